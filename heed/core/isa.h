@@ -1,0 +1,13 @@
+// Which vector instructions the kernels use: the best that this machine has, or less when HEED_ISA says so.
+#pragma once
+
+#include <string>
+
+namespace heed {
+
+// Reads HEED_ISA (avx512, avx2 or baseline) and binds our kernels and oneDNN to it. Called once, before any kernel runs.
+void apply_instruction_set();
+
+std::string instruction_set();  // the level in use, for people
+
+}  // namespace heed

@@ -1,0 +1,126 @@
+// Blocks are rounded to size classes (eight to every power of two), kept when freed and handed out again.
+#include "heed/core/memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "heed/core/check.h"
+#include "heed/core/isa.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+int64_t size_class(int64_t bytes) {
+  if (bytes <= 1024) return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const int64_t step = int64_t{1} << (std::bit_width(static_cast<uint64_t>(bytes - 1)) - 4);
+  return (bytes + step - 1) / step * step;
+}
+
+// What this machine, or the control group we are in, lets us have.
+int64_t memory_limit() {
+  int64_t limit = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  std::ifstream group("/sys/fs/cgroup/memory.max");
+  int64_t allowed = 0;
+  if (group >> allowed && allowed > 0) limit = std::min(limit, allowed);
+  return limit;
+}
+
+class Pool {
+ public:
+  std::byte* take(int64_t bytes) {
+    const int64_t size = size_class(bytes);
+    std::lock_guard lock(mutex_);
+    std::byte* block = nullptr;
+    if (auto& blocks = free_[size]; !blocks.empty()) {
+      block = blocks.back();
+      blocks.pop_back();
+      use_.cached -= size;
+    } else {
+      check(size <= limit_ - use_.in_use, "memory: ", bytes, " bytes asked for, ", use_.in_use, " in use, the machine has ", limit_);
+      if (size > limit_ - use_.in_use - use_.cached) release();
+      block = allocate(size);
+    }
+    use_.in_use += size;
+    use_.peak = std::max(use_.peak, use_.in_use);
+    return block;
+  }
+
+  void give(std::byte* block, int64_t bytes) {
+    const int64_t size = size_class(bytes);
+    std::lock_guard lock(mutex_);
+    free_[size].push_back(block);
+    use_.in_use -= size;
+    use_.cached += size;
+  }
+
+  MemoryUse use() {
+    std::lock_guard lock(mutex_);
+    return use_;
+  }
+  void reset_peak() {
+    std::lock_guard lock(mutex_);
+    use_.peak = use_.in_use;
+  }
+  void trim() {
+    std::lock_guard lock(mutex_);
+    release();
+  }
+
+ private:
+  static std::byte* allocate(int64_t size) {
+    const bool large = size >= 2 * kHugePage;
+    const int64_t alignment = large ? kHugePage : kAlignment;
+    void* block = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>((size + alignment - 1) / alignment * alignment));
+    check(block != nullptr, "memory: the system refused ", size, " bytes");
+    if (large) madvise(block, static_cast<size_t>(size), MADV_HUGEPAGE);  // fewer page faults; only a hint
+    return static_cast<std::byte*>(block);
+  }
+
+  void release() {
+    for (auto& [size, blocks] : free_)
+      for (std::byte* block : blocks) std::free(block);
+    free_.clear();
+    use_.cached = 0;
+  }
+
+  std::mutex mutex_;
+  std::map<int64_t, std::vector<std::byte*>> free_;
+  MemoryUse use_{};
+  const int64_t limit_ = memory_limit();
+};
+
+Pool& pool() {
+  static Pool* const instance = (apply_instruction_set(), new Pool);  // never destroyed: tensors may outlive every static
+  return *instance;
+}
+
+}  // namespace
+
+MemoryUse memory_use() { return pool().use(); }
+void reset_peak_memory() { pool().reset_peak(); }
+void release_cached_memory() { pool().trim(); }
+
+Storage::Storage(int64_t bytes, Device device) : bytes_(bytes), device_(device) {
+  check(device == kCpu, "tensor: this build of heed has no CUDA; the device must be cpu");
+  data_ = pool().take(std::max<int64_t>(bytes, 1));
+}
+
+Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes)
+    : data_(data), bytes_(bytes), owner_(std::move(owner)) {}
+
+Storage::~Storage() {
+  if (!owner_) pool().give(data_, std::max<int64_t>(bytes_, 1));
+}
+
+}  // namespace heed

@@ -1,0 +1,42 @@
+// The caching memory pool and the storage that tensors share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "heed/core/device.h"
+
+namespace heed {
+
+struct MemoryUse {
+  int64_t in_use;  // bytes that tensors hold now
+  int64_t peak;    // the most since the last reset_peak_memory()
+  int64_t cached;  // bytes kept for reuse
+};
+
+MemoryUse memory_use();
+void reset_peak_memory();
+void release_cached_memory();  // gives the cached blocks back to the system
+
+// A block of bytes aligned to 64, from the pool, or a window onto memory that somebody else keeps alive.
+class Storage {
+ public:
+  Storage(int64_t bytes, Device device);
+  Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  std::byte* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
+  Device device_;
+  std::shared_ptr<const void> owner_;  // null: the block belongs to the pool
+};
+
+}  // namespace heed

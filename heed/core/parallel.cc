@@ -1,0 +1,209 @@
+// A pool of workers that spin for a short while and then sleep. Tasks are claimed from one counter.
+// Every worker tells oneDNN (through OpenMP's thread-local setting) to stay in its own thread: there is only this pool.
+#include "heed/core/parallel.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "heed/core/check.h"
+
+// OpenMP's run-time library is there for oneDNN; this is all we need of it.
+extern "C" void omp_set_num_threads(int threads);
+
+namespace heed {
+namespace {
+
+void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Subnormals are slow and never matter: inside tasks they are zero.
+class FlushToZero {
+ public:
+#if defined(__x86_64__)
+  FlushToZero() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }  // flush results, read operands as zero
+  ~FlushToZero() { _mm_setcsr(before_); }
+
+ private:
+  unsigned before_;
+#elif defined(__aarch64__)
+  FlushToZero() {
+    asm volatile("mrs %0, fpcr" : "=r"(before_));
+    asm volatile("msr fpcr, %0" ::"r"(before_ | (uint64_t{1} << 24)));
+  }
+  ~FlushToZero() { asm volatile("msr fpcr, %0" ::"r"(before_)); }
+
+ private:
+  uint64_t before_;
+#endif
+};
+
+thread_local bool inside_task = false;
+
+int cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+int default_threads() {
+  if (const char* text = std::getenv("HEED_THREADS")) {
+    const int threads = std::atoi(text);
+    check<UsageError>(threads >= 1 && threads <= 1024, "HEED_THREADS is '", text, "', expected a number from 1 to 1024");
+    return threads;
+  }
+  return cores();
+}
+
+struct Job {
+  void (*call)(const void*, int64_t) = nullptr;
+  const void* body = nullptr;
+  int64_t tasks = 0;
+};
+
+class Pool {
+ public:
+  explicit Pool(int threads) : threads_(threads), spin_(threads <= cores() ? std::chrono::microseconds(50) : std::chrono::microseconds(0)) {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  }
+  ~Pool() {
+    stopping_.store(true);
+    round_.fetch_add(1);
+    round_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  int threads() const { return threads_; }
+
+  // One job at a time. Opening the gate publishes it; closing it sends late sleepers away, so nobody waits for them.
+  void run(const Job& job) {
+    const std::lock_guard lock(one_job_);
+    job_ = job;
+    next_.store(0, std::memory_order_relaxed);
+    failure_ = nullptr;
+    gate_.store(0, std::memory_order_release);
+    round_.fetch_add(1);
+    if (sleepers_.load() > 0) round_.notify_all();
+    take_tasks();
+    gate_.fetch_or(kClosed, std::memory_order_acq_rel);
+    wait(gate_, [](uint32_t gate) { return gate == kClosed; });
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  static constexpr uint32_t kClosed = 0x80000000;  // the other bits of the gate count the workers inside
+
+  void work() {
+    omp_set_num_threads(1);
+    const FlushToZero flush;
+    for (uint32_t seen = 0; !stopping_.load();) {
+      if (enter()) {
+        take_tasks();
+        if (gate_.fetch_sub(1, std::memory_order_acq_rel) == kClosed + 1) gate_.notify_one();
+      }
+      sleepers_.fetch_add(1);
+      wait(round_, [&](uint32_t round) { return round != seen; });
+      sleepers_.fetch_sub(1);
+      seen = round_.load();
+    }
+  }
+
+  bool enter() {
+    uint32_t gate = gate_.load(std::memory_order_acquire);
+    while (!(gate & kClosed))
+      if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acq_rel)) return true;
+    return false;
+  }
+
+  // Until ready(value): spins for a while, then sleeps.
+  template <class Ready>
+  void wait(std::atomic<uint32_t>& watched, const Ready& ready) {
+    const auto start = std::chrono::steady_clock::now();
+    do {
+      for (int i = 0; i < 64; ++i) {
+        if (ready(watched.load(std::memory_order_acquire))) return;
+        relax();
+      }
+    } while (std::chrono::steady_clock::now() - start < spin_);
+    for (uint32_t now = watched.load(); !ready(now); now = watched.load()) watched.wait(now);
+  }
+
+  void take_tasks() {
+    inside_task = true;
+    for (;;) {
+      const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
+      if (task >= job_.tasks) break;
+      try {
+        job_.call(job_.body, task);
+      } catch (...) {
+        const std::lock_guard lock(failure_mutex_);
+        if (!failure_) failure_ = std::current_exception();
+        next_.store(job_.tasks, std::memory_order_relaxed);
+      }
+    }
+    inside_task = false;
+  }
+
+  const int threads_;
+  const std::chrono::microseconds spin_;
+  std::mutex one_job_, failure_mutex_;
+  Job job_;
+  std::exception_ptr failure_;
+  std::atomic<bool> stopping_{false};
+  alignas(64) std::atomic<uint32_t> round_{0};
+  alignas(64) std::atomic<int> sleepers_{0};
+  alignas(64) std::atomic<uint32_t> gate_{kClosed};
+  alignas(64) std::atomic<int64_t> next_{0};
+  std::vector<std::thread> workers_;
+};
+
+std::unique_ptr<Pool>& pool() {
+  static std::unique_ptr<Pool> instance = std::make_unique<Pool>(default_threads());
+  return instance;
+}
+
+}  // namespace
+
+int thread_count() { return pool()->threads(); }
+
+void set_thread_count(int threads) {
+  check(threads >= 1 && threads <= 1024, "set_thread_count: ", threads, " threads, expected 1 to 1024");
+  if (threads != thread_count()) pool() = std::make_unique<Pool>(threads);
+}
+
+void detail::run_tasks(int64_t tasks, void (*call)(const void*, int64_t), const void* body) {
+  if (tasks <= 0) return;
+  const FlushToZero flush;
+  if (inside_task) {
+    for (int64_t task = 0; task < tasks; ++task) call(body, task);
+    return;
+  }
+  thread_local const bool alone = (omp_set_num_threads(1), true);
+  (void)alone;
+  if (tasks == 1 || thread_count() == 1) {
+    for (int64_t task = 0; task < tasks; ++task) call(body, task);
+    return;
+  }
+  pool()->run({call, body, tasks});
+}
+
+}  // namespace heed

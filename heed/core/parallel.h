@@ -1,0 +1,33 @@
+// The one thread pool. Work is cut into tasks by its shape alone, never by the number of threads, so results never
+// depend on that number; the threads take tasks as they become free.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace heed {
+
+int thread_count();
+void set_thread_count(int threads);  // by default HEED_THREADS, else the cores this process may use
+
+namespace detail {
+void run_tasks(int64_t tasks, void (*call)(const void* body, int64_t task), const void* body);
+}
+
+// body(task) for task in [0, tasks), in any order, on all threads. Subnormal numbers count as zero inside. A call made
+// inside a task runs in that task's thread. The first exception that a task throws reaches the caller.
+template <class Body>
+void parallel_tasks(int64_t tasks, const Body& body) {
+  detail::run_tasks(
+      tasks, [](const void* b, int64_t task) { (*static_cast<const Body*>(b))(task); }, &body);
+}
+
+// body(begin, end) over [0, count) in pieces of `grain`.
+template <class Body>
+void parallel_for(int64_t count, int64_t grain, const Body& body) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  parallel_tasks((count + grain - 1) / grain, [&](int64_t task) { body(task * grain, std::min(count, (task + 1) * grain)); });
+}
+
+}  // namespace heed

@@ -1,0 +1,52 @@
+// Random numbers by counting: number i of a stream is a function of (seed, stream, i), so results never depend on threads.
+// Philox4x32-10 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "heed/core/tensor.h"
+
+namespace heed {
+
+// Names one stream of random numbers. Kernels compute any element of it in any order.
+struct RandomKey {
+  uint64_t seed, stream;
+};
+
+inline std::array<uint32_t, 4> philox(RandomKey key, uint64_t block) {
+  uint32_t c0 = static_cast<uint32_t>(block), c1 = static_cast<uint32_t>(block >> 32);
+  uint32_t c2 = static_cast<uint32_t>(key.stream), c3 = static_cast<uint32_t>(key.stream >> 32);
+  uint32_t k0 = static_cast<uint32_t>(key.seed), k1 = static_cast<uint32_t>(key.seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t{0xD2511F53} * c0, b = uint64_t{0xCD9E8D57} * c2;
+    const uint32_t next0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0, next2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
+    c1 = static_cast<uint32_t>(b);
+    c3 = static_cast<uint32_t>(a);
+    c0 = next0;
+    c2 = next2;
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return {c0, c1, c2, c3};
+}
+
+// Hands out streams, one per draw. Two numbers are its whole state: save and restore them.
+class Rng {
+ public:
+  explicit Rng(uint64_t seed, uint64_t next_stream = 0) : seed_(seed), next_(next_stream) {}
+  RandomKey next() { return {seed_, next_++}; }
+  uint64_t seed() const { return seed_; }
+  uint64_t next_stream() const { return next_; }
+
+  uint64_t below(uint64_t bound);  // a whole number in [0, bound), without bias
+
+ private:
+  uint64_t seed_, next_;
+};
+
+Tensor random_uniform(const Shape& shape, float low, float high, Rng& rng);
+Tensor random_normal(const Shape& shape, float mean, float deviation, Rng& rng);
+std::vector<int64_t> random_permutation(int64_t count, Rng& rng);
+
+}  // namespace heed

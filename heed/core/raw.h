@@ -1,0 +1,22 @@
+// Pointers into tensors: for kernels only. Everything above them copies to the host, so that data may live on a GPU.
+#pragma once
+
+#include "heed/core/tensor.h"
+
+namespace heed {
+
+struct Raw {
+  template <class T>
+  static T* data(const Tensor& x) {
+    return reinterpret_cast<T*>(x.data_->data()) + x.offset_;
+  }
+  static std::byte* bytes(const Tensor& x) { return x.data_->data() + x.offset_ * static_cast<int64_t>(bytes_of(x.dtype_)); }
+};
+
+// The first element of x, which must hold T.
+template <class T>
+T* raw(const Tensor& x) {
+  return Raw::data<T>(x);
+}
+
+}  // namespace heed

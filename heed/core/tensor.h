@@ -1,0 +1,96 @@
+// Tensor: a handle. The data is shared between handles and views; the history of gradients rides on the handle.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "heed/core/device.h"
+#include "heed/core/dtype.h"
+#include "heed/core/memory.h"
+#include "heed/core/shape.h"
+
+namespace heed {
+
+struct Slot;  // a gradient and the node that made the tensor: autograd.h
+
+class Tensor {
+ public:
+  Tensor() = default;  // no tensor: defined() is false
+
+  // --- made from nothing -------------------------------------------------------------------------------------------
+  static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = kCpu);
+  static Tensor full(const Shape& shape, double value, DType dtype = DType::f32, Device device = kCpu);
+  static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = kCpu) { return full(shape, 0, dtype, device); }
+  static Tensor ones(const Shape& shape, DType dtype = DType::f32, Device device = kCpu) { return full(shape, 1, dtype, device); }
+
+  // Copies values, row-major, from the host.
+  template <class T>
+  static Tensor from(std::span<const T> values, const Shape& shape) {
+    return from_bytes(std::as_bytes(values), shape, DTypeOf<T>::value);
+  }
+  template <class T>
+  static Tensor from(const std::vector<T>& values, const Shape& shape) {
+    return from(std::span<const T>(values), shape);
+  }
+  static Tensor from_bytes(std::span<const std::byte> values, const Shape& shape, DType dtype);
+
+  // Shares memory that `owner` keeps alive, row-major (a file mapped into memory, say).
+  static Tensor borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype);
+
+  // --- what it is --------------------------------------------------------------------------------------------------
+  bool defined() const { return data_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  const Shape& strides() const { return strides_; }
+  int rank() const { return shape_.rank(); }
+  int64_t size(int axis) const { return shape_[axis < 0 ? axis + shape_.rank() : axis]; }
+  int64_t count() const { return count_; }
+  DType dtype() const { return dtype_; }
+  Device device() const { return data_ ? data_->device() : kCpu; }
+  bool is_contiguous() const;
+  bool shares_data_with(const Tensor& other) const { return data_ == other.data_; }
+  bool owns_data_alone() const { return data_.use_count() == 1; }
+
+  // Another view of the same data, without history. The ops reshape, permute, slice, expand are built on it.
+  Tensor view(const Shape& shape, const Shape& strides, int64_t offset_change = 0) const;
+
+  // --- explicit copies to the host ---------------------------------------------------------------------------------
+  template <class T>
+  std::vector<T> to_vector() const {  // row-major; converts the elements
+    std::vector<T> values(static_cast<size_t>(count()));
+    copy_to_host(std::as_writable_bytes(std::span(values)), DTypeOf<T>::value);
+    return values;
+  }
+  template <class T = float>
+  T item() const {
+    check(count() == 1, "item: the tensor has shape ", shape_, ", expected one element");
+    T value{};
+    copy_to_host(std::as_writable_bytes(std::span(&value, 1)), DTypeOf<T>::value);
+    return value;
+  }
+  void copy_to_host(std::span<std::byte> out, DType as) const;
+
+  // --- gradients ---------------------------------------------------------------------------------------------------
+  Tensor& require_grad();                // makes this a leaf whose gradient is kept
+  bool needs_grad() const { return slot_ != nullptr; }
+  Tensor grad() const;                   // undefined before the first backward
+  void zero_grad() const;                // drops the gradient
+  Tensor detach() const;                 // the same data without history
+  void on_gradient(std::function<void(const Tensor&)> look) const;  // called with the whole gradient, once it is known
+
+ private:
+  friend struct Raw;
+  friend struct History;
+
+  std::shared_ptr<Storage> data_;
+  std::shared_ptr<Slot> slot_;  // null: no history
+  Shape shape_, strides_;
+  int64_t offset_ = 0;  // in elements
+  int64_t count_ = 0;
+  DType dtype_ = DType::f32;
+};
+
+using Tensors = std::vector<Tensor>;
+
+}  // namespace heed

@@ -1,0 +1,72 @@
+// Elementwise functions of one tensor, formula and derivative side by side. To add one: a struct with f and df and its
+// line in the list, both in this file. The function, its kernels for every instruction set, its gradient and its tests
+// follow from them. V is Lanes in CPU kernels, double in the tests' reference.
+#ifndef HEED_OPS_ELEMENTWISE_H_
+#define HEED_OPS_ELEMENTWISE_H_
+
+#include "heed/core/autograd.h"
+
+//  X(formula, function)
+#define HEED_ELEMENTWISE(X) \
+  X(Exp, exp)               \
+  X(Log, log)               \
+  X(Sqrt, sqrt)             \
+  X(Tanh, tanh)             \
+  X(Sigmoid, sigmoid)       \
+  X(Relu, relu)             \
+  X(Silu, silu)             \
+  X(Gelu, gelu)             \
+  X(GeluTanh, gelu_tanh)
+
+namespace heed {
+
+#define HEED_DECLARE(Formula, function) Tensor function(const Tensor& x);
+HEED_ELEMENTWISE(HEED_DECLARE)
+#undef HEED_DECLARE
+
+}  // namespace heed
+#endif
+
+// The formulas need the arithmetic of V: a file that defines HEED_FORMULAS includes them in its own namespace.
+#ifdef HEED_FORMULAS
+struct Exp {
+  template <class V> HEED_INLINE static V f(V x) { return exp(x); }
+  template <class V> HEED_INLINE static V df(V x) { return exp(x); }
+};
+struct Log {
+  template <class V> HEED_INLINE static V f(V x) { return log(x); }
+  template <class V> HEED_INLINE static V df(V x) { return 1 / x; }
+};
+struct Sqrt {
+  template <class V> HEED_INLINE static V f(V x) { return sqrt(x); }
+  template <class V> HEED_INLINE static V df(V x) { return 0.5f / sqrt(x); }
+};
+struct Tanh {
+  template <class V> HEED_INLINE static V f(V x) { return tanh(x); }
+  template <class V> HEED_INLINE static V df(V x) { const V y = tanh(x); return 1 - y * y; }
+};
+struct Sigmoid {
+  template <class V> HEED_INLINE static V f(V x) { return 1 / (1 + exp(-x)); }
+  template <class V> HEED_INLINE static V df(V x) { const V y = f(x); return y * (1 - y); }
+};
+struct Relu {
+  template <class V> HEED_INLINE static V f(V x) { return select(x > V(0), x, V(0)); }
+  template <class V> HEED_INLINE static V df(V x) { return select(x > V(0), V(1), V(0)); }
+};
+struct Silu {  // x sigmoid(x)
+  template <class V> HEED_INLINE static V f(V x) { return x / (1 + exp(-x)); }
+  template <class V> HEED_INLINE static V df(V x) { const V y = Sigmoid::f(x); return y * (1 + x * (1 - y)); }
+};
+struct Gelu {  // x Phi(x): Hendrycks and Gimpel 2016
+  template <class V> HEED_INLINE static V f(V x) { return x * normal(x).cumulative; }
+  template <class V> HEED_INLINE static V df(V x) { const auto n = normal(x); return n.cumulative + x * n.density; }
+};
+struct GeluTanh {  // x/2 (1 + tanh(s)), s = sqrt(2/pi) (x + 0.044715 x^3), and (1 + tanh(s))/2 = sigmoid(2 s)
+  template <class V> HEED_INLINE static V twice_s(V x) { return x * (1.59576912 + 0.0713548163 * x * x); }
+  template <class V> HEED_INLINE static V f(V x) { return x / (1 + exp(-twice_s(x))); }
+  template <class V> HEED_INLINE static V df(V x) {
+    const V y = Sigmoid::f(twice_s(x));
+    return y + x * y * (1 - y) * (1.59576912 + 0.2140644489 * x * x);
+  }
+};
+#endif

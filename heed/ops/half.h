@@ -1,0 +1,28 @@
+// How ops take their inputs: f32 and dense. Half precision is widened on the way in and narrowed on the way out.
+#pragma once
+
+#include "heed/core/copy.h"
+#include "heed/core/tensor.h"
+
+namespace heed {
+
+Tensor cast(const Tensor& x, DType dtype);
+
+inline bool is_half(const Tensor& x) { return x.defined() && (x.dtype() == DType::bf16 || x.dtype() == DType::f16); }
+
+inline Tensor widen(const Tensor& x) { return is_half(x) ? cast(x, DType::f32) : x; }
+
+// op(widened x) narrowed to the dtype of x, with gradients through both casts.
+template <class Op>
+Tensor in_f32(const Tensor& x, const Op& op) {
+  return cast(op(widen(x)), x.dtype());
+}
+
+// x without history, f32 and row-major.
+inline Tensor dense_f32(const char* op, const Tensor& x) {
+  check(x.defined(), op, ": an input is not defined");
+  check(x.dtype() == DType::f32, op, ": the input is ", name_of(x.dtype()), ", expected floating numbers");
+  return contiguous(x);
+}
+
+}  // namespace heed

@@ -1,0 +1,136 @@
+// Every op, each with its gradient unless it says otherwise. One file per family holds formula, kernel and gradient.
+// Half-precision inputs are widened to f32, computed, and narrowed to the dtype of the first input.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "heed/core/autograd.h"
+#include "heed/core/copy.h"
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
+#include "heed/ops/elementwise.h"
+
+// The ops below that record a gradient. Tests walk this list and elementwise.h's: an op without a test case does not link.
+#define HEED_OPS(X)                                                                                                    \
+  X(reshape) X(permute) X(slice) X(expand) X(cast)                                                                     \
+  X(add) X(subtract) X(multiply) X(divide) X(scale)                                                                    \
+  X(matmul) X(linear)                                                                                                  \
+  X(softmax) X(log_softmax)                                                                                            \
+  X(layer_norm) X(add_layer_norm) X(rms_norm) X(batch_norm)                                                            \
+  X(embedding) X(gather) X(index_select)                                                                               \
+  X(cross_entropy) X(mean_squared_error)                                                                               \
+  X(dropout)                                                                                                           \
+  X(sum) X(mean) X(max) X(variance)                                                                                    \
+  X(concat) X(split) X(stack)                                                                                          \
+  X(where) X(masked_fill) X(pad)                                                                                       \
+  X(conv2d) X(max_pool2d) X(average_pool2d)
+
+namespace heed {
+
+namespace op {
+#define HEED_NAME(name) inline constexpr OpName name{#name};
+HEED_OPS(HEED_NAME)
+#undef HEED_NAME
+}  // namespace op
+
+// --- views: no data moves unless reshape must -------------------------------------------------------------------- view.cc
+Tensor reshape(const Tensor& x, Shape shape);                     // one size may be -1
+Tensor permute(const Tensor& x, std::initializer_list<int> axes);
+Tensor permute(const Tensor& x, std::span<const int> axes);
+Tensor transpose(const Tensor& x, int a, int b);
+Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end, int64_t step = 1);  // negative: from the end
+Tensor expand(const Tensor& x, const Shape& shape);               // repeats axes of size 1
+Tensor cast(const Tensor& x, DType dtype);
+
+// --- arithmetic with broadcasting -------------------------------------------------------------------------------- binary.cc
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor subtract(const Tensor& a, const Tensor& b);
+Tensor multiply(const Tensor& a, const Tensor& b);
+Tensor divide(const Tensor& a, const Tensor& b);
+Tensor scale(const Tensor& x, float factor, float shift = 0);     // factor x + shift
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return subtract(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return multiply(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return divide(a, b); }
+inline Tensor operator*(const Tensor& x, float factor) { return scale(x, factor); }
+inline Tensor operator*(float factor, const Tensor& x) { return scale(x, factor); }
+
+// --- matrix products --------------------------------------------------------------------------------- matmul.cc, linear.cc
+// a: (..., M, K), b: (..., K, N) -> (..., M, N); leading axes broadcast. A transposed view costs no copy.
+Tensor matmul(const Tensor& a, const Tensor& b);
+
+enum class Activation { none, relu, silu, gelu, gelu_tanh, tanh, sigmoid };
+// activation(x w^T + b). x: (..., I), w: (O, I), b: (O) or undefined -> (..., O)
+Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = {}, Activation activation = Activation::none);
+
+// --- normalisation ------------------------------------------------------------------------------- softmax.cc, norm.cc, batch_norm.cc
+Tensor softmax(const Tensor& x, int axis = -1);
+Tensor log_softmax(const Tensor& x, int axis = -1);
+// Over the last axis. x: (..., D), w, b: (D)
+Tensor layer_norm(const Tensor& x, const Tensor& w, const Tensor& b, float eps = 1e-5f);
+// s = x + residual and layer_norm(s), in one pass.
+std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& w, const Tensor& b, float eps = 1e-5f);
+Tensor rms_norm(const Tensor& x, const Tensor& w, float eps = 1e-6f);  // x / sqrt(mean(x^2) + eps) * w
+
+struct BatchNorm {
+  Tensor running_mean, running_variance;  // (C), updated in training
+  bool training = true;
+  float momentum = 0.1f, eps = 1e-5f;
+};
+// x: (B, C, ...), w, b: (C); statistics over every axis but C.
+Tensor batch_norm(const Tensor& x, const Tensor& w, const Tensor& b, const BatchNorm& state);
+
+// --- looking up ---------------------------------------------------------------------------------------------------- index.cc
+Tensor embedding(const Tensor& table, const Tensor& indices);     // table: (V, D), indices: (...) i64 or i32 -> (..., D)
+Tensor gather(const Tensor& x, int axis, const Tensor& indices);  // out[i][j] = x[indices[i][j]][j] for axis 0, and so on
+Tensor index_select(const Tensor& x, int axis, const Tensor& indices);  // indices: (K): those slices of x, in that order
+
+// --- losses -------------------------------------------------------------------------------------------------------- loss.cc
+struct CrossEntropy {
+  int64_t ignore_index = -100;
+  float label_smoothing = 0;
+  Tensor class_weights;  // (C) or undefined
+};
+// Mean over the targets that are not ignored (weighted by class when weights are given). logits: (..., C), targets: (...) i64
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options = {});
+Tensor mean_squared_error(const Tensor& a, const Tensor& b);
+
+// --- chance -------------------------------------------------------------------------------------------------------- dropout.cc
+// Zeroes each element with probability p and scales the others by 1/(1-p). The mask is computed again, not kept.
+Tensor dropout(const Tensor& x, float p, Rng& rng);
+
+// --- reductions ---------------------------------------------------------------------------------------------------- reduce.cc
+using Axes = std::vector<int>;  // empty: all axes
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep = false);
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep = false);
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);  // the gradient is shared between equal maxima
+Tensor variance(const Tensor& x, const Axes& axes = {}, bool keep = false, bool unbiased = false);
+Tensor sum_to(const Tensor& x, const Shape& shape);  // undoes a broadcast: sums what expand() repeated
+Tensor argmax(const Tensor& x, int axis = -1);       // i64, no gradient; the first of equal maxima
+
+// --- joining, cutting, choosing ---------------------------------------------------------------- join.cc, choose.cc, pad.cc
+Tensor concat(const Tensors& parts, int axis);
+Tensors split(const Tensor& x, std::span<const int64_t> sizes, int axis);
+Tensor stack(const Tensors& parts, int axis);
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);      // condition: bool; all broadcast
+Tensor masked_fill(const Tensor& x, const Tensor& mask, float value);         // value where the mask is true
+Tensor pad(const Tensor& x, std::span<const std::array<int64_t, 2>> before_after, float value = 0);  // a pair per axis
+
+// --- pictures ----------------------------------------------------------------------------------------- conv.cc, pool.cc
+struct Conv2d {
+  std::array<int64_t, 2> stride{1, 1}, padding{0, 0}, dilation{1, 1};
+  int64_t groups = 1;
+};
+// x: (B, C, Y, X), w: (O, C / groups, KY, KX), b: (O) or undefined
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b = {}, const Conv2d& options = {});
+
+struct Pool2d {
+  std::array<int64_t, 2> kernel{2, 2}, stride{2, 2}, padding{0, 0};
+};
+Tensor max_pool2d(const Tensor& x, const Pool2d& options = {});
+Tensor average_pool2d(const Tensor& x, const Pool2d& options = {});  // padding counts as zeros in the mean
+
+}  // namespace heed

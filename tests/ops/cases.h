@@ -1,0 +1,61 @@
+// Test cases of ops: an op, inputs for it, and the same function written plainly in double.
+// Every op in HEED_OPS needs cases<Op::name>(), defined in some tests/ops/*_cases.cc; op_test.cc walks the list.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "heed/ops/ops.h"
+
+namespace heed::test {
+
+// A dense row-major array of doubles.
+struct Doubles {
+  Shape shape;
+  std::vector<double> values;
+
+  explicit Doubles(const Shape& s, double value = 0) : shape(s), values(static_cast<size_t>(count(s)), value) {}
+  explicit Doubles(const Tensor& x);
+  double& operator[](int64_t i) { return values[static_cast<size_t>(i)]; }
+  double operator[](int64_t i) const { return values[static_cast<size_t>(i)]; }
+  int64_t size() const { return static_cast<int64_t>(values.size()); }
+  int64_t dim(int axis) const { return shape[axis < 0 ? axis + shape.rank() : axis]; }
+};
+
+// Calls visit(index) for every multi-index of a shape, in row-major order.
+void for_each_index(const Shape& shape, const std::function<void(const Shape& index)>& visit);
+int64_t flat(const Shape& shape, const Shape& index);                          // row-major position
+double broadcast_at(const Doubles& x, const Shape& index, int rank);           // x at an index of a broadcast result
+
+using Many = std::vector<Doubles>;
+
+struct Case {
+  std::string what;
+  Tensors inputs;                                     // f32; gradients of all of them are checked
+  std::function<Tensors(const Tensors&)> run;         // the op
+  std::function<Many(const Many&)> reference;         // one result per output of run
+  double tolerance = 2e-6;                            // of outputs, relative to the largest
+  double gradient_tolerance = 2e-5;                   // relative to |gradient| + |weight|
+  bool halves = true;                                 // whether bf16 inputs must give the rounded f32 result
+};
+
+enum class Op {
+#define HEED_NAME(name) name,
+  HEED_OPS(HEED_NAME)
+#undef HEED_NAME
+};
+
+template <Op op>
+std::vector<Case> cases();
+
+// Seeded standard-normal input; the same for the same shape and seed.
+Tensor normal_input(const Shape& shape, uint64_t seed = 1);
+Tensor positive_input(const Shape& shape, uint64_t seed = 1);  // in [0.5, 2.5)
+// Normal input whose elements all differ by at least 0.01: for functions with kinks where neighbours tie.
+Tensor distinct_input(const Shape& shape, uint64_t seed = 1);
+
+// Runs one case: values, gradients, strided inputs, threads, half precision.
+void check_case(const std::string& op, const Case& c);
+
+}  // namespace heed::test
