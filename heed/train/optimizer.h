@@ -1,0 +1,57 @@
+// Optimizers. One step is one parallel pass over all parameters at once. Parameters without a gradient are left alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "heed/core/tensor.h"
+
+namespace heed {
+
+// Parameters that share a weight decay: norms, biases and positions usually take none.
+struct ParameterGroup {
+  Tensors parameters;
+  float weight_decay = 0;
+};
+
+struct SgdOptions {
+  float momentum = 0;
+  bool nesterov = false;
+};
+
+// v = momentum v + (g + decay w);  w -= rate v
+class Sgd {
+ public:
+  Sgd(std::vector<ParameterGroup> groups, SgdOptions options);
+  void step(float rate);
+  void zero_grad() const;
+
+ private:
+  std::vector<ParameterGroup> groups_;
+  std::vector<Tensors> velocity_;  // as the groups' parameters; empty without momentum
+  SgdOptions options_;
+};
+
+struct AdamOptions {
+  float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f;
+  bool decoupled = true;  // true: AdamW (Loshchilov and Hutter 2019); false: Adam (Kingma and Ba 2015), decay inside the gradient
+};
+
+// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  w -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+class Adam {
+ public:
+  Adam(std::vector<ParameterGroup> groups, AdamOptions options);
+  void step(float rate);
+  void zero_grad() const;
+
+ private:
+  std::vector<ParameterGroup> groups_;
+  std::vector<Tensors> first_, second_;  // the moments, as the groups' parameters
+  AdamOptions options_;
+  int64_t steps_ = 0;
+};
+
+// The Euclidean norm over all gradients; when it exceeds `limit`, every gradient is scaled so that it does not.
+float clip_gradients(const Tensors& parameters, float limit);
+
+}  // namespace heed
