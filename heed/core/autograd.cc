@@ -54,6 +54,14 @@ void bury(std::shared_ptr<Node> node) {
   digging = false;
 }
 
+// What a leaf keeps: dense, and shared with nobody, so that clipping may change it in place.
+Tensor own_copy(const Tensor& gradient) {
+  if (gradient.is_contiguous() && gradient.owns_data_alone()) return gradient.detach();
+  Tensor copy = Tensor::empty(gradient.shape(), gradient.dtype(), gradient.device());
+  copy_into(gradient, copy);
+  return copy;
+}
+
 }  // namespace
 
 Slot::~Slot() {
@@ -115,7 +123,11 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
 
   const auto deliver = [&](const std::shared_ptr<Slot>& slot, const Tensor& gradient) {
     Tensor& sum = slot->node ? slot->node->pending[slot->output] : slot->grad;
-    accumulate(sum, gradient);
+    if (!slot->node && !sum.defined()) {
+      sum = own_copy(gradient);
+    } else {
+      accumulate(sum, gradient);
+    }
     if (!slot->node) {
       for (const Look& look : slot->looks) look(sum);
     } else if (!slot->node->queued) {

@@ -1,0 +1,73 @@
+// Dropout (Srivastava et al. 2014). The mask is a function of the random key and the element's place: backward asks again.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/dropout.cc"
+#include "hwy/foreach_target.h"
+// after foreach_target
+#include "heed/core/philox_lanes.h"
+
+#include "heed/core/parallel.h"
+#include "heed/core/raw.h"
+#include "heed/ops/half.h"
+#include "heed/ops/ops.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// 64 elements share 16 blocks of 4 words: element e takes word e / 16 of block e % 16, whatever the width of a register.
+void drop(const float* x, float* y, int64_t count, RandomKey key, uint32_t threshold, float scale) {
+  constexpr int64_t group = 64, row = 16;
+  const int64_t step = std::min<int64_t>(lane_count(), row);
+  parallel_for(count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
+    const Lanes factor = scale;
+    const Words limit = hn::Set(WordTag(), threshold);
+    for (int64_t at = begin; at < end; at += group) {
+      for (int64_t lane = 0; lane < row; lane += step) {
+        Words words[4];
+        philox_lanes(key, static_cast<uint64_t>(at / 4 + lane), words);
+        for (int64_t word = 0; word < 4; ++word) {
+          const int64_t i = at + word * row + lane;
+          if (i >= end) break;
+          const auto keep = hn::RebindMask(FloatTag(), hn::Not(hn::Lt(words[word], limit)));
+          if (i + step <= end) {
+            hn::StoreU(hn::IfThenElseZero(keep, (Lanes::load(x + i) * factor).v), FloatTag(), y + i);
+          } else {
+            store_some(hn::IfThenElseZero(keep, (load_some(x + i, end - i) * factor).v), y + i, end - i);
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+
+HWY_EXPORT(drop);
+
+namespace {
+
+Tensor dropped(const Tensor& x, RandomKey key, float p) {
+  const Tensor y = Tensor::empty(x.shape(), DType::f32, x.device());
+  const auto threshold = static_cast<uint32_t>(static_cast<double>(p) * 0x1p32);
+  HWY_DYNAMIC_DISPATCH(drop)(raw<float>(x), raw<float>(y), x.count(), key, threshold, 1 / (1 - p));
+  return y;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& input, float p, Rng& rng) {
+  check(p >= 0 && p < 1, "dropout: probability ", p, ", expected 0 or more and below 1");
+  if (p == 0) return input;
+  if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return dropout(wide, p, rng); });
+  const RandomKey key = rng.next();
+  return record(op::dropout, dropped(dense_f32("dropout", input), key, p), {input},
+                [key, p](const Tensor& g) { return Grads{dropped(contiguous(g), key, p)}; });
+}
+
+}  // namespace heed
+#endif

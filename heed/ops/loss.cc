@@ -1,0 +1,157 @@
+// Losses. Cross-entropy keeps one number per row (log-sum-exp) and computes the probabilities again for the gradient.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/loss.cc"
+#include "hwy/foreach_target.h"
+// after foreach_target
+#include "heed/ops/rows.h"
+
+#include "heed/core/parallel.h"
+#include "heed/core/raw.h"
+#include "heed/ops/half.h"
+#include "heed/ops/ops.h"
+
+#ifndef HEED_OPS_LOSS_TYPES
+#define HEED_OPS_LOSS_TYPES
+namespace heed {
+
+// One cross-entropy. With p = softmax(x), w the class weights and s the smoothing, a row with target t costs
+// (1 - s) w_t (-log p_t) + s / C sum_c w_c (-log p_c), and the mean divides by the sum of the w_t.
+struct Entropy {
+  const float* x;          // (rows, C)
+  const int64_t* targets;  // (rows)
+  const float* weights;    // (C), or null: all 1
+  float* log_total;        // (rows): log(sum(exp(x)))
+  int64_t rows, C, ignore_index;
+  float smoothing;
+
+  float weight_of(int64_t c) const { return weights ? weights[c] : 1.0f; }
+};
+
+inline int64_t rows_per_task(const Entropy& e) { return std::max<int64_t>(1, (1 << 13) / e.C); }
+
+}  // namespace heed
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// Fills costs: (rows), zero where the target is ignored, and log_total.
+void entropy_forward(const Entropy& e, float* costs) {
+  parallel_for(e.rows, rows_per_task(e), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t target = e.targets[row];
+      costs[row] = 0;
+      if (target == e.ignore_index) continue;
+      const float* x = e.x + row * e.C;
+      const float top = max_over(e.C, [&](int64_t i, auto load) HWY_ATTR { return load(x + i); });
+      const float total = sum_over(e.C, [&](int64_t i, auto load) HWY_ATTR { return exp(load(x + i) - top); });
+      const float log_total = top + std::log(total);
+      e.log_total[row] = log_total;
+      costs[row] = (1 - e.smoothing) * e.weight_of(target) * (log_total - x[target]);
+      if (e.smoothing == 0) continue;
+      const float others = sum_over(e.C, [&](int64_t i, auto load) HWY_ATTR {
+        const Lanes cost = log_total - load(x + i);
+        return e.weights ? cost * load(e.weights + i) : cost;
+      });
+      costs[row] += e.smoothing / static_cast<float>(e.C) * others;
+    }
+  });
+}
+
+// dx = factor ((1 - s) w_t (p - 1[c = t]) + s / C (p sum(w) - w))
+void entropy_gradient(const Entropy& e, float factor, float weight_total, float* dx) {
+  const float spread = e.smoothing / static_cast<float>(e.C);
+  parallel_for(e.rows, rows_per_task(e), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t target = e.targets[row];
+      const float* x = e.x + row * e.C;
+      float* to = dx + row * e.C;
+      if (target == e.ignore_index) {
+        std::fill_n(to, e.C, 0.0f);
+        continue;
+      }
+      const float pull = factor * (1 - e.smoothing) * e.weight_of(target);
+      const Lanes log_total = e.log_total[row], scale = pull + factor * spread * weight_total, even = factor * spread;
+      for_lanes(e.C, [&](int64_t i, auto load, auto store) HWY_ATTR {
+        const Lanes p = exp(load(x + i) - log_total) * scale;
+        store(to + i, e.smoothing == 0 ? p : p - (e.weights ? even * load(e.weights + i) : even));
+      });
+      to[target] -= pull;
+    }
+  });
+}
+
+// Sums of squares of a - b over pieces of `piece` elements. sums: one per piece
+void square_sums(const float* a, const float* b, double* sums, int64_t count, int64_t piece) {
+  parallel_for(count, piece, [&](int64_t begin, int64_t end) HWY_ATTR {
+    sums[begin / piece] = sum_over(end - begin, [&](int64_t i, auto load) HWY_ATTR {
+      const Lanes d = load(a + begin + i) - load(b + begin + i);
+      return d * d;
+    });
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+
+HWY_EXPORT(entropy_forward);
+HWY_EXPORT(entropy_gradient);
+HWY_EXPORT(square_sums);
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options) {
+  if (is_half(logits)) return in_f32(logits, [&](const Tensor& wide) { return cross_entropy(wide, targets, options); });
+  check(logits.rank() == targets.rank() + 1, "cross_entropy: logits ", logits.shape(), " for targets ", targets.shape(), ", expected one axis more");
+  for (int axis = 0; axis < targets.rank(); ++axis)
+    check(logits.size(axis) == targets.size(axis), "cross_entropy: logits ", logits.shape(), " for targets ", targets.shape());
+  check(!is_floating(targets.dtype()), "cross_entropy: targets are ", name_of(targets.dtype()), ", expected whole numbers");
+  check(options.label_smoothing >= 0 && options.label_smoothing <= 1, "cross_entropy: label smoothing ", options.label_smoothing, ", expected 0 to 1");
+  const Tensor x = dense_f32("cross_entropy", logits), t = contiguous(converted(targets, DType::i64));
+  const int64_t C = x.size(-1), rows = t.count();
+  const Tensor weights = options.class_weights.defined() ? dense_f32("cross_entropy", options.class_weights) : Tensor();
+  check(!weights.defined() || weights.shape() == Shape{C}, "cross_entropy: class weights ", weights.defined() ? weights.shape() : Shape{}, " for ", C, " classes");
+
+  const Tensor log_total = Tensor::empty({rows}), costs = Tensor::empty({rows});
+  const Entropy e{.x = raw<float>(x), .targets = raw<int64_t>(t), .weights = weights.defined() ? raw<float>(weights) : nullptr,
+                  .log_total = raw<float>(log_total), .rows = rows, .C = C, .ignore_index = options.ignore_index, .smoothing = options.label_smoothing};
+  double counted = 0, total = 0, weight_total = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t target = e.targets[row];
+    if (target == e.ignore_index) continue;
+    check(target >= 0 && target < C, "cross_entropy: target ", target, " at position ", row, ", expected 0 to ", C - 1);
+    counted += e.weight_of(target);
+  }
+  check(counted > 0, "cross_entropy: every target is ignored, there is nothing to average");
+  for (int64_t c = 0; c < C; ++c) weight_total += e.weight_of(c);
+  HWY_DYNAMIC_DISPATCH(entropy_forward)(e, raw<float>(costs));
+  for (int64_t row = 0; row < rows; ++row) total += raw<float>(costs)[row];
+  const Tensor loss = Tensor::full({}, total / counted);
+  return record(op::cross_entropy, loss, {logits}, [x, t, weights, log_total, e, counted, weight_total](const Tensor& g) {
+    const Tensor dx = Tensor::empty(x.shape());
+    HWY_DYNAMIC_DISPATCH(entropy_gradient)(e, static_cast<float>(g.item() / counted), static_cast<float>(weight_total), raw<float>(dx));
+    return Grads{dx};
+  });
+}
+
+Tensor mean_squared_error(const Tensor& left, const Tensor& right) {
+  if (is_half(left) || is_half(right)) return cast(mean_squared_error(widen(left), widen(right)), left.dtype());
+  check(left.shape() == right.shape(), "mean_squared_error: shapes ", left.shape(), " and ", right.shape());
+  check(left.count() > 0, "mean_squared_error: the tensors are empty");
+  const Tensor a = dense_f32("mean_squared_error", left), b = dense_f32("mean_squared_error", right);
+  constexpr int64_t piece = 1 << 13;
+  std::vector<double> sums(static_cast<size_t>((a.count() + piece - 1) / piece));
+  HWY_DYNAMIC_DISPATCH(square_sums)(raw<float>(a), raw<float>(b), sums.data(), a.count(), piece);
+  double total = 0;
+  for (double part : sums) total += part;
+  return record(op::mean_squared_error, Tensor::full({}, total / static_cast<double>(a.count())), {left, right}, [a, b](const Tensor& g) {
+    const Tensor da = scale(subtract(a, b), static_cast<float>(2.0 * g.item() / static_cast<double>(a.count())));
+    return Grads{da, scale(da, -1)};
+  });
+}
+
+}  // namespace heed
+#endif

@@ -1,0 +1,243 @@
+// Layer norm (Ba et al. 2016), with a residual added on the way, and rms norm (Zhang and Sennrich 2019).
+// Gradients of weight and bias are summed in fixed blocks of rows, then over the blocks.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/norm.cc"
+#include "hwy/foreach_target.h"
+// after foreach_target
+#include "heed/ops/rows.h"
+
+#include "heed/core/parallel.h"
+#include "heed/core/raw.h"
+#include "heed/ops/half.h"
+#include "heed/ops/ops.h"
+
+#ifndef HEED_OPS_NORM_TYPES
+#define HEED_OPS_NORM_TYPES
+namespace heed {
+
+// Pointers of one normalisation. Rms norm has no residual, bias or mean.
+struct NormForward {
+  const float *x, *residual, *w, *b;  // (rows, D), (rows, D) or null, (D), (D) or null
+  float *sum, *y;                     // x + residual or null, (rows, D)
+  float *mean, *scale;                // (rows); scale = 1 / sqrt(variance + eps)
+  int64_t rows, D;
+  float eps;
+};
+
+struct NormBackward {
+  const float *x, *w, *g, *g_sum;     // g_sum: (rows, D), what flows into x + residual from elsewhere, or null
+  const float *mean, *scale;
+  float *dx, *dw, *db;                // db null for rms norm
+  int64_t rows, D;
+};
+
+}  // namespace heed
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+template <bool centred>
+HWY_INLINE void norm_row(const NormForward& n, int64_t row) {
+  const int64_t D = n.D;
+  const float* x = n.x + row * D;
+  if (n.residual) {
+    float* sum = n.sum + row * D;
+    const float* residual = n.residual + row * D;
+    for_lanes(D, [&](int64_t i, auto load, auto store) HWY_ATTR { store(sum + i, load(x + i) + load(residual + i)); });
+    x = sum;
+  }
+  float mean = 0;
+  if constexpr (centred) mean = sum_over(D, [&](int64_t i, auto load) HWY_ATTR { return load(x + i); }) / static_cast<float>(D);
+  const Lanes middle = mean;
+  const float squares = sum_over(D, [&](int64_t i, auto load) HWY_ATTR {
+    const Lanes d = load(x + i) - middle;
+    return d * d;
+  });
+  const float scale = 1 / std::sqrt(squares / static_cast<float>(D) + n.eps);
+  if constexpr (centred) n.mean[row] = mean;
+  n.scale[row] = scale;
+  const Lanes factor = scale;
+  float* y = n.y + row * D;
+  for_lanes(D, [&](int64_t i, auto load, auto store) HWY_ATTR {
+    const Lanes normal = (load(x + i) - middle) * factor;
+    if constexpr (centred) {
+      store(y + i, fma(normal, load(n.w + i), load(n.b + i)));
+    } else {
+      store(y + i, normal * load(n.w + i));
+    }
+  });
+}
+
+inline int64_t rows_per_task(int64_t D) { return std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(D, 1)); }
+
+void norm_forward(const NormForward& n, bool centred) {
+  parallel_for(n.rows, rows_per_task(n.D), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t row = begin; row < end; ++row) {
+      if (centred) {
+        norm_row<true>(n, row);
+      } else {
+        norm_row<false>(n, row);
+      }
+    }
+  });
+}
+
+// With z = (x - mean) scale and h = g w:  dx = scale (h - mean(h) - z mean(h z));  dw = sum g z;  db = sum g.
+// Adds this row's part to dw and db.
+template <bool centred>
+HWY_INLINE void norm_row_back(const NormBackward& n, int64_t row, float* dw, float* db) {
+  const int64_t D = n.D;
+  const float *x = n.x + row * D, *g = n.g + row * D, *g_sum = n.g_sum ? n.g_sum + row * D : nullptr;
+  float* dx = n.dx + row * D;
+  const Lanes middle = centred ? n.mean[row] : 0.0f, factor = n.scale[row];
+  Lanes with_z = 0, alone = 0;
+  const int64_t step = lane_count();
+  int64_t i = 0;
+  const auto gather = [&](int64_t at, auto load, auto store) HWY_ATTR {
+    const Lanes gradient = load(g + at), z = (load(x + at) - middle) * factor, h = gradient * load(n.w + at);
+    store(dw + at, fma(gradient, z, load(dw + at)));
+    with_z = fma(h, z, with_z);
+    if constexpr (centred) {
+      store(db + at, load(db + at) + gradient);
+      alone = alone + h;
+    }
+  };
+  for (; i + step <= D; i += step)
+    gather(
+        i, [](const float* p) HWY_ATTR { return Lanes::load(p); }, [](float* p, Lanes v) HWY_ATTR { v.store(p); });
+  if (i < D) {  // lanes behind the row load zeros: g is zero there, so they add nothing
+    const int64_t rest = D - i;
+    gather(
+        i, [=](const float* p) HWY_ATTR { return load_some(p, rest); }, [=](float* p, Lanes v) HWY_ATTR { store_some(v, p, rest); });
+  }
+  const Lanes mean_hz = sum(with_z) / static_cast<float>(D), mean_h = centred ? sum(alone) / static_cast<float>(D) : 0.0f;
+  for_lanes(D, [&](int64_t at, auto load, auto store) HWY_ATTR {
+    const Lanes z = (load(x + at) - middle) * factor;
+    const Lanes d = factor * (load(g + at) * load(n.w + at) - mean_h - z * mean_hz);
+    store(dx + at, g_sum ? d + load(g_sum + at) : d);
+  });
+}
+
+void norm_backward(const NormBackward& n, bool centred) {
+  const int64_t D = n.D, block = std::max<int64_t>({rows_per_task(D), (n.rows + 31) / 32, 1}), blocks = (n.rows + block - 1) / block;
+  const Tensor partial = Tensor::empty({std::max<int64_t>(blocks, 1), 2, D});
+  float* parts = raw<float>(partial);
+  parallel_tasks(blocks, [&](int64_t task) HWY_ATTR {
+    float *dw = parts + task * 2 * D, *db = dw + D;
+    std::fill_n(dw, 2 * D, 0.0f);
+    for (int64_t row = task * block; row < std::min(n.rows, (task + 1) * block); ++row) {
+      if (centred) {
+        norm_row_back<true>(n, row, dw, db);
+      } else {
+        norm_row_back<false>(n, row, dw, db);
+      }
+    }
+  });
+  for_lanes(D, [&](int64_t i, auto load, auto store) HWY_ATTR {
+    Lanes dw = 0, db = 0;
+    for (int64_t task = 0; task < blocks; ++task) {
+      dw = dw + load(parts + task * 2 * D + i);
+      db = db + load(parts + task * 2 * D + D + i);
+    }
+    store(n.dw + i, dw);
+    if (n.db) store(n.db + i, db);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+
+HWY_EXPORT(norm_forward);
+HWY_EXPORT(norm_backward);
+
+namespace {
+
+void check_width(const char* op, const Tensor& x, const Tensor& w, const char* what) {
+  check(x.rank() >= 1 && w.rank() == 1 && w.size(0) == x.size(-1), op, ": x has shape ", x.shape(), ", the ", what, " ", w.shape());
+}
+
+// What the gradient needs of one normalisation.
+struct Saved {
+  Tensor x, w, mean, scale;
+  int64_t rows, D;
+};
+
+// {dx, dw, db or nothing}; g_sum may be undefined.
+Grads norm_gradients(const Saved& s, const Tensor& gradient, const Tensor& g_sum, bool centred) {
+  const Tensor g = contiguous(gradient), extra = g_sum.defined() ? contiguous(g_sum) : Tensor();
+  Grads grads{Tensor::empty(s.x.shape()), Tensor::empty({s.D}), centred ? Tensor::empty({s.D}) : Tensor()};
+  HWY_DYNAMIC_DISPATCH(norm_backward)
+  ({.x = raw<float>(s.x), .w = raw<float>(s.w), .g = raw<float>(g), .g_sum = extra.defined() ? raw<float>(extra) : nullptr,
+    .mean = centred ? raw<float>(s.mean) : nullptr, .scale = raw<float>(s.scale), .dx = raw<float>(grads[0]), .dw = raw<float>(grads[1]),
+    .db = centred ? raw<float>(grads[2]) : nullptr, .rows = s.rows, .D = s.D},
+   centred);
+  return grads;
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, float eps) {
+  if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return layer_norm(wide, widen(weight), widen(bias), eps); });
+  check_width("layer_norm", input, weight, "weight");
+  check_width("layer_norm", input, bias, "bias");
+  const Tensor x = dense_f32("layer_norm", input), w = dense_f32("layer_norm", weight), b = dense_f32("layer_norm", bias);
+  const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
+  const Tensor y = Tensor::empty(x.shape()), mean = Tensor::empty({rows}), scale = Tensor::empty({rows});
+  HWY_DYNAMIC_DISPATCH(norm_forward)
+  ({.x = raw<float>(x), .residual = nullptr, .w = raw<float>(w), .b = raw<float>(b), .sum = nullptr, .y = raw<float>(y),
+    .mean = raw<float>(mean), .scale = raw<float>(scale), .rows = rows, .D = D, .eps = eps},
+   true);
+  return record(op::layer_norm, y, {input, weight, bias},
+                [saved = Saved{x, w, mean, scale, rows, D}](const Tensor& g) { return norm_gradients(saved, g, {}, true); });
+}
+
+std::pair<Tensor, Tensor> add_layer_norm(const Tensor& input, const Tensor& residual, const Tensor& weight, const Tensor& bias, float eps) {
+  if (is_half(input)) {
+    const auto [s, y] = add_layer_norm(widen(input), widen(residual), widen(weight), widen(bias), eps);
+    return {cast(s, input.dtype()), cast(y, input.dtype())};
+  }
+  check(input.shape() == residual.shape(), "add_layer_norm: x has shape ", input.shape(), ", the residual ", residual.shape());
+  check_width("add_layer_norm", input, weight, "weight");
+  check_width("add_layer_norm", input, bias, "bias");
+  const Tensor x = dense_f32("add_layer_norm", input), r = dense_f32("add_layer_norm", residual);
+  const Tensor w = dense_f32("add_layer_norm", weight), b = dense_f32("add_layer_norm", bias);
+  const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
+  const Tensor s = Tensor::empty(x.shape()), y = Tensor::empty(x.shape()), mean = Tensor::empty({rows}), scale = Tensor::empty({rows});
+  HWY_DYNAMIC_DISPATCH(norm_forward)
+  ({.x = raw<float>(x), .residual = raw<float>(r), .w = raw<float>(w), .b = raw<float>(b), .sum = raw<float>(s), .y = raw<float>(y),
+    .mean = raw<float>(mean), .scale = raw<float>(scale), .rows = rows, .D = D, .eps = eps},
+   true);
+  const Tensors outs = record_all(op::add_layer_norm, {s, y}, {input, residual, weight, bias},
+                                  [saved = Saved{s, w, mean, scale, rows, D}](const Grads& gs) {
+                                    if (!gs[1].defined()) return Grads{gs[0], gs[0], Tensor(), Tensor()};
+                                    const Grads back = norm_gradients(saved, gs[1], gs[0], true);
+                                    return Grads{back[0], back[0], back[1], back[2]};
+                                  });
+  return {outs[0], outs[1]};
+}
+
+Tensor rms_norm(const Tensor& input, const Tensor& weight, float eps) {
+  if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return rms_norm(wide, widen(weight), eps); });
+  check_width("rms_norm", input, weight, "weight");
+  const Tensor x = dense_f32("rms_norm", input), w = dense_f32("rms_norm", weight);
+  const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
+  const Tensor y = Tensor::empty(x.shape()), scale = Tensor::empty({rows});
+  HWY_DYNAMIC_DISPATCH(norm_forward)
+  ({.x = raw<float>(x), .residual = nullptr, .w = raw<float>(w), .b = nullptr, .sum = nullptr, .y = raw<float>(y), .mean = nullptr,
+    .scale = raw<float>(scale), .rows = rows, .D = D, .eps = eps},
+   false);
+  return record(op::rms_norm, y, {input, weight}, [saved = Saved{x, w, {}, scale, rows, D}](const Tensor& g) {
+    Grads grads = norm_gradients(saved, g, {}, false);
+    grads.pop_back();
+    return grads;
+  });
+}
+
+}  // namespace heed
+#endif

@@ -1,0 +1,203 @@
+// All parameters are cut into pieces of the same size; one parallel pass walks the pieces of all of them.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/train/optimizer.cc"
+#include "hwy/foreach_target.h"
+// after foreach_target
+#include "heed/core/lanes.h"
+
+#include "heed/core/copy.h"
+#include "heed/core/parallel.h"
+#include "heed/core/raw.h"
+#include "heed/train/optimizer.h"
+
+#ifndef HEED_TRAIN_OPTIMIZER_TYPES
+#define HEED_TRAIN_OPTIMIZER_TYPES
+namespace heed {
+
+// A stretch of one parameter: weights, gradient and the optimizer's state beside them.
+struct Piece {
+  float *w, *g, *first, *second;
+  int64_t count;
+  float decay;
+};
+
+struct AdamStep {
+  float rate, beta1, beta2, eps, first_correction, second_correction;  // corrections: 1 / (1 - beta^t)
+  bool decoupled;
+};
+
+}  // namespace heed
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+void sgd_piece(const Piece& p, float rate, float momentum, bool nesterov) {
+  for_lanes(p.count, [&](int64_t i, auto load, auto store) HWY_ATTR {
+    Lanes g = fma(load(p.w + i), p.decay, load(p.g + i));
+    if (p.first) {
+      const Lanes v = fma(load(p.first + i), momentum, g);
+      store(p.first + i, v);
+      g = nesterov ? fma(v, momentum, g) : v;
+    }
+    store(p.w + i, load(p.w + i) - rate * g);
+  });
+}
+
+void adam_piece(const Piece& p, const AdamStep& s) {
+  const Lanes shrink = s.decoupled ? 1 - s.rate * p.decay : 1.0f, inside = s.decoupled ? 0.0f : p.decay;
+  const Lanes beta1 = s.beta1, beta2 = s.beta2, rest1 = 1 - s.beta1, rest2 = 1 - s.beta2;
+  const Lanes rate = s.rate * s.first_correction, correction = std::sqrt(s.second_correction), eps = s.eps;
+  for_lanes(p.count, [&](int64_t i, auto load, auto store) HWY_ATTR {
+    const Lanes w = load(p.w + i), g = fma(w, inside, load(p.g + i));
+    const Lanes m = fma(load(p.first + i), beta1, g * rest1), v = fma(load(p.second + i), beta2, g * g * rest2);
+    store(p.first + i, m);
+    store(p.second + i, v);
+    store(p.w + i, w * shrink - rate * m / fma(sqrt(v), correction, eps));
+  });
+}
+
+double square_sum(const float* g, int64_t count) {
+  double total = 0;
+  for (int64_t begin = 0; begin < count; begin += 1024) {  // short float sums, joined in double
+    Lanes part = 0;
+    for_lanes(std::min<int64_t>(1024, count - begin), [&](int64_t i, auto load, auto) HWY_ATTR {
+      const Lanes x = load(g + begin + i);
+      part = fma(x, x, part);
+    });
+    total += sum(part);
+  }
+  return total;
+}
+
+void scale_piece(float* g, int64_t count, float factor) {
+  for_lanes(count, [&](int64_t i, auto load, auto store) HWY_ATTR { store(g + i, load(g + i) * factor); });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+
+HWY_EXPORT(sgd_piece);
+HWY_EXPORT(adam_piece);
+HWY_EXPORT(square_sum);
+HWY_EXPORT(scale_piece);
+
+namespace {
+
+constexpr int64_t kPiece = 1 << 14;
+
+void check_parameters(const std::vector<ParameterGroup>& groups) {
+  for (const ParameterGroup& group : groups)
+    for (const Tensor& parameter : group.parameters)
+      check(parameter.dtype() == DType::f32 && parameter.is_contiguous() && parameter.needs_grad(), "optimizer: a parameter of shape ",
+            parameter.shape(), " is not a dense f32 tensor that requires a gradient");
+}
+
+std::vector<Tensors> zeros_like(const std::vector<ParameterGroup>& groups) {
+  std::vector<Tensors> state;
+  for (const ParameterGroup& group : groups) {
+    state.emplace_back();
+    for (const Tensor& parameter : group.parameters) state.back().push_back(Tensor::zeros(parameter.shape()));
+  }
+  return state;
+}
+
+// Pieces of every parameter that has a gradient, and the dense gradients that they point into.
+struct Pieces {
+  std::vector<Piece> list;
+  Tensors gradients;
+
+  void add(const Tensor& parameter, float decay, const Tensor* first, const Tensor* second) {
+    if (!parameter.grad().defined()) return;
+    gradients.push_back(converted(contiguous(parameter.grad()), DType::f32));
+    float *w = raw<float>(parameter), *g = raw<float>(gradients.back());
+    for (int64_t begin = 0; begin < parameter.count(); begin += kPiece)
+      list.push_back({w + begin, g + begin, first ? raw<float>(*first) + begin : nullptr, second ? raw<float>(*second) + begin : nullptr,
+                      std::min(kPiece, parameter.count() - begin), decay});
+  }
+};
+
+// Small pieces share a task, so that many biases cost no more than one matrix.
+template <class Body>
+void for_pieces(const std::vector<Piece>& pieces, const Body& body) {
+  std::vector<size_t> starts{0};
+  int64_t gathered = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (gathered >= kPiece) {
+      starts.push_back(i);
+      gathered = 0;
+    }
+    gathered += pieces[i].count;
+  }
+  starts.push_back(pieces.size());
+  parallel_tasks(static_cast<int64_t>(starts.size()) - 1, [&](int64_t task) {
+    for (size_t i = starts[static_cast<size_t>(task)]; i < starts[static_cast<size_t>(task) + 1]; ++i) body(i);
+  });
+}
+
+void drop_gradients(const std::vector<ParameterGroup>& groups) {
+  for (const ParameterGroup& group : groups)
+    for (const Tensor& parameter : group.parameters) parameter.zero_grad();
+}
+
+}  // namespace
+
+Sgd::Sgd(std::vector<ParameterGroup> groups, SgdOptions options) : groups_(std::move(groups)), options_(options) {
+  check_parameters(groups_);
+  if (options_.momentum != 0) velocity_ = zeros_like(groups_);
+}
+
+void Sgd::step(float rate) {
+  Pieces pieces;
+  for (size_t k = 0; k < groups_.size(); ++k)
+    for (size_t i = 0; i < groups_[k].parameters.size(); ++i)
+      pieces.add(groups_[k].parameters[i], groups_[k].weight_decay, velocity_.empty() ? nullptr : &velocity_[k][i], nullptr);
+  for_pieces(pieces.list, [&](size_t i) { HWY_DYNAMIC_DISPATCH(sgd_piece)(pieces.list[i], rate, options_.momentum, options_.nesterov); });
+}
+
+void Sgd::zero_grad() const { drop_gradients(groups_); }
+
+Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options) : groups_(std::move(groups)), options_(options) {
+  check_parameters(groups_);
+  first_ = zeros_like(groups_);
+  second_ = zeros_like(groups_);
+}
+
+void Adam::step(float rate) {
+  ++steps_;
+  const auto correction = [&](double beta) { return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(steps_)))); };
+  const AdamStep step{rate, options_.beta1, options_.beta2, options_.eps, correction(options_.beta1), correction(options_.beta2), options_.decoupled};
+  Pieces pieces;
+  for (size_t k = 0; k < groups_.size(); ++k)
+    for (size_t i = 0; i < groups_[k].parameters.size(); ++i)
+      pieces.add(groups_[k].parameters[i], groups_[k].weight_decay, &first_[k][i], &second_[k][i]);
+  for_pieces(pieces.list, [&](size_t i) { HWY_DYNAMIC_DISPATCH(adam_piece)(pieces.list[i], step); });
+}
+
+void Adam::zero_grad() const { drop_gradients(groups_); }
+
+float clip_gradients(const Tensors& parameters, float limit) {
+  check(limit > 0, "clip_gradients: the limit is ", limit, ", expected more than 0");
+  Pieces pieces;
+  for (const Tensor& parameter : parameters) {
+    check(!parameter.grad().defined() || (parameter.grad().is_contiguous() && parameter.grad().dtype() == DType::f32),
+          "clip_gradients: a gradient of shape ", parameter.shape(), " is not dense f32");
+    pieces.add(parameter, 0, nullptr, nullptr);
+  }
+  std::vector<double> squares(pieces.list.size());
+  for_pieces(pieces.list, [&](size_t i) { squares[i] = HWY_DYNAMIC_DISPATCH(square_sum)(pieces.list[i].g, pieces.list[i].count); });
+  double total = 0;
+  for (double part : squares) total += part;
+  const auto norm = static_cast<float>(std::sqrt(total));
+  if (norm > limit)
+    for_pieces(pieces.list, [&](size_t i) { HWY_DYNAMIC_DISPATCH(scale_piece)(pieces.list[i].g, pieces.list[i].count, limit / norm); });
+  return norm;
+}
+
+}  // namespace heed
+#endif

@@ -1,0 +1,95 @@
+// Walks the list of elementwise functions: values and derivatives against the same formulas in double, the derivative in
+// double against central differences, threads, strides and half precision through check_case.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/ops/cases.h"
+
+namespace heed::test {
+namespace {
+
+// The arithmetic that the formulas ask of V, for double.
+double exp(double x) { return std::exp(x); }
+double log(double x) { return std::log(x); }
+double sqrt(double x) { return std::sqrt(x); }
+double tanh(double x) { return std::tanh(x); }
+double select(bool condition, double yes, double no) { return condition ? yes : no; }
+struct Normal {
+  double cumulative, density;
+};
+Normal normal(double x) { return {0.5 * std::erfc(-x / std::sqrt(2.0)), std::exp(-0.5 * x * x) / std::sqrt(2 * std::acos(-1.0))}; }
+[[maybe_unused]] double abs(double x) { return std::abs(x); }
+[[maybe_unused]] double max(double a, double b) { return std::max(a, b); }
+
+#define HEED_FORMULAS
+#define HEED_INLINE
+#include "heed/ops/elementwise.h"
+#undef HEED_INLINE
+#undef HEED_FORMULAS
+
+struct Function {
+  const char* name;
+  Tensor (*run)(const Tensor&);
+  double (*f)(double);
+  double (*df)(double);
+  bool positive;  // defined for positive numbers only
+};
+
+std::vector<Function> every_function() {
+  std::vector<Function> all = {
+#define HEED_LISTED(Formula, function) {#function, &heed::function, &Formula::f<double>, &Formula::df<double>, false},
+      HEED_ELEMENTWISE(HEED_LISTED)
+#undef HEED_LISTED
+  };
+  for (Function& f : all) f.positive = std::isnan(f.f(-1.0));
+  return all;
+}
+
+class EveryFunction : public testing::TestWithParam<Function> {};
+
+TEST_P(EveryFunction, agrees_with_its_formula) {
+  const Function f = GetParam();
+  for (const Shape& shape : {Shape{1}, Shape{}, Shape{3, 5}, Shape{2, 1, 37}, Shape{67}}) {
+    Tensor x = f.positive ? positive_input(shape) : scale(distinct_input(shape), 4);
+    check_case(f.name, {.what = "shape of rank " + std::to_string(shape.rank()),
+                        .inputs = {x},
+                        .run = [&](const Tensors& in) { return Tensors{f.run(in[0])}; },
+                        .reference = [&](const Many& in) {
+                          Doubles out = in[0];
+                          for (double& value : out.values) value = f.f(value);
+                          return Many{out};
+                        }});
+  }
+}
+
+// Each value on its own scale, over the whole range: a wrong tail cannot hide behind a large neighbour.
+TEST_P(EveryFunction, is_accurate_over_its_range) {
+  const Function f = GetParam();
+  std::vector<float> points;
+  for (float x = f.positive ? 1e-4f : -12.0f; x < 12; x += 0.00137f) points.push_back(x);
+  const int64_t n = static_cast<int64_t>(points.size());
+  Tensor x = Tensor::from(points, {n});
+  x.require_grad();
+  const Tensor y = f.run(x);
+  backward(y, Tensor::ones({n}));
+  const auto values = y.to_vector<float>(), slopes = x.grad().to_vector<float>();
+  for (size_t i = 0; i < points.size(); ++i) {
+    const double at = points[i], value = f.f(at), slope = f.df(at);
+    ASSERT_LE(std::abs(values[i] - value), 1e-6 * std::abs(value) + 1e-30) << f.name << " at " << at;
+    ASSERT_LE(std::abs(slopes[i] - slope), 4e-6 * (std::abs(slope) + std::abs(value)) + 4e-7) << f.name << "' at " << at;
+  }
+}
+
+TEST_P(EveryFunction, passes_on_what_is_not_a_number) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  if (std::isnan(GetParam().f(nan))) {
+    EXPECT_TRUE(std::isnan(GetParam().run(Tensor::from(std::vector<float>{nan}, {1})).item()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ops, EveryFunction, testing::ValuesIn(every_function()), [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace heed::test
