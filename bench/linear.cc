@@ -39,7 +39,7 @@ Floats floats(int64_t count) {
 // oneDNN to one thread, so the setting goes back to 1 afterwards.
 Call bare_products(int64_t rows, int64_t in, int64_t out, bool train) {
   const Floats x = floats(rows * in), w = floats(out * in), y = floats(rows * out);  // (rows, in), (out, in), (rows, out)
-  const Floats dx = floats(train ? rows * in : 0), dw = floats(train ? out * in : 0);
+  const Floats dx = train ? floats(rows * in) : nullptr, dw = train ? floats(out * in) : nullptr;
   return [=] {
     omp_set_num_threads(thread_count());
     dnnl_sgemm('N', 'T', rows, out, in, 1, x.get(), in, w.get(), in, 0, y.get(), out);
@@ -64,8 +64,9 @@ std::vector<Benchmark> linear_benchmarks() {
         const bool one_row = group.rows == 1;
         const double products = train ? 3 : 1, multiplies = static_cast<double>(group.rows * in * out);
         const double work = products * multiplies * (one_row ? 4 : 2);
-        list.push_back({name_of(std::string("linear/") + (train ? "train/" : "forward/") + group.name, {group.rows, in, out}),
-                        one_row ? Unit::bytes : Unit::flops, work, train ? train_call(shapes, function) : forward_call(shapes, function), "sgemm",
+        const std::string start = std::string("linear/") + (train ? "train/" : "forward/") + group.name;
+        list.push_back({name_of(start, {group.rows, in, out}), one_row ? Unit::bytes : Unit::flops, work,
+                        train ? train_call(shapes, function) : forward_call(shapes, function), "sgemm",
                         [rows = group.rows, i = in, o = out, train] { return bare_products(rows, i, o, train); }, work});
       }
     }

@@ -97,9 +97,9 @@ double bytes_per_second(Stream kind) {
 
 Call stream_call(Stream kind, int64_t count) {
   constexpr int64_t kGrain = 1 << 14;
-  std::shared_ptr<float[]> data[3];  // a, b, y
-  for (int i = 0; i < arrays(kind); ++i) data[i == 1 && kind != Stream::triad ? 2 : i] = hwy::MakeUniqueAlignedArray<float>(static_cast<size_t>(count));
-  return [kind, count, a = data[0], b = data[1], y = data[2]] {
+  const auto array = [count] { return std::shared_ptr<float[]>(hwy::MakeUniqueAlignedArray<float>(static_cast<size_t>(count))); };
+  const std::shared_ptr<float[]> a = array(), b = kind == Stream::triad ? array() : nullptr, y = array();
+  return [=] {
     parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
       HWY_DYNAMIC_DISPATCH(stream)(kind, a.get() + begin, b ? b.get() + begin : nullptr, y.get() + begin, end - begin);
     });

@@ -1,3 +1,4 @@
+// A child process and two pipes.
 #include "bench/peer.h"
 
 #include <fcntl.h>

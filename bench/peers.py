@@ -93,7 +93,8 @@ def build(name):
     if op == "graph":
         return chain(*sizes)
     if op == "adamw":
-        return torch.optim.AdamW(parameters(*sizes), lr=1e-3, weight_decay=0.01, **({"fused": True} if group.endswith("-fused") else {})).step
+        fused = True if group.endswith("-fused") else None
+        return torch.optim.AdamW(parameters(*sizes), lr=1e-3, weight_decay=0.01, fused=fused).step
     if op == "sgd":
         return torch.optim.SGD(parameters(*sizes), lr=1e-3, momentum=0.9).step
     if op == "clip_gradients":
@@ -151,8 +152,8 @@ def main():
             try:
                 timed = Timed(build(rest))
                 answer = "ok"
-            except (KeyError, ValueError, TypeError) as error:
-                answer = f"PyTorch has no counterpart of {rest} ({type(error).__name__}: {error})"
+            except (KeyError, ValueError, TypeError, RuntimeError) as error:
+                answer = f"PyTorch has no counterpart of {rest} ({type(error).__name__}: {error})".replace("\n", " ")
         elif word == "round":
             answer = repr(timed.round(float(rest)))
         else:

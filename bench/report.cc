@@ -1,3 +1,4 @@
+// Tables, JSON and the words for a machine.
 #include "bench/report.h"
 
 #include <sched.h>
@@ -63,12 +64,14 @@ std::string markdown(const Report& report) {
   std::ostringstream out;
   out << "Machine: " << report.machine << ".  \nPeak: " << peak_in_words(report.peak) << ".  \n";
   if (!report.peer.empty()) out << "Beside: " << report.peer << ", the same number of threads.  \n";
-  out << "Medians of " << report.rounds << " rounds.\n";
+  out << "Medians of " << report.rounds << " rounds" << (report.quiet ? "" : ", while the machine was busy with something else") << ".\n";
   const std::vector<Verdict> verdicts = judge(report);
   if (!verdicts.empty()) {
     out << "\n| mark | found | |\n|---|---|---|\n";
-    for (const Verdict& verdict : verdicts)
-      out << joined({verdict.what, verdict.found, verdict.reached ? "reached" : "**short**" + (verdict.below.empty() ? "" : ": " + verdict.below)});
+    for (const Verdict& verdict : verdicts) {
+      const std::string below = verdict.below.empty() ? "" : "; below: " + verdict.below;
+      out << joined({verdict.what, verdict.found, (verdict.reached ? "reached" : "**short**") + below});
+    }
   }
   const std::vector<std::string> names = column_names(report);
   out << "\n" << joined(names) << "|---|";
@@ -141,13 +144,10 @@ void write_json(const Report& report, const std::string& path) {
                        {"peer_over_heed", number(result.peer)}});
   }
   const Peak& peak = report.peak;
-  const nlohmann::ordered_json whole{
-      {"machine", report.machine},
-      {"peer", report.peer},
-      {"rounds", report.rounds},
-      {"peak",
-       {{"flops", peak.flops}, {"flops_one_thread", peak.one_thread}, {"copy", peak.copy}, {"scale", peak.scale}, {"triad", peak.triad}, {"around", peak.around}}},
-      {"results", results}};
+  const nlohmann::ordered_json peaks{{"flops", peak.flops}, {"flops_one_thread", peak.one_thread}, {"copy", peak.copy},
+                                     {"scale", peak.scale}, {"triad", peak.triad},                 {"around", peak.around}};
+  const nlohmann::ordered_json whole{{"machine", report.machine}, {"peer", report.peer}, {"rounds", report.rounds},
+                                     {"quiet", report.quiet},     {"peak", peaks},       {"results", results}};
   std::ofstream out(path);
   out << whole.dump(1) << '\n';
   check<FileError>(out.good(), "bench: cannot write ", path);
@@ -160,7 +160,8 @@ void write_markdown(const Report& report, const std::string& path) {
     text.assign(std::istreambuf_iterator<char>(in), {});
   }
   const size_t begin = text.find(kBegin), end = text.find(kEnd);
-  check<FileError>(begin != std::string::npos && end != std::string::npos && begin < end, "bench: ", path, " has no lines '", kBegin, "' and '", kEnd, "'");
+  check<FileError>(begin != std::string::npos && end != std::string::npos && begin < end, "bench: ", path, " has no lines '", kBegin,
+                   "' and '", kEnd, "'");
   const size_t start = begin + std::string(kBegin).size();
   text.replace(start, end - start, "\n" + markdown(report));
   std::ofstream out(path);

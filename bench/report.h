@@ -25,6 +25,7 @@ struct Report {
   int rounds = 0;
   Peak peak;
   std::vector<Result> results;
+  bool quiet = true;  // whether the machine had nothing else to do
 };
 
 // What heed wants to reach, and where it stands.

@@ -1,3 +1,4 @@
+// Repetitions, batches and medians.
 #include "bench/timing.h"
 
 #include <algorithm>
