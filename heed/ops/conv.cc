@@ -61,7 +61,7 @@ class Plan {
     channels_ = pass == ConvPass::data ? sizes.in : sizes.out;
     const int64_t work = std::max<int64_t>(1, sizes.weights() * sizes.out_pixels());  // of an image
     images_per_slab_ = std::clamp<int64_t>(least / work, 1, batch);
-    if (pass == ConvPass::weights) {  // every slab makes a sum as large as the weights: all of them together stay below 16 MiB
+    if (pass == ConvPass::weights) {  // every slab makes a sum as large as the weights: several only below 16 MiB
       const int64_t slabs = std::clamp<int64_t>((1 << 22) / sizes.weights(), 1, enough);
       images_per_slab_ = std::max(images_per_slab_, divide_up(batch, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(slabs)))));
     }
