@@ -27,12 +27,13 @@ struct BatchSizes {
 // body(channel, block, first image, images) for every block of every channel.
 template <class Body>
 void for_blocks(const BatchSizes& sizes, const Body& body) {
-  parallel_for(sizes.channels * sizes.blocks, (1 << 13) / std::max<int64_t>(1, sizes.images_per_block * sizes.pixels), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t block = i % sizes.blocks, first = block * sizes.images_per_block;
-      body(i / sizes.blocks, block, first, std::min(sizes.images_per_block, sizes.images - first));
-    }
-  });
+  parallel_for(sizes.channels * sizes.blocks, (1 << 13) / std::max<int64_t>(1, sizes.images_per_block * sizes.pixels),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t block = i % sizes.blocks, first = block * sizes.images_per_block;
+                   body(i / sizes.blocks, block, first, std::min(sizes.images_per_block, sizes.images - first));
+                 }
+               });
 }
 
 }  // namespace heed
@@ -84,9 +85,8 @@ void block_moments(const BatchSizes& sizes, const float* x, float* found) {
 void normalise(const BatchSizes& sizes, const float* x, const float* mean, const float* scale, const float* shift, float* y) {
   for_blocks(sizes, [&](int64_t channel, int64_t, int64_t first, int64_t images) HWY_ATTR {
     const Lanes middle(mean[channel]), factor(scale[channel]), offset(shift[channel]);
-    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto store, auto) HWY_ATTR {
-      store(y + i, fma(load(x + i) - middle, factor, offset));
-    });
+    for_pixels(sizes, channel, first, images,
+               [&](int64_t i, auto load, auto store, auto) HWY_ATTR { store(y + i, fma(load(x + i) - middle, factor, offset)); });
   });
 }
 
@@ -148,7 +148,11 @@ Tensor turned_back(const Tensor& x, const Shape& shape) {
 BatchSizes sizes_of(const Tensor& x) {
   const int64_t images = x.size(0), channels = x.size(1), pixels = x.count() / std::max<int64_t>(1, images * channels);
   const int64_t per_block = std::clamp<int64_t>((1 << 13) / std::max<int64_t>(pixels, 1), 1, std::max<int64_t>(images, 1));
-  return {.images = images, .channels = channels, .pixels = pixels, .images_per_block = per_block, .blocks = (images + per_block - 1) / per_block};
+  return {.images = images,
+          .channels = channels,
+          .pixels = pixels,
+          .images_per_block = per_block,
+          .blocks = (images + per_block - 1) / per_block};
 }
 
 struct Moments {
@@ -196,7 +200,8 @@ Moments running_moments(const BatchNorm& state) {
 }
 
 // x, g: (B, C, ...), w: (C) -> {dx, dw, db}
-Grads gradients(const BatchSizes& sizes, const Tensor& x, const Tensor& g, const Tensor& w, const Moments& moments, bool training, bool to_x) {
+Grads gradients(const BatchSizes& sizes, const Tensor& x, const Tensor& g, const Tensor& w, const Moments& moments, bool training,
+                bool to_x) {
   const Shape per_channel{sizes.channels};
   const Tensor found = Tensor::empty({sizes.channels, sizes.blocks, 2}), dw = Tensor::empty(per_channel), db = Tensor::empty(per_channel);
   const Tensor factor = Tensor::empty(per_channel), shift = Tensor::empty(per_channel), slope = Tensor::empty(per_channel);
@@ -217,7 +222,8 @@ Grads gradients(const BatchSizes& sizes, const Tensor& x, const Tensor& g, const
   if (to_x) {
     dx = Tensor::empty(x.shape(), DType::f32, x.device());
     HWY_DYNAMIC_DISPATCH(input_gradient)
-    (sizes, raw<float>(x), raw<float>(g), raw<float>(moments.mean), raw<float>(factor), raw<float>(shift), raw<float>(slope), raw<float>(dx));
+    (sizes, raw<float>(x), raw<float>(g), raw<float>(moments.mean), raw<float>(factor), raw<float>(shift), raw<float>(slope),
+     raw<float>(dx));
   }
   return {dx, dw, db};
 }
@@ -232,7 +238,8 @@ void check_inputs(const Tensor& x, const Tensor& w, const Tensor& b, const Batch
       check(state.training, "batch_norm: evaluation needs the running mean and variance");
       continue;
     }
-    check(running->shape() == Shape{channels}, "batch_norm: the running statistics have shape ", running->shape(), ", x ", channels, " channels");
+    check(running->shape() == Shape{channels}, "batch_norm: the running statistics have shape ", running->shape(), ", x ", channels,
+          " channels");
     check(running->dtype() == DType::f32 && running->is_contiguous(), "batch_norm: the running statistics are ",
           running->is_contiguous() ? "dense " : "strided ", name_of(running->dtype()), ", expected dense f32");
   }
@@ -257,7 +264,8 @@ Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
     raw<float>(factor)[channel] = raw<float>(w)[channel] * raw<float>(moments.scale)[channel];
   HWY_DYNAMIC_DISPATCH(normalise)(sizes, raw<float>(x), raw<float>(moments.mean), raw<float>(factor), raw<float>(b), raw<float>(y));
 
-  const auto back = [x, w, moments, sizes, turn, shape = given.shape(), training = state.training, to_x = input.needs_grad()](const Tensor& gradient) {
+  const auto back = [x, w, moments, sizes, turn, shape = given.shape(), training = state.training,
+                     to_x = input.needs_grad()](const Tensor& gradient) {
     Grads grads = gradients(sizes, x, turn ? turned(gradient) : contiguous(gradient), w, moments, training, to_x);
     if (turn && to_x) grads[0] = turned_back(grads[0], shape);
     return grads;

@@ -6,8 +6,10 @@
 // after foreach_target
 #include "heed/core/lanes.h"
 
+#include <bit>
 #include <cstring>
 #include <optional>
+#include <tuple>
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
@@ -55,13 +57,13 @@ class Plan {
  public:
   Plan(ConvPass pass, const ConvSizes& sizes, int64_t batch, bool bias) : pass_(pass), sizes_(sizes) {
     constexpr int64_t least = 1 << 21;  // multiplications worth a task: about 40 us
-    constexpr int64_t enough = 8;       // tasks
+    constexpr int64_t enough = 16;      // tasks
     channels_ = pass == ConvPass::data ? sizes.in : sizes.out;
     const int64_t work = std::max<int64_t>(1, sizes.weights() * sizes.out_pixels());  // of an image
     images_per_slab_ = std::clamp<int64_t>(least / work, 1, batch);
-    if (pass == ConvPass::weights) {  // every slab has its own sum as large as the weights: 16 of them, and 64 MiB at most
-      const int64_t slabs = std::clamp<int64_t>((1 << 24) / sizes.weights(), 1, 16);
-      images_per_slab_ = std::max(images_per_slab_, divide_up(batch, slabs));
+    if (pass == ConvPass::weights) {  // every slab makes a sum as large as the weights: several only below 16 MiB
+      const int64_t slabs = std::clamp<int64_t>((1 << 22) / sizes.weights(), 1, enough);
+      images_per_slab_ = std::max(images_per_slab_, divide_up(batch, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(slabs)))));
     }
     slabs_ = divide_up(batch, images_per_slab_);
     const int64_t most = sizes.options.groups > 1 ? 1 : std::min(channels_ / 32, work * images_per_slab_ / least);
@@ -106,9 +108,8 @@ class Plan {
   Tensors pack(const Tensor& w) const {
     Tensors packed;
     for (int64_t piece = 0; piece < pieces_; ++piece) packed.push_back(Tensor::empty({packer(piece).packed_count()}));
-    parallel_tasks(pieces_, [&](int64_t piece) {
-      packer(piece).pack(raw<float>(w) + part(piece).w, raw<float>(packed[static_cast<size_t>(piece)]));
-    });
+    parallel_tasks(
+        pieces_, [&](int64_t piece) { packer(piece).pack(raw<float>(w) + part(piece).w, raw<float>(packed[static_cast<size_t>(piece)])); });
     return packed;
   }
 
@@ -146,7 +147,8 @@ std::pair<Tensor, Tensor> weight_gradient(const ConvSizes& sizes, const Tensor& 
     const Part part = plan.part(task);
     const Tensor& rows = sums[static_cast<size_t>(part.piece)];
     float* const row = raw<float>(rows) + part.slab * rows.size(1);
-    part.primitive->run(raw<float>(x) + part.x, row, plan.packer(part.piece).packing(), row + weights_of(part.piece), raw<float>(g) + part.y);
+    part.primitive->run(raw<float>(x) + part.x, row, plan.packer(part.piece).packing(), row + weights_of(part.piece),
+                        raw<float>(g) + part.y);
   });
   for (const Tensor& rows : sums) HWY_DYNAMIC_DISPATCH(sum_conv_rows)(raw<float>(rows), rows.size(0), rows.size(1));
   parallel_tasks(plan.pieces(), [&](int64_t piece) {

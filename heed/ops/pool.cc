@@ -5,6 +5,7 @@
 // after foreach_target
 #include "heed/core/lanes.h"
 
+#include <cmath>
 #include <vector>
 
 #include "heed/core/parallel.h"
@@ -95,6 +96,75 @@ void average_gradient(const PoolSizes& sizes, const float* g, float* dx) {
   });
 }
 
+// Every stride-th float.
+static HWY_INLINE Lanes load_strided(const float* from, int64_t stride) {
+  const FloatTag tag;
+  if (stride == 1) return Lanes::load(from);
+  if (stride == 2) {
+    hn::Vec<FloatTag> even, odd;
+    hn::LoadInterleaved2(tag, from, even, odd);
+    return even;
+  }
+  return hn::GatherIndex(tag, from, hn::Mul(hn::Iota(IntTag(), 0), hn::Set(IntTag(), static_cast<int32_t>(stride))));
+}
+
+// Whether a is larger than b, where NaN is the largest number.
+static HWY_INLINE LaneMask beats(Lanes a, Lanes b) {
+  return {hn::Or(hn::Gt(a.v, b.v), hn::And(hn::Not(hn::Eq(a.v, a.v)), hn::Eq(b.v, b.v)))};
+}
+
+// x: (planes, Y, X) -> y: (planes, OY, OX) and, unless null, where in its plane each maximum is: the first of equal ones.
+// Every column under a window gives its maximum first, and then the columns compete; branches would be guesses.
+void max_forward(const PoolSizes& sizes, const float* x, float* y, int32_t* where) {
+  const Pair kernel = sizes.options.kernel, stride = sizes.options.stride, padding = sizes.options.padding;
+  const int64_t width = sizes.picture[1], step = lane_count();  // whole numbers up to 2^24 are exact as lanes; kernels are smaller
+  // Padding is beaten by everything, and the last register may read beyond it.
+  const int64_t room = std::max(width + 2 * padding[1], (sizes.places[1] + step) * stride[1] + kernel[1]);
+  for_planes(sizes, [&](int64_t plane) HWY_ATTR {
+    std::vector<float> highest(static_cast<size_t>(room), -HUGE_VALF),
+        highest_row(static_cast<size_t>(room), static_cast<float>(kernel[0]));
+    const float* const from = x + plane * sizes.pixels();
+    for (int64_t row = 0; row < sizes.places[0]; ++row) {
+      const PoolSpan rows = under(sizes, 0, row);
+      const int64_t top = row * stride[0] - padding[0];
+      for_lanes(width, [&](int64_t i, auto load, auto store) HWY_ATTR {
+        Lanes value = load(from + rows.begin * width + i), at(static_cast<float>(rows.begin - top));
+        for (int64_t next = rows.begin + 1; next < rows.end; ++next) {
+          const Lanes other = load(from + next * width + i);
+          const LaneMask better = beats(other, value);
+          value = select(better, other, value);
+          at = select(better, Lanes(static_cast<float>(next - top)), at);
+        }
+        store(highest.data() + padding[1] + i, value);
+        store(highest_row.data() + padding[1] + i, at);
+      });
+      for (int64_t column = 0; column < sizes.places[1]; column += step) {
+        Lanes value = load_strided(highest.data() + column * stride[1], stride[1]), at_column(0);
+        Lanes at_row = load_strided(highest_row.data() + column * stride[1], stride[1]);
+        for (int64_t next = 1; next < kernel[1]; ++next) {
+          const Lanes other = load_strided(highest.data() + column * stride[1] + next, stride[1]);
+          const Lanes other_row = load_strided(highest_row.data() + column * stride[1] + next, stride[1]);
+          const LaneMask better{hn::Or(beats(other, value).m, hn::And((other == value).m, (other_row < at_row).m))};
+          value = select(better, other, value);
+          at_row = select(better, other_row, at_row);
+          at_column = select(better, Lanes(static_cast<float>(next)), at_column);
+        }
+        const int64_t out = plane * sizes.out_pixels() + row * sizes.places[1] + column, count = std::min(step, sizes.places[1] - column);
+        store_some(value, y + out, count);
+        if (where == nullptr) continue;
+        HWY_ALIGN float rows_at[kLanes], columns_at[kLanes];
+        hn::Store(at_row.v, FloatTag(), rows_at);
+        hn::Store(at_column.v, FloatTag(), columns_at);
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t left = (column + i) * stride[1] - padding[1];
+          where[out + i] =
+              static_cast<int32_t>((top + static_cast<int64_t>(rows_at[i])) * width + left + static_cast<int64_t>(columns_at[i]));
+        }
+      }
+    }
+  });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace heed
 HWY_AFTER_NAMESPACE();
@@ -104,6 +174,7 @@ namespace heed {
 
 HWY_EXPORT(average_forward);
 HWY_EXPORT(average_gradient);
+HWY_EXPORT(max_forward);
 
 namespace {
 
@@ -115,33 +186,6 @@ PoolSizes sizes_of(const char* op, const Tensor& x, const Pool2d& options) {
     check(options.padding[axis] < options.kernel[axis], op, ": the padding ", options.padding[axis], " is not smaller than the kernel ",
           options.kernel[axis]);
   return {.planes = x.size(0) * x.size(1), .picture = picture, .places = places, .options = options};
-}
-
-// x: (planes, Y, X) -> y: (planes, OY, OX) and, unless null, where in its plane each maximum is. The first of equal ones
-// counts, and NaN counts as the largest number.
-void max_forward(const PoolSizes& sizes, const float* x, float* y, int32_t* where) {
-  for_planes(sizes, [&](int64_t plane) {
-    const float* const from = x + plane * sizes.pixels();
-    int64_t out = plane * sizes.out_pixels();
-    for (int64_t row = 0; row < sizes.places[0]; ++row) {
-      const PoolSpan rows = under(sizes, 0, row);
-      for (int64_t column = 0; column < sizes.places[1]; ++column, ++out) {
-        const PoolSpan columns = under(sizes, 1, column);
-        int64_t place = rows.begin * sizes.picture[1] + columns.begin;
-        float best = from[place];
-        for (int64_t i = rows.begin; i < rows.end; ++i)
-          for (int64_t j = columns.begin; j < columns.end; ++j) {
-            const float value = from[i * sizes.picture[1] + j];
-            if (value > best || (value != value && best == best)) {
-              best = value;
-              place = i * sizes.picture[1] + j;
-            }
-          }
-        y[out] = best;
-        if (where != nullptr) where[out] = static_cast<int32_t>(place);
-      }
-    }
-  });
 }
 
 // g, where: (planes, OY, OX) -> dx: (planes, Y, X)
@@ -163,7 +207,7 @@ Tensor max_pool2d(const Tensor& input, const Pool2d& options) {
   check(sizes.pixels() <= INT32_MAX, "max_pool2d: the picture has ", sizes.pixels(), " pixels, expected at most ", INT32_MAX);
   const Tensor y = Tensor::empty({x.size(0), x.size(1), sizes.places[0], sizes.places[1]}, DType::f32, x.device());
   const Tensor where = tracking({&input}) ? Tensor::empty(y.shape(), DType::i32, x.device()) : Tensor();
-  max_forward(sizes, raw<float>(x), raw<float>(y), where.defined() ? raw<int32_t>(where) : nullptr);
+  HWY_DYNAMIC_DISPATCH(max_forward)(sizes, raw<float>(x), raw<float>(y), where.defined() ? raw<int32_t>(where) : nullptr);
   return record(op::max_pool2d, y, {input}, [sizes, where, before = x.shape()](const Tensor& gradient) {
     const Tensor g = contiguous(gradient), dx = Tensor::empty(before, DType::f32, g.device());
     max_gradient(sizes, raw<float>(g), raw<int32_t>(where), raw<float>(dx));

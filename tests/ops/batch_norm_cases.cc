@@ -70,12 +70,12 @@ std::vector<Case> cases<Op::batch_norm>() {
   std::vector<Case> all;
   for (bool training : {true, false})
     for (const auto& [what, shape] : std::vector<std::pair<std::string, Shape>>{{"pictures", {3, 4, 5, 4}},
-                                                                               {"odd pictures", {2, 3, 5, 7}},
-                                                                               {"one picture", {1, 2, 3, 3}},
-                                                                               {"columns", {9, 5}},
-                                                                               {"columns with axes of one", {6, 3, 1, 1}},
-                                                                               {"sequences", {3, 2, 17}},
-                                                                               {"one channel", {4, 1, 2, 2}}})
+                                                                                {"odd pictures", {2, 3, 5, 7}},
+                                                                                {"one picture", {1, 2, 3, 3}},
+                                                                                {"columns", {9, 5}},
+                                                                                {"columns with axes of one", {6, 3, 1, 1}},
+                                                                                {"sequences", {3, 2, 17}},
+                                                                                {"one channel", {4, 1, 2, 2}}})
       all.push_back(make(what, shape, training));
   all.push_back(make("one row", {1, 4}, false));
   return all;
@@ -147,7 +147,8 @@ TEST(BatchNorm, training_moves_the_running_statistics_and_evaluation_does_not) {
 }
 
 TEST(BatchNorm, takes_an_empty_batch_in_evaluation) {
-  EXPECT_EQ(batch_norm(Tensor::zeros({0, 3, 2, 2}), Tensor::ones({3}), Tensor::zeros({3}), fresh_state(3, false)).shape(), (Shape{0, 3, 2, 2}));
+  EXPECT_EQ(batch_norm(Tensor::zeros({0, 3, 2, 2}), Tensor::ones({3}), Tensor::zeros({3}), fresh_state(3, false)).shape(),
+            (Shape{0, 3, 2, 2}));
 }
 
 TEST(BatchNorm, says_what_is_wrong) {

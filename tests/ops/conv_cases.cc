@@ -9,7 +9,8 @@ namespace heed::test {
 namespace {
 
 // Calls tap(x index, w index, y index) for every product in the convolution.
-void for_each_tap(const Shape& x, const Shape& w, const Shape& y, const Conv2d& o, const std::function<void(int64_t, int64_t, int64_t)>& tap) {
+void for_each_tap(const Shape& x, const Shape& w, const Shape& y, const Conv2d& o,
+                  const std::function<void(int64_t, int64_t, int64_t)>& tap) {
   const int64_t out_per_group = w[0] / o.groups;
   for (int64_t n = 0; n < y[0]; ++n)
     for (int64_t c = 0; c < y[1]; ++c)
@@ -124,11 +125,11 @@ std::vector<Case> cases<Op::conv2d>() {
 }
 
 TEST(Conv2d, cuts_the_batch_and_the_channels_without_a_trace) {
-  check_large({19, 16, 8, 8}, {32, 16, 3, 3}, {.padding = {1, 1}});                             // slabs of images, the last one smaller
-  check_large({2, 32, 16, 15}, {88, 32, 3, 3}, {.padding = {1, 1}});                            // pieces of channels, the last one smaller
-  check_large({1, 96, 12, 12}, {64, 96, 3, 3}, {.padding = {1, 1}});                             // pieces of input channels
+  check_large({19, 16, 8, 8}, {32, 16, 3, 3}, {.padding = {1, 1}});   // slabs of images, the last one smaller
+  check_large({2, 32, 16, 15}, {88, 32, 3, 3}, {.padding = {1, 1}});  // pieces of channels, the last one smaller
+  check_large({1, 96, 12, 12}, {64, 96, 3, 3}, {.padding = {1, 1}});  // pieces of input channels
   check_large({5, 32, 12, 12}, {64, 8, 3, 3}, {.padding = {2, 2}, .dilation = {2, 2}, .groups = 4});
-  check_large({1, 3, 96, 96}, {192, 3, 16, 16}, {.stride = {16, 16}});                           // patches
+  check_large({1, 3, 96, 96}, {192, 3, 16, 16}, {.stride = {16, 16}});  // patches
 }
 
 TEST(Conv2d, takes_an_empty_batch) {
@@ -152,10 +153,10 @@ TEST(Conv2d, says_what_is_wrong) {
   EXPECT_EQ(message({1, 0, 5, 5}, {4, 0, 3, 3}, {4}, {}), "conv2d: 0 input and 4 output channels, expected 1 or more");
   EXPECT_EQ(message({1, 3, 5, 4}, {4, 3, 3, 3}, {4}, {.dilation = {1, 2}}), "conv2d: the window spans 5 along X, the padded picture 4");
   EXPECT_EQ(message({1, 3, 5, 0}, {4, 3, 3, 3}, {4}, {.padding = {1, 2}}), "conv2d: the picture is 5 x 0, expected 1 or more");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 0, 3}, {4}, {}), "conv2d: the kernel is 0 x 3, expected 1 or more");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.stride = {1, 0}}), "conv2d: the stride is 1 x 0, expected 1 or more");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.padding = {-1, 0}}), "conv2d: the padding is -1 x 0, expected 0 or more");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.dilation = {0, 1}}), "conv2d: the dilation is 0 x 1, expected 1 or more");
+  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 0, 3}, {4}, {}), "conv2d: the kernel is 0 x 3, expected 1 to 1048576");
+  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.stride = {1, 0}}), "conv2d: the stride is 1 x 0, expected 1 to 1048576");
+  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.padding = {-1, 0}}), "conv2d: the padding is -1 x 0, expected 0 to 1048576");
+  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.dilation = {0, 1}}), "conv2d: the dilation is 0 x 1, expected 1 to 1048576");
 }
 
 }  // namespace heed::test

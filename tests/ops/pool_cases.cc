@@ -29,22 +29,25 @@ Case make_max(const std::string& what, const Shape& x, const Pool2d& o) {
   return {.what = what,
           .inputs = {distinct_input(x)},
           .run = [o](const Tensors& in) { return Tensors{max_pool2d(in[0], o)}; },
-          .reference = [o](const Many& in) {
-            return Many{reference(in[0], o, [](const std::vector<double>& window) { return *std::max_element(window.begin(), window.end()); })};
-          }};
+          .reference =
+              [o](const Many& in) {
+                return Many{
+                    reference(in[0], o, [](const std::vector<double>& window) { return *std::max_element(window.begin(), window.end()); })};
+              }};
 }
 
 Case make_average(const std::string& what, const Shape& x, const Pool2d& o) {
   return {.what = what,
           .inputs = {normal_input(x)},
           .run = [o](const Tensors& in) { return Tensors{average_pool2d(in[0], o)}; },
-          .reference = [o](const Many& in) {
-            return Many{reference(in[0], o, [&](const std::vector<double>& window) {
-              double total = 0;
-              for (double value : window) total += value;
-              return total / static_cast<double>(o.kernel[0] * o.kernel[1]);
-            })};
-          }};
+          .reference =
+              [o](const Many& in) {
+                return Many{reference(in[0], o, [&](const std::vector<double>& window) {
+                  double total = 0;
+                  for (double value : window) total += value;
+                  return total / static_cast<double>(o.kernel[0] * o.kernel[1]);
+                })};
+              }};
 }
 
 std::vector<Case> both(Case (*make)(const std::string&, const Shape&, const Pool2d&)) {
@@ -122,14 +125,21 @@ TEST(Pool2d, not_a_number_is_the_maximum) {
     values[place] = NAN;
     EXPECT_TRUE(std::isnan(max_pool2d(Tensor::from(values, {1, 1, 2, 2})).item())) << place;
   }
-  EXPECT_EQ(max_pool2d(Tensor::full({1, 1, 2, 2}, -INFINITY)).item(), -INFINITY);
+}
+
+TEST(Pool2d, padding_is_less_than_minus_infinity) {
+  const Tensor x = Tensor::full({1, 1, 2, 3}, -INFINITY).require_grad();
+  const Tensor y = max_pool2d(x, {.kernel = {3, 3}, .stride = {1, 2}, .padding = {1, 1}});
+  EXPECT_EQ(y.to_vector<float>(), std::vector<float>(4, -INFINITY));
+  backward(y, Tensor::from(std::vector<float>{1, 2, 4, 8}, y.shape()));
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{5, 10, 0, 0, 0, 0}));
 }
 
 TEST(Pool2d, says_what_is_wrong) {
   EXPECT_EQ(message(max_pool2d, {2, 4, 4}, {}), "max_pool2d: x has shape (2, 4, 4), expected (B, C, Y, X)");
   EXPECT_EQ(message(max_pool2d, {1, 1, 4, 1}, {}), "max_pool2d: the window spans 2 along X, the padded picture 1");
-  EXPECT_EQ(message(average_pool2d, {1, 1, 4, 4}, {.kernel = {0, 2}}), "average_pool2d: the kernel is 0 x 2, expected 1 or more");
-  EXPECT_EQ(message(average_pool2d, {1, 1, 4, 4}, {.stride = {2, 0}}), "average_pool2d: the stride is 2 x 0, expected 1 or more");
+  EXPECT_EQ(message(average_pool2d, {1, 1, 4, 4}, {.kernel = {0, 2}}), "average_pool2d: the kernel is 0 x 2, expected 1 to 1048576");
+  EXPECT_EQ(message(average_pool2d, {1, 1, 4, 4}, {.stride = {2, 0}}), "average_pool2d: the stride is 2 x 0, expected 1 to 1048576");
   EXPECT_EQ(message(average_pool2d, {1, 1, 4, 4}, {.padding = {2, 0}}), "average_pool2d: the padding 2 is not smaller than the kernel 2");
 }
 
