@@ -27,8 +27,6 @@ struct Entropy {
   float weight_of(int64_t c) const { return weights ? weights[c] : 1.0f; }
 };
 
-inline int64_t rows_per_task(const Entropy& e) { return std::max<int64_t>(1, (1 << 13) / e.C); }
-
 }  // namespace heed
 #endif
 
@@ -38,7 +36,7 @@ namespace HWY_NAMESPACE {
 
 // Fills costs: (rows), zero where the target is ignored, and log_total.
 void entropy_forward(const Entropy& e, float* costs) {
-  parallel_for(e.rows, rows_per_task(e), [&](int64_t begin, int64_t end) HWY_ATTR {
+  parallel_for(e.rows, rows_per_task(e.C), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t target = e.targets[row];
       costs[row] = 0;
@@ -62,7 +60,7 @@ void entropy_forward(const Entropy& e, float* costs) {
 // dx = factor ((1 - s) w_t (p - 1[c = t]) + s / C (p sum(w) - w))
 void entropy_gradient(const Entropy& e, float factor, float weight_total, float* dx) {
   const float spread = e.smoothing / static_cast<float>(e.C);
-  parallel_for(e.rows, rows_per_task(e), [&](int64_t begin, int64_t end) HWY_ATTR {
+  parallel_for(e.rows, rows_per_task(e.C), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t target = e.targets[row];
       const float* x = e.x + row * e.C;

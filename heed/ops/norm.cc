@@ -70,8 +70,6 @@ HWY_INLINE void norm_row(const NormForward& n, int64_t row) {
   });
 }
 
-inline int64_t rows_per_task(int64_t D) { return std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(D, 1)); }
-
 void norm_forward(const NormForward& n, bool centred) {
   parallel_for(n.rows, rows_per_task(n.D), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t row = begin; row < end; ++row) {

@@ -76,7 +76,7 @@ std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual
 Tensor rms_norm(const Tensor& x, const Tensor& w, float eps = 1e-6f);  // x / sqrt(mean(x^2) + eps) * w
 
 struct BatchNorm {
-  Tensor running_mean, running_variance;  // (C), updated in training
+  Tensor running_mean{}, running_variance{};  // (C), updated in training
   bool training = true;
   float momentum = 0.1f, eps = 1e-5f;
 };

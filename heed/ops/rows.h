@@ -12,6 +12,12 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
+// Rows of this width that make a task worth its while.
+static HWY_INLINE int64_t rows_per_task(int64_t width) {
+  constexpr int64_t elements = 1 << 13;
+  return width < elements ? elements / (width > 0 ? width : 1) : 1;
+}
+
 // The first `count` lanes of x, the others `filler`.
 static HWY_INLINE Lanes first_lanes(Lanes x, int64_t count, Lanes filler) {
   return hn::IfThenElse(hn::FirstN(FloatTag(), static_cast<size_t>(count)), x.v, filler.v);

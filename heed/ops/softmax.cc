@@ -14,8 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-inline int64_t rows_per_task(int64_t width) { return std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(width, 1)); }
-
 // y = exp(x - max) / sum. x, y: (rows, width)
 void softmax_forward(const float* x, float* y, int64_t rows, int64_t width) {
   parallel_for(rows, rows_per_task(width), [&](int64_t begin, int64_t end) HWY_ATTR {
