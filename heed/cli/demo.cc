@@ -36,9 +36,7 @@ struct Pictures {
   int64_t count() const { return pixels.size(0); }
 };
 
-Tensor read_part(const std::string& path) {
-  return read_idx(std::filesystem::exists(path + ".gz") ? path + ".gz" : path);
-}
+Tensor read_part(const std::string& path) { return read_idx(std::filesystem::exists(path + ".gz") ? path + ".gz" : path); }
 
 Pictures read_pictures(const std::string& folder, const std::string& set) {
   const std::string pixel_path = folder + "/" + set + "-images-idx3-ubyte", label_path = folder + "/" + set + "-labels-idx1-ubyte";

@@ -11,10 +11,10 @@ namespace heed::cli {
 // Averages over the steps of one epoch.
 struct ProgressState {
   int64_t epoch = 1, epochs = 1;
-  int64_t step = 0, steps = 1;          // of this epoch
-  double loss = 0, accuracy = 0;        // accuracy in [0, 1]
+  int64_t step = 0, steps = 1;    // of this epoch
+  double loss = 0, accuracy = 0;  // accuracy in [0, 1]
   double samples_per_second = 0;
-  double seconds_left = 0;              // to the end of the last epoch
+  double seconds_left = 0;  // to the end of the last epoch
 };
 
 std::string live_line(const ProgressState& state, int width);  // at most `width` characters

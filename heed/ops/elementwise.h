@@ -30,6 +30,7 @@ HEED_ELEMENTWISE(HEED_DECLARE)
 
 // The formulas need the arithmetic of V: a file that defines HEED_FORMULAS includes them in its own namespace.
 #ifdef HEED_FORMULAS
+// clang-format off
 struct Exp {
   template <class V> HEED_INLINE static V f(V x) { return exp(x); }
   template <class V> HEED_INLINE static V df(V x) { return exp(x); }
@@ -77,4 +78,5 @@ struct GeluTanh {  // x/2 (1 + tanh(s)), s = sqrt(2/pi) (x + 0.044715 x^3), and 
     return y + x * y * (1 - y) * (1.59576912 + 0.2140644489 * x * x);
   }
 };
+// clang-format on
 #endif

@@ -7,8 +7,14 @@
 namespace heed::cli {
 namespace {
 
-const ProgressState kHalfway{.epoch = 3, .epochs = 10, .step = 235, .steps = 469, .loss = 0.34567, .accuracy = 0.8768,
-                             .samples_per_second = 151234, .seconds_left = 64.2};
+const ProgressState kHalfway{.epoch = 3,
+                             .epochs = 10,
+                             .step = 235,
+                             .steps = 469,
+                             .loss = 0.34567,
+                             .accuracy = 0.8768,
+                             .samples_per_second = 151234,
+                             .seconds_left = 64.2};
 
 TEST(Progress, live_line_has_everything) {
   EXPECT_EQ(live_line(kHalfway, 200),

@@ -66,7 +66,10 @@ std::vector<std::string> complaints(const Sources& sources) {
       ++number;
       if (line.find('\t') != std::string::npos) complain("a tab");
       if (line.ends_with(' ') || line.ends_with('\r')) complain("a trailing space");
-      for (const char* word : {"TO" "DO", "FIX" "ME"})
+      for (const char* word : {"TO"
+                               "DO",
+                               "FIX"
+                               "ME"})
         if (line.find(word) != std::string::npos) complain(word);
       if (!in_room || !line.starts_with("#include \"heed/")) continue;
       const std::string included = line.substr(10, line.find('"', 10) - 10);
@@ -136,7 +139,9 @@ TEST(Rooms, careless_files_fail) {
   EXPECT_EQ(count("int x;\n"), 0u);
   EXPECT_EQ(count("\tint x;\n"), 1u);
   EXPECT_EQ(count("int x; \n"), 1u);
-  EXPECT_EQ(count("// TO" "DO: later\n"), 1u);
+  EXPECT_EQ(count("// TO"
+                  "DO: later\n"),
+            1u);
   EXPECT_EQ(count(lines(300)), 0u);
   EXPECT_EQ(count(lines(301)), 1u);
   EXPECT_EQ(count("HWY_EXPORT(f);\n" + lines(499)), 0u);
