@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <queue>
+#include <set>
 
 #include "heed/core/copy.h"
 
@@ -121,6 +122,7 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
   const auto older = [](const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) { return a->sequence < b->sequence; };
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, decltype(older)> queue(older);
 
+  std::set<std::shared_ptr<Slot>> watched;  // leaves whose gradient somebody wants to see
   const auto deliver = [&](const std::shared_ptr<Slot>& slot, const Tensor& gradient) {
     Tensor& sum = slot->node ? slot->node->pending[slot->output] : slot->grad;
     if (!slot->node && !sum.defined()) {
@@ -129,7 +131,7 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
       accumulate(sum, gradient);
     }
     if (!slot->node) {
-      for (const Look& look : slot->looks) look(sum);
+      if (!slot->looks.empty()) watched.insert(slot);
     } else if (!slot->node->queued) {
       slot->node->queued = true;
       queue.push(slot->node);
@@ -160,6 +162,8 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
       node->input_shapes.clear();
     }
   }
+  for (const auto& slot : watched)
+    for (const Look& look : slot->looks) look(slot->grad);
 }
 
 NoGrad::NoGrad() : before_(recording) { recording = false; }

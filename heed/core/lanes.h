@@ -57,8 +57,11 @@ static HWY_INLINE Lanes max(Lanes a, Lanes b) { return hn::Max(a.v, b.v); }
 static HWY_INLINE Lanes min(Lanes a, Lanes b) { return hn::Min(a.v, b.v); }
 static HWY_INLINE Lanes abs(Lanes a) { return hn::Abs(a.v); }
 static HWY_INLINE Lanes sqrt(Lanes a) { return hn::Sqrt(a.v); }
-static HWY_INLINE Lanes log(Lanes a) { return hn::Log(FloatTag(), a.v); }
 static HWY_INLINE Lanes select(LaneMask condition, Lanes yes, Lanes no) { return hn::IfThenElse(condition.m, yes.v, no.v); }
+static HWY_INLINE Lanes log(Lanes a) {  // the library's is for positive finite numbers
+  const Lanes edge = select(a == Lanes(0), -HUGE_VALF, select(a < Lanes(0), NAN, a));
+  return select(a > Lanes(0), select(a < HUGE_VALF, Lanes(hn::Log(FloatTag(), a.v)), a), edge);
+}
 
 static HWY_INLINE float sum(Lanes a) { return hn::GetLane(hn::SumOfLanes(FloatTag(), a.v)); }
 static HWY_INLINE float largest(Lanes a) { return hn::GetLane(hn::MaxOfLanes(FloatTag(), a.v)); }

@@ -163,7 +163,8 @@ std::vector<Case> cases<Op::matmul>() {
     found.push_back({.what = "rank " + std::to_string(a.rank()) + " by rank " + std::to_string(b.rank()),
                      .inputs = {normal_input(a, 1), normal_input(b, 2)},
                      .run = [](const Tensors& in) { return Tensors{matmul(in[0], in[1])}; },
-                     .reference = product});
+                     .reference = product,
+                     .layout_changes_rounding = true});
   found.push_back({.what = "transposed views",
                    .inputs = {normal_input({2, 4, 3}, 1), normal_input({2, 5, 4}, 2)},
                    .run = [](const Tensors& in) { return Tensors{matmul(transpose(in[0], 1, 2), transpose(in[1], 1, 2))}; },
@@ -172,7 +173,8 @@ std::vector<Case> cases<Op::matmul>() {
                        return moved(x, {x.dim(0), x.dim(2), x.dim(1)}, [](const Shape& i) { return Shape{i[0], i[2], i[1]}; })[0];
                      };
                      return product({turned(in[0]), turned(in[1])});
-                   }});
+                   },
+                   .layout_changes_rounding = true});
   return found;
 }
 

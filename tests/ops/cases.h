@@ -37,6 +37,7 @@ struct Case {
   std::function<Many(const Many&)> reference;         // one result per output of run
   double tolerance = 2e-6;                            // of outputs, relative to the largest
   double gradient_tolerance = 2e-5;                   // relative to |gradient| + |weight|
+  bool layout_changes_rounding = false;               // whether strided inputs may round differently (never: threads)
   bool halves = true;                                 // whether bf16 inputs must give the rounded f32 result
 };
 

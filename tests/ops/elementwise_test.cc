@@ -64,7 +64,8 @@ TEST_P(EveryFunction, agrees_with_its_formula) {
   }
 }
 
-// Each value on its own scale, over the whole range: a wrong tail cannot hide behind a large neighbour.
+// Each value on its own scale, over the whole range: a wrong tail cannot hide behind a large neighbour. What rounding x
+// itself would change is allowed for: no formula in f32 can do better where the function is steep.
 TEST_P(EveryFunction, is_accurate_over_its_range) {
   const Function f = GetParam();
   std::vector<float> points;
@@ -77,7 +78,7 @@ TEST_P(EveryFunction, is_accurate_over_its_range) {
   const auto values = y.to_vector<float>(), slopes = x.grad().to_vector<float>();
   for (size_t i = 0; i < points.size(); ++i) {
     const double at = points[i], value = f.f(at), slope = f.df(at);
-    ASSERT_LE(std::abs(values[i] - value), 1e-6 * std::abs(value) + 1e-30) << f.name << " at " << at;
+    ASSERT_LE(std::abs(values[i] - value), 1e-6 * std::abs(value) + 1.2e-7 * std::abs(at * slope) + 1e-37) << f.name << " at " << at;
     ASSERT_LE(std::abs(slopes[i] - slope), 4e-6 * (std::abs(slope) + std::abs(value)) + 4e-7) << f.name << "' at " << at;
   }
 }
@@ -89,7 +90,7 @@ TEST_P(EveryFunction, passes_on_what_is_not_a_number) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(ops, EveryFunction, testing::ValuesIn(every_function()), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(ops, EveryFunction, testing::ValuesIn(every_function()), [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace heed::test

@@ -125,7 +125,7 @@ void check_values(const Case& c, const Result& result, const Many& expected) {
     double largest = 0;
     for (double value : expected[k].values) largest = std::max(largest, std::abs(value));
     for (int64_t i = 0; i < got.size(); ++i)
-      ASSERT_LE(std::abs(got[i] - expected[k][i]), c.tolerance * largest + 1e-30)
+      ASSERT_LE(std::abs(got[i] - expected[k][i]), c.tolerance * largest + 1e-15)
           << "output " << k << " element " << i << ": " << got[i] << ", expected " << expected[k][i];
   }
 }
@@ -180,7 +180,13 @@ void check_case(const std::string& op, const Case& c) {
   const Result result = evaluate(c, c.inputs);
   check_values(c, result, c.reference(inputs));
   check_gradients(c, result, inputs);
-  expect_same_bits(result, evaluate(c, strided), "strided inputs");
+  if (c.layout_changes_rounding) {
+    const Result other = evaluate(c, strided);
+    check_values(c, other, c.reference(inputs));
+    check_gradients(c, other, inputs);
+  } else {
+    expect_same_bits(result, evaluate(c, strided), "strided inputs");
+  }
   const int threads = thread_count();
   for (int other : {1, 2, 7}) {
     set_thread_count(other);
@@ -213,7 +219,7 @@ TEST_P(EveryOp, agrees_with_its_reference) {
   for (const Case& c : found) check_case(GetParam().name, c);
 }
 
-INSTANTIATE_TEST_SUITE_P(ops, EveryOp, testing::ValuesIn(every_op()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(ops, EveryOp, testing::ValuesIn(every_op()), [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace heed::test

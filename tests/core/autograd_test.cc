@@ -1,0 +1,152 @@
+// The tape: accumulation, order, freedom from recursion and leaks, hooks and checkpoints.
+#include "heed/core/autograd.h"
+
+#include <gtest/gtest.h>
+
+#include "heed/ops/ops.h"
+#include "tests/expect_error.h"
+
+namespace heed {
+namespace {
+
+Tensor leaf(std::vector<float> values) {
+  const auto n = static_cast<int64_t>(values.size());
+  return Tensor::from(values, {n}).require_grad();
+}
+
+TEST(Autograd, accumulates_over_paths_and_walks) {
+  const Tensor x = leaf({2, 3});
+  backward(sum(x * x + x));
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{5, 7}));
+  backward(sum(x * 2));
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{7, 9}));
+  x.zero_grad();
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Autograd, leaves_do_not_share_gradients) {
+  const Tensor a = leaf({1, 2}), b = leaf({3, 4});
+  backward(a + b, Tensor::ones({2}));
+  EXPECT_FALSE(a.grad().shares_data_with(b.grad()));
+}
+
+TEST(Autograd, survives_a_chain_of_a_hundred_thousand) {
+  const Tensor x = leaf({1});
+  Tensor y = x;
+  for (int i = 0; i < 100000; ++i) y = y + x;
+  backward(y);
+  EXPECT_EQ(x.grad().item(), 100001);
+  Tensor unused = x;
+  for (int i = 0; i < 100000; ++i) unused = scale(unused, 1);  // freed without a walk
+}
+
+TEST(Autograd, frees_what_nobody_needs) {
+  const Tensor x = Tensor::ones({1 << 18}).require_grad();
+  const int64_t start = memory_use().in_use;
+  {
+    Tensor y = scale(x, 2);                                   // its gradient needs no activation
+    for (int i = 0; i < 10; ++i) y = scale(y, 2);
+    EXPECT_LE(memory_use().in_use - start, 1 << 20);          // only the last result is alive
+    const Tensor z = exp(scale(y, 0));
+    const int64_t held = memory_use().in_use;
+    backward(sum(z));
+    EXPECT_LE(memory_use().in_use, held + (1 << 20) + 4096);  // a walk frees what it passed; the leaf's gradient is new
+  }
+  x.zero_grad();
+  EXPECT_EQ(memory_use().in_use, start);
+}
+
+TEST(Autograd, walks_twice_only_when_told) {
+  const Tensor x = leaf({3});
+  const Tensor y = x * x;
+  backward(y, {}, true);
+  backward(y);
+  EXPECT_EQ(x.grad().item(), 12);
+  expect_error([&] { backward(y); }, "was freed by an earlier walk");
+}
+
+TEST(Autograd, says_what_is_wrong) {
+  expect_error([] { backward(Tensor::ones({1})); }, "no history");
+  expect_error([] { backward(leaf({1, 2})); }, "needs a seed");
+  expect_error([] { backward(leaf({1, 2}), Tensor::ones({3})); }, "the seed has shape (3), the tensor (2)");
+  expect_error([] { Tensor::zeros({1}, DType::i64).require_grad(); }, "floating numbers only");
+  expect_error([] { scale(leaf({1}), 2).require_grad(); }, "detach it first");
+}
+
+TEST(Autograd, no_grad_and_detach_record_nothing) {
+  const Tensor x = leaf({1});
+  {
+    const NoGrad quiet;
+    EXPECT_FALSE((x * x).needs_grad());
+  }
+  EXPECT_TRUE((x * x).needs_grad());
+  EXPECT_FALSE((x.detach() * x.detach()).needs_grad());
+  EXPECT_TRUE(x.detach().shares_data_with(x));
+}
+
+TEST(Autograd, shows_gradients_to_hooks) {
+  const Tensor x = leaf({2});
+  const Tensor y = x * x, z = y * 3 + y;
+  std::vector<float> seen;
+  y.on_gradient([&](const Tensor& g) { seen.push_back(g.item()); });
+  x.on_gradient([&](const Tensor& g) { seen.push_back(g.item()); });
+  backward(z);
+  EXPECT_EQ(seen, (std::vector<float>{4, 16}));  // the whole gradient of each, once
+}
+
+TEST(Autograd, a_hook_on_a_leaf_sees_the_whole_gradient_once) {
+  const Tensor x = leaf({2});
+  std::vector<float> seen;
+  x.on_gradient([&](const Tensor& g) { seen.push_back(g.item()); });
+  backward(x * 3 + x * 4);
+  EXPECT_EQ(seen, (std::vector<float>{7}));
+}
+
+Tensor deep(const Tensor& x, const Tensor& w) {
+  Tensor y = x;
+  for (int i = 0; i < 8; ++i) y = tanh(y * w);
+  return y;
+}
+
+TEST(Checkpoint, gives_the_same_numbers_with_less_memory) {
+  Rng rng(3);
+  const Tensor x = random_normal({1 << 16}, 0, 1, rng).require_grad(), w = random_normal({1 << 16}, 0, 1, rng).require_grad();
+  reset_peak_memory();
+  const int64_t start = memory_use().in_use;
+  const Tensor plain = deep(x, w);
+  const int64_t plain_bytes = memory_use().in_use - start;
+  backward(plain, Tensor::ones(plain.shape()));
+  const auto dx = x.grad().to_vector<float>(), dw = w.grad().to_vector<float>(), value = plain.to_vector<float>();
+  x.zero_grad();
+  w.zero_grad();
+
+  const int64_t again = memory_use().in_use;
+  const Tensor saved = checkpoint([w](const Tensors& in) { return deep(in[0], w); }, {x});  // w is reached from outside
+  EXPECT_LE((memory_use().in_use - again) * 4, plain_bytes);
+  backward(saved, Tensor::ones(saved.shape()));
+  EXPECT_EQ(saved.to_vector<float>(), value);
+  EXPECT_EQ(x.grad().to_vector<float>(), dx);
+  EXPECT_EQ(w.grad().to_vector<float>(), dw);
+}
+
+TEST(Checkpoint, repeats_its_random_numbers) {
+  const Tensor x = Tensor::ones({257}).require_grad();
+  Rng rng(7);
+  const Tensor y = checkpoint([](const Tensors& in, Rng& r) { return dropout(in[0], 0.5f, r); }, {x}, rng);
+  EXPECT_EQ(rng.next_stream(), 1u);
+  const Tensor other = dropout(x.detach(), 0.5f, rng);
+  backward(y, Tensor::ones({257}));
+  EXPECT_EQ(x.grad().to_vector<float>(), y.to_vector<float>());
+  EXPECT_NE(other.to_vector<float>(), y.to_vector<float>());
+  EXPECT_EQ(rng.next_stream(), 2u);  // the second run draws nothing from outside
+}
+
+TEST(Checkpoint, works_when_only_the_function_holds_parameters) {
+  const Tensor w = leaf({3});
+  const Tensor y = checkpoint([w](const Tensors& in) { return in[0] * w; }, {Tensor::full({1}, 2)});
+  backward(y);
+  EXPECT_EQ(w.grad().item(), 2);
+}
+
+}  // namespace
+}  // namespace heed

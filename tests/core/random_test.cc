@@ -1,0 +1,60 @@
+// The generator against the published answers of its authors, and the statistics of what is drawn from it.
+#include "heed/core/random.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/ops/ops.h"
+
+namespace heed {
+namespace {
+
+// Known answers for philox4x32-10 from the Random123 distribution (kat_vectors).
+TEST(Philox, gives_the_known_answers) {
+  EXPECT_EQ(philox({0, 0}, 0), (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({UINT64_MAX, UINT64_MAX}, UINT64_MAX), (std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+}
+
+TEST(Random, has_the_right_moments) {
+  Rng rng(1);
+  const Tensor u = random_uniform({200001}, -1, 3, rng), n = random_normal({200001}, 2, 3, rng);
+  EXPECT_NEAR(mean(u).item(), 1, 0.01);
+  EXPECT_NEAR(variance(u).item(), 16.0 / 12, 0.02);
+  EXPECT_NEAR(mean(n).item(), 2, 0.03);
+  EXPECT_NEAR(variance(n).item(), 9, 0.1);
+}
+
+TEST(Random, repeats_from_its_state) {
+  Rng a(5);
+  random_normal({3}, 0, 1, a);
+  Rng b(a.seed(), a.next_stream());
+  EXPECT_EQ(random_normal({7}, 0, 1, a).to_vector<float>(), random_normal({7}, 0, 1, b).to_vector<float>());
+}
+
+TEST(Random, permutes_and_draws_within_bounds) {
+  Rng rng(9);
+  std::vector<int64_t> order = random_permutation(1000, rng);
+  EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
+  std::sort(order.begin(), order.end());
+  for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+  for (int i = 0; i < 100; ++i) EXPECT_LT(rng.below(7), 7u);
+}
+
+TEST(Dropout, drops_the_share_it_is_told_and_matches_the_scalar_generator) {
+  Rng rng(3);
+  const RandomKey key = Rng(3).next();
+  const std::vector<float> y = dropout(Tensor::ones({100003}), 0.25f, rng).to_vector<float>();
+  int64_t dropped = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    const size_t group = i / 64, word = i % 64 / 16, block = group * 16 + i % 16;
+    const bool keep = philox(key, block)[word] >= 0x40000000u;
+    ASSERT_EQ(y[i], keep ? 1 / 0.75f : 0.0f) << i;
+    dropped += !keep;
+  }
+  EXPECT_NEAR(static_cast<double>(dropped) / static_cast<double>(y.size()), 0.25, 0.005);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,119 @@
+// Tensors: sizes, conversions, views and the bytes behind them.
+#include "heed/core/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "heed/core/copy.h"
+#include "heed/ops/ops.h"
+#include "tests/expect_error.h"
+
+namespace heed {
+namespace {
+
+TEST(Shape, refuses_sizes_that_overflow) {
+  const int64_t huge = int64_t{1} << 40;
+  expect_error([&] { count(Shape{huge, huge}); }, "is not a size");
+  expect_error([&] { count(Shape{0, huge, huge}); }, "is not a size");
+  expect_error([&] { count(Shape{2, -1}); }, "is not a size");
+  expect_error([&] { (void)Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }, "more than 8 axes");
+  EXPECT_EQ(count(Shape{}), 1);
+  EXPECT_EQ(count(Shape{3, 0, 5}), 0);
+}
+
+TEST(Tensor, refuses_more_than_memory_before_allocating) {
+  const MemoryUse before = memory_use();
+  expect_error([] { Tensor::empty({int64_t{1} << 45}); }, "the machine has");
+  expect_error([] { Tensor::empty({int64_t{1} << 62}); }, "is not a size");
+  EXPECT_EQ(memory_use().in_use, before.in_use);
+}
+
+TEST(Tensor, refuses_a_device_that_is_not_there) {
+  expect_error([] { Tensor::empty({1}, DType::f32, {Device::Kind::cuda, 0}); }, "no CUDA");
+}
+
+TEST(Tensor, goes_through_every_dtype) {
+  const std::vector<float> values{0, 1, 2, 3, 200, 7};
+  const Tensor x = Tensor::from(values, {2, 3});
+  for (DType dtype : kEveryDType) {
+    const Tensor back = converted(converted(x, dtype), DType::f32);
+    if (dtype == DType::boolean) {
+      EXPECT_EQ(back.to_vector<float>(), (std::vector<float>{0, 1, 1, 1, 1, 1}));
+    } else {
+      EXPECT_EQ(back.to_vector<float>(), values) << name_of(dtype);
+    }
+    EXPECT_EQ(Tensor::full({2}, 1, dtype).to_vector<float>(), (std::vector<float>{1, 1}));
+  }
+}
+
+// Every 16-bit pattern survives the way to float and back; every float rounds to the nearest even pattern.
+TEST(DType, half_formats_round_to_nearest_even) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const F16 half{static_cast<uint16_t>(bits)};
+    const Bf16 brain{static_cast<uint16_t>(bits)};
+    if (std::isnan(to_float(half))) {
+      EXPECT_TRUE(std::isnan(to_float(to_f16(to_float(half)))));
+    } else {
+      ASSERT_EQ(to_f16(to_float(half)).bits, bits);
+    }
+    if (std::isnan(to_float(brain))) {
+      EXPECT_TRUE(std::isnan(to_float(to_bf16(to_float(brain)))));
+    } else {
+      ASSERT_EQ(to_bf16(to_float(brain)).bits, bits);
+    }
+  }
+  EXPECT_EQ(to_float(to_f16(1 + 0x1p-11f)), 1.0f);               // a tie goes to the even neighbour
+  EXPECT_EQ(to_float(to_f16(1 + 3 * 0x1p-11f)), 1 + 0x1p-9f);
+  EXPECT_EQ(to_float(to_f16(65519.0f)), 65504.0f);
+  EXPECT_TRUE(std::isinf(to_float(to_f16(65520.0f))));
+  EXPECT_EQ(to_float(to_f16(0x1p-25f)), 0.0f);                   // half of the smallest subnormal: even is zero
+  EXPECT_EQ(to_float(to_f16(0x1.8p-25f)), 0x1p-24f);
+  EXPECT_EQ(to_float(to_bf16(1 + 0x1p-8f)), 1.0f);
+  EXPECT_EQ(to_float(to_bf16(1 + 3 * 0x1p-8f)), 1 + 0x1p-6f);
+}
+
+TEST(View, shares_the_data) {
+  const Tensor x = Tensor::zeros({2, 3, 4});
+  EXPECT_TRUE(reshape(x, {6, 4}).shares_data_with(x));
+  EXPECT_TRUE(permute(x, {2, 0, 1}).shares_data_with(x));
+  EXPECT_TRUE(slice(x, 1, 1, 3).shares_data_with(x));
+  EXPECT_TRUE(expand(reshape(x, {2, 3, 4, 1}), {2, 3, 4, 5}).shares_data_with(x));
+  EXPECT_TRUE(reshape(permute(x, {1, 0, 2}), {3, 2, 2, 2}).shares_data_with(x));   // splitting an axis needs no copy
+  EXPECT_FALSE(reshape(permute(x, {1, 0, 2}), {6, 4}).shares_data_with(x));        // joining these two does
+}
+
+TEST(View, says_what_is_wrong) {
+  const Tensor x = Tensor::zeros({2, 3});
+  expect_error([&] { reshape(x, {4, 2}); }, "reshape: (2, 3) has 6 elements, (4, 2) has 8");
+  expect_error([&] { reshape(x, {-1, -1}); }, "two sizes are -1");
+  expect_error([&] { permute(x, {0, 0}); }, "given twice");
+  expect_error([&] { slice(x, 1, 2, 5); }, "slice: [2, 5) of an axis of size 3");
+  expect_error([&] { slice(x, 2, 0, 1); }, "axis 2 of a tensor with 2 axes");
+  expect_error([&] { expand(x, {2, 5}); }, "expand: (2, 3) to (2, 5)");
+  expect_error([&] { x.item(); }, "expected one element");
+  expect_error([&] { add(x, Tensor::zeros({4})); }, "do not broadcast");
+  expect_error([&] { matmul(x, x); }, "the rows of a have 3 numbers, the columns of b 2");
+  expect_error([&] { linear(x, Tensor::zeros({5, 4})); }, "linear: x has 3 columns, the weight 4");
+}
+
+TEST(Memory, is_reused_and_its_peak_can_be_read) {
+  { const Tensor warm = Tensor::empty({1 << 20}); }
+  const MemoryUse start = memory_use();
+  EXPECT_GE(start.cached, 4 << 20);
+  reset_peak_memory();
+  {
+    const Tensor again = Tensor::empty({1 << 20});
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(again.to_vector<float>().data()) % alignof(float), 0u);
+    EXPECT_EQ(memory_use().cached, start.cached - (4 << 20));
+    const Tensor other = Tensor::empty({1 << 20});
+  }
+  EXPECT_EQ(memory_use().peak, start.in_use + (8 << 20));
+  EXPECT_EQ(memory_use().in_use, start.in_use);
+  release_cached_memory();
+  EXPECT_EQ(memory_use().cached, 0);
+}
+
+}  // namespace
+}  // namespace heed
