@@ -1,0 +1,69 @@
+// The marks that heed sets itself. A family short of its mark is said to be so; it fails nothing.
+#include <cmath>
+#include <regex>
+
+#include "bench/report.h"
+
+namespace heed::bench {
+namespace {
+
+struct Criterion {
+  const char* what;
+  const char* pattern;                       // of the names it looks at
+  std::optional<double> Result::*value;      // what it looks at
+  double mean, each;                         // marks for the geometric mean and for each one; 0: none
+};
+
+const Criterion kCriteria[] = {
+    {"linear forward, PyTorch's time / heed's", "^linear/forward/", &Result::peer, 1.0, 0.9},
+    {"linear forward and backward, PyTorch's time / heed's", "^linear/train/", &Result::peer, 1.0, 0.9},
+    {"linear forward, share of bare sgemm", "^linear/forward/", &Result::beside, 0.95, 0},
+    {"linear forward and backward, share of bare sgemm", "^linear/train/", &Result::beside, 0.95, 0},
+    {"layer_norm, PyTorch's time / heed's", "^layer_norm/train/", &Result::peer, 1.3, 0},
+    {"add_layer_norm, PyTorch's time / heed's", "^add_layer_norm/train/", &Result::peer, 1.3, 0},
+    {"rms_norm, PyTorch's time / heed's", "^rms_norm/train/", &Result::peer, 1.3, 0},
+    {"gelu, PyTorch's time / heed's", "^gelu/train/", &Result::peer, 1.3, 0},
+    {"gelu_tanh, PyTorch's time / heed's", "^gelu_tanh/train/", &Result::peer, 1.3, 0},
+    {"softmax, PyTorch's time / heed's", "^softmax/train/", &Result::peer, 1.3, 0},
+    {"cross_entropy, PyTorch's time / heed's", "^cross_entropy/train/", &Result::peer, 1.3, 0},
+    {"dropout, PyTorch's time / heed's", "^dropout/train/", &Result::peer, 1.3, 0},
+    {"AdamW step, PyTorch's time / heed's", "^adamw/step/cifar/", &Result::peer, 1.5, 0},
+    {"graph overhead, PyTorch's time / heed's", "^graph/", &Result::peer, 0, 2.0},
+    {"elementwise and norms on big tensors, share of stream", "/big/", &Result::beside, 0, 0.8},
+};
+
+Verdict judge_one(const Criterion& criterion, const std::vector<const Result*>& results) {
+  const bool share = criterion.value == &Result::beside;
+  const auto text = [&](double value) { return share ? percent(value) : decimal(value, 2); };
+  const double mark = criterion.each > 0 ? criterion.each : criterion.mean;
+  double logs = 0, least = HUGE_VAL;
+  Verdict verdict;
+  for (const Result* result : results) {
+    const double value = *(result->*criterion.value);
+    logs += std::log(value);
+    least = std::min(least, value);
+    if (value < mark) verdict.below += (verdict.below.empty() ? "" : ", ") + result->benchmark.name + " " + text(value);
+  }
+  const double mean = std::exp(logs / static_cast<double>(results.size()));
+  verdict.what = criterion.what;
+  verdict.reached = mean >= criterion.mean && least >= criterion.each;
+  verdict.found = "mean " + text(mean) + (criterion.mean > 0 ? " of " + text(criterion.mean) : "") + ", least " + text(least) +
+                  (criterion.each > 0 ? " of " + text(criterion.each) : "");
+  return verdict;
+}
+
+}  // namespace
+
+std::vector<Verdict> judge(const Report& report) {
+  std::vector<Verdict> verdicts;
+  for (const Criterion& criterion : kCriteria) {
+    const std::regex pattern(criterion.pattern);
+    std::vector<const Result*> results;
+    for (const Result& result : report.results)
+      if ((result.*criterion.value).has_value() && std::regex_search(result.benchmark.name, pattern)) results.push_back(&result);
+    if (!results.empty()) verdicts.push_back(judge_one(criterion, results));
+  }
+  return verdicts;
+}
+
+}  // namespace heed::bench

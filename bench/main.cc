@@ -1,0 +1,142 @@
+// heed_bench: measures the machine's peak, then every benchmark beside its neighbours, in turns.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <regex>
+#include <thread>
+
+#include "bench/peer.h"
+#include "bench/report.h"
+#include "bench/timing.h"
+#include "heed/core/isa.h"
+#include "heed/core/memory.h"
+#include "heed/core/parallel.h"
+
+namespace heed::bench {
+namespace {
+
+struct Options {
+  std::string filter, peer, json, markdown;
+  bool quick = false, list = false;
+  int rounds() const { return quick ? 3 : 7; }
+  double duration() const { return quick ? 5e-3 : 10e-3; }
+};
+
+std::vector<Benchmark> chosen(const std::string& filter) {
+  std::vector<Benchmark> list;
+  for (const auto& family :
+       {linear_benchmarks(), rows_benchmarks(), stream_benchmarks(), optimizer_benchmarks(), graph_benchmarks(), picture_benchmarks()})
+    for (const Benchmark& benchmark : family)
+      if (std::regex_search(benchmark.name, std::regex(filter))) list.push_back(benchmark);
+  check<UsageError>(!list.empty(), "bench: no benchmark's name matches '", filter, "'");
+  return list;
+}
+
+// The sides take turns, each round in another order, so that a slow second of the machine hits none of them alone. The
+// pause before a turn is longer than OpenMP's threads spin after their work (9 to 11 ms were measured for libgomp with
+// default settings, in PyTorch and in oneDNN alike); the warming-up inside each turn makes up for the idleness.
+Result measure(const Benchmark& benchmark, Peer* peer, const Options& options) {
+  constexpr std::chrono::milliseconds kPause{20};
+  enum Side : size_t { heed_side, beside_side, peer_side, side_count };
+  std::function<double()> turn[side_count];
+  std::vector<double> times[side_count];
+  std::vector<size_t> sides{heed_side};
+
+  Timed heed(benchmark.make());
+  turn[heed_side] = [&] { return heed.round(options.duration()); };
+  std::unique_ptr<Timed> beside;
+  if (benchmark.make_beside) {
+    beside = std::make_unique<Timed>(benchmark.make_beside());
+    turn[beside_side] = [&] { return beside->round(options.duration()); };
+    sides.push_back(beside_side);
+  }
+  if (peer && peer->open(benchmark.name)) {
+    turn[peer_side] = [&] { return peer->round(options.duration()); };
+    sides.push_back(peer_side);
+  }
+
+  for (int round = 0; round < options.rounds(); ++round) {
+    for (const size_t side : sides) {
+      if (sides.size() > 1) std::this_thread::sleep_for(kPause);
+      times[side].push_back(turn[side]());
+    }
+    std::rotate(sides.begin(), sides.begin() + 1, sides.end());
+  }
+  if (turn[peer_side]) peer->close();
+
+  const auto ratio = [&](Side side) {
+    std::vector<double> ratios;
+    for (size_t i = 0; i < times[side].size(); ++i) ratios.push_back(times[side][i] / times[heed_side][i]);
+    return median(std::move(ratios));
+  };
+  Result result{benchmark, median(times[heed_side]), {}, {}, {}, {}};
+  if (turn[beside_side]) {
+    result.beside_seconds = median(times[beside_side]);
+    result.beside = ratio(beside_side) * benchmark.work / benchmark.beside_work;
+  }
+  if (turn[peer_side]) {
+    result.peer_seconds = median(times[peer_side]);
+    result.peer = ratio(peer_side);
+  }
+  return result;
+}
+
+// Arithmetic in registers is steady on a machine that has nothing else to do.
+bool was_quiet(const Peak& before, const Peak& after) {
+  const double all = thread_count() * before.one_thread;
+  return before.flops > 0.8 * all && after.flops > 0.8 * all && after.flops < 1.2 * before.flops;
+}
+
+void run(const Options& options) {
+  const std::vector<Benchmark> list = chosen(options.filter);
+  if (options.list) {
+    for (const Benchmark& benchmark : list) std::cout << benchmark.name << '\n';
+    return;
+  }
+  std::unique_ptr<Peer> peer;
+  if (!options.peer.empty()) peer = std::make_unique<Peer>(options.peer, thread_count());
+
+  Report report{machine_in_words(), peer ? peer->description() : "", options.rounds(), measure_peak(), {}, true};
+  std::cout << "machine: " << report.machine << "\npeak:    " << peak_in_words(report.peak) << '\n';
+  if (peer) std::cout << "beside:  " << report.peer << ", " << thread_count() << " threads\n";
+  std::cout << '\n' << header_line(report) << std::endl;
+  for (const Benchmark& benchmark : list) {
+    report.results.push_back(measure(benchmark, peer.get(), options));
+    release_cached_memory();
+    std::cout << result_line(report, report.results.back()) << std::endl;
+  }
+
+  report.quiet = was_quiet(report.peak, measure_peak());
+  std::cout << '\n';
+  if (!report.quiet) std::cout << "The machine was busy with something else: these numbers are not worth keeping.\n";
+  for (const Verdict& verdict : judge(report)) std::cout << verdict_line(verdict) << '\n';
+  if (!options.json.empty()) write_json(report, options.json);
+  if (!options.markdown.empty()) write_markdown(report, options.markdown);
+}
+
+}  // namespace
+}  // namespace heed::bench
+
+int main(int argc, char** argv) {
+  heed::bench::Options options;
+  CLI::App app("Measures heed beside the peak of this machine, bare library calls and, with a peer, another library.");
+  app.add_option("--filter", options.filter, "only benchmarks whose name matches this regular expression");
+  app.add_flag("--quick", options.quick, "3 short rounds instead of 7");
+  app.add_flag("--list", options.list, "only the names");
+  app.add_option("--json", options.json, "write the raw results to this file");
+  app.add_option("--markdown", options.markdown, "write the tables between the markers of this file");
+  app.add_option("--peer", options.peer, "command of a process that runs the same benchmarks (bench/run --peers gives it)");
+  try {
+    app.parse(argc, argv);
+    heed::apply_instruction_set();
+    heed::bench::run(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const heed::Error& error) {
+    std::cerr << error.what() << '\n';
+    return error.exit_code();
+  } catch (const std::regex_error& error) {
+    std::cerr << "bench: --filter is not a regular expression: " << error.what() << '\n';
+    return 2;
+  }
+}

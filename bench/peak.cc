@@ -1,0 +1,124 @@
+// The peak of multiply-adds in registers and of streams through memory.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "bench/peak.cc"
+#include "hwy/foreach_target.h"
+// after foreach_target
+#include "heed/core/lanes.h"
+
+#include <hwy/aligned_allocator.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "bench/peak.h"
+#include "bench/timing.h"
+#include "heed/core/parallel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::bench {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using heed::HWY_NAMESPACE::FloatTag;
+using heed::HWY_NAMESPACE::lane_count;
+using heed::HWY_NAMESPACE::Lanes;
+
+// Twelve sums that do not wait for one another hide the latency of every multiply-add unit known to us and still leave
+// registers for the factors where there are only sixteen.
+inline constexpr int kSums = 12;
+
+// Returns the operations done. `sink` takes a value that depends on all of them.
+double multiply_adds(int64_t steps, float* sink) {
+  const Lanes a(0.5f), b(1.0f);
+  Lanes sums[kSums];
+  for (int i = 0; i < kSums; ++i) sums[i] = Lanes(i);
+  for (int64_t step = 0; step < steps; ++step)
+    for (int i = 0; i < kSums; ++i) sums[i] = fma(sums[i], a, b);
+  for (int i = 1; i < kSums; ++i) sums[0] = sums[0] + sums[i];
+  *sink = sum(sums[0]);
+  return 2.0 * kSums * static_cast<double>(steps * lane_count());
+}
+
+// Pointers are aligned and the count is a multiple of the lanes.
+void stream(Stream kind, const float* a, const float* b, float* y, int64_t count) {
+  const Lanes factor(3.0f);
+  const auto each = [&](auto&& body) HWY_ATTR {
+    for (int64_t i = 0, lanes = lane_count(); i < count; i += lanes) body(i);
+  };
+  switch (kind) {
+    case Stream::copy: return each([&](int64_t i) HWY_ATTR { Lanes::load(a + i).store(y + i); });
+    case Stream::scale: return each([&](int64_t i) HWY_ATTR { (factor * Lanes::load(a + i)).store(y + i); });
+    case Stream::triad: return each([&](int64_t i) HWY_ATTR { fma(factor, Lanes::load(a + i), Lanes::load(b + i)).store(y + i); });
+    case Stream::around: return each([&](int64_t i) HWY_ATTR { hn::Stream(Lanes::load(a + i).v, FloatTag(), y + i); });
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed::bench
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed::bench {
+
+HWY_EXPORT(multiply_adds);
+HWY_EXPORT(stream);
+
+namespace {
+
+constexpr int kTries = 15;  // the best of them: other tenants of the machine only ever slow it down
+
+double flops_per_second(int64_t tasks) {
+  std::vector<double> done(static_cast<size_t>(tasks));
+  std::vector<float> sinks(static_cast<size_t>(tasks));
+  double best = 0;
+  for (int i = 0; i < kTries; ++i) {
+    const double time = seconds_of([&] {
+      parallel_tasks(tasks, [&](int64_t task) {
+        done[static_cast<size_t>(task)] = HWY_DYNAMIC_DISPATCH(multiply_adds)(100'000, &sinks[static_cast<size_t>(task)]);
+      });
+    });
+    double total = 0;
+    for (double one : done) total += one;
+    best = std::max(best, total / time);
+  }
+  return best;
+}
+
+double bytes_per_second(Stream kind) {
+  const int64_t cache = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));  // in bytes: as floats, four times it
+  const int64_t count = std::clamp<int64_t>(cache / 4096 * 4096, 1 << 24, 1 << 27);
+  const Call call = stream_call(kind, count);
+  double best = 0;
+  for (int i = 0; i < kTries; ++i) best = std::max(best, 4.0 * arrays(kind) * static_cast<double>(count) / seconds_of(call));
+  return best;
+}
+
+}  // namespace
+
+Call stream_call(Stream kind, int64_t count) {
+  constexpr int64_t kGrain = 1 << 14;
+  const auto array = [count] { return std::shared_ptr<float[]>(hwy::MakeUniqueAlignedArray<float>(static_cast<size_t>(count))); };
+  const std::shared_ptr<float[]> a = array(), b = kind == Stream::triad ? array() : nullptr, y = array();
+  return [=] {
+    parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+      HWY_DYNAMIC_DISPATCH(stream)(kind, a.get() + begin, b ? b.get() + begin : nullptr, y.get() + begin, end - begin);
+    });
+  };
+}
+
+Peak measure_peak() {
+  Peak peak;
+  const int threads = thread_count();
+  set_thread_count(1);
+  peak.one_thread = flops_per_second(16);
+  set_thread_count(threads);
+  peak.flops = flops_per_second(16 * threads);
+  peak.copy = bytes_per_second(Stream::copy);
+  peak.scale = bytes_per_second(Stream::scale);
+  peak.triad = bytes_per_second(Stream::triad);
+  peak.around = bytes_per_second(Stream::around);
+  return peak;
+}
+
+}  // namespace heed::bench
+#endif

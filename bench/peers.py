@@ -1,0 +1,166 @@
+"""PyTorch's side of the benchmarks: answers heed_bench line by line (the words are in peer.h). A benchmark's name,
+op/pass/group/sizes, says all that is needed to build the same call as heed's."""
+
+import gc
+import re
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+
+def conv2d_inputs(pictures, channels, side, out, kernel, stride, padding):
+    return [(pictures, channels, side, side), (out, channels, kernel, kernel), (out,)]
+
+
+# op: (sizes -> shapes of the inputs, sizes -> function of the inputs)
+OPS = {
+    "linear": (lambda rows, i, o: [(rows, i), (o, i), (o,)], lambda *_: F.linear),
+    "matmul": (lambda h, n, d, m: [(h, n, d), (h, d, m)], lambda *_: torch.matmul),
+    "conv2d": (conv2d_inputs, lambda *s: lambda x, w, b: F.conv2d(x, w, b, stride=s[5], padding=s[6])),
+    "add": (lambda *s: [s, s], lambda *_: torch.add),
+    "multiply": (lambda *s: [s, s], lambda *_: torch.mul),
+    "relu": (lambda *s: [s], lambda *_: torch.relu),
+    "gelu": (lambda *s: [s], lambda *_: F.gelu),
+    "gelu_tanh": (lambda *s: [s], lambda *_: lambda x: F.gelu(x, approximate="tanh")),
+    "softmax": (lambda *s: [s], lambda *_: lambda x: torch.softmax(x, -1)),
+    "dropout": (lambda *s: [s], lambda *_: lambda x: F.dropout(x, 0.1)),
+    "layer_norm": (lambda *s: [s, s[-1:], s[-1:]], lambda *s: lambda x, w, b: F.layer_norm(x, s[-1:], w, b)),
+    "add_layer_norm": (lambda *s: [s, s, s[-1:], s[-1:]], lambda *s: lambda x, r, w, b: F.layer_norm(x + r, s[-1:], w, b)),
+    "rms_norm": (lambda *s: [s, s[-1:]], lambda *s: lambda x, w: F.rms_norm(x, s[-1:], w, 1e-6)),
+    "cross_entropy": (lambda *s: [s], lambda *s: (lambda targets: lambda x: F.cross_entropy(x, targets))(torch.randint(s[1], s[:1]))),
+}
+
+
+def forward(function, inputs):
+    return lambda: function(*inputs)
+
+
+def train(function, inputs):
+    out = function(*inputs)
+    seed = None if out.numel() == 1 else torch.randn_like(out)
+    for x in inputs:
+        x.requires_grad_()
+
+    def call():
+        function(*inputs).backward(seed)
+        for x in inputs:
+            x.grad = None
+
+    return call
+
+
+def chain(length):
+    a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+
+    def call():
+        x = a
+        for _ in range(length):
+            x = x * b
+        x.backward()
+        a.grad = b.grad = None
+
+    return call
+
+
+def parameters(layers):
+    """As optimizer.cc: a ViT for CIFAR."""
+    d, wide, tokens, patch = 192, 768, 65, 48
+    shapes = [(d, patch), (d,), (d,), (tokens, d), (d,), (d,)]
+    shapes += [(3 * d, d), (3 * d,), (d, d), (d,), (wide, d), (wide,), (d, wide), (d,), (d,), (d,), (d,), (d,)] * layers
+    made = [torch.nn.Parameter(torch.randn(shape)) for shape in shapes]
+    for parameter in made:
+        parameter.grad = torch.randn_like(parameter)
+    return made
+
+
+def clip(made):
+    limit = 1.0
+
+    def call():
+        nonlocal limit
+        torch.nn.utils.clip_grad_norm_(made, limit)
+        limit *= 0.999
+
+    return call
+
+
+def build(name):
+    op, kind, group, sizes = name.split("/")
+    sizes = tuple(int(size) for size in sizes.split("x"))
+    if op == "graph":
+        return chain(*sizes)
+    if op == "adamw":
+        fused = True if group.endswith("-fused") else None
+        return torch.optim.AdamW(parameters(*sizes), lr=1e-3, weight_decay=0.01, fused=fused).step
+    if op == "sgd":
+        return torch.optim.SGD(parameters(*sizes), lr=1e-3, momentum=0.9).step
+    if op == "clip_gradients":
+        return clip(parameters(*sizes))
+    shapes, function = OPS[op]
+    return {"forward": forward, "train": train}[kind](function(*sizes), [torch.randn(shape) for shape in shapes(*sizes)])
+
+
+class Timed:
+    """As timing.cc, with the same numbers."""
+
+    def __init__(self, call):
+        self.call = call
+        self.batch = max(1, round(50e-6 / self.run(20e-3, 2)))
+
+    def run(self, duration, least):
+        spent, calls = 0.0, 0
+        while calls < least or spent < duration:
+            start = time.perf_counter()
+            self.call()
+            spent += time.perf_counter() - start
+            calls += 1
+        return spent / calls
+
+    def round(self, duration):
+        self.run(5e-3, 1)
+        spent, times, call, batch = 0.0, [], self.call, range(self.batch)
+        while spent < duration or len(times) < 3:
+            start = time.perf_counter()
+            for _ in batch:
+                call()
+            took = time.perf_counter() - start
+            spent += took
+            times.append(took / self.batch)
+        return statistics.median(times)
+
+
+def description():
+    config = torch.__config__.show()
+    blas = re.search(r"Math Kernel Library Version (\S+?)-", config)
+    dnn = re.search(r"MKL-DNN v(\S+)", config)
+    parts = [f"MKL {blas[1]}" if blas else re.search(r"BLAS_INFO=(\w+)", config)[1]] + ([f"oneDNN {dnn[1]}"] if dnn else [])
+    return f"PyTorch {torch.__version__} ({', '.join(parts)})"
+
+
+def main():
+    gc.disable()  # no pauses of the interpreter in PyTorch's times
+    timed = None
+    for line in sys.stdin:
+        word, _, rest = line.strip().partition(" ")
+        if word == "threads":
+            torch.set_num_threads(int(rest))
+            answer = description()
+        elif word == "open":
+            try:
+                timed = Timed(build(rest))
+                answer = "ok"
+            except (KeyError, ValueError, TypeError, RuntimeError) as error:
+                answer = f"PyTorch has no counterpart of {rest} ({type(error).__name__}: {error})".replace("\n", " ")
+        elif word == "round":
+            answer = repr(timed.round(float(rest)))
+        else:
+            timed = None
+            gc.collect()
+            answer = "ok"
+        print(answer, flush=True)
+
+
+main()

@@ -1,0 +1,48 @@
+// Norms, activations, softmax, cross-entropy and dropout, forward and backward, on the shapes that models give them.
+#include <memory>
+
+#include "bench/bench.h"
+#include "heed/ops/ops.h"
+
+namespace heed::bench {
+namespace {
+
+struct Size {
+  const char* group;
+  Shape shape;
+};
+
+const Size kHidden[] = {{"vit-b", {197, 768}}, {"bert", {1024, 768}}, {"cifar", {4160, 192}}};
+const Size kWide[] = {{"vit-b", {197, 3072}}, {"bert", {1024, 3072}}, {"cifar", {4160, 768}}};
+const Size kScores[] = {{"vit-b", {12, 197, 197}}, {"bert", {8, 12, 128, 128}}, {"cifar", {64, 3, 65, 65}}};
+const Size kLogits[] = {{"words", {1024, 30522}}, {"classes", {1024, 1000}}, {"cifar", {64, 10}}};
+
+}  // namespace
+
+std::vector<Benchmark> rows_benchmarks() {
+  std::vector<Benchmark> list;
+  // passes: how many times a tensor of this shape is read or written, forward and backward together.
+  const auto put = [&](const std::string& op, const Size& size, double passes, const std::vector<Shape>& shapes, const Function& function) {
+    const double bytes = 4 * static_cast<double>(count(size.shape));
+    list.push_back({name_of(op + "/train/" + size.group, size.shape), Unit::bytes, passes * bytes, train_call(shapes, function)});
+  };
+  for (const Size& size : kHidden) {
+    const Shape x = size.shape, d = {x.back()};
+    put("layer_norm", size, 5, {x, d, d}, [](const Tensors& t) { return layer_norm(t[0], t[1], t[2]); });
+    put("add_layer_norm", size, 7, {x, x, d, d}, [](const Tensors& t) { return add_layer_norm(t[0], t[1], t[2], t[3]).second; });
+    put("rms_norm", size, 5, {x, d}, [](const Tensors& t) { return rms_norm(t[0], t[1]); });
+    put("dropout", size, 4, {x}, [rng = std::make_shared<Rng>(3)](const Tensors& t) { return dropout(t[0], 0.1f, *rng); });
+  }
+  for (const Size& size : kWide) {
+    put("gelu", size, 5, {size.shape}, [](const Tensors& t) { return gelu(t[0]); });
+    put("gelu_tanh", size, 5, {size.shape}, [](const Tensors& t) { return gelu_tanh(t[0]); });
+  }
+  for (const Size& size : kScores) put("softmax", size, 5, {size.shape}, [](const Tensors& t) { return softmax(t[0]); });
+  for (const Size& size : kLogits) {
+    const Tensor targets = random_targets(size.shape[0], size.shape[1]);
+    put("cross_entropy", size, 3, {size.shape}, [targets](const Tensors& t) { return cross_entropy(t[0], targets); });
+  }
+  return list;
+}
+
+}  // namespace heed::bench
