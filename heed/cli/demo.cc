@@ -122,7 +122,8 @@ void run_demo(const Options& options) {
   const Network network(rng);
   train(network, training, options, rng);
   std::cout << "Test accuracy: " << std::fixed << std::setprecision(2) << 100 * test_accuracy(network, testing) << "%\n\n"
-            << "The whole demo is heed/cli/demo.cc. docs/architecture.md explains the engine under it.\n";
+            << "Next: heed demo --help has other lengths and seeds. heed/cli/demo.cc is all of this demo;\n"
+            << "docs/architecture.md explains the engine under it.\n";
 }
 
 const Command demo("demo", "Train a small network on Fashion-MNIST", [](CLI::App& flags) {
