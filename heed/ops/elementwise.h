@@ -13,6 +13,7 @@
   X(Sqrt, sqrt)             \
   X(Tanh, tanh)             \
   X(Sigmoid, sigmoid)       \
+  X(Softplus, softplus)     \
   X(Relu, relu)             \
   X(Silu, silu)             \
   X(Gelu, gelu)             \
@@ -29,6 +30,7 @@ HEED_ELEMENTWISE(HEED_DECLARE)
 
 // The formulas need the arithmetic of V: a file that defines HEED_FORMULAS includes them in its own namespace.
 #ifdef HEED_FORMULAS
+// clang-format off
 struct Exp {
   template <class V> HEED_INLINE static V f(V x) { return exp(x); }
   template <class V> HEED_INLINE static V df(V x) { return exp(x); }
@@ -48,6 +50,13 @@ struct Tanh {
 struct Sigmoid {
   template <class V> HEED_INLINE static V f(V x) { return 1 / (1 + exp(-x)); }
   template <class V> HEED_INLINE static V df(V x) { const V y = f(x); return y * (1 - y); }
+};
+struct Softplus {  // log(1 + e^x) = max(x, 0) + log(1 + u) with u = e^-|x|; the quotient gives back what 1 + u rounds away
+  template <class V> HEED_INLINE static V f(V x) {
+    const V u = exp(-abs(x)), w = 1 + u;
+    return max(x, V(0)) + select(w > V(1), log(w) * u / (w - 1), u);
+  }
+  template <class V> HEED_INLINE static V df(V x) { return Sigmoid::f(x); }
 };
 struct Relu {
   template <class V> HEED_INLINE static V f(V x) { return select(x > V(0), x, V(0)); }
@@ -69,4 +78,5 @@ struct GeluTanh {  // x/2 (1 + tanh(s)), s = sqrt(2/pi) (x + 0.044715 x^3), and 
     return y + x * y * (1 - y) * (1.59576912 + 0.2140644489 * x * x);
   }
 };
+// clang-format on
 #endif

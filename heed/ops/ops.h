@@ -13,6 +13,7 @@
 #include "heed/ops/elementwise.h"
 
 // The ops below that record a gradient. Tests walk this list and elementwise.h's: an op without a test case does not link.
+// clang-format off
 #define HEED_OPS(X)                                                                                                    \
   X(reshape) X(permute) X(slice) X(expand) X(cast)                                                                     \
   X(add) X(subtract) X(multiply) X(divide) X(scale)                                                                    \
@@ -26,6 +27,7 @@
   X(concat) X(split) X(stack)                                                                                          \
   X(where) X(masked_fill) X(pad)                                                                                       \
   X(conv2d) X(max_pool2d) X(average_pool2d)
+// clang-format on
 
 namespace heed {
 

@@ -1,0 +1,117 @@
+// The parts that all commands share: the list of them, the command line, errors and exit codes.
+#include "heed/cli/command.h"
+
+#include <algorithm>
+#include <iostream>
+#include <new>
+
+#include "heed/core/check.h"
+#include "heed/core/isa.h"
+#include "heed/core/nearest.h"
+#include "heed/core/parallel.h"
+
+namespace heed::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  heed demo                 train a small network on Fashion-MNIST
+  heed demo --epochs 3      the same, shorter
+  heed demo --help          the flags of a command
+
+Environment: HEED_THREADS (a number), HEED_ISA (avx512, avx2, baseline).
+Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged.)";
+
+std::vector<const Command*>& commands() {
+  static std::vector<const Command*> list;
+  return list;
+}
+
+std::string version() {
+  apply_instruction_set();
+  const int threads = thread_count();
+  return "heed " HEED_VERSION " (" + instruction_set() + ", " + std::to_string(threads) + (threads == 1 ? " thread)" : " threads)");
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// What the parser could not place. Its first word is the culprit; others may be its values.
+void refuse_leftovers(const CLI::App& app) {
+  const std::vector<std::string> leftovers = app.remaining(true);
+  if (leftovers.empty()) return;
+  const std::string& word = leftovers.front();
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  if (word.starts_with('-')) {
+    const std::string flag = word.substr(0, word.find('='));
+    fail<UsageError>("unknown flag '", flag, "'", did_you_mean(flag, flag_names(chosen.empty() ? app : *chosen.front())));
+  }
+  if (!chosen.empty()) fail<UsageError>(chosen.front()->get_name(), ": unexpected argument '", word, "'");
+  std::vector<std::string> names;
+  for (const Command* command : every_command()) names.push_back(command->name);
+  fail<UsageError>("unknown command '", word, "'", did_you_mean(word, names));
+}
+
+int parse_and_run(int argc, const char* const* argv) {
+  CLI::App app("heed: a C++ transformer toolkit", "heed");
+  app.set_version_flag("--version", version, "Print the version and exit");
+  app.footer(kExamples);
+  app.allow_extras();
+  std::vector<std::pair<CLI::App*, std::function<void()>>> actions;
+  for (const Command* command : every_command()) {
+    CLI::App* flags = app.add_subcommand(command->name, command->summary);
+    flags->allow_extras();
+    flags->option_defaults()->always_capture_default();
+    actions.emplace_back(flags, command->setup(*flags));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  refuse_leftovers(app);
+  for (const auto& [flags, action] : actions)
+    if (flags->parsed()) {
+      action();
+      return 0;
+    }
+  fail<UsageError>("no command given; heed --help lists them");
+}
+
+}  // namespace
+
+Command::Command(std::string command_name, std::string command_summary, Setup command_setup)
+    : name(std::move(command_name)), summary(std::move(command_summary)), setup(std::move(command_setup)) {
+  std::vector<const Command*>& list = commands();
+  list.insert(std::upper_bound(list.begin(), list.end(), this, [](auto* a, auto* b) { return a->name < b->name; }), this);
+}
+
+const std::vector<const Command*>& every_command() { return commands(); }
+
+int run(int argc, const char* const* argv) {
+  const auto report = [](const std::string& message, int exit_code) {
+    std::cout.flush();  // what was said before the error stands before it
+    std::cerr << "heed: " << message << '\n';
+    return exit_code;
+  };
+  try {
+    const int exit_code = parse_and_run(argc, argv);
+    check(std::cout.flush().good(), "standard output: cannot write");
+    return exit_code;
+  } catch (const Error& error) {
+    return report(error.what(), error.exit_code());
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", 1);
+  } catch (const std::exception& error) {
+    return report(std::string("unexpected: ") + error.what(), 1);
+  } catch (...) {
+    return report("unexpected failure", 1);
+  }
+}
+
+}  // namespace heed::cli

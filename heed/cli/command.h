@@ -1,0 +1,30 @@
+// A command of the program is one file that defines one Command; the program finds it by itself.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace heed::cli {
+
+class Command {
+ public:
+  // Tells the parser about the flags and gives back what the command does once they are parsed.
+  using Setup = std::function<std::function<void()>(CLI::App& flags)>;
+
+  Command(std::string name, std::string summary, Setup setup);
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  const std::string name, summary;
+  const Setup setup;
+};
+
+const std::vector<const Command*>& every_command();  // by name
+
+// Parses the command line and runs the command. Returns the exit code: 0 fine, 1 failure, 2 wrong usage, 3 bad input file,
+// 4 diverged. Errors go to standard error as one line.
+int run(int argc, const char* const* argv);
+
+}  // namespace heed::cli

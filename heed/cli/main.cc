@@ -1,0 +1,4 @@
+// The program. Its commands are the other files of this folder.
+#include "heed/cli/command.h"
+
+int main(int argc, char** argv) { return heed::cli::run(argc, argv); }

@@ -1,0 +1,118 @@
+// The program as its users meet it: what it prints where, and its exit codes.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/data/idx_files.h"
+
+namespace heed::test {
+namespace {
+
+struct Outcome {
+  int exit_code;
+  std::string out, err;
+};
+
+Outcome heed(const std::string& arguments, const std::string& before = "") {
+  const std::filesystem::path folder = temporary_folder();
+  const std::string out = folder / "out", err = folder / "err";
+  const int status = std::system((before + " '" HEED_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err + "'").c_str());
+  const Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
+  std::filesystem::remove_all(folder);
+  return outcome;
+}
+
+// Eight pictures a class, each class a bright row of its own: easy to learn.
+std::filesystem::path easy_pictures(int classes) {
+  const std::filesystem::path folder = temporary_folder();
+  for (const char* set : {"train", "t10k"}) {
+    std::string pixels, labels;
+    for (int i = 0; i < 8 * classes; ++i) {
+      std::string picture(28 * 28, '\0');
+      for (int x = 0; x < 28; ++x) picture[static_cast<size_t>(i % classes * 28 + x)] = '\x7f';
+      pixels += picture;
+      labels += static_cast<char>(i % classes);
+    }
+    write_file(folder / (std::string(set) + "-images-idx3-ubyte"), idx_bytes({8u * static_cast<uint32_t>(classes), 28, 28}, pixels));
+    write_file(folder / (std::string(set) + "-labels-idx1-ubyte"), idx_bytes({8u * static_cast<uint32_t>(classes)}, labels));
+  }
+  return folder;
+}
+
+TEST(Program, tells_its_version) {
+  const Outcome outcome = heed("--version");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(outcome.out.starts_with("heed 0.")) << outcome.out;
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(Program, helps_with_examples) {
+  for (const char* arguments : {"--help", "demo --help"}) {
+    const Outcome outcome = heed(arguments);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_NE(outcome.out.find("Examples:"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("demo"), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST(Program, refuses_wrong_usage_with_exit_code_2) {
+  const auto expect = [](const std::string& arguments, const std::string& message, const std::string& before = "") {
+    const Outcome outcome = heed(arguments, before);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(outcome.err, "heed: " + message + "\n");
+    EXPECT_EQ(outcome.out, "");
+  };
+  expect("", "no command given; heed --help lists them");
+  expect("dmo", "unknown command 'dmo'; did you mean 'demo'?");
+  expect("something", "unknown command 'something'");
+  expect("--versoin", "unknown flag '--versoin'; did you mean '--version'?");
+  expect("demo --epoch 3", "unknown flag '--epoch'; did you mean '--epochs'?");
+  expect("demo --epoch=3", "unknown flag '--epoch'; did you mean '--epochs'?");
+  expect("demo pictures", "demo: unexpected argument 'pictures'");
+  expect("demo --epochs 0", "--epochs: Value 0 not in range 1 to 1000");
+  expect("demo --epochs", "--epochs: 1 required N missing");
+  expect("--version", "HEED_ISA is 'fast', expected avx512, avx2, baseline or best", "HEED_ISA=fast");
+  expect("--version", "HEED_THREADS is 'many', expected a number from 1 to 1024", "HEED_THREADS=many");
+}
+
+TEST(Program, refuses_bad_files_with_exit_code_3) {
+  const Outcome missing = heed("demo --data /nowhere");
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_TRUE(missing.err.starts_with("heed: /nowhere: no such folder")) << missing.err;
+
+  const std::filesystem::path folder = easy_pictures(3);
+  write_file(folder / "t10k-labels-idx1-ubyte", idx_bytes({24}, std::string(24, '\x0a')));
+  const Outcome outside = heed("demo --data " + folder.string());
+  EXPECT_EQ(outside.exit_code, 3);
+  EXPECT_NE(outside.err.find("label 10, expected less than 10"), std::string::npos) << outside.err;
+
+  write_file(folder / "train-images-idx3-ubyte", "not pictures");
+  const Outcome damaged = heed("demo --data " + folder.string());
+  EXPECT_EQ(damaged.exit_code, 3);
+  EXPECT_NE(damaged.err.find("train-images-idx3-ubyte: not an IDX file"), std::string::npos) << damaged.err;
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Program, fails_with_exit_code_1_when_it_cannot_write) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP();
+  const int status = std::system("'" HEED_PROGRAM "' --version >/dev/full 2>/dev/null");
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+TEST(Program, the_demo_learns) {
+  const std::filesystem::path folder = easy_pictures(10);
+  const Outcome first = heed("demo --epochs 30 --data " + folder.string(), "HEED_THREADS=1");
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.out.find("Test accuracy: 100.00%"), std::string::npos) << first.out;
+  EXPECT_EQ(first.err, "");
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace heed::test

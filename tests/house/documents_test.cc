@@ -1,0 +1,37 @@
+// What the documents show must be what the tree holds.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace heed::test {
+namespace {
+
+std::string read(const std::string& path) {
+  std::ifstream in(std::filesystem::path(HEED_SOURCE_DIR) / path);
+  EXPECT_TRUE(in.good()) << path;
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Documents, the_program_in_the_readme_is_the_one_that_is_built) {
+  EXPECT_NE(read("README.md").find("```cpp\n" + read("tests/house/outside/main.cc") + "```"), std::string::npos);
+}
+
+TEST(Documents, the_example_of_a_new_op_is_in_the_tree) {
+  const std::string guide = read("docs/architecture.md"), code = read("heed/ops/elementwise.h");
+  const size_t begin = guide.find("```diff\n"), end = guide.find("\n```", begin);
+  ASSERT_NE(end, std::string::npos);
+  std::istringstream diff(guide.substr(begin + 8, end - begin - 8));
+  int added = 0;
+  for (std::string line; std::getline(diff, line);) {
+    if (!line.starts_with('+') || line.starts_with("+++")) continue;
+    ++added;
+    EXPECT_NE(code.find(line.substr(1)), std::string::npos) << line;
+  }
+  EXPECT_GE(added, 4);
+}
+
+}  // namespace
+}  // namespace heed::test
