@@ -1,0 +1,184 @@
+#include "heed/io/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace heed {
+namespace {
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+struct Descriptor {
+  int number = -1;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+// Opens an ordinary file for reading and tells its size.
+int64_t open_file(const Path& path, Descriptor& file) {
+  // O_NONBLOCK: a pipe nobody writes to is refused below instead of being waited for.
+  file.number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int error = errno;
+  check<FileError>(file.number >= 0 || error != ENOENT, path.string(), ": there is no such file; check the path");
+  check<FileError>(file.number >= 0, path.string(), ": cannot be opened (", reason(error), "); check the path and its permissions");
+  struct stat status {};
+  check<FileError>(::fstat(file.number, &status) == 0, path.string(), ": cannot be examined (", reason(errno), ")");
+  check<FileError>(!S_ISDIR(status.st_mode), path.string(), ": found a folder, expected a file; name a file in it");
+  check<FileError>(S_ISREG(status.st_mode), path.string(),
+                   ": found a device or a pipe, expected a file; save its contents to a file first");
+  return status.st_size;
+}
+
+// A name nobody uses yet, beside the target: a rename is one step only within a file system.
+int open_temporary(const Path& target, Path& temporary) {
+  static std::atomic<int> counter{0};
+  const Path folder = target.has_parent_path() ? target.parent_path() : Path(".");
+  for (;;) {
+    temporary = folder / (".heed-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp");
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int error = errno;
+    if (descriptor >= 0) return descriptor;
+    check<FileError>(error == EEXIST, target.string(), ": cannot be written in ", folder.string(), " (", reason(error),
+                     "); the folder must exist and be writable");
+  }
+}
+
+}  // namespace
+
+std::string in_quotes(std::string_view text, size_t longest) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (char letter : text.substr(0, longest)) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (code >= ' ' && code < 127) {
+      out += letter;
+    } else {
+      out += {'\\', 'x', digits[code / 16], digits[code % 16]};
+    }
+  }
+  return out + (text.size() > longest ? "...\"" : "\"");
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open(const Path& path) {
+  Descriptor file;
+  const int64_t size = open_file(path, file);
+  std::shared_ptr<MappedFile> out(new MappedFile(path.string()));
+  if (size == 0) return out;
+  // MAP_NORESERVE: a file larger than the memory may be mapped, as it is hardly ever written.
+  void* data = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number, 0);
+  check<FileError>(data != MAP_FAILED, path.string(), ": ", size, " bytes cannot be mapped into memory (", reason(errno), ")");
+  out->data_ = static_cast<std::byte*>(data);
+  out->size_ = size;
+  return out;
+}
+
+std::shared_ptr<const MappedFile> MappedFile::in_memory(std::string name, std::span<const std::byte> bytes) {
+  std::shared_ptr<MappedFile> out(new MappedFile(std::move(name)));
+  out->copy_.reset(new std::byte[bytes.size()]);
+  if (!bytes.empty()) std::memcpy(out->copy_.get(), bytes.data(), bytes.size());
+  out->data_ = out->copy_.get();
+  out->size_ = static_cast<int64_t>(bytes.size());
+  return out;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ && !copy_) ::munmap(data_, static_cast<size_t>(size_));
+}
+
+std::string_view MappedFile::text(int64_t begin, int64_t bytes) const {
+  check<FileError>(0 <= begin && begin <= size_ && 0 <= bytes && bytes <= size_ - begin, name_, ": ", bytes, " bytes wanted at byte ",
+                   begin, ", the file has ", size_);
+  return {reinterpret_cast<const char*>(data_) + begin, static_cast<size_t>(bytes)};
+}
+
+void MappedFile::release(int64_t begin, int64_t bytes) const {
+  if (copy_) return;
+  const auto page = int64_t{::sysconf(_SC_PAGESIZE)};
+  const int64_t first = (begin + page - 1) / page * page, last = (begin + bytes) / page * page;
+  if (first < last) ::madvise(data_ + first, static_cast<size_t>(last - first), MADV_DONTNEED);  // only saves memory
+}
+
+std::string read_text(const Path& path, int64_t limit) {
+  Descriptor file;
+  const int64_t size = open_file(path, file);
+  check<FileError>(size <= limit, path.string(), ": found ", size, " bytes, expected at most ", limit, "; is this the right file?");
+  std::string text(static_cast<size_t>(size), '\0');
+  size_t filled = 0;
+  for (;;) {  // until the end, not until the size: files that the system makes up claim to be empty
+    if (filled == text.size()) text.resize(text.size() + 4096);
+    const ssize_t got = ::read(file.number, text.data() + filled, text.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    check<FileError>(got >= 0, path.string(), ": cannot be read (", reason(errno), ")");
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+    check<FileError>(static_cast<int64_t>(filled) <= limit, path.string(), ": found more than ", limit, " bytes, expected at most that; ",
+                     "is this the right file?");
+  }
+  text.resize(filled);
+  return text;
+}
+
+FileWriter::FileWriter(const Path& path) : target_(path) {
+  std::error_code ignored;
+  // A link stays a link: the file it names is the one replaced.
+  if (std::filesystem::is_symlink(path, ignored)) target_ = std::filesystem::weakly_canonical(path, ignored);
+  struct stat old {};
+  const bool replaces = ::stat(target_.c_str(), &old) == 0;
+  check<FileError>(!replaces || S_ISREG(old.st_mode), path.string(), ": found a folder, a device or a pipe, expected a file or nothing; ",
+                   "choose another name");
+  descriptor_ = open_temporary(target_, temporary_);
+  if (replaces) (void)!::fchmod(descriptor_, old.st_mode & 07777);  // a private file stays private
+}
+
+FileWriter::~FileWriter() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!committed_) ::unlink(temporary_.c_str());
+}
+
+void FileWriter::give_up(const char* what, int error) const {
+  fail<FileError>(target_.string(), ": ", what, " after ", written_, " bytes (", reason(error),
+                  "); nothing was changed: free some space or choose another place");
+}
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+  check(descriptor_ >= 0, "file writer: ", target_.string(), " is finished already");
+  while (!bytes.empty()) {
+    const ssize_t got = ::write(descriptor_, bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) give_up("writing failed", errno);
+    bytes = bytes.subspan(static_cast<size_t>(got));
+    written_ += got;
+  }
+}
+
+void FileWriter::finish() {
+  if (descriptor_ < 0) return;
+  if (::fsync(descriptor_) != 0) give_up("writing failed", errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) give_up("writing failed", errno);
+}
+
+void FileWriter::commit() {
+  finish();
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) give_up("renaming the written file failed", errno);
+  committed_ = true;
+  // The folder's entry reaches the disk too; some file systems cannot do that, and the file is in place already.
+  const Descriptor folder{::open(target_.has_parent_path() ? target_.parent_path().c_str() : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.number >= 0) ::fsync(folder.number);
+}
+
+void write_text(const Path& path, std::string_view text) {
+  FileWriter out(path);
+  out.write(text);
+  out.commit();
+}
+
+}  // namespace heed

@@ -1,0 +1,171 @@
+#include "heed/io/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <set>
+
+#include "heed/io/elements.h"
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How many letters must be changed, put in or left out to turn one name into the other (Levenshtein 1966).
+size_t edits_between(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t same = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({same, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string nearest_names(std::string_view wish, const std::vector<std::string>& names) {
+  constexpr size_t shown = 3, compared = 200;  // letters: an error must not take minutes
+  std::vector<std::pair<size_t, const std::string*>> ranked;
+  for (const std::string& name : names)
+    ranked.emplace_back(edits_between(wish.substr(0, compared), std::string_view(name).substr(0, compared)), &name);
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string out;
+  for (size_t i = 0; i < std::min(shown, ranked.size()); ++i) out += (i ? ", " : "") + in_quotes(*ranked[i].second);
+  return out;
+}
+
+// The file in a folder that open() takes.
+Path checkpoint_in(const Path& folder) {
+  const Path whole = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
+  const bool has_whole = fs::exists(whole), has_index = fs::exists(index);
+  check<FileError>(!has_whole || !has_index, folder.string(),
+                   ": found both model.safetensors and model.safetensors.index.json, expected one; ", "name the file you want");
+  if (has_whole) return whole;
+  if (has_index) return index;
+  for (const char* ending : {".index.json", ".safetensors"}) {
+    std::vector<Path> found;
+    for (const fs::directory_entry& file : fs::directory_iterator(folder))
+      if (file.path().native().ends_with(ending)) found.push_back(file.path());
+    check<FileError>(found.size() <= 1, folder.string(), ": found ", found.size(), " files that end in ", ending,
+                     ", expected one or model.safetensors; name the file you want");
+    if (found.size() == 1) return found[0];
+  }
+  fail<FileError>(folder.string(), ": found no safetensors file, expected model.safetensors or model.safetensors.index.json");
+}
+
+// A shard lies in the folder of its index, links followed: an index must not make us read what it has no business with.
+Path shard_path(const Path& index, const std::string& file) {
+  const Path folder = fs::canonical(index.has_parent_path() ? index.parent_path() : Path("."));
+  std::error_code error;
+  const Path path = fs::canonical(folder / file, error);
+  check<FileError>(!error, index.string(), ": the file ", in_quotes(file), " it names cannot be found (", error.message(),
+                   "); all shards must lie beside the index");
+  const bool inside = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+  check<FileError>(inside, index.string(), ": the file ", in_quotes(file),
+                   " it names is a link out of the folder, expected a file inside; ",
+                   "copy the file there (a download cache keeps links: open a real copy)");
+  return path;
+}
+
+}  // namespace
+
+Safetensors Safetensors::open(const Path& path) {
+  try {
+    const Path file = fs::is_directory(path) ? checkpoint_in(path) : path;
+    return file.native().ends_with(".json") ? open_index(file) : parse(MappedFile::open(file));
+  } catch (const fs::filesystem_error& error) {
+    fail<FileError>(path.string(), ": cannot be examined (", error.code().message(), "); check the path and its permissions");
+  }
+}
+
+Safetensors Safetensors::parse(std::shared_ptr<const MappedFile> file) {
+  Safetensors out;
+  out.source_ = file->name();
+  out.add(std::move(file), [](const std::string&) { return true; });
+  out.sort_names();
+  return out;
+}
+
+Safetensors Safetensors::open_index(const Path& path) {
+  const std::map<std::string, std::string> files = parse_safetensors_index(path.string(), read_text(path, kMaxIndexBytes));
+  std::set<std::string> shards;
+  for (const auto& [name, file] : files) shards.insert(file);
+  Safetensors out;
+  out.source_ = path.string();
+  for (const std::string& shard : shards) {
+    out.add(MappedFile::open(shard_path(path, shard)), [&](const std::string& name) {
+      const auto found = files.find(name);
+      return found != files.end() && found->second == shard;  // what the index does not list here is not there
+    });
+  }
+  out.sort_names();
+  for (const auto& [name, file] : files)
+    check<FileError>(out.contains(name), path.string(), ": tensor ", in_quotes(name), " should be in ", in_quotes(file),
+                     ", but that file does not hold it; the files do not belong together");
+  return out;
+}
+
+void Safetensors::add(std::shared_ptr<const MappedFile> file, const Keep& keep) {
+  const std::string& source = file->name();
+  uint64_t header_bytes = 0;
+  check<FileError>(file->size() >= int64_t{sizeof header_bytes}, source, ": found ", file->size(), " bytes, expected a safetensors file, ",
+                   "which has at least 8; it was cut short");
+  std::memcpy(&header_bytes, file->data(), sizeof header_bytes);
+  const int64_t rest = file->size() - int64_t{sizeof header_bytes};
+  check<FileError>(header_bytes <= uint64_t{kMaxHeaderBytes}, source, ": found a header of ", header_bytes, " bytes, expected at most ",
+                   kMaxHeaderBytes, "; is this a safetensors file?");
+  const auto size = static_cast<int64_t>(header_bytes);
+  check<FileError>(size <= rest, source, ": found a header of ", size, " bytes, expected at most the ", rest,
+                   " that follow; the file was cut short");
+
+  Shard shard{file, int64_t{sizeof header_bytes} + size, {}};
+  SafetensorsHeader header = parse_safetensors_header(source, file->text(sizeof header_bytes, size), rest - size);
+  shard.entries = std::move(header.entries);
+  metadata_.merge(header.metadata);
+  file->release(0, shard.data_begin);  // the entries take its place in memory
+  entries_ += static_cast<int64_t>(shard.entries.size());
+  check<FileError>(entries_ <= kMaxHeaderItems, source_, ": found more than ", kMaxHeaderItems, " tensors, expected at most that");
+  for (size_t i = 0; i < shard.entries.size(); ++i)
+    if (keep(shard.entries[i].name)) places_.push_back({static_cast<uint32_t>(shards_.size()), static_cast<uint32_t>(i)});
+  shards_.push_back(std::move(shard));
+}
+
+void Safetensors::sort_names() {
+  by_name_ = places_;
+  std::sort(by_name_.begin(), by_name_.end(), [&](Place a, Place b) { return entry(a).name < entry(b).name; });
+}
+
+std::vector<std::string> Safetensors::names() const {
+  std::vector<std::string> out;
+  for (Place place : places_) out.push_back(entry(place).name);
+  return out;
+}
+
+const Safetensors::Place* Safetensors::find(std::string_view name) const {
+  const auto found =
+      std::lower_bound(by_name_.begin(), by_name_.end(), name, [&](Place a, std::string_view b) { return entry(a).name < b; });
+  return found != by_name_.end() && entry(*found).name == name ? &*found : nullptr;
+}
+
+const Safetensors::Place& Safetensors::place(std::string_view name) const {
+  const Place* found = find(name);
+  check<FileError>(found != nullptr, source_, ": found no tensor ", in_quotes(name), " among ", places_.size(), "; the nearest names are ",
+                   found ? "" : nearest_names(name, names()));
+  return *found;
+}
+
+const TensorEntry& Safetensors::entry(std::string_view name) const { return entry(place(name)); }
+
+Tensor Safetensors::tensor(std::string_view name) const {
+  const Place found = place(name);
+  const Shard& shard = shards_[found.shard];
+  const TensorEntry& wanted = entry(found);
+  return elements_at(shard.file, shard.file->name() + ": tensor " + in_quotes(wanted.name), shard.data_begin + wanted.begin, wanted.shape,
+                     wanted.dtype);
+}
+
+}  // namespace heed

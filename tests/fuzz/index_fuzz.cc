@@ -1,0 +1,16 @@
+// Any bytes as the index of a sharded checkpoint: refused, or no file it names lies outside its folder.
+#include <cstdlib>
+
+#include "heed/io/safetensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace heed;
+  try {
+    for (const auto& [name, file] : parse_safetensors_index("input", std::string_view(reinterpret_cast<const char*>(data), size))) {
+      const std::string path = (Path("/folder") / file).lexically_normal();
+      if (!path.starts_with("/folder")) std::abort();
+    }
+  } catch (const FileError&) {
+  }
+  return 0;
+}
