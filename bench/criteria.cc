@@ -1,7 +1,7 @@
 // The marks that heed sets itself. A family short of its mark is said to be so; it fails nothing.
 #include <cmath>
-#include <regex>
 
+#include "bench/pattern.h"
 #include "bench/report.h"
 
 namespace heed::bench {
@@ -57,10 +57,10 @@ Verdict judge_one(const Criterion& criterion, const std::vector<const Result*>& 
 std::vector<Verdict> judge(const Report& report) {
   std::vector<Verdict> verdicts;
   for (const Criterion& criterion : kCriteria) {
-    const std::regex pattern(criterion.pattern);
+    const Pattern pattern(criterion.pattern);
     std::vector<const Result*> results;
     for (const Result& result : report.results)
-      if ((result.*criterion.value).has_value() && std::regex_search(result.benchmark.name, pattern)) results.push_back(&result);
+      if ((result.*criterion.value).has_value() && pattern.found_in(result.benchmark.name)) results.push_back(&result);
     if (!results.empty()) verdicts.push_back(judge_one(criterion, results));
   }
   return verdicts;
