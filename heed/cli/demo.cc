@@ -21,12 +21,12 @@ namespace heed::cli {
 namespace {
 
 constexpr int64_t kPixels = 28 * 28, kHidden = 256, kClasses = 10, kBatch = 128;
-constexpr float kRate = 2e-3f;
 constexpr const char* kDebianFolder = "/usr/share/datasets/fashion-mnist";
 
 struct Options {
   std::string data = kDebianFolder;
   int64_t epochs = 10;
+  float rate = 2e-3f;
   uint64_t seed = 1;
 };
 
@@ -100,7 +100,7 @@ void train(const Network& network, const Pictures& pictures, const Options& opti
       adam.zero_grad();
       backward(loss);
       const float done = static_cast<float>(epoch * steps + step) / static_cast<float>(options.epochs * steps);
-      adam.step(kRate * 0.5f * (1 + std::cos(std::numbers::pi_v<float> * done)));  // from kRate down to zero along a cosine
+      adam.step(options.rate * 0.5f * (1 + std::cos(std::numbers::pi_v<float> * done)));  // down to zero along a cosine
       progress.step(size, value, count_right(logits, batch.labels));
     }
   }
@@ -130,6 +130,7 @@ const Command demo("demo", "Train a small network on Fashion-MNIST", [](CLI::App
   auto options = std::make_shared<Options>();
   flags.add_option("--data", options->data, "Folder with the four IDX files, plain or .gz")->type_name("FOLDER");
   flags.add_option("--epochs", options->epochs, "Passes over the pictures")->type_name("N")->check(CLI::Range(1, 1000).description(""));
+  flags.add_option("--rate", options->rate, "Learning rate at the start")->type_name("R")->check(CLI::PositiveNumber.description(""));
   flags.add_option("--seed", options->seed, "Another seed, other random numbers")->type_name("N");
   flags.footer("Examples:\n  heed demo\n  heed demo --epochs 3 --seed 7\n  heed demo --data my-pictures");
   return [options] { run_demo(*options); };

@@ -4,29 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <vector>
+
+#include "heed/io/file.h"
 
 namespace heed {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-Bytes read_file(const std::string& path) {
-  std::error_code error;
-  check<FileError>(std::filesystem::exists(path, error), path, ": no such file");
-  check<FileError>(std::filesystem::is_regular_file(path, error), path, ": not a regular file");
-  const uintmax_t size = std::filesystem::file_size(path, error);
-  check<FileError>(!error, path, ": ", error.message());
-  Bytes bytes(size);
-  std::ifstream in(path, std::ios::binary);
-  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  check<FileError>(in.good() && in.gcount() == static_cast<std::streamsize>(size), path, ": cannot read its ", size, " bytes");
-  return bytes;
-}
 
 // Hands out the file's bytes in order, unpacked.
 class Reader {
@@ -127,6 +113,9 @@ Tensor parse_idx(std::span<const std::byte> file, const std::string& name) {
   return Tensor::borrow(elements, elements->data(), shape, DType::u8);
 }
 
-Tensor read_idx(const std::string& path) { return parse_idx(read_file(path), path); }
+Tensor read_idx(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  return parse_idx({file->data(), static_cast<size_t>(file->size())}, path);
+}
 
 }  // namespace heed

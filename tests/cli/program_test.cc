@@ -105,6 +105,14 @@ TEST(Program, fails_with_exit_code_1_when_it_cannot_write) {
   EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
+TEST(Program, a_diverging_demo_ends_with_exit_code_4) {
+  const std::filesystem::path folder = easy_pictures(10);
+  const Outcome outcome = heed("demo --rate 1e30 --data " + folder.string());
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_TRUE(outcome.err.starts_with("heed: demo: the loss is ")) << outcome.err;
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Program, the_demo_learns) {
   const std::filesystem::path folder = easy_pictures(10);
   const Outcome first = heed("demo --epochs 30 --data " + folder.string(), "HEED_THREADS=1");
