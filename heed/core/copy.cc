@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 
 void add_into(float* sum, const float* g, int64_t count) {
   parallel_for(count, 1 << 15, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for_lanes(end - begin, [&](int64_t i, auto load, auto store) HWY_ATTR {
+    for_lanes(end - begin, [&](int64_t i, auto load, auto store) HEED_LANES {
       store(sum + begin + i, load(sum + begin + i) + load(g + begin + i));
     });
   });

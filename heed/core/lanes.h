@@ -14,6 +14,11 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
+// After the parameters of a lambda that works on lanes: it must vanish into its loop, or its lanes go through memory.
+#ifndef HEED_LANES
+#define HEED_LANES HWY_ATTR __attribute__((always_inline))
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
@@ -86,6 +91,9 @@ static HWY_INLINE void store_some(Lanes a, float* to, int64_t count) {
 #endif
 }
 
+// Results larger than the caches are written past them: nobody will find them there, and reading them first is wasted.
+inline constexpr int64_t kStreamFrom = int64_t{4} << 20;  // elements
+
 // Walks [0, count) a register at a time: body(offset, load, store) where load(p) and store(p, x) handle the tail.
 template <class Body>
 static HWY_INLINE void for_lanes(int64_t count, const Body& body) {
@@ -93,32 +101,57 @@ static HWY_INLINE void for_lanes(int64_t count, const Body& body) {
   int64_t i = 0;
   for (; i + step <= count; i += step)
     body(
-        i, [](const float* p) HWY_ATTR { return Lanes::load(p); }, [](float* p, Lanes x) HWY_ATTR { x.store(p); });
+        i, [](const float* p) HEED_LANES { return Lanes::load(p); }, [](float* p, Lanes x) HEED_LANES { x.store(p); });
   if (i < count) {
     const int64_t rest = count - i;
     body(
-        i, [=](const float* p) HWY_ATTR { return load_some(p, rest); }, [=](float* p, Lanes x) HWY_ATTR { store_some(x, p, rest); });
+        i, [=](const float* p) HEED_LANES { return load_some(p, rest); }, [=](float* p, Lanes x) HEED_LANES { store_some(x, p, rest); });
   }
 }
 
-// e^x = 2^n e^r with |r| <= log(2)/2; 0 below the smallest normal result, infinity above the largest. NaN stays NaN.
-static HWY_INLINE Lanes exp(Lanes x) {
-  const Lanes clamped = min(max(x, -87.3365f), 88.72283f);
-  const Lanes n = hn::Round((clamped * 1.44269504f).v);
-  const Lanes r = fma(n, 2.12194440e-4f, fma(n, -0.693359375f, clamped));
+// 1/x to the last bit or two, for finite normal x: the machine's guess and one step of Newton's method.
+static HWY_INLINE Lanes reciprocal(Lanes x) {
+  const Lanes guess = hn::ApproximateReciprocal(x.v);
+  return guess * hn::NegMulAdd(x.v, guess.v, Lanes(2).v);
+}
+
+// for_lanes for whole tasks of a large result: with `stream`, store bypasses the caches. The result is aligned to a register.
+template <class Body>
+static HWY_INLINE void for_lanes(bool stream, int64_t count, const Body& body) {
+  if (!stream) return for_lanes(count, body);
+  const int64_t step = lane_count(), whole = count / step * step;
+  for (int64_t i = 0; i < whole; i += step)
+    body(
+        i, [](const float* p) HEED_LANES { return Lanes::load(p); }, [](float* p, Lanes x) HEED_LANES { hn::Stream(x.v, FloatTag(), p); });
+  if (whole < count) {
+    const int64_t rest = count - whole;
+    body(
+        whole, [=](const float* p) HEED_LANES { return load_some(p, rest); }, [=](float* p, Lanes x) HEED_LANES { store_some(x, p, rest); });
+  }
+}
+
+// e^x for x within [-87.33, 88.72]; beyond, the value at the nearer end (1.2e-38, 3.4e38). NaN stays NaN.
+// e^x = 2^n e^r with |r| <= log(2)/2: adding 1.5 * 2^23 rounds to n and leaves it in the low bits, from where it moves
+// straight into the exponent.
+static HWY_INLINE Lanes exp_between(Lanes x) {
+  const Lanes bounded = max(-87.33654f, min(88.72283f, x));  // in this order a NaN comes through
+  const Lanes magic = 12582912.0f, shifted = fma(bounded, 1.44269504f, magic), n = shifted - magic;
+  const Lanes r = fma(n, 2.12194440e-4f, fma(n, -0.693359375f, bounded));
   Lanes p = fma(r, 0.00139412021f, 0.00836319794f);
   p = fma(p, r, 0.0416663744f);
   p = fma(p, r, 0.166665769f);
   p = fma(p, r, 0.5f);
-  p = fma(p * r, r, r) + 1;
-  // 2^n in two factors: n may be 128, which no exponent holds.
+  p = fma(fma(p, r, 1.0f), r, 1.0f);
   const IntTag ints;
-  const auto whole = hn::ConvertTo(ints, n.v), half = hn::ShiftRight<1>(whole), bias = hn::Set(ints, 127);
-  const auto power = [&](hn::Vec<IntTag> e) HWY_ATTR { return Lanes(hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Add(e, bias)))); };
-  const Lanes y = p * power(half) * power(hn::Sub(whole, half));
-  const Lanes bounded = select(x < -87.3365f, 0.0f, select(x > 88.72283f, Lanes(HUGE_VALF), y));
-  return select(x == x, bounded, x);
+  return hn::BitCast(FloatTag(), hn::Add(hn::BitCast(ints, p.v), hn::ShiftLeft<23>(hn::BitCast(ints, shifted.v))));
 }
+
+// e^x for x <= 0, the softmax's: zero where x is below the smallest normal result.
+static HWY_INLINE Lanes exp_below(Lanes x) { return hn::IfThenZeroElse((x < -87.33654f).m, exp_between(x).v); }
+
+static HWY_INLINE Lanes exp(Lanes x) { return select(x > 88.72283f, HUGE_VALF, exp_below(x)); }
+
+static HWY_INLINE Lanes sigmoid(Lanes x) { return reciprocal(1 + exp_between(-x)); }
 
 static HWY_INLINE Lanes tanh(Lanes x) {
   const Lanes z = x * x, a = abs(x);
@@ -127,8 +160,8 @@ static HWY_INLINE Lanes tanh(Lanes x) {
   p = fma(p, z, 0.1333277f);
   p = fma(p, z, -0.333333289f);
   const Lanes small = fma(p * z, x, x);
-  const Lanes big = 1 - 2 / (exp(min(2 * a, 40.0f)) + 1);
-  return select(a < 0.625f, small, select(x < 0.0f, -big, select(x == x, big, x)));
+  const Lanes big = 1 - 2 * sigmoid(-2 * a);
+  return select(a < 0.625f, small, hn::CopySignToAbs(big.v, x.v));
 }
 
 // The normal distribution: Phi(x) and its density share e^(-x^2/2). Phi(-a) = e^(-a^2/2) u P(u), u = 1/(1 + 0.35 a),
@@ -137,9 +170,8 @@ struct Normal {
   Lanes cumulative, density;
 };
 static HWY_INLINE Normal normal(Lanes x) {
-  const Lanes a = abs(x);
-  const Lanes e = exp(-0.5f * x * x);
-  const Lanes u = 1 / fma(a, 0.35f, 1.0f);
+  const Lanes e = exp_between(-0.5f * x * x);
+  const Lanes u = reciprocal(fma(min(20.0f, abs(x)), 0.35f, 1.0f));  // e is at its end long before 20
   Lanes p = fma(u, -0.0291459761f, 0.143971919f);
   p = fma(p, u, -0.255714707f);
   p = fma(p, u, 0.159174672f);

@@ -1,4 +1,5 @@
-// A pool of workers that spin for a short while and then sleep. Tasks are claimed from one counter.
+// A pool of workers that spin for a short while and then sleep. Each thread has its own stretch of the tasks, the same one
+// for ops of the same shape, so that what it wrote is still in its cache; who is done early takes from the others.
 // Every worker tells oneDNN (through OpenMP's thread-local setting) to stay in its own thread: there is only this pool.
 #include "heed/core/parallel.h"
 
@@ -17,6 +18,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include <hwy/cache_control.h>
 
 #include "heed/core/check.h"
 
@@ -80,8 +83,11 @@ struct Job {
 
 class Pool {
  public:
-  explicit Pool(int threads) : threads_(threads), spin_(threads <= cores() ? std::chrono::microseconds(50) : std::chrono::microseconds(0)) {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  explicit Pool(int threads)
+      : threads_(threads),
+        spin_(threads <= cores() ? std::chrono::microseconds(50) : std::chrono::microseconds(0)),
+        stretches_(static_cast<size_t>(threads)) {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(static_cast<size_t>(i)); });
   }
   ~Pool() {
     stopping_.store(true);
@@ -98,12 +104,17 @@ class Pool {
   void run(const Job& job) {
     const std::lock_guard lock(one_job_);
     job_ = job;
-    next_.store(0, std::memory_order_relaxed);
+    for (int i = 0; i < threads_; ++i) {
+      Stretch& stretch = stretches_[static_cast<size_t>(i)];
+      stretch.next.store(job.tasks * i / threads_, std::memory_order_relaxed);
+      stretch.end = job.tasks * (i + 1) / threads_;
+    }
+    failed_.store(false, std::memory_order_relaxed);
     failure_ = nullptr;
     gate_.store(0, std::memory_order_release);
     round_.fetch_add(1);
     if (sleepers_.load() > 0) round_.notify_all();
-    take_tasks();
+    take_tasks(0);
     gate_.fetch_or(kClosed, std::memory_order_acq_rel);
     wait(gate_, [](uint32_t gate) { return gate == kClosed; });
     if (failure_) std::rethrow_exception(failure_);
@@ -112,12 +123,12 @@ class Pool {
  private:
   static constexpr uint32_t kClosed = 0x80000000;  // the other bits of the gate count the workers inside
 
-  void work() {
+  void work(size_t self) {
     omp_set_num_threads(1);
     const FlushToZero flush;
     for (uint32_t seen = 0; !stopping_.load();) {
       if (enter()) {
-        take_tasks();
+        take_tasks(self);
         if (gate_.fetch_sub(1, std::memory_order_acq_rel) == kClosed + 1) gate_.notify_one();
       }
       sleepers_.fetch_add(1);
@@ -147,20 +158,30 @@ class Pool {
     for (uint32_t now = watched.load(); !ready(now); now = watched.load()) watched.wait(now);
   }
 
-  void take_tasks() {
+  // Tasks that belong to one thread, as far as nobody has taken them.
+  struct alignas(64) Stretch {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+
+  void take_tasks(size_t self) {
     inside_task = true;
-    for (;;) {
-      const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
-      if (task >= job_.tasks) break;
-      try {
-        job_.call(job_.body, task);
-      } catch (...) {
-        const std::lock_guard lock(failure_mutex_);
-        if (!failure_) failure_ = std::current_exception();
-        next_.store(job_.tasks, std::memory_order_relaxed);
+    for (size_t i = 0; i < stretches_.size(); ++i) {
+      Stretch& stretch = stretches_[(self + i) % stretches_.size()];
+      for (;;) {
+        const int64_t task = stretch.next.fetch_add(1, std::memory_order_relaxed);
+        if (task >= stretch.end || failed_.load(std::memory_order_relaxed)) break;
+        try {
+          job_.call(job_.body, task);
+        } catch (...) {
+          const std::lock_guard lock(failure_mutex_);
+          if (!failure_) failure_ = std::current_exception();
+          failed_.store(true, std::memory_order_relaxed);
+        }
       }
     }
     inside_task = false;
+    hwy::FlushStream();  // what tasks wrote past the caches is visible from here on
   }
 
   const int threads_;
@@ -172,7 +193,8 @@ class Pool {
   alignas(64) std::atomic<uint32_t> round_{0};
   alignas(64) std::atomic<int> sleepers_{0};
   alignas(64) std::atomic<uint32_t> gate_{kClosed};
-  alignas(64) std::atomic<int64_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::vector<Stretch> stretches_;
   std::vector<std::thread> workers_;
 };
 

@@ -1,4 +1,4 @@
-// Philox4x32-10 (random.h) for as many blocks at a time as there are lanes. Included like lanes.h.
+// Philox4x32-7 (random.h) for as many blocks at a time as there are lanes. Included like lanes.h.
 #if defined(HEED_CORE_PHILOX_LANES_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_CORE_PHILOX_LANES_H_
 #undef HEED_CORE_PHILOX_LANES_H_
@@ -38,10 +38,10 @@ static HWY_INLINE WordPair wide_product(Words a, Words factor) {
 // Word `word` of blocks first, first + 1, ... is lane 0, 1, ... of out[word]. The lanes' blocks must not cross a multiple of 2^32.
 static HWY_INLINE void philox_lanes(RandomKey key, uint64_t first, Words out[4]) {
   const WordTag words;
-  const auto set = [&](uint64_t x) HWY_ATTR { return hn::Set(words, static_cast<uint32_t>(x)); };
+  const auto set = [&](uint64_t x) HEED_LANES { return hn::Set(words, static_cast<uint32_t>(x)); };
   Words c0 = hn::Add(set(first), hn::Iota(words, 0)), c1 = set(first >> 32), c2 = set(key.stream), c3 = set(key.stream >> 32);
   Words k0 = set(key.seed), k1 = set(key.seed >> 32);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 7; ++round) {
     const WordPair a = wide_product(c0, set(0xD2511F53)), b = wide_product(c2, set(0xCD9E8D57));
     c0 = hn::Xor(hn::Xor(b.high, c1), k0);
     c2 = hn::Xor(hn::Xor(a.high, c3), k1);

@@ -52,13 +52,13 @@ static HWY_INLINE void for_pixels(const BatchSizes& sizes, int64_t channel, int6
     const int64_t start = (image * sizes.channels + channel) * sizes.pixels;
     for (int64_t i = 0; i < whole; i += lane_count())
       body(
-          start + i, [](const float* p) HWY_ATTR { return Lanes::load(p); }, [](float* p, Lanes v) HWY_ATTR { v.store(p); },
-          [](Lanes v) HWY_ATTR { return v; });
+          start + i, [](const float* p) HEED_LANES { return Lanes::load(p); }, [](float* p, Lanes v) HEED_LANES { v.store(p); },
+          [](Lanes v) HEED_LANES { return v; });
     if (rest > 0)
       body(
-          start + whole, [=](const float* p) HWY_ATTR { return load_some(p, rest); },
-          [=](float* p, Lanes v) HWY_ATTR { store_some(v, p, rest); },
-          [=](Lanes v) HWY_ATTR { return Lanes(hn::IfThenElseZero(hn::FirstN(FloatTag(), static_cast<size_t>(rest)), v.v)); });
+          start + whole, [=](const float* p) HEED_LANES { return load_some(p, rest); },
+          [=](float* p, Lanes v) HEED_LANES { store_some(v, p, rest); },
+          [=](Lanes v) HEED_LANES { return Lanes(hn::IfThenElseZero(hn::FirstN(FloatTag(), static_cast<size_t>(rest)), v.v)); });
   }
 }
 
@@ -67,9 +67,9 @@ static HWY_INLINE void for_pixels(const BatchSizes& sizes, int64_t channel, int6
 void block_moments(const BatchSizes& sizes, const float* x, float* found) {
   for_blocks(sizes, [&](int64_t channel, int64_t block, int64_t first, int64_t images) HWY_ATTR {
     Lanes total(0), distances(0), squares(0);
-    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto, auto) HWY_ATTR { total = total + load(x + i); });
+    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto, auto) HEED_LANES { total = total + load(x + i); });
     const float mean = sum(total) / static_cast<float>(images * sizes.pixels);
-    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto, auto keep) HWY_ATTR {
+    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto, auto keep) HEED_LANES {
       const Lanes distance = keep(load(x + i) - mean);
       distances = distances + distance;
       squares = fma(distance, distance, squares);
@@ -86,7 +86,7 @@ void normalise(const BatchSizes& sizes, const float* x, const float* mean, const
   for_blocks(sizes, [&](int64_t channel, int64_t, int64_t first, int64_t images) HWY_ATTR {
     const Lanes middle(mean[channel]), factor(scale[channel]), offset(shift[channel]);
     for_pixels(sizes, channel, first, images,
-               [&](int64_t i, auto load, auto store, auto) HWY_ATTR { store(y + i, fma(load(x + i) - middle, factor, offset)); });
+               [&](int64_t i, auto load, auto store, auto) HEED_LANES { store(y + i, fma(load(x + i) - middle, factor, offset)); });
   });
 }
 
@@ -95,7 +95,7 @@ void block_gradients(const BatchSizes& sizes, const float* x, const float* mean,
   for_blocks(sizes, [&](int64_t channel, int64_t block, int64_t first, int64_t images) HWY_ATTR {
     Lanes total(0), product(0);
     const Lanes middle(mean[channel]);
-    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto, auto) HWY_ATTR {
+    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto, auto) HEED_LANES {
       const Lanes arrived = load(g + i);
       total = total + arrived;
       product = fma(arrived, load(x + i) - middle, product);
@@ -111,7 +111,7 @@ void input_gradient(const BatchSizes& sizes, const float* x, const float* g, con
                     const float* slope, float* dx) {
   for_blocks(sizes, [&](int64_t channel, int64_t, int64_t first, int64_t images) HWY_ATTR {
     const Lanes middle(mean[channel]), factor(scale[channel]), offset(shift[channel]), incline(slope[channel]);
-    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto store, auto) HWY_ATTR {
+    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto store, auto) HEED_LANES {
       store(dx + i, factor * (load(g + i) - offset - incline * (load(x + i) - middle)));
     });
   });

@@ -31,18 +31,18 @@ namespace heed {
 namespace HWY_NAMESPACE {
 
 template <class Combine>
-HWY_INLINE void combine_row(const float* a, bool repeat_a, const float* b, bool repeat_b, float* out, int64_t count, const Combine& combine) {
+HWY_INLINE void combine_row(const float* a, bool repeat_a, const float* b, bool repeat_b, float* out, int64_t count, bool stream, const Combine& combine) {
   if (repeat_a && repeat_b) {
     const Lanes value = combine(Lanes(*a), Lanes(*b));
-    for_lanes(count, [&](int64_t i, auto, auto store) HWY_ATTR { store(out + i, value); });
+    for_lanes(stream, count, [&](int64_t i, auto, auto store) HEED_LANES { store(out + i, value); });
   } else if (repeat_a) {
     const Lanes left(*a);
-    for_lanes(count, [&](int64_t i, auto load, auto store) HWY_ATTR { store(out + i, combine(left, load(b + i))); });
+    for_lanes(stream, count, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + i, combine(left, load(b + i))); });
   } else if (repeat_b) {
     const Lanes right(*b);
-    for_lanes(count, [&](int64_t i, auto load, auto store) HWY_ATTR { store(out + i, combine(load(a + i), right)); });
+    for_lanes(stream, count, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + i, combine(load(a + i), right)); });
   } else {
-    for_lanes(count, [&](int64_t i, auto load, auto store) HWY_ATTR { store(out + i, combine(load(a + i), load(b + i))); });
+    for_lanes(stream, count, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + i, combine(load(a + i), load(b + i))); });
   }
 }
 
@@ -53,6 +53,7 @@ HWY_INLINE void combine_all(const float* a, const float* b, float* out, const Pa
   const int64_t width = walk.size[inner], pieces = (width + grain - 1) / grain;
   int64_t rows = 1;
   for (int axis = 0; axis < inner; ++axis) rows *= walk.size[axis];
+  const bool stream = rows * width >= kStreamFrom && (rows == 1 || width % kLanes == 0);  // rows start aligned
   parallel_for(rows * pieces, std::max<int64_t>(1, grain / width), [&](int64_t first, int64_t last) HWY_ATTR {
     for (int64_t task = first; task < last; ++task) {
       const int64_t row = task / pieces, begin = task % pieces * grain, end = std::min(width, begin + grain);
@@ -62,23 +63,24 @@ HWY_INLINE void combine_all(const float* a, const float* b, float* out, const Pa
         at_b += rest % walk.size[axis] * walk.b[axis];
         rest /= walk.size[axis];
       }
-      combine_row(a + at_a, walk.a[inner] == 0, b + at_b, walk.b[inner] == 0, out + row * width + begin, end - begin, combine);
+      combine_row(a + at_a, walk.a[inner] == 0, b + at_b, walk.b[inner] == 0, out + row * width + begin, end - begin, stream, combine);
     }
   });
 }
 
 void combine(Arithmetic what, const float* a, const float* b, float* out, const Pairing& walk) {
   switch (what) {
-    case Arithmetic::add: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HWY_ATTR { return x + y; });
-    case Arithmetic::subtract: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HWY_ATTR { return x - y; });
-    case Arithmetic::multiply: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HWY_ATTR { return x * y; });
-    case Arithmetic::divide: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HWY_ATTR { return x / y; });
+    case Arithmetic::add: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HEED_LANES { return x + y; });
+    case Arithmetic::subtract: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HEED_LANES { return x - y; });
+    case Arithmetic::multiply: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HEED_LANES { return x * y; });
+    case Arithmetic::divide: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HEED_LANES { return x / y; });
   }
 }
 
 void scale_shift(const float* x, float factor, float shift, float* out, int64_t count) {
+  const bool stream = count >= kStreamFrom;
   parallel_for(count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for_lanes(end - begin, [&](int64_t i, auto load, auto store) HWY_ATTR { store(out + begin + i, fma(load(x + begin + i), factor, shift)); });
+    for_lanes(stream, end - begin, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + begin + i, fma(load(x + begin + i), factor, shift)); });
   });
 }
 

@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 // The first row becomes the sum of all, taken from the first to the last. rows: (count, width)
 void sum_conv_rows(float* rows, int64_t count, int64_t width) {
   parallel_for(count > 1 ? width : 0, 1 << 12, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for_lanes(end - begin, [&](int64_t i, auto load, auto store) HWY_ATTR {
+    for_lanes(end - begin, [&](int64_t i, auto load, auto store) HEED_LANES {
       Lanes total = load(rows + begin + i);
       for (int64_t row = 1; row < count; ++row) total = total + load(rows + row * width + begin + i);
       store(rows + begin + i, total);

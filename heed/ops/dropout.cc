@@ -18,6 +18,7 @@ namespace HWY_NAMESPACE {
 void drop(const float* x, float* y, int64_t count, RandomKey key, uint32_t threshold, float scale) {
   constexpr int64_t group = 64, row = 16;
   const int64_t step = std::min<int64_t>(lane_count(), row);
+  const bool stream = count >= kStreamFrom;
   parallel_for(count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
     const Lanes factor = scale;
     const Words limit = hn::Set(WordTag(), threshold);
@@ -29,10 +30,14 @@ void drop(const float* x, float* y, int64_t count, RandomKey key, uint32_t thres
           const int64_t i = at + word * row + lane;
           if (i >= end) break;
           const auto keep = hn::RebindMask(FloatTag(), hn::Not(hn::Lt(words[word], limit)));
-          if (i + step <= end) {
-            hn::StoreU(hn::IfThenElseZero(keep, (Lanes::load(x + i) * factor).v), FloatTag(), y + i);
+          const Lanes in = i + step <= end ? Lanes::load(x + i) : load_some(x + i, end - i);
+          const Lanes out = hn::IfThenElseZero(keep, (in * factor).v);
+          if (i + step > end) {
+            store_some(out, y + i, end - i);
+          } else if (stream) {
+            hn::Stream(out.v, FloatTag(), y + i);
           } else {
-            store_some(hn::IfThenElseZero(keep, (load_some(x + i, end - i) * factor).v), y + i, end - i);
+            out.store(y + i);
           }
         }
       }

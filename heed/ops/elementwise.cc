@@ -24,15 +24,17 @@ inline constexpr int64_t kGrain = 1 << 13;
 
 template <class Formula>
 void forward(const float* x, float* y, int64_t count) {
+  const bool stream = count >= kStreamFrom;
   parallel_for(count, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for_lanes(end - begin, [&](int64_t i, auto load, auto store) HWY_ATTR { store(y + begin + i, Formula::f(load(x + begin + i))); });
+    for_lanes(stream, end - begin, [&](int64_t i, auto load, auto store) HEED_LANES { store(y + begin + i, Formula::f(load(x + begin + i))); });
   });
 }
 
 template <class Formula>
 void gradient(const float* x, const float* g, float* dx, int64_t count) {
+  const bool stream = count >= kStreamFrom;
   parallel_for(count, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for_lanes(end - begin, [&](int64_t i, auto load, auto store) HWY_ATTR {
+    for_lanes(stream, end - begin, [&](int64_t i, auto load, auto store) HEED_LANES {
       store(dx + begin + i, load(g + begin + i) * Formula::df(load(x + begin + i)));
     });
   });

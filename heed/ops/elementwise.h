@@ -48,23 +48,23 @@ struct Tanh {
   template <class V> HEED_INLINE static V df(V x) { const V y = tanh(x); return 1 - y * y; }
 };
 struct Sigmoid {
-  template <class V> HEED_INLINE static V f(V x) { return 1 / (1 + exp(-x)); }
-  template <class V> HEED_INLINE static V df(V x) { const V y = f(x); return y * (1 - y); }
+  template <class V> HEED_INLINE static V f(V x) { return sigmoid(x); }
+  template <class V> HEED_INLINE static V df(V x) { const V y = sigmoid(x); return y * (1 - y); }
 };
 struct Softplus {  // log(1 + e^x) = max(x, 0) + log(1 + u) with u = e^-|x|; the quotient gives back what 1 + u rounds away
   template <class V> HEED_INLINE static V f(V x) {
     const V u = exp(-abs(x)), w = 1 + u;
     return max(x, V(0)) + select(w > V(1), log(w) * u / (w - 1), u);
   }
-  template <class V> HEED_INLINE static V df(V x) { return Sigmoid::f(x); }
+  template <class V> HEED_INLINE static V df(V x) { return sigmoid(x); }
 };
 struct Relu {
-  template <class V> HEED_INLINE static V f(V x) { return select(x > V(0), x, V(0)); }
+  template <class V> HEED_INLINE static V f(V x) { return select(x < V(0), V(0), x); }  // NaN comes through
   template <class V> HEED_INLINE static V df(V x) { return select(x > V(0), V(1), V(0)); }
 };
 struct Silu {  // x sigmoid(x)
-  template <class V> HEED_INLINE static V f(V x) { return x / (1 + exp(-x)); }
-  template <class V> HEED_INLINE static V df(V x) { const V y = Sigmoid::f(x); return y * (1 + x * (1 - y)); }
+  template <class V> HEED_INLINE static V f(V x) { return x * sigmoid(x); }
+  template <class V> HEED_INLINE static V df(V x) { const V y = sigmoid(x); return y * (1 + x * (1 - y)); }
 };
 struct Gelu {  // x Phi(x): Hendrycks and Gimpel 2016
   template <class V> HEED_INLINE static V f(V x) { return x * normal(x).cumulative; }
@@ -72,9 +72,9 @@ struct Gelu {  // x Phi(x): Hendrycks and Gimpel 2016
 };
 struct GeluTanh {  // x/2 (1 + tanh(s)), s = sqrt(2/pi) (x + 0.044715 x^3), and (1 + tanh(s))/2 = sigmoid(2 s)
   template <class V> HEED_INLINE static V twice_s(V x) { return x * (1.59576912 + 0.0713548163 * x * x); }
-  template <class V> HEED_INLINE static V f(V x) { return x / (1 + exp(-twice_s(x))); }
+  template <class V> HEED_INLINE static V f(V x) { return x * sigmoid(twice_s(x)); }
   template <class V> HEED_INLINE static V df(V x) {
-    const V y = Sigmoid::f(twice_s(x));
+    const V y = sigmoid(twice_s(x));
     return y + x * y * (1 - y) * (1.59576912 + 0.2140644489 * x * x);
   }
 };

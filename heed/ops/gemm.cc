@@ -9,22 +9,53 @@
 namespace heed {
 namespace {
 
-// Even parts of at most `limit`, rounded up to the rows or columns that a kernel works on at a time.
-int64_t part_of(int64_t size, int64_t limit) {
-  const int64_t parts = (size + limit - 1) / limit;
-  return std::min(size, ((size + parts - 1) / parts + 15) / 16 * 16);
+// How the result of one product is cut. Wide tiles, since each packs its operands for itself; but a product that is worth
+// it is cut into at least four, so that there is something to share.
+struct Cut {
+  int64_t rows, columns;
+};
+
+Cut cut_of(int64_t M, int64_t N, int64_t K) {
+  const auto part = [](int64_t size, int64_t limit) {  // even parts, rounded to what a kernel works on at a time
+    const int64_t parts = (size + limit - 1) / limit;
+    return std::min(size, ((size + parts - 1) / parts + 15) / 16 * 16);
+  };
+  int64_t row_limit = 768, column_limit = N >= 1536 ? 384 : 192;
+  const double work = static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
+  const int64_t wanted = work >= 0x1p22 ? 4 : 1;
+  for (;;) {
+    const Cut cut{part(M, row_limit), part(N, column_limit)};
+    const int64_t tiles = ((M + cut.rows - 1) / cut.rows) * ((N + cut.columns - 1) / cut.columns);
+    if (tiles >= wanted || (cut.rows <= 48 && cut.columns <= 48)) return cut;
+    (cut.rows >= cut.columns ? row_limit : column_limit) = std::max<int64_t>(48, (cut.rows >= cut.columns ? cut.rows : cut.columns) / 2);
+  }
+}
+
+// K = 1, the weight gradient of a single token: nothing to reuse, so whole rows are written as fast as memory takes them.
+void outer_product(int64_t M, int64_t N, Matrix a, Matrix b, Matrix c) {
+  const int64_t a_step = a.transposed ? 1 : a.stride, b_step = b.transposed ? b.stride : 1;
+  parallel_for(M, std::max<int64_t>(1, (1 << 13) / N), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float factor = a.data[i * a_step];
+      float* to = c.data + i * c.stride;
+      if (b_step == 1) {
+        for (int64_t j = 0; j < N; ++j) to[j] = factor * b.data[j];
+      } else {
+        for (int64_t j = 0; j < N; ++j) to[j] = factor * b.data[j * b_step];
+      }
+    }
+  });
 }
 
 }  // namespace
 
 void multiply_matrices(const Products& p) {
   if (p.batch == 0 || p.M == 0 || p.N == 0) return;
-  // Wide enough that packing the other operand again for each tile is cheap, small enough to share among many cores.
-  const int64_t tile_rows = part_of(p.M, 768), tile_columns = part_of(p.N, p.N >= 1536 ? 384 : 192);
+  const auto [tile_rows, tile_columns] = cut_of(p.M, p.N, p.K);
   const int64_t across = (p.N + tile_columns - 1) / tile_columns, tiles = (p.M + tile_rows - 1) / tile_rows * across;
   // Small products share a task.
   const int64_t work = p.M * p.N * std::max<int64_t>(p.K, 1), group = tiles > 1 ? 1 : std::max<int64_t>(1, (int64_t{1} << 19) / work);
-  parallel_for(p.batch * tiles, group, [&](int64_t begin, int64_t end) {
+  parallel_for(p.batch * tiles, group, [&, tile_rows = tile_rows, tile_columns = tile_columns](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t item = task / tiles, row = task % tiles / across * tile_rows, column = task % across * tile_columns;
       const Tile tile{row, std::min(tile_rows, p.M - row), column, std::min(tile_columns, p.N - column)};
@@ -44,6 +75,7 @@ void multiply_matrices(const Products& p) {
 }
 
 void multiply_matrices(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c) {
+  if (K == 1 && N > 0) return outer_product(M, N, a, b, c);
   multiply_matrices({.M = M, .N = N, .K = K, .operands = [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
                        x = a;
                        y = b;

@@ -21,7 +21,7 @@ namespace HWY_NAMESPACE {
 static void add_rows(const float* g, const int64_t* positions, int64_t count, int64_t stride, float* y, int64_t width) {
   for (int64_t first = 0; first < count; first += 8) {
     const int64_t some = std::min<int64_t>(8, count - first);
-    for_lanes(width, [&](int64_t i, auto load, auto store) HWY_ATTR {
+    for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES {
       const auto row = [&](int64_t k) HWY_ATTR { return load(g + positions[first + k] * stride + i); };
       Lanes sum = first > 0 ? load(y + i) : Lanes(0.0f);
       if (some == 8) {
@@ -43,7 +43,7 @@ void sum_rows(const float* g, const int64_t* positions, int64_t count, int64_t s
     for (int64_t first = chain; first < count; first += chain) {
       float some[strip];
       add_rows(g + column, positions + first, std::min(chain, count - first), stride, some, here);
-      for_lanes(here, [&](int64_t i, auto load, auto store) HWY_ATTR { store(y + column + i, load(y + column + i) + load(some + i)); });
+      for_lanes(here, [&](int64_t i, auto load, auto store) HEED_LANES { store(y + column + i, load(y + column + i) + load(some + i)); });
     }
   }
 }

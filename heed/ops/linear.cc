@@ -50,7 +50,7 @@ HWY_INLINE void with_formula(Activation activation, const Visit& visit) {
 void finish_tile(float* z, float* y, int64_t stride, const float* bias, Activation activation, int64_t rows, int64_t columns) {
   with_formula(activation, [&]<class Formula>(Formula) HWY_ATTR {
     for (int64_t row = 0; row < rows; ++row, z += stride, y += stride) {
-      for_lanes(columns, [&](int64_t i, auto load, auto store) HWY_ATTR {
+      for_lanes(columns, [&](int64_t i, auto load, auto store) HEED_LANES {
         const Lanes sum = bias ? load(z + i) + load(bias + i) : load(z + i);
         if (z != y) store(z + i, sum);
         store(y + i, Formula::f(sum));
@@ -63,7 +63,7 @@ void finish_tile(float* z, float* y, int64_t stride, const float* bias, Activati
 void activation_gradient(const float* z, const float* g, float* dz, Activation activation, int64_t count) {
   parallel_for(count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
     with_formula(activation, [&]<class Formula>(Formula) HWY_ATTR {
-      for_lanes(end - begin, [&](int64_t i, auto load, auto store) HWY_ATTR {
+      for_lanes(end - begin, [&](int64_t i, auto load, auto store) HEED_LANES {
         store(dz + begin + i, load(g + begin + i) * Formula::df(load(z + begin + i)));
       });
     });

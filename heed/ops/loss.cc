@@ -42,13 +42,13 @@ void entropy_forward(const Entropy& e, float* costs) {
       costs[row] = 0;
       if (target == e.ignore_index) continue;
       const float* x = e.x + row * e.C;
-      const float top = max_over(e.C, [&](int64_t i, auto load) HWY_ATTR { return load(x + i); });
-      const float total = sum_over(e.C, [&](int64_t i, auto load) HWY_ATTR { return exp(load(x + i) - top); });
+      const float top = max_over(e.C, [&](int64_t i, auto load) HEED_LANES { return load(x + i); });
+      const float total = sum_over(e.C, [&](int64_t i, auto load) HEED_LANES { return exp_below(load(x + i) - top); });
       const float log_total = top + std::log(total);
       e.log_total[row] = log_total;
       costs[row] = (1 - e.smoothing) * e.weight_of(target) * (log_total - x[target]);
       if (e.smoothing == 0) continue;
-      const float others = sum_over(e.C, [&](int64_t i, auto load) HWY_ATTR {
+      const float others = sum_over(e.C, [&](int64_t i, auto load) HEED_LANES {
         const Lanes cost = log_total - load(x + i);
         return e.weights ? cost * load(e.weights + i) : cost;
       });
@@ -71,8 +71,8 @@ void entropy_gradient(const Entropy& e, float factor, float weight_total, float*
       }
       const float pull = factor * (1 - e.smoothing) * e.weight_of(target);
       const Lanes log_total = e.log_total[row], scale = pull + factor * spread * weight_total, even = factor * spread;
-      for_lanes(e.C, [&](int64_t i, auto load, auto store) HWY_ATTR {
-        const Lanes p = exp(load(x + i) - log_total) * scale;
+      for_lanes(e.C, [&](int64_t i, auto load, auto store) HEED_LANES {
+        const Lanes p = exp_below(load(x + i) - log_total) * scale;
         store(to + i, e.smoothing == 0 ? p : p - (e.weights ? even * load(e.weights + i) : even));
       });
       to[target] -= pull;
@@ -83,7 +83,7 @@ void entropy_gradient(const Entropy& e, float factor, float weight_total, float*
 // Sums of squares of a - b over pieces of `piece` elements. sums: one per piece
 void square_sums(const float* a, const float* b, double* sums, int64_t count, int64_t piece) {
   parallel_for(count, piece, [&](int64_t begin, int64_t end) HWY_ATTR {
-    sums[begin / piece] = sum_over(end - begin, [&](int64_t i, auto load) HWY_ATTR {
+    sums[begin / piece] = sum_over(end - begin, [&](int64_t i, auto load) HEED_LANES {
       const Lanes d = load(a + begin + i) - load(b + begin + i);
       return d * d;
     });

@@ -45,13 +45,13 @@ HWY_INLINE void norm_row(const NormForward& n, int64_t row) {
   if (n.residual) {
     float* sum = n.sum + row * D;
     const float* residual = n.residual + row * D;
-    for_lanes(D, [&](int64_t i, auto load, auto store) HWY_ATTR { store(sum + i, load(x + i) + load(residual + i)); });
+    for_lanes(D, [&](int64_t i, auto load, auto store) HEED_LANES { store(sum + i, load(x + i) + load(residual + i)); });
     x = sum;
   }
   float mean = 0;
-  if constexpr (centred) mean = sum_over(D, [&](int64_t i, auto load) HWY_ATTR { return load(x + i); }) / static_cast<float>(D);
+  if constexpr (centred) mean = sum_over(D, [&](int64_t i, auto load) HEED_LANES { return load(x + i); }) / static_cast<float>(D);
   const Lanes middle = mean;
-  const float squares = sum_over(D, [&](int64_t i, auto load) HWY_ATTR {
+  const float squares = sum_over(D, [&](int64_t i, auto load) HEED_LANES {
     const Lanes d = load(x + i) - middle;
     return d * d;
   });
@@ -60,7 +60,8 @@ HWY_INLINE void norm_row(const NormForward& n, int64_t row) {
   n.scale[row] = scale;
   const Lanes factor = scale;
   float* y = n.y + row * D;
-  for_lanes(D, [&](int64_t i, auto load, auto store) HWY_ATTR {
+  const bool stream = n.rows * D >= kStreamFrom && D % kLanes == 0;
+  for_lanes(stream, D, [&](int64_t i, auto load, auto store) HEED_LANES {
     const Lanes normal = (load(x + i) - middle) * factor;
     if constexpr (centred) {
       store(y + i, fma(normal, load(n.w + i), load(n.b + i)));
@@ -93,7 +94,7 @@ HWY_INLINE void norm_row_back(const NormBackward& n, int64_t row, float* dw, flo
   Lanes with_z = 0, alone = 0;
   const int64_t step = lane_count();
   int64_t i = 0;
-  const auto gather = [&](int64_t at, auto load, auto store) HWY_ATTR {
+  const auto gather = [&](int64_t at, auto load, auto store) HEED_LANES {
     const Lanes gradient = load(g + at), z = (load(x + at) - middle) * factor, h = gradient * load(n.w + at);
     store(dw + at, fma(gradient, z, load(dw + at)));
     with_z = fma(h, z, with_z);
@@ -104,14 +105,15 @@ HWY_INLINE void norm_row_back(const NormBackward& n, int64_t row, float* dw, flo
   };
   for (; i + step <= D; i += step)
     gather(
-        i, [](const float* p) HWY_ATTR { return Lanes::load(p); }, [](float* p, Lanes v) HWY_ATTR { v.store(p); });
+        i, [](const float* p) HEED_LANES { return Lanes::load(p); }, [](float* p, Lanes v) HEED_LANES { v.store(p); });
   if (i < D) {  // lanes behind the row load zeros: g is zero there, so they add nothing
     const int64_t rest = D - i;
     gather(
-        i, [=](const float* p) HWY_ATTR { return load_some(p, rest); }, [=](float* p, Lanes v) HWY_ATTR { store_some(v, p, rest); });
+        i, [=](const float* p) HEED_LANES { return load_some(p, rest); }, [=](float* p, Lanes v) HEED_LANES { store_some(v, p, rest); });
   }
   const Lanes mean_hz = sum(with_z) / static_cast<float>(D), mean_h = centred ? sum(alone) / static_cast<float>(D) : 0.0f;
-  for_lanes(D, [&](int64_t at, auto load, auto store) HWY_ATTR {
+  const bool stream = n.rows * D >= kStreamFrom && D % kLanes == 0;
+  for_lanes(stream, D, [&](int64_t at, auto load, auto store) HEED_LANES {
     const Lanes z = (load(x + at) - middle) * factor;
     const Lanes d = factor * (load(g + at) * load(n.w + at) - mean_h - z * mean_hz);
     store(dx + at, g_sum ? d + load(g_sum + at) : d);
@@ -133,7 +135,7 @@ void norm_backward(const NormBackward& n, bool centred) {
       }
     }
   });
-  for_lanes(D, [&](int64_t i, auto load, auto store) HWY_ATTR {
+  for_lanes(D, [&](int64_t i, auto load, auto store) HEED_LANES {
     Lanes dw = 0, db = 0;
     for (int64_t task = 0; task < blocks; ++task) {
       dw = dw + load(parts + task * 2 * D + i);

@@ -52,7 +52,7 @@ namespace heed {
 namespace HWY_NAMESPACE {
 
 static HWY_INLINE void add_row(float* sum, const float* row, int64_t count) {
-  for_lanes(count, [&](int64_t i, auto load, auto store) HWY_ATTR { store(sum + i, load(sum + i) + load(row + i)); });
+  for_lanes(count, [&](int64_t i, auto load, auto store) HEED_LANES { store(sum + i, load(sum + i) + load(row + i)); });
 }
 
 // x: (planes, Y, X) -> y: (planes, OY, OX). The rows under a window are added first, whole, and then its columns.
@@ -127,7 +127,7 @@ void max_forward(const PoolSizes& sizes, const float* x, float* y, int32_t* wher
     for (int64_t row = 0; row < sizes.places[0]; ++row) {
       const PoolSpan rows = under(sizes, 0, row);
       const int64_t top = row * stride[0] - padding[0];
-      for_lanes(width, [&](int64_t i, auto load, auto store) HWY_ATTR {
+      for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES {
         Lanes value = load(from + rows.begin * width + i), at(static_cast<float>(rows.begin - top));
         for (int64_t next = rows.begin + 1; next < rows.end; ++next) {
           const Lanes other = load(from + next * width + i);

@@ -111,7 +111,7 @@ void fold_columns(const float* x, const float* about, float* y, int64_t rows, in
   for (int64_t first = 0; first < rows; first += 8) {
     const int64_t some = std::min<int64_t>(8, rows - first);
     const float* from = x + first * stride;
-    for_lanes(width, [&](int64_t i, auto load, auto store) HWY_ATTR {
+    for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES {
       Lanes middle = 0.0f, result = first > 0 ? load(y + i) : F::start();
       if constexpr (F::has_about) middle = load(about + i);
       const auto row = [&](int64_t k) HWY_ATTR { return F::take(load(from + k * stride + i), middle); };
@@ -181,10 +181,10 @@ void spread_pass(const float* x, const float* about, const float* g, float* dx, 
       float* to = dx + line * length + column;
       if (inner == 1) {
         const Lanes middle = about[line], share = g[line];
-        for_lanes(here, [&](int64_t i, auto load, auto store) HWY_ATTR { store(to + i, F::back(load(from + i), middle, share)); });
+        for_lanes(here, [&](int64_t i, auto load, auto store) HEED_LANES { store(to + i, F::back(load(from + i), middle, share)); });
       } else {
         const int64_t output = line / reduced * inner + column;
-        for_lanes(here, [&](int64_t i, auto load, auto store) HWY_ATTR {
+        for_lanes(here, [&](int64_t i, auto load, auto store) HEED_LANES {
           store(to + i, F::back(load(from + i), load(about + output + i), load(g + output + i)));
         });
       }

@@ -14,16 +14,47 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
+inline constexpr int kShortRow = 16;  // registers: 256 numbers with AVX-512, enough for the maps of a vision transformer
+
+// One row that fits into `vectors` registers: read once, written once.
+template <int vectors>
+HWY_INLINE void softmax_short_row(const float* x, float* y, int64_t width) {
+  const int64_t step = lane_count(), rest = width - (vectors - 1) * step;
+  Lanes row[vectors];
+  for (int v = 0; v + 1 < vectors; ++v) row[v] = Lanes::load(x + v * step);
+  row[vectors - 1] = first_lanes(load_some(x + (vectors - 1) * step, rest), rest, -HUGE_VALF);
+  Lanes top = row[0], total = 0;
+  for (int v = 1; v < vectors; ++v) top = max(top, row[v]);
+  top = hn::MaxOfLanes(FloatTag(), top.v);
+  for (int v = 0; v < vectors; ++v) {
+    row[v] = exp_below(row[v] - top);
+    total = total + row[v];
+  }
+  const Lanes scale = 1 / Lanes(hn::SumOfLanes(FloatTag(), total.v));
+  for (int v = 0; v + 1 < vectors; ++v) (row[v] * scale).store(y + v * step);
+  store_some(row[vectors - 1] * scale, y + (vectors - 1) * step, rest);
+}
+
+template <int vectors = 1>
+void softmax_short(const float* x, float* y, int64_t rows, int64_t width) {
+  if constexpr (vectors < kShortRow) {
+    if (width > vectors * lane_count()) return softmax_short<vectors + 1>(x, y, rows, width);
+  }
+  parallel_for(rows, rows_per_task(width), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t row = begin; row < end; ++row) softmax_short_row<vectors>(x + row * width, y + row * width, width);
+  });
+}
+
 // y = exp(x - max) / sum. x, y: (rows, width)
 void softmax_forward(const float* x, float* y, int64_t rows, int64_t width) {
+  if (width <= kShortRow * lane_count()) return softmax_short(x, y, rows, width);
   parallel_for(rows, rows_per_task(width), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t row = begin; row < end; ++row) {
       const float* from = x + row * width;
       float* to = y + row * width;
-      const Lanes top = max_over(width, [&](int64_t i, auto load) HWY_ATTR { return load(from + i); });
-      for_lanes(width, [&](int64_t i, auto load, auto store) HWY_ATTR { store(to + i, exp(load(from + i) - top)); });
-      const Lanes scale = 1 / sum_over(width, [&](int64_t i, auto load) HWY_ATTR { return load(to + i); });
-      for_lanes(width, [&](int64_t i, auto load, auto store) HWY_ATTR { store(to + i, load(to + i) * scale); });
+      const Lanes top = max_over(width, [&](int64_t i, auto load) HEED_LANES { return load(from + i); });
+      const Lanes scale = 1 / sum_stored(width, to, [&](int64_t i, auto load) HEED_LANES { return exp_below(load(from + i) - top); });
+      for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES { store(to + i, load(to + i) * scale); });
     }
   });
 }
@@ -32,8 +63,8 @@ void softmax_forward(const float* x, float* y, int64_t rows, int64_t width) {
 void softmax_gradient(const float* y, const float* g, float* dx, int64_t rows, int64_t width) {
   parallel_for(rows, rows_per_task(width), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t at = begin * width; at < end * width; at += width) {
-      const Lanes shared = sum_over(width, [&](int64_t i, auto load) HWY_ATTR { return load(g + at + i) * load(y + at + i); });
-      for_lanes(width, [&](int64_t i, auto load, auto store) HWY_ATTR { store(dx + at + i, load(y + at + i) * (load(g + at + i) - shared)); });
+      const Lanes shared = sum_over(width, [&](int64_t i, auto load) HEED_LANES { return load(g + at + i) * load(y + at + i); });
+      for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES { store(dx + at + i, load(y + at + i) * (load(g + at + i) - shared)); });
     }
   });
 }
@@ -42,10 +73,10 @@ void softmax_gradient(const float* y, const float* g, float* dx, int64_t rows, i
 void log_softmax_forward(const float* x, float* y, int64_t rows, int64_t width) {
   parallel_for(rows, rows_per_task(width), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t at = begin * width; at < end * width; at += width) {
-      const Lanes top = max_over(width, [&](int64_t i, auto load) HWY_ATTR { return load(x + at + i); });
-      const float total = sum_over(width, [&](int64_t i, auto load) HWY_ATTR { return exp(load(x + at + i) - top); });
+      const Lanes top = max_over(width, [&](int64_t i, auto load) HEED_LANES { return load(x + at + i); });
+      const float total = sum_over(width, [&](int64_t i, auto load) HEED_LANES { return exp_below(load(x + at + i) - top); });
       const Lanes shift = std::log(total);
-      for_lanes(width, [&](int64_t i, auto load, auto store) HWY_ATTR { store(y + at + i, load(x + at + i) - top - shift); });
+      for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES { store(y + at + i, load(x + at + i) - top - shift); });
     }
   });
 }
@@ -54,8 +85,8 @@ void log_softmax_forward(const float* x, float* y, int64_t rows, int64_t width) 
 void log_softmax_gradient(const float* y, const float* g, float* dx, int64_t rows, int64_t width) {
   parallel_for(rows, rows_per_task(width), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t at = begin * width; at < end * width; at += width) {
-      const Lanes total = sum_over(width, [&](int64_t i, auto load) HWY_ATTR { return load(g + at + i); });
-      for_lanes(width, [&](int64_t i, auto load, auto store) HWY_ATTR { store(dx + at + i, load(g + at + i) - exp(load(y + at + i)) * total); });
+      const Lanes total = sum_over(width, [&](int64_t i, auto load) HEED_LANES { return load(g + at + i); });
+      for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES { store(dx + at + i, load(g + at + i) - exp_below(load(y + at + i)) * total); });
     }
   });
 }

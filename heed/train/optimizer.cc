@@ -34,7 +34,7 @@ namespace heed {
 namespace HWY_NAMESPACE {
 
 void sgd_piece(const Piece& p, float rate, float momentum, bool nesterov) {
-  for_lanes(p.count, [&](int64_t i, auto load, auto store) HWY_ATTR {
+  for_lanes(p.count, [&](int64_t i, auto load, auto store) HEED_LANES {
     Lanes g = fma(load(p.w + i), p.decay, load(p.g + i));
     if (p.first) {
       const Lanes v = fma(load(p.first + i), momentum, g);
@@ -49,7 +49,7 @@ void adam_piece(const Piece& p, const AdamStep& s) {
   const Lanes shrink = s.decoupled ? 1 - s.rate * p.decay : 1.0f, inside = s.decoupled ? 0.0f : p.decay;
   const Lanes beta1 = s.beta1, beta2 = s.beta2, rest1 = 1 - s.beta1, rest2 = 1 - s.beta2;
   const Lanes rate = s.rate * s.first_correction, correction = std::sqrt(s.second_correction), eps = s.eps;
-  for_lanes(p.count, [&](int64_t i, auto load, auto store) HWY_ATTR {
+  for_lanes(p.count, [&](int64_t i, auto load, auto store) HEED_LANES {
     const Lanes w = load(p.w + i), g = fma(w, inside, load(p.g + i));
     const Lanes m = fma(load(p.first + i), beta1, g * rest1), v = fma(load(p.second + i), beta2, g * g * rest2);
     store(p.first + i, m);
@@ -62,7 +62,7 @@ double square_sum(const float* g, int64_t count) {
   double total = 0;
   for (int64_t begin = 0; begin < count; begin += 1024) {  // short float sums, joined in double
     Lanes part = 0;
-    for_lanes(std::min<int64_t>(1024, count - begin), [&](int64_t i, auto load, auto) HWY_ATTR {
+    for_lanes(std::min<int64_t>(1024, count - begin), [&](int64_t i, auto load, auto) HEED_LANES {
       const Lanes x = load(g + begin + i);
       part = fma(x, x, part);
     });
@@ -72,7 +72,7 @@ double square_sum(const float* g, int64_t count) {
 }
 
 void scale_piece(float* g, int64_t count, float factor) {
-  for_lanes(count, [&](int64_t i, auto load, auto store) HWY_ATTR { store(g + i, load(g + i) * factor); });
+  for_lanes(count, [&](int64_t i, auto load, auto store) HEED_LANES { store(g + i, load(g + i) * factor); });
 }
 
 }  // namespace HWY_NAMESPACE
