@@ -14,11 +14,11 @@ using Call = std::function<void()>;
 enum class Unit { flops, bytes, none };  // what bounds the op, and so what its rate is counted in
 
 struct Benchmark {
-  std::string name;                  // op/pass/group/sizes: a peer builds the same call from it
+  std::string name;  // op/pass/group/sizes: a peer builds the same call from it
   Unit unit = Unit::none;
-  double work = 0;                   // of one call, in units; bytes are those that must be read and written
-  std::function<Call()> make;        // builds the inputs
-  std::string beside = {};           // what else runs in the same rounds: "sgemm", "stream" or nothing
+  double work = 0;             // of one call, in units; bytes are those that must be read and written
+  std::function<Call()> make;  // builds the inputs
+  std::string beside = {};     // what else runs in the same rounds: "sgemm", "stream" or nothing
   std::function<Call()> make_beside = {};
   double beside_work = 0;
 };

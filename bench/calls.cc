@@ -25,9 +25,7 @@ std::string name_of(const std::string& start, const Shape& sizes) {
 }
 
 std::function<Call()> forward_call(std::vector<Shape> shapes, Function function) {
-  return [shapes, function]() -> Call {
-    return [inputs = random_inputs(shapes), function] { function(inputs); };
-  };
+  return [shapes, function]() -> Call { return [inputs = random_inputs(shapes), function] { function(inputs); }; };
 }
 
 std::function<Call()> train_call(std::vector<Shape> shapes, Function function) {

@@ -9,9 +9,9 @@ namespace {
 
 struct Criterion {
   const char* what;
-  const char* pattern;                       // of the names it looks at
-  std::optional<double> Result::*value;      // what it looks at
-  double mean, each;                         // marks for the geometric mean and for each one; 0: none
+  const char* pattern;                   // of the names it looks at
+  std::optional<double> Result::*value;  // what it looks at
+  double mean, each;                     // marks for the geometric mean and for each one; 0: none
 };
 
 const Criterion kCriteria[] = {

@@ -21,10 +21,10 @@ struct Group {
 };
 
 const Group kGroups[] = {
-    {"vit-b", 197, {{768, 768}, {768, 2304}, {768, 3072}, {3072, 768}}},                // ViT-B/16, one picture
-    {"bert", 8 * 128, {{768, 768}, {768, 3072}, {3072, 768}}},                          // BERT-base, 8 texts of 128 tokens
-    {"cifar", 64 * 65, {{192, 192}, {192, 576}, {192, 768}, {768, 192}}},               // a ViT on CIFAR, 64 pictures
-    {"decode", 1, {{768, 768}, {768, 2304}, {768, 3072}, {3072, 768}, {768, 50257}}},   // GPT-2, one token at a time
+    {"vit-b", 197, {{768, 768}, {768, 2304}, {768, 3072}, {3072, 768}}},               // ViT-B/16, one picture
+    {"bert", 8 * 128, {{768, 768}, {768, 3072}, {3072, 768}}},                         // BERT-base, 8 texts of 128 tokens
+    {"cifar", 64 * 65, {{192, 192}, {192, 576}, {192, 768}, {768, 192}}},              // a ViT on CIFAR, 64 pictures
+    {"decode", 1, {{768, 768}, {768, 2304}, {768, 3072}, {3072, 768}, {768, 50257}}},  // GPT-2, one token at a time
 };
 
 using Floats = std::shared_ptr<float[]>;

@@ -133,7 +133,9 @@ void write_json(const Report& report, const std::string& path) {
   for (const Result& result : report.results) {
     const Benchmark& benchmark = result.benchmark;
     results.push_back({{"name", benchmark.name},
-                       {"unit", benchmark.unit == Unit::flops ? "flops" : benchmark.unit == Unit::bytes ? "bytes" : "none"},
+                       {"unit", benchmark.unit == Unit::flops   ? "flops"
+                                : benchmark.unit == Unit::bytes ? "bytes"
+                                                                : "none"},
                        {"work", benchmark.work},
                        {"seconds", result.seconds},
                        {"share_of_peak", number(result.share(report.peak))},
@@ -144,8 +146,9 @@ void write_json(const Report& report, const std::string& path) {
                        {"peer_over_heed", number(result.peer)}});
   }
   const Peak& peak = report.peak;
-  const nlohmann::ordered_json peaks{{"flops", peak.flops}, {"flops_one_thread", peak.one_thread}, {"copy", peak.copy},
-                                     {"scale", peak.scale}, {"triad", peak.triad},                 {"around", peak.around}};
+  const nlohmann::ordered_json peaks{{"flops", peak.flops}, {"flops_one_thread", peak.one_thread},
+                                     {"copy", peak.copy},   {"scale", peak.scale},
+                                     {"triad", peak.triad}, {"around", peak.around}};
   const nlohmann::ordered_json whole{{"machine", report.machine}, {"peer", report.peer}, {"rounds", report.rounds},
                                      {"quiet", report.quiet},     {"peak", peaks},       {"results", results}};
   std::ofstream out(path);

@@ -14,8 +14,13 @@ constexpr double kBytes = 4.0 * kRows * kColumns;  // 64 MiB
 
 Benchmark benchmark(const std::string& op, int reads, int writes, const std::vector<Shape>& shapes, const Function& function) {
   const Stream like = reads == writes ? Stream::copy : Stream::triad;
-  return {name_of(op + "/forward/big", {kRows, kColumns}), Unit::bytes, kBytes * (reads + writes), forward_call(shapes, function), "stream",
-          [like] { return stream_call(like, kRows * kColumns); }, kBytes * arrays(like)};
+  return {name_of(op + "/forward/big", {kRows, kColumns}),
+          Unit::bytes,
+          kBytes * (reads + writes),
+          forward_call(shapes, function),
+          "stream",
+          [like] { return stream_call(like, kRows * kColumns); },
+          kBytes * arrays(like)};
 }
 
 }  // namespace

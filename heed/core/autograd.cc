@@ -14,19 +14,19 @@ using Look = std::function<void(const Tensor&)>;
 struct Node {
   OpName op;
   uint64_t sequence;
-  std::vector<std::shared_ptr<Slot>> inputs;     // null: that input takes no gradient
-  std::function<Grads(const Grads&)> back;       // empty after a walk that did not keep the graph
-  std::vector<Tensor> pending;                   // gradients of the outputs, as far as they have arrived
-  std::vector<std::pair<size_t, Look>> looks;    // hooks on the outputs
+  std::vector<std::shared_ptr<Slot>> inputs;   // null: that input takes no gradient
+  std::function<Grads(const Grads&)> back;     // empty after a walk that did not keep the graph
+  std::vector<Tensor> pending;                 // gradients of the outputs, as far as they have arrived
+  std::vector<std::pair<size_t, Look>> looks;  // hooks on the outputs
   std::vector<Shape> input_shapes;
   bool queued = false;
 };
 
 struct Slot {
-  Tensor grad;                  // leaves only
-  std::shared_ptr<Node> node;   // null: a leaf
-  size_t output = 0;            // which output of the node
-  std::vector<Look> looks;      // leaves only
+  Tensor grad;                 // leaves only
+  std::shared_ptr<Node> node;  // null: a leaf
+  size_t output = 0;           // which output of the node
+  std::vector<Look> looks;     // leaves only
   ~Slot();
 };
 
@@ -143,7 +143,8 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
     const std::shared_ptr<Node> node = queue.top();
     queue.pop();
     node->queued = false;
-    check(static_cast<bool>(node->back), "backward: the graph of ", node->op.text, " was freed by an earlier walk; keep it with keep_graph");
+    check(static_cast<bool>(node->back), "backward: the graph of ", node->op.text,
+          " was freed by an earlier walk; keep it with keep_graph");
     for (const auto& [output, look] : node->looks)
       if (node->pending[output].defined()) look(node->pending[output]);
     Grads grads = node->back(node->pending);
@@ -194,23 +195,24 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors&
   // The function may reach parameters that are not among its inputs, so the node is recorded whatever the inputs need.
   Tensors tracked = inputs;
   if (!tracking(tracked)) tracked.push_back(Tensor::zeros({0}).require_grad());
-  return record({"checkpoint"}, out, tracked, [function = std::move(function), inputs, extra = tracked.size() - inputs.size()](const Tensor& g) {
-    Tensors fresh;
-    for (const Tensor& input : inputs) {
-      fresh.push_back(input.detach());
-      if (input.needs_grad()) fresh.back().require_grad();
-    }
-    Tensor again;
-    {
-      const WithGrad loud;
-      again = function(fresh);
-    }
-    if (again.needs_grad()) backward(again, g);
-    Grads grads;
-    for (const Tensor& input : fresh) grads.push_back(input.grad());
-    grads.resize(grads.size() + extra);
-    return grads;
-  });
+  return record({"checkpoint"}, out, tracked,
+                [function = std::move(function), inputs, extra = tracked.size() - inputs.size()](const Tensor& g) {
+                  Tensors fresh;
+                  for (const Tensor& input : inputs) {
+                    fresh.push_back(input.detach());
+                    if (input.needs_grad()) fresh.back().require_grad();
+                  }
+                  Tensor again;
+                  {
+                    const WithGrad loud;
+                    again = function(fresh);
+                  }
+                  if (again.needs_grad()) backward(again, g);
+                  Grads grads;
+                  for (const Tensor& input : fresh) grads.push_back(input.grad());
+                  grads.resize(grads.size() + extra);
+                  return grads;
+                });
 }
 
 Tensor checkpoint(std::function<Tensor(const Tensors&, Rng&)> function, const Tensors& inputs, Rng& rng) {

@@ -17,9 +17,8 @@ namespace HWY_NAMESPACE {
 
 void add_into(float* sum, const float* g, int64_t count) {
   parallel_for(count, 1 << 15, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for_lanes(end - begin, [&](int64_t i, auto load, auto store) HEED_LANES {
-      store(sum + begin + i, load(sum + begin + i) + load(g + begin + i));
-    });
+    for_lanes(end - begin,
+              [&](int64_t i, auto load, auto store) HEED_LANES { store(sum + begin + i, load(sum + begin + i) + load(g + begin + i)); });
   });
 }
 
@@ -125,9 +124,8 @@ void copy_into(const Tensor& from, const Tensor& to) {
   check(from.shape() == to.shape(), "copy: from shape ", from.shape(), " to shape ", to.shape());
   if (from.count() == 0) return;
   const Walk walk = merge_axes(from, to);
-  with_type(from.dtype(), [&]<class From>(From) {
-    with_type(to.dtype(), [&]<class To>(To) { copy_typed(raw<From>(from), raw<To>(to), walk); });
-  });
+  with_type(from.dtype(),
+            [&]<class From>(From) { with_type(to.dtype(), [&]<class To>(To) { copy_typed(raw<From>(from), raw<To>(to), walk); }); });
 }
 
 Tensor contiguous(const Tensor& x) {

@@ -126,7 +126,8 @@ static HWY_INLINE void for_lanes(bool stream, int64_t count, const Body& body) {
   if (whole < count) {
     const int64_t rest = count - whole;
     body(
-        whole, [=](const float* p) HEED_LANES { return load_some(p, rest); }, [=](float* p, Lanes x) HEED_LANES { store_some(x, p, rest); });
+        whole, [=](const float* p) HEED_LANES { return load_some(p, rest); },
+        [=](float* p, Lanes x) HEED_LANES { store_some(x, p, rest); });
   }
 }
 

@@ -72,11 +72,11 @@ class Tensor {
   void copy_to_host(std::span<std::byte> out, DType as) const;
 
   // --- gradients ---------------------------------------------------------------------------------------------------
-  Tensor& require_grad();                // makes this a leaf whose gradient is kept
+  Tensor& require_grad();  // makes this a leaf whose gradient is kept
   bool needs_grad() const { return slot_ != nullptr; }
-  Tensor grad() const;                   // undefined before the first backward
-  void zero_grad() const;                // drops the gradient
-  Tensor detach() const;                 // the same data without history
+  Tensor grad() const;                                              // undefined before the first backward
+  void zero_grad() const;                                           // drops the gradient
+  Tensor detach() const;                                            // the same data without history
   void on_gradient(std::function<void(const Tensor&)> look) const;  // called with the whole gradient, once it is known
 
  private:

@@ -31,7 +31,8 @@ namespace heed {
 namespace HWY_NAMESPACE {
 
 template <class Combine>
-HWY_INLINE void combine_row(const float* a, bool repeat_a, const float* b, bool repeat_b, float* out, int64_t count, bool stream, const Combine& combine) {
+HWY_INLINE void combine_row(const float* a, bool repeat_a, const float* b, bool repeat_b, float* out, int64_t count, bool stream,
+                            const Combine& combine) {
   if (repeat_a && repeat_b) {
     const Lanes value = combine(Lanes(*a), Lanes(*b));
     for_lanes(stream, count, [&](int64_t i, auto, auto store) HEED_LANES { store(out + i, value); });
@@ -80,7 +81,8 @@ void combine(Arithmetic what, const float* a, const float* b, float* out, const 
 void scale_shift(const float* x, float factor, float shift, float* out, int64_t count) {
   const bool stream = count >= kStreamFrom;
   parallel_for(count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for_lanes(stream, end - begin, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + begin + i, fma(load(x + begin + i), factor, shift)); });
+    for_lanes(stream, end - begin,
+              [&](int64_t i, auto load, auto store) HEED_LANES { store(out + begin + i, fma(load(x + begin + i), factor, shift)); });
   });
 }
 
@@ -161,7 +163,9 @@ Tensor binary(OpName name, Arithmetic what, const Tensor& a, const Tensor& b, Ba
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  return binary(op::add, Arithmetic::add, a, b, [sa = a.shape(), sb = b.shape()](const Tensor& g) { return Grads{sum_to(g, sa), sum_to(g, sb)}; });
+  return binary(op::add, Arithmetic::add, a, b, [sa = a.shape(), sb = b.shape()](const Tensor& g) {
+    return Grads{sum_to(g, sa), sum_to(g, sb)};
+  });
 }
 
 Tensor subtract(const Tensor& a, const Tensor& b) {
@@ -172,7 +176,8 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
   return binary(op::multiply, Arithmetic::multiply, a, b, [a = widen(a), b = widen(b)](const Tensor& g) {
-    return Grads{a.needs_grad() ? sum_to(multiply(g, b), a.shape()) : Tensor(), b.needs_grad() ? sum_to(multiply(g, a), b.shape()) : Tensor()};
+    return Grads{a.needs_grad() ? sum_to(multiply(g, b), a.shape()) : Tensor(),
+                 b.needs_grad() ? sum_to(multiply(g, a), b.shape()) : Tensor()};
   });
 }
 

@@ -153,9 +153,8 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, float value) {
   const Shape shape = broadcast_shape("masked_fill", x.shape(), mask.shape());
   check(shape == x.shape(), "masked_fill: the mask has shape ", mask.shape(), ", which would enlarge ", x.shape());
   const Tensor filling = Tensor::full({}, value, x.dtype(), x.device());
-  return record(op::masked_fill, chosen(mask, filling, x, shape), {x}, [mask](const Tensor& g) {
-    return Grads{chosen(mask, zero_like(g), g, g.shape())};
-  });
+  return record(op::masked_fill, chosen(mask, filling, x, shape), {x},
+                [mask](const Tensor& g) { return Grads{chosen(mask, zero_like(g), g, g.shape())}; });
 }
 
 }  // namespace heed

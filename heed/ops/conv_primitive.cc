@@ -41,7 +41,7 @@ ConvPrimitive::ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t imag
   y_.outside = {{images, out, out_y, out_x}, f32, Memory::dims{whole.out * out_y * out_x, out_y * out_x, out_x, 1}};
   weights_.outside = o.groups == 1 ? Description({out, in, kernel_y, kernel_x}, f32, Memory::dims{rows, whole.taps(), kernel_x, 1})
                                    : Description({o.groups, out / o.groups, in / o.groups, kernel_y, kernel_x}, f32,
-                                             Memory::dims{out / o.groups * rows, rows, whole.taps(), kernel_x, 1});
+                                                 Memory::dims{out / o.groups * rows, rows, whole.taps(), kernel_x, 1});
   if (bias) bias_ = {{out}, f32, Memory::format_tag::x};
 
   const Memory::dims stride{o.stride[0], o.stride[1]}, padding{o.padding[0], o.padding[1]};

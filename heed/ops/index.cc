@@ -100,8 +100,7 @@ Tensor checked_indices(const char* op, const Tensor& indices, int64_t bound) {
 struct Grouped {
   std::vector<int64_t> start, order;
 
-  Grouped(const int64_t* index, int64_t count, int64_t bound)
-      : start(static_cast<size_t>(bound) + 1), order(static_cast<size_t>(count)) {
+  Grouped(const int64_t* index, int64_t count, int64_t bound) : start(static_cast<size_t>(bound) + 1), order(static_cast<size_t>(count)) {
     for (int64_t i = 0; i < count; ++i) ++start[static_cast<size_t>(index[i]) + 1];
     for (size_t v = 1; v < start.size(); ++v) start[v] += start[v - 1];
     std::vector<int64_t> next(start.begin(), start.end() - 1);
@@ -232,11 +231,9 @@ Tensor gather(const Tensor& x, int along, const Tensor& indices) {
   const int64_t lines = expected[axis];
   const Tensor index = checked_indices("gather", indices, at.size);
   const Tensor dense = contiguous(x), y = Tensor::empty(expected, x.dtype(), x.device());
-  if (y.count() > 0)
-    with_type(x.dtype(), [&]<class T>(T) { gather_elements(raw<T>(dense), raw<int64_t>(index), raw<T>(y), at, lines); });
-  return record(op::gather, y, {x}, [index, before = x.shape(), at, lines](const Tensor& g) {
-    return Grads{gather_back(g, index, before, at, lines)};
-  });
+  if (y.count() > 0) with_type(x.dtype(), [&]<class T>(T) { gather_elements(raw<T>(dense), raw<int64_t>(index), raw<T>(y), at, lines); });
+  return record(op::gather, y, {x},
+                [index, before = x.shape(), at, lines](const Tensor& g) { return Grads{gather_back(g, index, before, at, lines)}; });
 }
 
 }  // namespace heed

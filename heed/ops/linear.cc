@@ -63,9 +63,8 @@ void finish_tile(float* z, float* y, int64_t stride, const float* bias, Activati
 void activation_gradient(const float* z, const float* g, float* dz, Activation activation, int64_t count) {
   parallel_for(count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
     with_formula(activation, [&]<class Formula>(Formula) HWY_ATTR {
-      for_lanes(end - begin, [&](int64_t i, auto load, auto store) HEED_LANES {
-        store(dz + begin + i, load(g + begin + i) * Formula::df(load(z + begin + i)));
-      });
+      for_lanes(end - begin, [&](int64_t i, auto load, auto store)
+                                 HEED_LANES { store(dz + begin + i, load(g + begin + i) * Formula::df(load(z + begin + i))); });
     });
   });
 }
@@ -117,8 +116,8 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Act
   Tensors inputs{input, weight};
   if (bias.defined()) inputs.push_back(bias);
   return record(op::linear, y, std::move(inputs),
-                [x, w, z = active ? z : Tensor(), activation, need_x = input.needs_grad(), need_w = weight.needs_grad(), has_bias = bias.defined(),
-                 need_bias = bias.defined() && bias.needs_grad(), rows, I, O](const Tensor& gradient) {
+                [x, w, z = active ? z : Tensor(), activation, need_x = input.needs_grad(), need_w = weight.needs_grad(),
+                 has_bias = bias.defined(), need_bias = bias.defined() && bias.needs_grad(), rows, I, O](const Tensor& gradient) {
                   Tensor g = contiguous(gradient);
                   if (z.defined()) {
                     const Tensor dz = Tensor::empty(g.shape(), DType::f32, g.device());

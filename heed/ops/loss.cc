@@ -103,19 +103,28 @@ HWY_EXPORT(square_sums);
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options) {
   if (is_half(logits)) return in_f32(logits, [&](const Tensor& wide) { return cross_entropy(wide, targets, options); });
-  check(logits.rank() == targets.rank() + 1, "cross_entropy: logits ", logits.shape(), " for targets ", targets.shape(), ", expected one axis more");
+  check(logits.rank() == targets.rank() + 1, "cross_entropy: logits ", logits.shape(), " for targets ", targets.shape(),
+        ", expected one axis more");
   for (int axis = 0; axis < targets.rank(); ++axis)
     check(logits.size(axis) == targets.size(axis), "cross_entropy: logits ", logits.shape(), " for targets ", targets.shape());
   check(!is_floating(targets.dtype()), "cross_entropy: targets are ", name_of(targets.dtype()), ", expected whole numbers");
-  check(options.label_smoothing >= 0 && options.label_smoothing <= 1, "cross_entropy: label smoothing ", options.label_smoothing, ", expected 0 to 1");
+  check(options.label_smoothing >= 0 && options.label_smoothing <= 1, "cross_entropy: label smoothing ", options.label_smoothing,
+        ", expected 0 to 1");
   const Tensor x = dense_f32("cross_entropy", logits), t = contiguous(converted(targets, DType::i64));
   const int64_t C = x.size(-1), rows = t.count();
   const Tensor weights = options.class_weights.defined() ? dense_f32("cross_entropy", options.class_weights) : Tensor();
-  check(!weights.defined() || weights.shape() == Shape{C}, "cross_entropy: class weights ", weights.defined() ? weights.shape() : Shape{}, " for ", C, " classes");
+  check(!weights.defined() || weights.shape() == Shape{C}, "cross_entropy: class weights ", weights.defined() ? weights.shape() : Shape{},
+        " for ", C, " classes");
 
   const Tensor log_total = Tensor::empty({rows}), costs = Tensor::empty({rows});
-  const Entropy e{.x = raw<float>(x), .targets = raw<int64_t>(t), .weights = weights.defined() ? raw<float>(weights) : nullptr,
-                  .log_total = raw<float>(log_total), .rows = rows, .C = C, .ignore_index = options.ignore_index, .smoothing = options.label_smoothing};
+  const Entropy e{.x = raw<float>(x),
+                  .targets = raw<int64_t>(t),
+                  .weights = weights.defined() ? raw<float>(weights) : nullptr,
+                  .log_total = raw<float>(log_total),
+                  .rows = rows,
+                  .C = C,
+                  .ignore_index = options.ignore_index,
+                  .smoothing = options.label_smoothing};
   double counted = 0, total = 0, weight_total = 0;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t target = e.targets[row];

@@ -58,7 +58,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (is_half(a) || is_half(b)) return cast(matmul(widen(a), widen(b)), a.dtype());
   check(a.rank() >= 2 && b.rank() >= 2, "matmul: shapes ", a.shape(), " and ", b.shape(), ", expected at least two axes each");
   check(a.size(-1) == b.size(-2), "matmul: the rows of a have ", a.size(-1), " numbers, the columns of b ", b.size(-2));
-  check(a.dtype() == DType::f32 && b.dtype() == DType::f32, "matmul: of ", name_of(a.dtype()), " and ", name_of(b.dtype()), ", expected f32");
+  check(a.dtype() == DType::f32 && b.dtype() == DType::f32, "matmul: of ", name_of(a.dtype()), " and ", name_of(b.dtype()),
+        ", expected f32");
   // A stack of rows times one matrix is one tall product.
   if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous()) {
     Shape shape = a.shape();

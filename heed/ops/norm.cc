@@ -25,9 +25,9 @@ struct NormForward {
 };
 
 struct NormBackward {
-  const float *x, *w, *g, *g_sum;     // g_sum: (rows, D), what flows into x + residual from elsewhere, or null
+  const float *x, *w, *g, *g_sum;  // g_sum: (rows, D), what flows into x + residual from elsewhere, or null
   const float *mean, *scale;
-  float *dx, *dw, *db;                // db null for rms norm
+  float *dx, *dw, *db;  // db null for rms norm
   int64_t rows, D;
 };
 
@@ -173,9 +173,17 @@ Grads norm_gradients(const Saved& s, const Tensor& gradient, const Tensor& g_sum
   const Tensor g = contiguous(gradient), extra = g_sum.defined() ? contiguous(g_sum) : Tensor();
   Grads grads{Tensor::empty(s.x.shape()), Tensor::empty({s.D}), centred ? Tensor::empty({s.D}) : Tensor()};
   HWY_DYNAMIC_DISPATCH(norm_backward)
-  ({.x = raw<float>(s.x), .w = raw<float>(s.w), .g = raw<float>(g), .g_sum = extra.defined() ? raw<float>(extra) : nullptr,
-    .mean = centred ? raw<float>(s.mean) : nullptr, .scale = raw<float>(s.scale), .dx = raw<float>(grads[0]), .dw = raw<float>(grads[1]),
-    .db = centred ? raw<float>(grads[2]) : nullptr, .rows = s.rows, .D = s.D},
+  ({.x = raw<float>(s.x),
+    .w = raw<float>(s.w),
+    .g = raw<float>(g),
+    .g_sum = extra.defined() ? raw<float>(extra) : nullptr,
+    .mean = centred ? raw<float>(s.mean) : nullptr,
+    .scale = raw<float>(s.scale),
+    .dx = raw<float>(grads[0]),
+    .dw = raw<float>(grads[1]),
+    .db = centred ? raw<float>(grads[2]) : nullptr,
+    .rows = s.rows,
+    .D = s.D},
    centred);
   return grads;
 }
@@ -190,8 +198,17 @@ Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
   const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
   const Tensor y = Tensor::empty(x.shape()), mean = Tensor::empty({rows}), scale = Tensor::empty({rows});
   HWY_DYNAMIC_DISPATCH(norm_forward)
-  ({.x = raw<float>(x), .residual = nullptr, .w = raw<float>(w), .b = raw<float>(b), .sum = nullptr, .y = raw<float>(y),
-    .mean = raw<float>(mean), .scale = raw<float>(scale), .rows = rows, .D = D, .eps = eps},
+  ({.x = raw<float>(x),
+    .residual = nullptr,
+    .w = raw<float>(w),
+    .b = raw<float>(b),
+    .sum = nullptr,
+    .y = raw<float>(y),
+    .mean = raw<float>(mean),
+    .scale = raw<float>(scale),
+    .rows = rows,
+    .D = D,
+    .eps = eps},
    true);
   return record(op::layer_norm, y, {input, weight, bias},
                 [saved = Saved{x, w, mean, scale, rows, D}](const Tensor& g) { return norm_gradients(saved, g, {}, true); });
@@ -210,15 +227,24 @@ std::pair<Tensor, Tensor> add_layer_norm(const Tensor& input, const Tensor& resi
   const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
   const Tensor s = Tensor::empty(x.shape()), y = Tensor::empty(x.shape()), mean = Tensor::empty({rows}), scale = Tensor::empty({rows});
   HWY_DYNAMIC_DISPATCH(norm_forward)
-  ({.x = raw<float>(x), .residual = raw<float>(r), .w = raw<float>(w), .b = raw<float>(b), .sum = raw<float>(s), .y = raw<float>(y),
-    .mean = raw<float>(mean), .scale = raw<float>(scale), .rows = rows, .D = D, .eps = eps},
+  ({.x = raw<float>(x),
+    .residual = raw<float>(r),
+    .w = raw<float>(w),
+    .b = raw<float>(b),
+    .sum = raw<float>(s),
+    .y = raw<float>(y),
+    .mean = raw<float>(mean),
+    .scale = raw<float>(scale),
+    .rows = rows,
+    .D = D,
+    .eps = eps},
    true);
-  const Tensors outs = record_all(op::add_layer_norm, {s, y}, {input, residual, weight, bias},
-                                  [saved = Saved{s, w, mean, scale, rows, D}](const Grads& gs) {
-                                    if (!gs[1].defined()) return Grads{gs[0], gs[0], Tensor(), Tensor()};
-                                    const Grads back = norm_gradients(saved, gs[1], gs[0], true);
-                                    return Grads{back[0], back[0], back[1], back[2]};
-                                  });
+  const Tensors outs =
+      record_all(op::add_layer_norm, {s, y}, {input, residual, weight, bias}, [saved = Saved{s, w, mean, scale, rows, D}](const Grads& gs) {
+        if (!gs[1].defined()) return Grads{gs[0], gs[0], Tensor(), Tensor()};
+        const Grads back = norm_gradients(saved, gs[1], gs[0], true);
+        return Grads{back[0], back[0], back[1], back[2]};
+      });
   return {outs[0], outs[1]};
 }
 
@@ -229,8 +255,17 @@ Tensor rms_norm(const Tensor& input, const Tensor& weight, float eps) {
   const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
   const Tensor y = Tensor::empty(x.shape()), scale = Tensor::empty({rows});
   HWY_DYNAMIC_DISPATCH(norm_forward)
-  ({.x = raw<float>(x), .residual = nullptr, .w = raw<float>(w), .b = nullptr, .sum = nullptr, .y = raw<float>(y), .mean = nullptr,
-    .scale = raw<float>(scale), .rows = rows, .D = D, .eps = eps},
+  ({.x = raw<float>(x),
+    .residual = nullptr,
+    .w = raw<float>(w),
+    .b = nullptr,
+    .sum = nullptr,
+    .y = raw<float>(y),
+    .mean = nullptr,
+    .scale = raw<float>(scale),
+    .rows = rows,
+    .D = D,
+    .eps = eps},
    false);
   return record(op::rms_norm, y, {input, weight}, [saved = Saved{x, w, {}, scale, rows, D}](const Tensor& g) {
     Grads grads = norm_gradients(saved, g, {}, false);

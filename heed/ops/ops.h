@@ -38,12 +38,12 @@ HEED_OPS(HEED_NAME)
 }  // namespace op
 
 // --- views: no data moves unless reshape must -------------------------------------------------------------------- view.cc
-Tensor reshape(const Tensor& x, Shape shape);                     // one size may be -1
+Tensor reshape(const Tensor& x, Shape shape);  // one size may be -1
 Tensor permute(const Tensor& x, std::initializer_list<int> axes);
 Tensor permute(const Tensor& x, std::span<const int> axes);
 Tensor transpose(const Tensor& x, int a, int b);
 Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end, int64_t step = 1);  // negative: from the end
-Tensor expand(const Tensor& x, const Shape& shape);               // repeats axes of size 1
+Tensor expand(const Tensor& x, const Shape& shape);                                     // repeats axes of size 1
 Tensor cast(const Tensor& x, DType dtype);
 
 // --- arithmetic with broadcasting -------------------------------------------------------------------------------- binary.cc
@@ -51,7 +51,7 @@ Tensor add(const Tensor& a, const Tensor& b);
 Tensor subtract(const Tensor& a, const Tensor& b);
 Tensor multiply(const Tensor& a, const Tensor& b);
 Tensor divide(const Tensor& a, const Tensor& b);
-Tensor scale(const Tensor& x, float factor, float shift = 0);     // factor x + shift
+Tensor scale(const Tensor& x, float factor, float shift = 0);  // factor x + shift
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return subtract(a, b); }
@@ -86,8 +86,8 @@ struct BatchNorm {
 Tensor batch_norm(const Tensor& x, const Tensor& w, const Tensor& b, const BatchNorm& state);
 
 // --- looking up ---------------------------------------------------------------------------------------------------- index.cc
-Tensor embedding(const Tensor& table, const Tensor& indices);     // table: (V, D), indices: (...) i64 or i32 -> (..., D)
-Tensor gather(const Tensor& x, int axis, const Tensor& indices);  // out[i][j] = x[indices[i][j]][j] for axis 0, and so on
+Tensor embedding(const Tensor& table, const Tensor& indices);           // table: (V, D), indices: (...) i64 or i32 -> (..., D)
+Tensor gather(const Tensor& x, int axis, const Tensor& indices);        // out[i][j] = x[indices[i][j]][j] for axis 0, and so on
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices);  // indices: (K): those slices of x, in that order
 
 // --- losses -------------------------------------------------------------------------------------------------------- loss.cc
@@ -117,8 +117,8 @@ Tensor argmax(const Tensor& x, int axis = -1);       // i64, no gradient; the fi
 Tensor concat(const Tensors& parts, int axis);
 Tensors split(const Tensor& x, std::span<const int64_t> sizes, int axis);
 Tensor stack(const Tensors& parts, int axis);
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);      // condition: bool; all broadcast
-Tensor masked_fill(const Tensor& x, const Tensor& mask, float value);         // value where the mask is true
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);                             // condition: bool; all broadcast
+Tensor masked_fill(const Tensor& x, const Tensor& mask, float value);                                // value where the mask is true
 Tensor pad(const Tensor& x, std::span<const std::array<int64_t, 2>> before_after, float value = 0);  // a pair per axis
 
 // --- pictures ----------------------------------------------------------------------------------------- conv.cc, pool.cc

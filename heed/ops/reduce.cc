@@ -184,9 +184,8 @@ void spread_pass(const float* x, const float* about, const float* g, float* dx, 
         for_lanes(here, [&](int64_t i, auto load, auto store) HEED_LANES { store(to + i, F::back(load(from + i), middle, share)); });
       } else {
         const int64_t output = line / reduced * inner + column;
-        for_lanes(here, [&](int64_t i, auto load, auto store) HEED_LANES {
-          store(to + i, F::back(load(from + i), load(about + output + i), load(g + output + i)));
-        });
+        for_lanes(here, [&](int64_t i, auto load, auto store)
+                            HEED_LANES { store(to + i, F::back(load(from + i), load(about + output + i), load(g + output + i))); });
       }
     }
   });

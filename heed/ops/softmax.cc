@@ -64,7 +64,8 @@ void softmax_gradient(const float* y, const float* g, float* dx, int64_t rows, i
   parallel_for(rows, rows_per_task(width), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t at = begin * width; at < end * width; at += width) {
       const Lanes shared = sum_over(width, [&](int64_t i, auto load) HEED_LANES { return load(g + at + i) * load(y + at + i); });
-      for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES { store(dx + at + i, load(y + at + i) * (load(g + at + i) - shared)); });
+      for_lanes(width,
+                [&](int64_t i, auto load, auto store) HEED_LANES { store(dx + at + i, load(y + at + i) * (load(g + at + i) - shared)); });
     }
   });
 }
@@ -86,7 +87,8 @@ void log_softmax_gradient(const float* y, const float* g, float* dx, int64_t row
   parallel_for(rows, rows_per_task(width), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t at = begin * width; at < end * width; at += width) {
       const Lanes total = sum_over(width, [&](int64_t i, auto load) HEED_LANES { return load(g + at + i); });
-      for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES { store(dx + at + i, load(g + at + i) - exp_below(load(y + at + i)) * total); });
+      for_lanes(width, [&](int64_t i, auto load, auto store)
+                           HEED_LANES { store(dx + at + i, load(g + at + i) - exp_below(load(y + at + i)) * total); });
     }
   });
 }

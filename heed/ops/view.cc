@@ -93,7 +93,8 @@ Tensor permute(const Tensor& x, std::span<const int> axes) {
 Tensor transpose(const Tensor& x, int a, int b) {
   std::vector<int> axes(static_cast<size_t>(x.rank()));
   for (int axis = 0; axis < x.rank(); ++axis) axes[static_cast<size_t>(axis)] = axis;
-  std::swap(axes[static_cast<size_t>(normal_axis("transpose", a, x.rank()))], axes[static_cast<size_t>(normal_axis("transpose", b, x.rank()))]);
+  std::swap(axes[static_cast<size_t>(normal_axis("transpose", a, x.rank()))],
+            axes[static_cast<size_t>(normal_axis("transpose", b, x.rank()))]);
   return permute(x, axes);
 }
 

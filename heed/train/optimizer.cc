@@ -171,7 +171,8 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options) : groups_(st
 void Adam::step(float rate) {
   ++steps_;
   const auto correction = [&](double beta) { return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(steps_)))); };
-  const AdamStep step{rate, options_.beta1, options_.beta2, options_.eps, correction(options_.beta1), correction(options_.beta2), options_.decoupled};
+  const AdamStep step{
+      rate, options_.beta1, options_.beta2, options_.eps, correction(options_.beta1), correction(options_.beta2), options_.decoupled};
   Pieces pieces;
   for (size_t k = 0; k < groups_.size(); ++k)
     for (size_t i = 0; i < groups_[k].parameters.size(); ++i)

@@ -44,9 +44,9 @@ TEST(Autograd, frees_what_nobody_needs) {
   const Tensor x = Tensor::ones({1 << 18}).require_grad();
   const int64_t start = memory_use().in_use;
   {
-    Tensor y = scale(x, 2);                                   // its gradient needs no activation
+    Tensor y = scale(x, 2);  // its gradient needs no activation
     for (int i = 0; i < 10; ++i) y = scale(y, 2);
-    EXPECT_LE(memory_use().in_use - start, 1 << 20);          // only the last result is alive
+    EXPECT_LE(memory_use().in_use - start, 1 << 20);  // only the last result is alive
     const Tensor z = exp(scale(y, 0));
     const int64_t held = memory_use().in_use;
     backward(sum(z));

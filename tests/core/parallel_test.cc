@@ -70,7 +70,9 @@ TEST_P(Threads, count_subnormals_as_zero) {
 
 INSTANTIATE_TEST_SUITE_P(core, Threads, testing::Values(1, 2, 7));
 
-TEST(Threads, refuse_nonsense) { expect_error([] { set_thread_count(0); }, "expected 1 to 1024"); }
+TEST(Threads, refuse_nonsense) {
+  expect_error([] { set_thread_count(0); }, "expected 1 to 1024");
+}
 
 // Shapes large enough to be cut into many tasks: the cases of single ops are small.
 TEST(Determinism, a_training_step_is_bit_equal_for_1_2_and_7_threads) {

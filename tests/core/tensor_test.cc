@@ -64,11 +64,11 @@ TEST(DType, half_formats_round_to_nearest_even) {
       ASSERT_EQ(to_bf16(to_float(brain)).bits, bits);
     }
   }
-  EXPECT_EQ(to_float(to_f16(1 + 0x1p-11f)), 1.0f);               // a tie goes to the even neighbour
+  EXPECT_EQ(to_float(to_f16(1 + 0x1p-11f)), 1.0f);  // a tie goes to the even neighbour
   EXPECT_EQ(to_float(to_f16(1 + 3 * 0x1p-11f)), 1 + 0x1p-9f);
   EXPECT_EQ(to_float(to_f16(65519.0f)), 65504.0f);
   EXPECT_TRUE(std::isinf(to_float(to_f16(65520.0f))));
-  EXPECT_EQ(to_float(to_f16(0x1p-25f)), 0.0f);                   // half of the smallest subnormal: even is zero
+  EXPECT_EQ(to_float(to_f16(0x1p-25f)), 0.0f);  // half of the smallest subnormal: even is zero
   EXPECT_EQ(to_float(to_f16(0x1.8p-25f)), 0x1p-24f);
   EXPECT_EQ(to_float(to_bf16(1 + 0x1p-8f)), 1.0f);
   EXPECT_EQ(to_float(to_bf16(1 + 3 * 0x1p-8f)), 1 + 0x1p-6f);
@@ -80,8 +80,8 @@ TEST(View, shares_the_data) {
   EXPECT_TRUE(permute(x, {2, 0, 1}).shares_data_with(x));
   EXPECT_TRUE(slice(x, 1, 1, 3).shares_data_with(x));
   EXPECT_TRUE(expand(reshape(x, {2, 3, 4, 1}), {2, 3, 4, 5}).shares_data_with(x));
-  EXPECT_TRUE(reshape(permute(x, {1, 0, 2}), {3, 2, 2, 2}).shares_data_with(x));   // splitting an axis needs no copy
-  EXPECT_FALSE(reshape(permute(x, {1, 0, 2}), {6, 4}).shares_data_with(x));        // joining these two does
+  EXPECT_TRUE(reshape(permute(x, {1, 0, 2}), {3, 2, 2, 2}).shares_data_with(x));  // splitting an axis needs no copy
+  EXPECT_FALSE(reshape(permute(x, {1, 0, 2}), {6, 4}).shares_data_with(x));       // joining these two does
 }
 
 TEST(View, says_what_is_wrong) {

@@ -16,7 +16,7 @@ Many broadcast(const Many& in, const Two& f) {
 
 std::vector<Case> arithmetic(Tensor (*op)(const Tensor&, const Tensor&), const Two& f) {
   std::vector<Case> found;
-  const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {3, 5}}, {{2, 3, 7}, {7}},       {{4, 1, 3}, {2, 1}}, {{1}, {5, 3}}, {{}, {}},
+  const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {3, 5}},  {{2, 3, 7}, {7}},          {{4, 1, 3}, {2, 1}}, {{1}, {5, 3}}, {{}, {}},
                                             {{5, 1}, {1, 17}}, {{2, 3, 1, 4}, {3, 5, 1}}, {{0, 3}, {3}},       {{67}, {1}}};
   for (const auto& [a, b] : shapes)
     found.push_back({.what = "rank " + std::to_string(a.rank()) + " with rank " + std::to_string(b.rank()),
@@ -78,11 +78,12 @@ std::vector<Case> cases<Op::scale>() {
   return {{.what = "factor and shift",
            .inputs = {normal_input({3, 37})},
            .run = [](const Tensors& in) { return Tensors{scale(in[0], -1.5f, 0.25f)}; },
-           .reference = [](const Many& in) {
-             Doubles out = in[0];
-             for (double& value : out.values) value = -1.5 * value + 0.25;
-             return Many{out};
-           }}};
+           .reference =
+               [](const Many& in) {
+                 Doubles out = in[0];
+                 for (double& value : out.values) value = -1.5 * value + 0.25;
+                 return Many{out};
+               }}};
 }
 
 template <>
@@ -91,14 +92,18 @@ std::vector<Case> cases<Op::reshape>() {
     return Case{.what = "rank " + std::to_string(from.rank()) + " to " + std::to_string(to.rank()),
                 .inputs = {normal_input(from)},
                 .run = [to](const Tensors& in) { return Tensors{reshape(in[0], to)}; },
-                .reference = [result](const Many& in) {
-                  Doubles out(result);
-                  out.values = in[0].values;
-                  return Many{out};
-                }};
+                .reference =
+                    [result](const Many& in) {
+                      Doubles out(result);
+                      out.values = in[0].values;
+                      return Many{out};
+                    }};
   };
-  return {rearranged({3, 4}, {2, 6}, {2, 6}),       rearranged({2, 3, 5}, {-1, 5}, {6, 5}), rearranged({1}, {}, {}),
-          rearranged({}, {1, 1}, {1, 1}),           rearranged({2, 1, 6}, {2, 2, 1, 3}, {2, 2, 1, 3}),
+  return {rearranged({3, 4}, {2, 6}, {2, 6}),
+          rearranged({2, 3, 5}, {-1, 5}, {6, 5}),
+          rearranged({1}, {}, {}),
+          rearranged({}, {1, 1}, {1, 1}),
+          rearranged({2, 1, 6}, {2, 2, 1, 3}, {2, 2, 1, 3}),
           rearranged({0, 3}, {3, 0, 2}, {3, 0, 2})};
 }
 
@@ -106,12 +111,21 @@ template <>
 std::vector<Case> cases<Op::permute>() {
   return {{.what = "three axes",
            .inputs = {normal_input({2, 3, 5})},
-           .run = [](const Tensors& in) { return Tensors{permute(in[0], {2, 0, 1})}; },
-           .reference = [](const Many& in) { return moved(in[0], {5, 2, 3}, [](const Shape& i) { return Shape{i[1], i[2], i[0]}; }); }},
+           .run =
+               [](const Tensors& in) {
+                 return Tensors{permute(in[0], {2, 0, 1})};
+               },
+           .reference =
+               [](const Many& in) {
+                 return moved(in[0], {5, 2, 3}, [](const Shape& i) { return Shape{i[1], i[2], i[0]}; });
+               }},
           {.what = "transpose",
            .inputs = {normal_input({4, 1, 3})},
            .run = [](const Tensors& in) { return Tensors{transpose(in[0], 0, -1)}; },
-           .reference = [](const Many& in) { return moved(in[0], {3, 1, 4}, [](const Shape& i) { return Shape{i[2], i[1], i[0]}; }); }}};
+           .reference =
+               [](const Many& in) {
+                 return moved(in[0], {3, 1, 4}, [](const Shape& i) { return Shape{i[2], i[1], i[0]}; });
+               }}};
 }
 
 template <>
@@ -119,11 +133,17 @@ std::vector<Case> cases<Op::slice>() {
   return {{.what = "with a step",
            .inputs = {normal_input({3, 11})},
            .run = [](const Tensors& in) { return Tensors{slice(in[0], 1, 2, 10, 3)}; },
-           .reference = [](const Many& in) { return moved(in[0], {3, 3}, [](const Shape& i) { return Shape{i[0], 2 + 3 * i[1]}; }); }},
+           .reference =
+               [](const Many& in) {
+                 return moved(in[0], {3, 3}, [](const Shape& i) { return Shape{i[0], 2 + 3 * i[1]}; });
+               }},
           {.what = "from the end",
            .inputs = {normal_input({5, 2, 3})},
            .run = [](const Tensors& in) { return Tensors{slice(in[0], 0, -3, -1)}; },
-           .reference = [](const Many& in) { return moved(in[0], {2, 2, 3}, [](const Shape& i) { return Shape{i[0] + 2, i[1], i[2]}; }); }},
+           .reference =
+               [](const Many& in) {
+                 return moved(in[0], {2, 2, 3}, [](const Shape& i) { return Shape{i[0] + 2, i[1], i[2]}; });
+               }},
           {.what = "nothing",
            .inputs = {normal_input({4})},
            .run = [](const Tensors& in) { return Tensors{slice(in[0], 0, 2, 2)}; },
@@ -134,8 +154,14 @@ template <>
 std::vector<Case> cases<Op::expand>() {
   return {{.what = "inner and outer",
            .inputs = {normal_input({3, 1})},
-           .run = [](const Tensors& in) { return Tensors{expand(in[0], {2, 3, 5})}; },
-           .reference = [](const Many& in) { return moved(in[0], {2, 3, 5}, [](const Shape& i) { return Shape{i[1], 0}; }); }}};
+           .run =
+               [](const Tensors& in) {
+                 return Tensors{expand(in[0], {2, 3, 5})};
+               },
+           .reference =
+               [](const Many& in) {
+                 return moved(in[0], {2, 3, 5}, [](const Shape& i) { return Shape{i[1], 0}; });
+               }}};
 }
 
 template <>
@@ -156,9 +182,9 @@ std::vector<Case> cases<Op::cast>() {
 template <>
 std::vector<Case> cases<Op::matmul>() {
   std::vector<Case> found;
-  const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {5, 7}},          {{1, 1}, {1, 1}},       {{2, 3, 4}, {2, 4, 5}},  {{2, 3, 4}, {4, 5}},
-                                            {{2, 1, 3, 4}, {3, 4, 2}}, {{17, 1}, {1, 19}},     {{1, 33}, {33, 1}},      {{3, 0}, {0, 2}},
-                                            {{5, 3, 2}, {1, 2, 3}}};
+  const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {5, 7}},    {{1, 1}, {1, 1}},          {{2, 3, 4}, {2, 4, 5}},
+                                            {{2, 3, 4}, {4, 5}}, {{2, 1, 3, 4}, {3, 4, 2}}, {{17, 1}, {1, 19}},
+                                            {{1, 33}, {33, 1}},  {{3, 0}, {0, 2}},          {{5, 3, 2}, {1, 2, 3}}};
   for (const auto& [a, b] : shapes)
     found.push_back({.what = "rank " + std::to_string(a.rank()) + " by rank " + std::to_string(b.rank()),
                      .inputs = {normal_input(a, 1), normal_input(b, 2)},
@@ -168,12 +194,13 @@ std::vector<Case> cases<Op::matmul>() {
   found.push_back({.what = "transposed views",
                    .inputs = {normal_input({2, 4, 3}, 1), normal_input({2, 5, 4}, 2)},
                    .run = [](const Tensors& in) { return Tensors{matmul(transpose(in[0], 1, 2), transpose(in[1], 1, 2))}; },
-                   .reference = [](const Many& in) {
-                     const auto turned = [](const Doubles& x) {
-                       return moved(x, {x.dim(0), x.dim(2), x.dim(1)}, [](const Shape& i) { return Shape{i[0], i[2], i[1]}; })[0];
-                     };
-                     return product({turned(in[0]), turned(in[1])});
-                   },
+                   .reference =
+                       [](const Many& in) {
+                         const auto turned = [](const Doubles& x) {
+                           return moved(x, {x.dim(0), x.dim(2), x.dim(1)}, [](const Shape& i) { return Shape{i[0], i[2], i[1]}; })[0];
+                         };
+                         return product({turned(in[0]), turned(in[1])});
+                       },
                    .layout_changes_rounding = true});
   return found;
 }

@@ -25,20 +25,20 @@ struct Doubles {
 
 // Calls visit(index) for every multi-index of a shape, in row-major order.
 void for_each_index(const Shape& shape, const std::function<void(const Shape& index)>& visit);
-int64_t flat(const Shape& shape, const Shape& index);                          // row-major position
-double broadcast_at(const Doubles& x, const Shape& index, int rank);           // x at an index of a broadcast result
+int64_t flat(const Shape& shape, const Shape& index);                 // row-major position
+double broadcast_at(const Doubles& x, const Shape& index, int rank);  // x at an index of a broadcast result
 
 using Many = std::vector<Doubles>;
 
 struct Case {
   std::string what;
-  Tensors inputs;                                     // f32; gradients of all of them are checked
-  std::function<Tensors(const Tensors&)> run;         // the op
-  std::function<Many(const Many&)> reference;         // one result per output of run
-  double tolerance = 2e-6;                            // of outputs, relative to the largest
-  double gradient_tolerance = 2e-5;                   // relative to |gradient| + |weight|
-  bool layout_changes_rounding = false;               // whether strided inputs may round differently (never: threads)
-  bool halves = true;                                 // whether bf16 inputs must give the rounded f32 result
+  Tensors inputs;                              // f32; gradients of all of them are checked
+  std::function<Tensors(const Tensors&)> run;  // the op
+  std::function<Many(const Many&)> reference;  // one result per output of run
+  double tolerance = 2e-6;                     // of outputs, relative to the largest
+  double gradient_tolerance = 2e-5;            // relative to |gradient| + |weight|
+  bool layout_changes_rounding = false;        // whether strided inputs may round differently (never: threads)
+  bool halves = true;                          // whether bf16 inputs must give the rounded f32 result
 };
 
 enum class Op {

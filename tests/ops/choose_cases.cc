@@ -62,9 +62,12 @@ std::vector<Case> cases<Op::where>() {
 
 template <>
 std::vector<Case> cases<Op::masked_fill>() {
-  return {fill_case("alike", coin_flips({3, 5}), {3, 5}, -2), fill_case("scalar", coin_flips({}), {}, 1),
-          fill_case("key mask", coin_flips({2, 1, 1, 5}), {2, 3, 4, 5}, 0.5f), fill_case("causal", coin_flips({6, 6}), {3, 6, 6}, 0),
-          fill_case("one flag", coin_flips({1, 1}), {2, 7}, 3), fill_case("empty", coin_flips({0}), {2, 0}, 3)};
+  return {fill_case("alike", coin_flips({3, 5}), {3, 5}, -2),
+          fill_case("scalar", coin_flips({}), {}, 1),
+          fill_case("key mask", coin_flips({2, 1, 1, 5}), {2, 3, 4, 5}, 0.5f),
+          fill_case("causal", coin_flips({6, 6}), {3, 6, 6}, 0),
+          fill_case("one flag", coin_flips({1, 1}), {2, 7}, 3),
+          fill_case("empty", coin_flips({0}), {2, 0}, 3)};
 }
 
 namespace {

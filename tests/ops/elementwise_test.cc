@@ -57,11 +57,12 @@ TEST_P(EveryFunction, agrees_with_its_formula) {
     check_case(f.name, {.what = "shape of rank " + std::to_string(shape.rank()),
                         .inputs = {x},
                         .run = [&](const Tensors& in) { return Tensors{f.run(in[0])}; },
-                        .reference = [&](const Many& in) {
-                          Doubles out = in[0];
-                          for (double& value : out.values) value = f.f(value);
-                          return Many{out};
-                        }});
+                        .reference =
+                            [&](const Many& in) {
+                              Doubles out = in[0];
+                              for (double& value : out.values) value = f.f(value);
+                              return Many{out};
+                            }});
   }
 }
 
@@ -91,7 +92,8 @@ TEST_P(EveryFunction, passes_on_what_is_not_a_number) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(ops, EveryFunction, testing::ValuesIn(every_function()), [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(ops, EveryFunction, testing::ValuesIn(every_function()),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace heed::test

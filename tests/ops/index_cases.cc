@@ -84,15 +84,20 @@ std::vector<Case> cases<Op::embedding>() {
 
 template <>
 std::vector<Case> cases<Op::index_select>() {
-  return {select_case("first axis", {4, 3, 4}, 0, random_indices({7}, 4)), select_case("last axis", {3, 5}, -1, random_indices({8}, 5)),
-          select_case("middle axis", {2, 6, 3}, 1, random_indices({4}, 6)), select_case("wide rows", {2, 4, 9}, 1, random_indices({11}, 4)),
-          select_case("vector", {6}, 0, random_indices({6}, 6)), select_case("empty rows", {3, 0}, 0, random_indices({5}, 3))};
+  return {select_case("first axis", {4, 3, 4}, 0, random_indices({7}, 4)),
+          select_case("last axis", {3, 5}, -1, random_indices({8}, 5)),
+          select_case("middle axis", {2, 6, 3}, 1, random_indices({4}, 6)),
+          select_case("wide rows", {2, 4, 9}, 1, random_indices({11}, 4)),
+          select_case("vector", {6}, 0, random_indices({6}, 6)),
+          select_case("empty rows", {3, 0}, 0, random_indices({5}, 3))};
 }
 
 template <>
 std::vector<Case> cases<Op::gather>() {
-  return {gather_case("first axis", {4, 5}, 0, random_indices({6, 5}, 4)), gather_case("last axis", {4, 5}, -1, random_indices({4, 1}, 5)),
-          gather_case("middle axis", {2, 3, 4}, 1, random_indices({2, 5, 4}, 3)), gather_case("vector", {6}, 0, random_indices({9}, 6)),
+  return {gather_case("first axis", {4, 5}, 0, random_indices({6, 5}, 4)),
+          gather_case("last axis", {4, 5}, -1, random_indices({4, 1}, 5)),
+          gather_case("middle axis", {2, 3, 4}, 1, random_indices({2, 5, 4}, 3)),
+          gather_case("vector", {6}, 0, random_indices({9}, 6)),
           gather_case("i32", {3, 4}, 1, converted(random_indices({3, 4}, 4), DType::i32)),
           gather_case("empty", {2, 0, 3}, 2, random_indices({2, 0, 4}, 3))};
 }

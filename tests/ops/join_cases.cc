@@ -124,8 +124,10 @@ std::vector<Case> cases<Op::stack>() {
 
 template <>
 std::vector<Case> cases<Op::pad>() {
-  return {pad_case("vector", {5}, {{{2, 3}}}, 0), pad_case("matrix", {3, 4}, {{{1, 0}}, {{0, 2}}}, -1.5f),
-          pad_case("nothing", {2, 3}, {{{0, 0}}, {{0, 0}}}, 1), pad_case("scalar", {}, {}, 1),
+  return {pad_case("vector", {5}, {{{2, 3}}}, 0),
+          pad_case("matrix", {3, 4}, {{{1, 0}}, {{0, 2}}}, -1.5f),
+          pad_case("nothing", {2, 3}, {{{0, 0}}, {{0, 0}}}, 1),
+          pad_case("scalar", {}, {}, 1),
           pad_case("picture", {1, 2, 3, 3}, {{{0, 0}}, {{0, 0}}, {{1, 1}}, {{1, 1}}}, 0),
           pad_case("empty", {0, 2}, {{{1, 1}}, {{0, 1}}}, 4)};
 }

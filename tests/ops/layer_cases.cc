@@ -75,15 +75,16 @@ std::vector<Case> softmax_cases(Tensor (*op)(const Tensor&, int), bool logarithm
   found.push_back({.what = "first axis",
                    .inputs = {normal_input({5, 3})},
                    .run = [op](const Tensors& in) { return Tensors{op(in[0], 0)}; },
-                   .reference = [reference](const Many& in) {
-                     const auto turned = [](const Doubles& x) {
-                       Doubles out(Shape{x.dim(1), x.dim(0)});
-                       for (int64_t i = 0; i < x.dim(0); ++i)
-                         for (int64_t j = 0; j < x.dim(1); ++j) out[j * x.dim(0) + i] = x[i * x.dim(1) + j];
-                       return out;
-                     };
-                     return Many{turned(reference({turned(in[0])})[0])};
-                   }});
+                   .reference =
+                       [reference](const Many& in) {
+                         const auto turned = [](const Doubles& x) {
+                           Doubles out(Shape{x.dim(1), x.dim(0)});
+                           for (int64_t i = 0; i < x.dim(0); ++i)
+                             for (int64_t j = 0; j < x.dim(1); ++j) out[j * x.dim(0) + i] = x[i * x.dim(1) + j];
+                           return out;
+                         };
+                         return Many{turned(reference({turned(in[0])})[0])};
+                       }});
   return found;
 }
 
@@ -98,7 +99,8 @@ Many norm_reference(const Doubles& x, const Doubles& w, const Doubles* b, double
 }
 
 // Mean over the rows that count, as the options say.
-Many entropy_reference(const Doubles& x, const std::vector<int64_t>& targets, int64_t ignore, double smoothing, const std::vector<double>& weights) {
+Many entropy_reference(const Doubles& x, const std::vector<int64_t>& targets, int64_t ignore, double smoothing,
+                       const std::vector<double>& weights) {
   const int64_t C = x.dim(-1);
   double total = 0, counted = 0;
   std::vector<double> y(static_cast<size_t>(C));
@@ -119,7 +121,8 @@ template <>
 std::vector<Case> cases<Op::linear>() {
   std::vector<Case> found{linear_case({3, 5}, 4, false, Activation::none), linear_case({1, 1}, 1, true, Activation::none),
                           linear_case({2, 3, 7}, 5, true, Activation::none), linear_case({4}, 3, true, Activation::none)};
-  for (Activation activation : {Activation::relu, Activation::silu, Activation::gelu, Activation::gelu_tanh, Activation::tanh, Activation::sigmoid})
+  for (Activation activation :
+       {Activation::relu, Activation::silu, Activation::gelu, Activation::gelu_tanh, Activation::tanh, Activation::sigmoid})
     found.push_back(linear_case({3, 5}, 17, activation != Activation::silu, activation));
   return found;
 }
@@ -154,7 +157,11 @@ std::vector<Case> cases<Op::add_layer_norm>() {
   const Tensors inputs{normal_input({4, 19}, 1), normal_input({4, 19}, 2), normal_input({19}, 3), normal_input({19}, 4)};
   return {{.what = "both outputs used",
            .inputs = inputs,
-           .run = [](const Tensors& in) { const auto [s, y] = add_layer_norm(in[0], in[1], in[2], in[3], 1e-3f); return Tensors{s, y}; },
+           .run =
+               [](const Tensors& in) {
+                 const auto [s, y] = add_layer_norm(in[0], in[1], in[2], in[3], 1e-3f);
+                 return Tensors{s, y};
+               },
            .reference = reference},
           {.what = "only the norm used",
            .inputs = inputs,
@@ -187,12 +194,15 @@ std::vector<Case> cases<Op::cross_entropy>() {
     for (bool weighted : {false, true})
       found.push_back({.what = std::string(weighted ? "weighted" : "plain") + (smoothing > 0 ? " and smoothed" : ""),
                        .inputs = {normal_input({2, 3, 19})},
-                       .run = [=](const Tensors& in) {
-                         return Tensors{cross_entropy(in[0], t, {.label_smoothing = smoothing, .class_weights = weighted ? weights : Tensor()})};
-                       },
-                       .reference = [=](const Many& in) {
-                         return entropy_reference(in[0], targets, -100, smoothing, weighted ? w.values : std::vector<double>(19, 1.0));
-                       }});
+                       .run =
+                           [=](const Tensors& in) {
+                             return Tensors{
+                                 cross_entropy(in[0], t, {.label_smoothing = smoothing, .class_weights = weighted ? weights : Tensor()})};
+                           },
+                       .reference =
+                           [=](const Many& in) {
+                             return entropy_reference(in[0], targets, -100, smoothing, weighted ? w.values : std::vector<double>(19, 1.0));
+                           }});
   return found;
 }
 
@@ -201,11 +211,12 @@ std::vector<Case> cases<Op::mean_squared_error>() {
   return {{.what = "odd shape",
            .inputs = {normal_input({3, 7}, 1), normal_input({3, 7}, 2)},
            .run = [](const Tensors& in) { return Tensors{mean_squared_error(in[0], in[1])}; },
-           .reference = [](const Many& in) {
-             double total = 0;
-             for (int64_t i = 0; i < in[0].size(); ++i) total += (in[0][i] - in[1][i]) * (in[0][i] - in[1][i]);
-             return Many{Doubles({}, total / static_cast<double>(in[0].size()))};
-           }}};
+           .reference =
+               [](const Many& in) {
+                 double total = 0;
+                 for (int64_t i = 0; i < in[0].size(); ++i) total += (in[0][i] - in[1][i]) * (in[0][i] - in[1][i]);
+                 return Many{Doubles({}, total / static_cast<double>(in[0].size()))};
+               }}};
 }
 
 template <>
@@ -218,12 +229,13 @@ std::vector<Case> cases<Op::dropout>() {
   return {{.what = "odd size",
            .inputs = {normal_input({7, 29})},
            .run = [=](const Tensors& in) { return Tensors{dropped(in[0])}; },
-           .reference = [=](const Many& in) {
-             const Doubles mask(dropped(Tensor::ones(in[0].shape)));
-             Doubles out = in[0];
-             for (int64_t i = 0; i < out.size(); ++i) out[i] *= mask[i];
-             return Many{out};
-           }}};
+           .reference =
+               [=](const Many& in) {
+                 const Doubles mask(dropped(Tensor::ones(in[0].shape)));
+                 Doubles out = in[0];
+                 for (int64_t i = 0; i < out.size(); ++i) out[i] *= mask[i];
+                 return Many{out};
+               }}};
 }
 
 }  // namespace heed::test

@@ -52,7 +52,8 @@ Tensor distinct_input(const Shape& shape, uint64_t seed) {
   Rng rng(seed);
   const int64_t n = count(shape);
   std::vector<float> values;
-  for (int64_t place : random_permutation(n, rng)) values.push_back(0.01f * static_cast<float>(place) - 0.005f * static_cast<float>(n) + 0.0025f);
+  for (int64_t place : random_permutation(n, rng))
+    values.push_back(0.01f * static_cast<float>(place) - 0.005f * static_cast<float>(n) + 0.0025f);
   return Tensor::from(values, shape);
 }
 
@@ -95,7 +96,8 @@ Result evaluate(const Case& c, const Tensors& inputs) {
     const Tensor weight = normal_input(outs[k].shape(), 100 + k);
     if (outs[k].needs_grad()) backward(outs[k], converted(weight, outs[k].dtype()), true);
   }
-  for (const Tensor& leaf : leaves) result.gradients.push_back(leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape(), leaf.dtype()));
+  for (const Tensor& leaf : leaves)
+    result.gradients.push_back(leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape(), leaf.dtype()));
   return result;
 }
 

@@ -134,8 +134,8 @@ namespace {
 // Shapes that the kernels cut into several blocks along every direction.
 const std::vector<Setting>& long_settings() {
   static const std::vector<Setting> list = {
-      {{100003}, {}}, {{3, 40001}, {1}}, {{4160, 192}, {0}}, {{130, 1100}, {0}}, {{2, 1500, 77}, {1}},
-      {{20, 9, 700}, {0, 2}}, {{7000, 5}, {0}}, {{5000, 5}, {1}},
+      {{100003}, {}},       {{3, 40001}, {1}},      {{4160, 192}, {0}}, {{130, 1100}, {0}},
+      {{2, 1500, 77}, {1}}, {{20, 9, 700}, {0, 2}}, {{7000, 5}, {0}},   {{5000, 5}, {1}},
   };
   return list;
 }
