@@ -26,21 +26,21 @@ inline int64_t key_block_of(int64_t M) { return std::clamp<int64_t>((M + 15) / 1
 struct AttentionWork {
   AttentionSizes sizes{};
   const std::vector<Term>* terms = nullptr;
-  int64_t width_d = 0, width_e = 0;       // padded D and E
-  int64_t key_block = kLargestKeyBlock;   // keys in a block
-  int64_t parts = 1;                      // of the keys in backward, each a task with its own sum for dq
-  const float* q = nullptr;               // (B H, N, width_d), scaled by beta
-  const float* k = nullptr;               // (B G, M, width_d)
-  const float* v = nullptr;               // (B G, M, width_e)
-  const float* g = nullptr;               // (B H, N, width_e)
-  const float* keys_turned = nullptr;     // (B G, blocks, D, key_block)
-  const float* values_turned = nullptr;   // (B G, blocks, E, key_block)
-  const float* delta = nullptr;           // (B H, N): sum of g out
-  float* out = nullptr;                   // (B H, N, E)
-  float* log_total = nullptr;             // (B H, N)
-  float* dq = nullptr;                    // (parts, B H, N, width_d)
-  float* dk = nullptr;                    // (B G, M, width_d)
-  float* dv = nullptr;                    // (B G, M, width_e)
+  int64_t width_d = 0, width_e = 0;             // padded D and E
+  int64_t key_block = kLargestKeyBlock;         // keys in a block
+  int64_t parts = 1;                            // of the keys in backward, each a task with its own sum for dq
+  const float* q = nullptr;                     // (B H, N, width_d), scaled by beta
+  const float* k = nullptr;                     // (B G, M, width_d)
+  const float* v = nullptr;                     // (B G, M, width_e)
+  const float* g = nullptr;                     // (B H, N, width_e)
+  const float* keys_turned = nullptr;           // (B G, blocks, D, key_block)
+  const float* values_turned = nullptr;         // (B G, blocks, E, key_block)
+  const float* delta = nullptr;                 // (B H, N): sum of g out
+  float* out = nullptr;                         // (B H, N, E)
+  float* log_total = nullptr;                   // (B H, N)
+  float* dq = nullptr;                          // (parts, B H, N, width_d)
+  float* dk = nullptr;                          // (B G, M, width_d)
+  float* dv = nullptr;                          // (B G, M, width_e)
   std::vector<std::vector<float*>> sinks = {};  // of every learned term: per (part, B H), for a Bias per (B H); else empty
 
   int64_t key_blocks() const { return (sizes.M + key_block - 1) / key_block; }
@@ -229,8 +229,6 @@ HWY_EXPORT(backward_all);
 HWY_EXPORT(register_width);
 
 namespace {
-
-constexpr int64_t kSinkLanes = 16;  // a sum of scalars is kept in as many lanes as the widest register has
 
 // x with its last axis padded with zeros to whole registers; x itself where nothing is missing.
 Tensor padded(const Tensor& x, int64_t width) {

@@ -51,6 +51,9 @@ struct Gaussian2d {   // - alpha_h |delta - center_h|^2, delta = place of query 
 
 using Term = std::variant<Causal, Window, Chunks, Dilated, KeyLengths, Bias, RelativeBias, Alibi, Gaussian2d>;
 
+// Gradients of single numbers are summed in as many lanes as the widest register has, and joined at the end.
+inline constexpr int64_t kSinkLanes = 16;
+
 // A block of scores of one head of one item: queries [i0, i1), keys [j0, j1).
 struct ScoreBlock {
   int64_t b, h, i0, i1, j0, j1;
@@ -208,8 +211,8 @@ HWY_INLINE void gradient(const Gaussian2d& t, float* sink, Lanes ds, ScoreRow ro
   const Offset o = offset_from_center(t, row, j);
   const Lanes pull = ds * Lanes(2 * raw<float>(t.alpha)[row.h]);
   (Lanes::load(sink) - ds * fma(o.down, o.down, o.along * o.along)).store(sink);
-  fma(pull, o.down, Lanes::load(sink + kLanes)).store(sink + kLanes);
-  fma(pull, o.along, Lanes::load(sink + 2 * kLanes)).store(sink + 2 * kLanes);
+  fma(pull, o.down, Lanes::load(sink + kSinkLanes)).store(sink + kSinkLanes);
+  fma(pull, o.along, Lanes::load(sink + 2 * kSinkLanes)).store(sink + 2 * kSinkLanes);
 }
 
 }  // namespace HWY_NAMESPACE
