@@ -29,6 +29,7 @@ std::vector<Benchmark> stream_benchmarks();     // stream.cc: the same on tensor
 std::vector<Benchmark> optimizer_benchmarks();  // optimizer.cc
 std::vector<Benchmark> graph_benchmarks();      // graph.cc
 std::vector<Benchmark> picture_benchmarks();    // picture.cc: batched products and convolutions
+std::vector<Benchmark> attention_benchmarks();  // attention.cc
 
 // --- building calls --------------------------------------------------------------------------------------------- calls.cc
 using Function = std::function<Tensor(const Tensors&)>;

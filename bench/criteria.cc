@@ -28,6 +28,8 @@ const Criterion kCriteria[] = {
     {"cross_entropy, PyTorch's time / heed's", "^cross_entropy/train/", &Result::peer, 1.3, 0},
     {"dropout, PyTorch's time / heed's", "^dropout/train/", &Result::peer, 1.3, 0},
     {"AdamW step, PyTorch's time / heed's", "^adamw/step/cifar/", &Result::peer, 1.5, 0},
+    {"attention, plain and causal, PyTorch's time / heed's", "^(causal_)?attention/", &Result::peer, 1.5, 1.2},
+    {"attention with a learned term, PyTorch's time / heed's", "^(relative|gaussian)_attention/train/", &Result::peer, 0, 3.0},
     {"graph overhead, PyTorch's time / heed's", "^graph/", &Result::peer, 0, 2.0},
     {"elementwise and norms on big tensors, share of stream", "/big/", &Result::beside, 0, 0.8},
 };

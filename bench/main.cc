@@ -1,5 +1,7 @@
 // heed_bench: measures the machine's peak, then every benchmark beside its neighbours, in turns.
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -25,8 +27,8 @@ struct Options {
 std::vector<Benchmark> chosen(const std::string& filter) {
   const Pattern pattern(filter);
   std::vector<Benchmark> list;
-  for (const auto& family :
-       {linear_benchmarks(), rows_benchmarks(), stream_benchmarks(), optimizer_benchmarks(), graph_benchmarks(), picture_benchmarks()})
+  for (const auto& family : {linear_benchmarks(), rows_benchmarks(), stream_benchmarks(), optimizer_benchmarks(), graph_benchmarks(),
+                             picture_benchmarks(), attention_benchmarks()})
     for (const Benchmark& benchmark : family)
       if (pattern.found_in(benchmark.name)) list.push_back(benchmark);
   check<UsageError>(!list.empty(), "bench: no benchmark's name matches '", filter, "'");
@@ -118,7 +120,7 @@ void run(const Options& options) {
 }  // namespace
 }  // namespace heed::bench
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   heed::bench::Options options;
   CLI::App app("Measures heed beside the peak of this machine, bare library calls and, with a peer, another library.");
   app.add_option("--filter", options.filter, "only benchmarks whose name matches this regular expression");
@@ -133,8 +135,12 @@ int main(int argc, char** argv) {
     heed::bench::run(options);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
-  } catch (const heed::Error& error) {
-    std::cerr << error.what() << '\n';
-    return error.exit_code();
   }
+  return 0;
+} catch (const heed::Error& error) {
+  std::fprintf(stderr, "heed_bench: %s\n", error.what());
+  return error.exit_code();
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "heed_bench: %s\n", error.what());
+  return 1;
 }

@@ -11,6 +11,27 @@ import torch
 import torch.nn.functional as F
 
 
+def composed_attention(bias):
+    """The shortest way to attention with a learned term: PyTorch's own op with the term written out as a mask."""
+    return lambda q, k, v, *p: F.scaled_dot_product_attention(q, k, v, attn_mask=bias(q.shape[2], *p))
+
+
+def relative_bias(n, table):
+    places = torch.arange(n)
+    return table[:, (places[None, :] - places[:, None]) + n - 1]
+
+
+def gaussian_bias(n, alpha, center, width=16):
+    places = torch.stack((torch.arange(n) // width, torch.arange(n) % width), -1).float()
+    offset = places[:, None] - places[None, :] - center[:, None, None]
+    return -alpha[:, None, None] * offset.square().sum(-1)
+
+
+def window_bias(n, reach=256):
+    places = torch.arange(n)
+    return (places[None, :] - places[:, None]).abs() <= reach
+
+
 def conv2d_inputs(pictures, channels, side, out, kernel, stride, padding):
     return [(pictures, channels, side, side), (out, channels, kernel, kernel), (out,)]
 
@@ -19,6 +40,11 @@ def conv2d_inputs(pictures, channels, side, out, kernel, stride, padding):
 OPS = {
     "linear": (lambda rows, i, o: [(rows, i), (o, i), (o,)], lambda *_: F.linear),
     "matmul": (lambda h, n, d, m: [(h, n, d), (h, d, m)], lambda *_: torch.matmul),
+    "attention": (lambda *s: [s] * 3, lambda *_: F.scaled_dot_product_attention),
+    "causal_attention": (lambda *s: [s] * 3, lambda *_: lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)),
+    "relative_attention": (lambda *s: [s] * 3 + [(s[1], 2 * s[2] - 1)], lambda *_: composed_attention(relative_bias)),
+    "gaussian_attention": (lambda *s: [s] * 3 + [(s[1],), (s[1], 2)], lambda *_: composed_attention(gaussian_bias)),
+    "window_attention": (lambda *s: [s] * 3, lambda *_: composed_attention(window_bias)),
     "conv2d": (conv2d_inputs, lambda *s: lambda x, w, b: F.conv2d(x, w, b, stride=s[5], padding=s[6])),
     "add": (lambda *s: [s, s], lambda *_: torch.add),
     "multiply": (lambda *s: [s, s], lambda *_: torch.mul),

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <set>
 
+#include "heed/core/nearest.h"
 #include "heed/io/elements.h"
 
 namespace heed {
@@ -12,26 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How many letters must be changed, put in or left out to turn one name into the other (Levenshtein 1966).
-size_t edits_between(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t same = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({same, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string nearest_names(std::string_view wish, const std::vector<std::string>& names) {
   constexpr size_t shown = 3, compared = 200;  // letters: an error must not take minutes
   std::vector<std::pair<size_t, const std::string*>> ranked;
+  ranked.reserve(names.size());
   for (const std::string& name : names)
-    ranked.emplace_back(edits_between(wish.substr(0, compared), std::string_view(name).substr(0, compared)), &name);
+    ranked.emplace_back(edit_distance(wish.substr(0, compared), std::string_view(name).substr(0, compared)), &name);
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string out;
   for (size_t i = 0; i < std::min(shown, ranked.size()); ++i) out += (i ? ", " : "") + in_quotes(*ranked[i].second);

@@ -3,22 +3,15 @@
 #define HWY_TARGET_INCLUDE "heed/ops/elementwise.cc"
 #include "hwy/foreach_target.h"
 // after foreach_target
-#include "heed/core/lanes.h"
+#include "heed/ops/formulas.h"
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "heed/ops/elementwise.h"
 #include "heed/ops/half.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
-
-#define HEED_FORMULAS
-#define HEED_INLINE HWY_INLINE
-#include "heed/ops/elementwise.h"
-#undef HEED_INLINE
-#undef HEED_FORMULAS
 
 inline constexpr int64_t kGrain = 1 << 13;
 

@@ -3,7 +3,7 @@
 #define HWY_TARGET_INCLUDE "heed/ops/linear.cc"
 #include "hwy/foreach_target.h"
 // after foreach_target
-#include "heed/core/lanes.h"
+#include "heed/ops/formulas.h"
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
@@ -14,12 +14,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
-
-#define HEED_FORMULAS
-#define HEED_INLINE HWY_INLINE
-#include "heed/ops/elementwise.h"
-#undef HEED_INLINE
-#undef HEED_FORMULAS
 
 struct Identity {
   template <class V>

@@ -162,56 +162,79 @@ void check_width(const char* op, const Tensor& x, const Tensor& w, const char* w
   check(x.rank() >= 1 && w.rank() == 1 && w.size(0) == x.size(-1), op, ": x has shape ", x.shape(), ", the ", what, " ", w.shape());
 }
 
-// What the gradient needs of one normalisation.
-struct Saved {
-  Tensor x, w, mean, scale;
+// One normalisation: its result, and what the gradient needs of it.
+struct Normalised {
+  Tensor y, x, w, mean, scale;  // x: what was normalised, with the residual if there is one; mean: undefined for rms norm
   int64_t rows, D;
 };
 
-// {dx, dw, db or nothing}; g_sum may be undefined.
-Grads norm_gradients(const Saved& s, const Tensor& gradient, const Tensor& g_sum, bool centred) {
+// residual and b may be undefined; without b there is no mean either.
+Normalised normalise(const char* op, const Tensor& input, const Tensor& residual, const Tensor& weight, const Tensor& bias, float eps) {
+  const bool centred = bias.defined();
+  check_width(op, input, weight, "weight");
+  if (centred) check_width(op, input, bias, "bias");
+  const auto dense = [&](const Tensor& x) { return x.defined() ? dense_f32(op, x) : Tensor(); };
+  const auto pointer = [](const Tensor& x) { return x.defined() ? raw<float>(x) : nullptr; };
+  const Tensor x = dense(input), r = dense(residual), w = dense(weight), b = dense(bias);
+  const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
+  const Tensor sum = r.defined() ? Tensor::empty(x.shape()) : Tensor();
+  const Normalised n{.y = Tensor::empty(x.shape()),
+                     .x = sum.defined() ? sum : x,
+                     .w = w,
+                     .mean = centred ? Tensor::empty({rows}) : Tensor(),
+                     .scale = Tensor::empty({rows}),
+                     .rows = rows,
+                     .D = D};
+  HWY_DYNAMIC_DISPATCH(norm_forward)
+  ({.x = raw<float>(x),
+    .residual = pointer(r),
+    .w = raw<float>(w),
+    .b = pointer(b),
+    .sum = pointer(sum),
+    .y = raw<float>(n.y),
+    .mean = pointer(n.mean),
+    .scale = raw<float>(n.scale),
+    .rows = rows,
+    .D = D,
+    .eps = eps},
+   centred);
+  return n;
+}
+
+// {dx, dw, db or nothing}; g_sum, what flows into x + residual from elsewhere, may be undefined.
+Grads norm_gradients(const Normalised& n, const Tensor& gradient, const Tensor& g_sum = {}) {
+  const bool centred = n.mean.defined();
   const Tensor g = contiguous(gradient), extra = g_sum.defined() ? contiguous(g_sum) : Tensor();
-  Grads grads{Tensor::empty(s.x.shape()), Tensor::empty({s.D}), centred ? Tensor::empty({s.D}) : Tensor()};
+  Grads grads{Tensor::empty(n.x.shape()), Tensor::empty({n.D}), centred ? Tensor::empty({n.D}) : Tensor()};
   HWY_DYNAMIC_DISPATCH(norm_backward)
-  ({.x = raw<float>(s.x),
-    .w = raw<float>(s.w),
+  ({.x = raw<float>(n.x),
+    .w = raw<float>(n.w),
     .g = raw<float>(g),
     .g_sum = extra.defined() ? raw<float>(extra) : nullptr,
-    .mean = centred ? raw<float>(s.mean) : nullptr,
-    .scale = raw<float>(s.scale),
+    .mean = centred ? raw<float>(n.mean) : nullptr,
+    .scale = raw<float>(n.scale),
     .dx = raw<float>(grads[0]),
     .dw = raw<float>(grads[1]),
     .db = centred ? raw<float>(grads[2]) : nullptr,
-    .rows = s.rows,
-    .D = s.D},
+    .rows = n.rows,
+    .D = n.D},
    centred);
   return grads;
+}
+
+// The gradient needs what was normalised, not the result.
+Normalised saved(Normalised n) {
+  n.y = {};
+  return n;
 }
 
 }  // namespace
 
 Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, float eps) {
   if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return layer_norm(wide, widen(weight), widen(bias), eps); });
-  check_width("layer_norm", input, weight, "weight");
-  check_width("layer_norm", input, bias, "bias");
-  const Tensor x = dense_f32("layer_norm", input), w = dense_f32("layer_norm", weight), b = dense_f32("layer_norm", bias);
-  const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
-  const Tensor y = Tensor::empty(x.shape()), mean = Tensor::empty({rows}), scale = Tensor::empty({rows});
-  HWY_DYNAMIC_DISPATCH(norm_forward)
-  ({.x = raw<float>(x),
-    .residual = nullptr,
-    .w = raw<float>(w),
-    .b = raw<float>(b),
-    .sum = nullptr,
-    .y = raw<float>(y),
-    .mean = raw<float>(mean),
-    .scale = raw<float>(scale),
-    .rows = rows,
-    .D = D,
-    .eps = eps},
-   true);
-  return record(op::layer_norm, y, {input, weight, bias},
-                [saved = Saved{x, w, mean, scale, rows, D}](const Tensor& g) { return norm_gradients(saved, g, {}, true); });
+  check(bias.defined(), "layer_norm: the bias is not defined; rms_norm is the norm without one");
+  const Normalised n = normalise("layer_norm", input, {}, weight, bias, eps);
+  return record(op::layer_norm, n.y, {input, weight, bias}, [n = saved(n)](const Tensor& g) { return norm_gradients(n, g); });
 }
 
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& input, const Tensor& residual, const Tensor& weight, const Tensor& bias, float eps) {
@@ -219,56 +242,22 @@ std::pair<Tensor, Tensor> add_layer_norm(const Tensor& input, const Tensor& resi
     const auto [s, y] = add_layer_norm(widen(input), widen(residual), widen(weight), widen(bias), eps);
     return {cast(s, input.dtype()), cast(y, input.dtype())};
   }
+  check(bias.defined(), "add_layer_norm: the bias is not defined");
   check(input.shape() == residual.shape(), "add_layer_norm: x has shape ", input.shape(), ", the residual ", residual.shape());
-  check_width("add_layer_norm", input, weight, "weight");
-  check_width("add_layer_norm", input, bias, "bias");
-  const Tensor x = dense_f32("add_layer_norm", input), r = dense_f32("add_layer_norm", residual);
-  const Tensor w = dense_f32("add_layer_norm", weight), b = dense_f32("add_layer_norm", bias);
-  const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
-  const Tensor s = Tensor::empty(x.shape()), y = Tensor::empty(x.shape()), mean = Tensor::empty({rows}), scale = Tensor::empty({rows});
-  HWY_DYNAMIC_DISPATCH(norm_forward)
-  ({.x = raw<float>(x),
-    .residual = raw<float>(r),
-    .w = raw<float>(w),
-    .b = raw<float>(b),
-    .sum = raw<float>(s),
-    .y = raw<float>(y),
-    .mean = raw<float>(mean),
-    .scale = raw<float>(scale),
-    .rows = rows,
-    .D = D,
-    .eps = eps},
-   true);
-  const Tensors outs =
-      record_all(op::add_layer_norm, {s, y}, {input, residual, weight, bias}, [saved = Saved{s, w, mean, scale, rows, D}](const Grads& gs) {
-        if (!gs[1].defined()) return Grads{gs[0], gs[0], Tensor(), Tensor()};
-        const Grads back = norm_gradients(saved, gs[1], gs[0], true);
-        return Grads{back[0], back[0], back[1], back[2]};
-      });
+  const Normalised n = normalise("add_layer_norm", input, residual, weight, bias, eps);
+  const Tensors outs = record_all(op::add_layer_norm, {n.x, n.y}, {input, residual, weight, bias}, [n = saved(n)](const Grads& gs) {
+    if (!gs[1].defined()) return Grads{gs[0], gs[0], Tensor(), Tensor()};
+    const Grads back = norm_gradients(n, gs[1], gs[0]);
+    return Grads{back[0], back[0], back[1], back[2]};
+  });
   return {outs[0], outs[1]};
 }
 
 Tensor rms_norm(const Tensor& input, const Tensor& weight, float eps) {
   if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return rms_norm(wide, widen(weight), eps); });
-  check_width("rms_norm", input, weight, "weight");
-  const Tensor x = dense_f32("rms_norm", input), w = dense_f32("rms_norm", weight);
-  const int64_t D = x.size(-1), rows = x.count() / std::max<int64_t>(D, 1);
-  const Tensor y = Tensor::empty(x.shape()), scale = Tensor::empty({rows});
-  HWY_DYNAMIC_DISPATCH(norm_forward)
-  ({.x = raw<float>(x),
-    .residual = nullptr,
-    .w = raw<float>(w),
-    .b = nullptr,
-    .sum = nullptr,
-    .y = raw<float>(y),
-    .mean = nullptr,
-    .scale = raw<float>(scale),
-    .rows = rows,
-    .D = D,
-    .eps = eps},
-   false);
-  return record(op::rms_norm, y, {input, weight}, [saved = Saved{x, w, {}, scale, rows, D}](const Tensor& g) {
-    Grads grads = norm_gradients(saved, g, {}, false);
+  const Normalised n = normalise("rms_norm", input, {}, weight, {}, eps);
+  return record(op::rms_norm, n.y, {input, weight}, [n = saved(n)](const Tensor& g) {
+    Grads grads = norm_gradients(n, g);
     grads.pop_back();
     return grads;
   });

@@ -50,6 +50,7 @@ TEST_P(Threads, nest) {
 TEST_P(Threads, serve_several_callers) {
   std::atomic<int> total{0};
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (int i = 0; i < 4; ++i)
     callers.emplace_back([&] {
       for (int round = 0; round < 100; ++round) parallel_tasks(10, [&](int64_t) { total.fetch_add(1); });

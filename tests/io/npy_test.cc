@@ -45,7 +45,7 @@ TEST(Npy, writes_the_bytes_of_the_format) {
 
 TEST(Npy, reads_every_version_and_order) {
   const Tensor rows = counted({2, 3}, DType::f32);
-  for (char version : {1, 2, 3}) {
+  for (char version : {'\1', '\2', '\3'}) {
     expect_same(parse_npy(held(npy(dict("<f4", "(2, 3)"), six_floats(), version))), rows);
     const Tensor columns = parse_npy(held(npy(dict("<f4", "(3, 2)", "True"), six_floats(), version)));
     expect_same(columns, rows.view({3, 2}, {1, 3}));

@@ -1,0 +1,76 @@
+// The one product that attention is made of: c (+)= a b on small matrices in cache, where rows of b and c are dense and a
+// is read element by element with any strides. Scores, outputs and every gradient are this product with other operands.
+// Included like lanes.h.
+#if defined(HEED_ATTENTION_TILE_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_ATTENTION_TILE_H_
+#undef HEED_ATTENTION_TILE_H_
+#else
+#define HEED_ATTENTION_TILE_H_
+#endif
+
+#include "heed/core/lanes.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// The part of c that stays in registers: rows x vectors accumulators.
+#if HWY_TARGET <= HWY_AVX3
+inline constexpr int kTileRows = 6, kTileVectors = 4;
+#else
+inline constexpr int kTileRows = 6, kTileVectors = 2;
+#endif
+
+// Element (row, k) of a at data[row * down + k * along].
+struct Broadcast {
+  const float* data;
+  int64_t down, along;
+};
+
+template <int rows, int vectors>
+HWY_INLINE void register_tile(Broadcast a, const float* b, int64_t b_stride, float* c, int64_t c_stride, int64_t depth, bool add) {
+  const int64_t step = lane_count();
+  Lanes sum[rows][vectors];
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < vectors; ++v) sum[r][v] = add ? Lanes::load(c + r * c_stride + v * step) : Lanes(0);
+  for (int64_t k = 0; k < depth; ++k) {
+    Lanes right[vectors];
+    for (int v = 0; v < vectors; ++v) right[v] = Lanes::load(b + k * b_stride + v * step);
+    for (int r = 0; r < rows; ++r) {
+      const Lanes left = a.data[r * a.down + k * a.along];
+      for (int v = 0; v < vectors; ++v) sum[r][v] = fma(left, right[v], sum[r][v]);
+    }
+  }
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < vectors; ++v) sum[r][v].store(c + r * c_stride + v * step);
+}
+
+template <int vectors>
+HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, float* c, int64_t c_stride, int64_t rows, int64_t depth,
+                                bool add) {
+  for (; rows >= kTileRows; rows -= kTileRows, a.data += kTileRows * a.down, c += kTileRows * c_stride)
+    register_tile<kTileRows, vectors>(a, b, b_stride, c, c_stride, depth, add);
+  switch (rows) {
+    case 1: return register_tile<1, vectors>(a, b, b_stride, c, c_stride, depth, add);
+    case 2: return register_tile<2, vectors>(a, b, b_stride, c, c_stride, depth, add);
+    case 3: return register_tile<3, vectors>(a, b, b_stride, c, c_stride, depth, add);
+    case 4: return register_tile<4, vectors>(a, b, b_stride, c, c_stride, depth, add);
+    case 5: return register_tile<5, vectors>(a, b, b_stride, c, c_stride, depth, add);
+    default: return;
+  }
+}
+
+// c: (rows, columns), b: (depth, columns), columns a multiple of the lanes. add: to what c holds, else it is overwritten.
+static HWY_NOINLINE void tile_product(Broadcast a, const float* b, int64_t b_stride, float* c, int64_t c_stride, int64_t rows,
+                                      int64_t columns, int64_t depth, bool add) {
+  const int64_t step = lane_count(), wide = kTileVectors * step;
+  for (; columns >= wide; columns -= wide, b += wide, c += wide)
+    register_column<kTileVectors>(a, b, b_stride, c, c_stride, rows, depth, add);
+  for (; columns >= step; columns -= step, b += step, c += step) register_column<1>(a, b, b_stride, c, c_stride, rows, depth, add);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#endif
