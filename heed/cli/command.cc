@@ -5,6 +5,7 @@
 #include <iostream>
 #include <new>
 
+#include "heed/cli/run.h"
 #include "heed/core/check.h"
 #include "heed/core/isa.h"
 #include "heed/core/nearest.h"

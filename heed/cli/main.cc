@@ -1,4 +1,4 @@
 // The program. Its commands are the other files of this folder.
-#include "heed/cli/command.h"
+#include "heed/cli/run.h"
 
 int main(int argc, char** argv) { return heed::cli::run(argc, argv); }

@@ -109,6 +109,16 @@ static HWY_INLINE void for_lanes(int64_t count, const Body& body) {
   }
 }
 
+// x within [low, high]; NaN stays NaN. The machine's minimum and maximum pass on their second operand when one is NaN;
+// Highway's scalar ones do not.
+static HWY_INLINE Lanes clamped(Lanes x, Lanes low, Lanes high) {
+#if HWY_TARGET == HWY_SCALAR
+  return select(x < low, low, select(x > high, high, x));
+#else
+  return max(low, min(high, x));
+#endif
+}
+
 // 1/x to the last bit or two, for finite normal x: the machine's guess and one step of Newton's method.
 static HWY_INLINE Lanes reciprocal(Lanes x) {
   const Lanes guess = hn::ApproximateReciprocal(x.v);
@@ -135,7 +145,7 @@ static HWY_INLINE void for_lanes(bool stream, int64_t count, const Body& body) {
 // e^x = 2^n e^r with |r| <= log(2)/2: adding 1.5 * 2^23 rounds to n and leaves it in the low bits, from where it moves
 // straight into the exponent.
 static HWY_INLINE Lanes exp_between(Lanes x) {
-  const Lanes bounded = max(-87.33654f, min(88.72283f, x));  // in this order a NaN comes through
+  const Lanes bounded = clamped(x, -87.33654f, 88.72283f);
   const Lanes magic = 12582912.0f, shifted = fma(bounded, 1.44269504f, magic), n = shifted - magic;
   const Lanes r = fma(n, 2.12194440e-4f, fma(n, -0.693359375f, bounded));
   Lanes p = fma(r, 0.00139412021f, 0.00836319794f);
@@ -172,7 +182,7 @@ struct Normal {
 };
 static HWY_INLINE Normal normal(Lanes x) {
   const Lanes e = exp_between(-0.5f * x * x);
-  const Lanes u = reciprocal(fma(min(20.0f, abs(x)), 0.35f, 1.0f));  // e is at its end long before 20
+  const Lanes u = reciprocal(fma(clamped(abs(x), 0.0f, 20.0f), 0.35f, 1.0f));  // e is at its end long before 20
   Lanes p = fma(u, -0.0291459761f, 0.143971919f);
   p = fma(p, u, -0.255714707f);
   p = fma(p, u, 0.159174672f);

@@ -6,6 +6,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "heed/cli/run.h"
 #include "heed/core/check.h"
 
 namespace heed::cli {
