@@ -1,6 +1,7 @@
 // Score terms: what attention adds to or takes from a score before the softmax. Each is a struct for users and, in the
 // second half of this file, its formula: `keep` for a mask, or `score` and `gradient`; `skip` says that a whole block of
-// scores is masked, `idle` that the term changes nothing in it. To add one: the struct, its formula, its name in Term.
+// scores is masked, `idle` that the term changes nothing in it. To add a mask: the struct, its
+// formula, its name in Term. Parameters are also checked in attention.cc and their gradients collected in kernels.cc.
 #ifndef HEED_ATTENTION_TERMS_H_
 #define HEED_ATTENTION_TERMS_H_
 
