@@ -6,6 +6,7 @@
 
 #include "heed/attention/terms.h"
 #include "heed/core/autograd.h"
+#include "heed/core/random.h"
 
 namespace heed {
 
@@ -13,9 +14,31 @@ namespace op {
 inline constexpr OpName attention{"attention"};
 }
 
+// The inverse temperature: 1 / sqrt(D) unless given, as a number or as a tensor (1) or (H) that may be learned.
+// 0: content has no say, only the terms.
+struct Beta {
+  std::optional<float> number;
+  Tensor tensor;
+
+  Beta() = default;
+  Beta(float value) : number(value) {}
+  Beta(std::optional<float> value) : number(value) {}
+  Beta(Tensor per_head) : tensor(std::move(per_head)) {}
+};
+
+// Hard attention is the limit of a growing beta: a query takes the value of its best key, equally shared between ties.
+enum class Hard {
+  no,
+  straight_through,  // scores get the gradient that the soft map would have, values that of the hard one
+  no_gradient,       // only values get a gradient
+};
+
 struct AttentionOptions {
-  std::optional<float> beta = {};  // inverse temperature; 1 / sqrt(D) unless given. 0: no content, only the terms speak
-  std::vector<Term> terms = {};    // applied in turn to beta q.k
+  Beta beta = {};
+  std::vector<Term> terms = {};  // applied in turn to beta q.k
+  Hard hard = Hard::no;
+  float dropout = 0;  // probability that a weight is dropped, the others growing by 1 / (1 - dropout); needs rng
+  Rng* rng = nullptr;
 };
 
 // softmax(beta q k^T + terms) v. q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E), H a multiple of G -> (B, H, N, E)

@@ -60,11 +60,15 @@ HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, f
   }
 }
 
+// Columns of b that lie together when it is kept in panels.
+static HWY_INLINE int64_t panel_width() { return kTileVectors * lane_count(); }
+
 // c: (rows, columns), b: (depth, columns), columns a multiple of the lanes. add: to what c holds, else it is overwritten.
+// panel: where the next panel_width() columns of b begin; 0 when rows of b are whole.
 static HWY_NOINLINE void tile_product(Broadcast a, const float* b, int64_t b_stride, float* c, int64_t c_stride, int64_t rows,
-                                      int64_t columns, int64_t depth, bool add) {
-  const int64_t step = lane_count(), wide = kTileVectors * step;
-  for (; columns >= wide; columns -= wide, b += wide, c += wide)
+                                      int64_t columns, int64_t depth, bool add, int64_t panel = 0) {
+  const int64_t step = lane_count(), wide = panel_width();
+  for (; columns >= wide; columns -= wide, b += panel ? panel : wide, c += wide)
     register_column<kTileVectors>(a, b, b_stride, c, c_stride, rows, depth, add);
   for (; columns >= step; columns -= step, b += step, c += step) register_column<1>(a, b, b_stride, c, c_stride, rows, depth, add);
 }

@@ -250,7 +250,11 @@ TEST(Attention, says_what_is_wrong) {
   expect_error([&] { attention(q, Tensor::zeros({1, 4, 5, 7}), k); }, "queries have 8 numbers, keys 7");
   expect_error([&] { attention(q, Tensor::zeros({1, 3, 5, 8}), Tensor::zeros({1, 3, 5, 8})); }, "4 query heads do not share 3 key heads");
   expect_error([&] { attention(q, k, Tensor::zeros({1, 4, 6, 8})); }, "differ in heads or keys");
-  expect_error([&] { attention(q, k, k, {{}, {RelativeBias{Tensor::zeros({3, 5})}}}); }, "RelativeBias has shape (3, 5), expected (4, 5)");
+  expect_error(
+      [&] {
+        attention(q, k, k, {{}, {RelativeBias{Tensor::zeros({3, 5})}}});
+      },
+      "RelativeBias's table has shape (3, 5), expected (4, 5)");
   expect_error([&] { attention(q, k, k, {{}, {Chunks{0}}}); }, "Chunks of 0");
 }
 

@@ -1,0 +1,260 @@
+// Flash-style attention, backward: scores are computed again block by block. A task owns some blocks of keys, whose
+// gradients it sums alone; gradients of queries and of terms are summed per task and joined in a fixed order.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/attention/backward.cc"
+#include "hwy/foreach_target.h"
+// after foreach_target
+#include "heed/attention/blocks.h"
+#include "heed/core/parallel.h"
+#include "heed/ops/rows.h"
+
+#ifndef HEED_ATTENTION_BACKWARD_TYPES
+#define HEED_ATTENTION_BACKWARD_TYPES
+namespace heed {
+
+// Where a task sums the gradient of one tensor of a term.
+struct GradientSink {
+  float* data;
+  int64_t per_part, per_head;
+  float* at(int64_t part, int64_t head) const { return data + part * per_part + head * per_head; }
+};
+
+struct BackwardWork {
+  const AttentionPlan* plan;
+  const float *q, *k, *v, *g;             // (B H, N, width_d), (B G, M, width_d), (B G, M, width_e), (B H, N, width_e)
+  const float *log_total, *delta, *peak;  // (B H, N), (B H, N): sum of g out, null when scores get no gradient, (B H, N, 2) when hard
+  float *dq, *dk, *dv;                    // (parts, B H, N, width_d), (B G, M, width_d), (B G, M, width_e)
+  int64_t width_d, width_e, query_block, key_block;
+  int64_t parts;                                 // of the keys of a head, each a task
+  std::vector<std::vector<GradientSink>> sinks;  // of every term; empty: not wanted
+};
+
+// What a task works in.
+struct BackwardScratch {
+  float *s, *ds;            // (query_block, stride); zeros lie before and behind every row of ds
+  float *keys, *values;     // turned
+  float *dk, *dv;           // (key_block, width)
+  float *factors, *slopes;  // of dropout; of terms that bend scores, a block each
+  int64_t stride;
+};
+
+}  // namespace heed
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// A row of scores becomes weights, a row of their gradients that of scores. The plain case first: it must be quick.
+HWY_INLINE void weigh_row(const BackwardWork& w, const ScoreRow& row, int64_t at, const ScoreBlock& x, float* p, float* d, float* factors) {
+  if (!w.plan->hard && w.plan->dropout == 0) {
+    const Lanes log_total = w.log_total[at], delta = w.delta[at];
+    for_lanes(x.keys(), [&](int64_t j, auto load, auto store) HEED_LANES {
+      const Lanes weight = exp_below(load(p + j) - log_total);
+      store(p + j, weight);
+      store(d + j, weight * (load(d + j) - delta));
+    });
+    return;
+  }
+  if (w.plan->dropout > 0) {
+    drop_factors(*w.plan, row, x.j0, x.keys(), factors);
+  } else {
+    std::fill_n(factors, x.keys(), 1.0f);
+  }
+  const bool hard = w.plan->hard;
+  const Lanes peak = hard ? w.peak[2 * at] : 0.0f, share = hard ? w.peak[2 * at + 1] : 0.0f;
+  const Lanes log_total = w.delta ? w.log_total[at] : HUGE_VALF, delta = w.delta ? w.delta[at] : 0.0f;
+  for_lanes(x.keys(), [&](int64_t j, auto load, auto store) HEED_LANES {
+    const Lanes s = load(p + j), soft = exp_below(s - log_total), kept = load(factors + j);
+    store(p + j, kept * (hard ? select(s == peak, share, Lanes(0)) : soft));
+    store(d + j, soft * (kept * load(d + j) - delta));
+  });
+}
+
+// Terms in reverse: a bending one changes the gradient of the score, a learned one adds to its sinks.
+void backward_terms(const BackwardWork& w, const ScoreBlock& x, int64_t part, const BackwardScratch& t) {
+  const int64_t head = x.b * w.plan->sizes.H + x.h;
+  for (size_t k = w.plan->terms.size(); k-- > 0;) {
+    if (w.sinks[k].empty()) continue;
+    std::array<float*, 4> sinks{};
+    for (size_t i = 0; i < w.sinks[k].size(); ++i) sinks[i] = w.sinks[k][i].at(part, head);
+    std::visit([&](const auto& term) HWY_ATTR { block_gradient(term, sinks.data(), w.plan->sizes, x, t.ds, t.stride); }, w.plan->terms[k]);
+  }
+}
+
+// One block of queries against one of keys: adds to dq (of this part), dk, dv and to the terms' sinks.
+void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, const BackwardScratch& t) {
+  const AttentionPlan& plan = *w.plan;
+  const AttentionSizes& z = plan.sizes;
+  const int64_t rows = x.rows(), keys = x.keys(), at = (x.b * z.H + x.h) * z.N + x.i0;
+  const float *q = w.q + at * w.width_d, *g = w.g + at * w.width_e;
+  fill_scores(plan, x, q, w.width_d, plan.beta != 0 ? t.keys : nullptr, t.s, t.stride);
+  if (w.delta)
+    tile_product({g, w.width_e, 1}, t.values, panel_width(), t.ds, t.stride, rows, whole_registers(keys), z.E, false, z.E * panel_width());
+  for (int64_t r = 0; r < rows; ++r) {
+    float* d = t.ds + r * t.stride;
+    weigh_row(w, {x.b, x.h, x.i0 + r}, at + r, x, t.s + r * t.stride, d, t.factors);
+    std::fill(d + keys, d + t.stride, 0.0f);
+  }
+  tile_product({t.s, 1, t.stride}, g, w.width_e, t.dv, w.width_e, keys, w.width_e, rows, true);
+  if (!w.delta) return;
+  backward_terms(w, x, part, t);
+  if (plan.beta == 0) return;
+  for (int64_t r = 0; r < rows; ++r) {
+    float* d = t.ds + r * t.stride;
+    for (int64_t j = 0; j < keys; j += lane_count()) (Lanes::load(d + j) * plan.beta).store(d + j);
+  }
+  tile_product({t.ds, 1, t.stride}, q, w.width_d, t.dk, w.width_d, keys, w.width_d, rows, true);
+  tile_product({t.ds, t.stride, 1}, w.k + ((x.b * z.G + x.h / (z.H / z.G)) * z.M + x.j0) * w.width_d, w.width_d,
+               w.dq + (part * z.B * z.H * z.N + at) * w.width_d, w.width_d, rows, w.width_d, keys, true);
+}
+
+// Every parts-th block of keys of one key head, so that causal work is shared evenly.
+void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
+  const AttentionPlan& plan = *w.plan;
+  const AttentionSizes& z = plan.sizes;
+  const int64_t b = key_head / z.G, group = z.H / z.G, first_head = key_head % z.G * group, stride = w.key_block + kRowPadding;
+  const int64_t block = w.query_block * stride, turned_keys = panels_size(w.key_block, z.D), turned_values = panels_size(w.key_block, z.E);
+  const int64_t key_sums = w.key_block * w.width_d, value_sums = w.key_block * w.width_e;
+  const Tensor scratch = Tensor::empty({2 * block + kRowPadding + turned_keys + turned_values + key_sums + value_sums + w.key_block});
+  BackwardScratch t{};
+  t.stride = stride;
+  t.s = raw<float>(scratch);
+  t.ds = t.s + block + kRowPadding;
+  t.keys = t.ds + block;
+  t.values = t.keys + turned_keys;
+  t.dk = t.values + turned_values;
+  t.dv = t.dk + key_sums;
+  t.factors = t.dv + value_sums;
+  std::fill_n(t.ds - kRowPadding, kRowPadding, 0.0f);
+
+  for (int64_t j0 = part * w.key_block; j0 < z.M; j0 += w.parts * w.key_block) {
+    const int64_t keys = std::min(w.key_block, z.M - j0), at = key_head * z.M + j0;
+    std::fill_n(t.dk, key_sums + value_sums, 0.0f);
+    bool is_turned = false;
+    for (int64_t h = first_head; h < first_head + group; ++h)
+      for (int64_t i0 = 0; i0 < z.N; i0 += w.query_block) {
+        const ScoreBlock x{b, h, i0, std::min(z.N, i0 + w.query_block), j0, j0 + keys};
+        if (skipped(plan.terms, x)) continue;
+        if (!is_turned) {
+          if (plan.beta != 0) turn_panels(w.k + at * w.width_d, w.width_d, keys, z.D, plan.beta, t.keys);
+          turn_panels(w.v + at * w.width_e, w.width_e, keys, z.E, 1, t.values);
+          is_turned = true;
+        }
+        backward_block(w, x, part, t);
+      }
+    std::copy_n(t.dk, keys * w.width_d, w.dk + at * w.width_d);
+    std::copy_n(t.dv, keys * w.width_e, w.dv + at * w.width_e);
+  }
+}
+
+void backward_all(const BackwardWork& w) {
+  const AttentionSizes& z = w.plan->sizes;
+  parallel_tasks(z.B * z.G * w.parts, [&](int64_t task) { backward_task(w, task / w.parts, task % w.parts); });
+}
+
+// delta: (rows) = sum over columns of a b
+void dot_rows(const float* a, const float* b, float* delta, int64_t rows, int64_t columns) {
+  parallel_for(rows, rows_per_task(columns), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t i = begin; i < end; ++i) {
+      const float *left = a + i * columns, *right = b + i * columns;
+      delta[i] = sum_over(columns, [&](int64_t j, auto load) HEED_LANES { return load(left + j) * load(right + j); });
+    }
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "heed/ops/ops.h"
+
+namespace heed {
+
+HWY_EXPORT(backward_all);
+HWY_EXPORT(dot_rows);
+
+namespace {
+
+// The gradient of one tensor of a term while tasks sum it, and joined.
+struct SummedGradient {
+  Tensor sums;
+  Shape shape;
+  Sums kind;
+
+  SummedGradient(const TermTensor& x, const AttentionSizes& z, int64_t parts) : shape(x.tensor.shape()), kind(x.sums) {
+    const int64_t heads = kind == Sums::queries ? z.B * z.H : z.H, size = x.tensor.count() / std::max<int64_t>(heads, 1);
+    if (kind == Sums::map)
+      sums = Tensor::zeros({1, z.B, z.H, z.N * z.M, 1});
+    else
+      sums = Tensor::zeros({parts, z.B, z.H, size, kind == Sums::numbers ? kSinkLanes : 1});
+  }
+  GradientSink sink() const {
+    const int64_t per_head = sums.size(3) * sums.size(4);
+    return {raw<float>(sums), kind == Sums::map ? 0 : sums.size(1) * sums.size(2) * per_head, per_head};
+  }
+  Tensor joined(const AttentionSizes& z) const {
+    if (kind == Sums::map) return sum_to(reshape(sums, {z.B, z.H, z.N, z.M}), shape);
+    return reshape(sum(sums, kind == Sums::queries ? Axes{0, 4} : Axes{0, 1, 4}), shape);
+  }
+};
+
+Tensor cut(const Tensor& x, int64_t width) { return x.size(-1) == width ? x : contiguous(slice(x, -1, 0, width)); }
+
+}  // namespace
+
+AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& soft_out,
+                                      const AttentionTotals& totals, const Tensor& g, const std::vector<bool>& wanted) {
+  const NoGrad quiet;
+  const AttentionSizes& z = plan.sizes;
+  const int64_t lanes = register_width(), width_d = (z.D + lanes - 1) / lanes * lanes, width_e = (z.E + lanes - 1) / lanes * lanes;
+  const int64_t key_block = key_block_of(z.M), key_blocks = (z.M + key_block - 1) / key_block;
+  const int64_t parts = std::clamp<int64_t>(16 / std::max<int64_t>(z.B * z.G, 1), 1, std::clamp<int64_t>(key_blocks, 1, 8));
+  const Tensor wide_q = padded(q, width_d), wide_k = padded(k, width_d), wide_v = padded(v, width_e), wide_g = padded(g, width_e);
+  const Tensor delta = soft_out.defined() ? Tensor::empty({z.B, z.H, z.N}) : Tensor();
+  if (delta.defined()) HWY_DYNAMIC_DISPATCH(dot_rows)(raw<float>(g), raw<float>(soft_out), raw<float>(delta), z.B * z.H * z.N, z.E);
+  const Tensor dq = Tensor::zeros({parts, z.B, z.H, z.N, width_d}), dk = Tensor::empty({z.B, z.G, z.M, width_d}),
+               dv = Tensor::empty({z.B, z.G, z.M, width_e});
+  const auto pointer = [](const Tensor& x) { return x.defined() ? raw<float>(x) : nullptr; };
+  BackwardWork work{.plan = &plan,
+                    .q = raw<float>(wide_q),
+                    .k = raw<float>(wide_k),
+                    .v = raw<float>(wide_v),
+                    .g = raw<float>(wide_g),
+                    .log_total = pointer(totals.log_total),
+                    .delta = pointer(delta),
+                    .peak = pointer(totals.peak),
+                    .dq = raw<float>(dq),
+                    .dk = raw<float>(dk),
+                    .dv = raw<float>(dv),
+                    .width_d = width_d,
+                    .width_e = width_e,
+                    .query_block = query_block_of(z.N),
+                    .key_block = key_block,
+                    .parts = parts,
+                    .sinks = std::vector<std::vector<GradientSink>>(plan.terms.size())};
+
+  std::vector<std::optional<SummedGradient>> summed;  // of every parameter, where a term has one that is wanted
+  for (size_t i = 0; i < plan.terms.size(); ++i) {
+    Term term = plan.terms[i];
+    const std::vector<TermTensor> learned = learned_of(term, z);
+    const auto first = wanted.begin() + static_cast<int64_t>(summed.size());
+    const bool any = std::find(first, first + static_cast<int64_t>(learned.size()), true) != first + static_cast<int64_t>(learned.size());
+    for (const TermTensor& x : learned) {
+      summed.push_back(any ? std::optional<SummedGradient>({x, z, parts}) : std::nullopt);
+      if (any) work.sinks[i].push_back(summed.back()->sink());
+    }
+  }
+  HWY_DYNAMIC_DISPATCH(backward_all)(work);
+
+  AttentionGradients grads{.q = cut(parts > 1 ? sum(dq, {0}) : reshape(dq, {z.B, z.H, z.N, width_d}), z.D),
+                           .k = cut(dk, z.D),
+                           .v = cut(dv, z.E),
+                           .parameters = {}};
+  for (const auto& x : summed) grads.parameters.push_back(x ? x->joined(z) : Tensor());
+  return grads;
+}
+
+}  // namespace heed
+#endif

@@ -1,0 +1,92 @@
+// What forward and backward do alike with a block: turn keys into panels, compute scores, drop weights. Included like lanes.h.
+#if defined(HEED_ATTENTION_BLOCKS_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_ATTENTION_BLOCKS_H_
+#undef HEED_ATTENTION_BLOCKS_H_
+#else
+#define HEED_ATTENTION_BLOCKS_H_
+#endif
+
+#include "heed/attention/apply_terms.h"
+#include "heed/attention/tile.h"
+#include "heed/attention/work.h"
+#include "heed/core/philox_lanes.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+static HWY_INLINE int64_t whole_registers(int64_t columns) { return (columns + lane_count() - 1) / lane_count() * lane_count(); }
+
+// Floats that turn_panels needs for a block of keys.
+static HWY_INLINE int64_t panels_size(int64_t keys, int64_t D) { return (keys + panel_width() - 1) / panel_width() * panel_width() * D; }
+
+// rows: (keys, D), `stride` apart -> panels of keys: (panels, D, panel_width), times factor, zero behind the last key.
+static HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys, int64_t D, float factor, float* to) {
+  const int64_t wide = panel_width();
+  for (int64_t first = 0; first < keys; first += wide, to += D * wide) {
+    const int64_t count = std::min(wide, keys - first);
+    const float* from = rows + first * stride;
+    int64_t j = 0;
+#if HWY_TARGET != HWY_SCALAR
+    const hn::FixedTag<float, 4> four;
+    const hn::FixedTag<double, 2> pairs;
+    const auto scale = hn::Set(four, factor);
+    for (; j + 4 <= count; j += 4) {
+      const float* key = from + j * stride;
+      int64_t d = 0;
+      for (; d + 4 <= D; d += 4) {
+        const auto row = [&](int64_t r) HWY_ATTR { return hn::Mul(hn::LoadU(four, key + r * stride + d), scale); };
+        const auto a = row(0), b = row(1), c = row(2), e = row(3);
+        const auto ab = hn::BitCast(pairs, hn::InterleaveLower(four, a, b)), ce = hn::BitCast(pairs, hn::InterleaveLower(four, c, e));
+        const auto ab2 = hn::BitCast(pairs, hn::InterleaveUpper(four, a, b)), ce2 = hn::BitCast(pairs, hn::InterleaveUpper(four, c, e));
+        const auto put = [&](int64_t column, auto x) HWY_ATTR { hn::StoreU(hn::BitCast(four, x), four, to + (d + column) * wide + j); };
+        put(0, hn::InterleaveLower(pairs, ab, ce));
+        put(1, hn::InterleaveUpper(pairs, ab, ce));
+        put(2, hn::InterleaveLower(pairs, ab2, ce2));
+        put(3, hn::InterleaveUpper(pairs, ab2, ce2));
+      }
+      for (; d < D; ++d)
+        for (int64_t r = 0; r < 4; ++r) to[d * wide + j + r] = key[r * stride + d] * factor;
+    }
+#endif
+    for (; j < count; ++j)
+      for (int64_t d = 0; d < D; ++d) to[d * wide + j] = from[j * stride + d] * factor;
+    for (int64_t d = 0; d < D && count < wide; ++d) std::fill_n(to + d * wide + count, wide - count, 0.0f);
+  }
+}
+
+// s: (rows, stride) = q turned, then the terms. q: (rows, D) `width` apart; turned is null when content has no say.
+static void fill_scores(const AttentionPlan& plan, const ScoreBlock& x, const float* q, int64_t width, const float* turned, float* s,
+                        int64_t stride) {
+  const int64_t columns = whole_registers(x.keys()), D = plan.sizes.D;
+  if (turned) {
+    tile_product({q, width, 1}, turned, panel_width(), s, stride, x.rows(), columns, D, false, D * panel_width());
+  } else {
+    for (int64_t r = 0; r < x.rows(); ++r) std::fill_n(s + r * stride, columns, 0.0f);
+  }
+  apply_terms(plan.terms, x, s, stride);
+}
+
+// What dropout multiplies the weights of one query with: 0, or 1 / (1 - p). Keys from j0 on, a multiple of 64. As in
+// dropout.cc, 64 keys share 16 blocks of 4 random words, whatever the width of a register. factors has room for whole 64s.
+static HWY_ATTR void drop_factors(const AttentionPlan& plan, const ScoreRow& row, int64_t j0, int64_t keys, float* factors) {
+  const AttentionSizes& z = plan.sizes;
+  const int64_t groups = (z.M + 63) / 64, index = (row.b * z.H + row.h) * z.N + row.i, step = std::min<int64_t>(lane_count(), 16);
+  const Words limit = hn::Set(WordTag(), static_cast<uint32_t>(static_cast<double>(plan.dropout) * 0x1p32));
+  const Lanes kept = 1 / (1 - plan.dropout);
+  for (int64_t j = 0; j < keys; j += 64)
+    for (int64_t lane = 0; lane < 16; lane += step) {
+      Words words[4];
+      philox_lanes(plan.dropout_key, static_cast<uint64_t>((index * groups + (j0 + j) / 64) * 16 + lane), words);
+      for (int64_t word = 0; word < 4; ++word) {
+        const auto keep = hn::RebindMask(FloatTag(), hn::Not(hn::Lt(words[word], limit)));
+        Lanes(hn::IfThenElseZero(keep, kept.v)).store(factors + j + word * 16 + lane);
+      }
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,167 @@
+// Flash-style attention (Dao et al. 2022) on the CPU, forward: blocks of queries meet blocks of keys in cache; a running
+// maximum and sum make the softmax exact. Tasks are cut by shape alone.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/attention/forward.cc"
+#include "hwy/foreach_target.h"
+// after foreach_target
+#include "heed/attention/blocks.h"
+#include "heed/core/parallel.h"
+#include "heed/ops/rows.h"
+
+#ifndef HEED_ATTENTION_FORWARD_TYPES
+#define HEED_ATTENTION_FORWARD_TYPES
+namespace heed {
+
+struct ForwardWork {
+  const AttentionPlan* plan;
+  const float *q, *k, *v;         // (B H, N, D), (B G, M, D), (B G, M, width_e)
+  float *out, *log_total, *peak;  // (B H, N, E), (B H, N), (B H, N, 2)
+  int64_t width_e, query_block, key_block;
+  int64_t stretch;  // queries of a task
+};
+
+}  // namespace heed
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// A row of scores becomes weights e^(s - top). Moves the running maximum and sum, and returns the factor by which
+// everything summed before fades.
+HWY_INLINE float soft_row(float* row, int64_t keys, float& top, float& total) {
+  const float highest = std::max(top, max_over(keys, [&](int64_t j, auto load) HEED_LANES { return load(row + j); }));
+  if (highest == -HUGE_VALF) {  // nothing to see yet
+    std::fill_n(row, keys, 0.0f);
+    return 1;
+  }
+  const Lanes shift = highest;
+  const float fade = highest == top ? 1.0f : hn::GetLane(exp_below(Lanes(top) - shift).v);
+  total = total * fade + sum_stored(keys, row, [&](int64_t j, auto load) HEED_LANES { return exp_below(load(row + j) - shift); });
+  top = highest;
+  return fade;
+}
+
+// The same for hard attention: 1 where the score is the highest. total counts how many share it.
+HWY_INLINE float hard_row(float* row, int64_t keys, float& top, float& total) {
+  const float highest = std::max(top, max_over(keys, [&](int64_t j, auto load) HEED_LANES { return load(row + j); }));
+  const float fade = highest == top ? 1.0f : 0.0f;
+  const bool nothing = highest == -HUGE_VALF;
+  total = total * fade + sum_stored(keys, row, [&](int64_t j, auto load) HEED_LANES {
+            return nothing ? Lanes(0) : select(load(row + j) == Lanes(highest), Lanes(1), Lanes(0));
+          });
+  top = highest;
+  return fade;
+}
+
+// All queries of a stretch, of every head that shares a key head, against all keys; each block of keys is turned once.
+void forward_task(const ForwardWork& w, int64_t key_head, int64_t first) {
+  const AttentionPlan& plan = *w.plan;
+  const AttentionSizes& z = plan.sizes;
+  const int64_t b = key_head / z.G, group = z.H / z.G, first_head = key_head % z.G * group, E = w.width_e;
+  const int64_t last = std::min(z.N, first + w.stretch), queries = last - first, stride = w.key_block + kRowPadding;
+  const int64_t turned_size = plan.beta != 0 ? panels_size(w.key_block, z.D) : 0, padded_queries = (group * queries + 15) / 16 * 16;
+  const Tensor scratch = Tensor::empty({turned_size + w.query_block * stride + group * queries * E + 2 * padded_queries + w.key_block});
+  float *turned = raw<float>(scratch), *s = turned + turned_size, *sums = s + w.query_block * stride, *tops = sums + group * queries * E;
+  float *totals = tops + padded_queries, *factors = totals + padded_queries;
+  std::fill_n(sums, group * queries * E, 0.0f);
+  std::fill_n(tops, padded_queries, -HUGE_VALF);
+  std::fill_n(totals, padded_queries, 0.0f);
+
+  for (int64_t j0 = 0; j0 < z.M; j0 += w.key_block) {
+    const int64_t keys = std::min(w.key_block, z.M - j0);
+    bool is_turned = plan.beta == 0;
+    for (int64_t member = 0; member < group; ++member)
+      for (int64_t i0 = first; i0 < last; i0 += w.query_block) {
+        const ScoreBlock x{b, first_head + member, i0, std::min(last, i0 + w.query_block), j0, j0 + keys};
+        if (skipped(plan.terms, x)) continue;
+        if (!is_turned) turn_panels(w.k + (key_head * z.M + j0) * z.D, z.D, keys, z.D, plan.beta, turned);
+        is_turned = true;
+        const int64_t place = member * queries + i0 - first;
+        fill_scores(plan, x, w.q + ((b * z.H + x.h) * z.N + i0) * z.D, z.D, plan.beta != 0 ? turned : nullptr, s, stride);
+        for (int64_t r = 0; r < x.rows(); ++r) {
+          float *row = s + r * stride, *sum = sums + (place + r) * E;
+          float &top = tops[place + r], &total = totals[place + r];
+          const float fade = plan.hard ? hard_row(row, keys, top, total) : soft_row(row, keys, top, total);
+          if (fade != 1) for_lanes(E, [&](int64_t e, auto load, auto store) HEED_LANES { store(sum + e, load(sum + e) * fade); });
+          if (plan.dropout > 0) {
+            drop_factors(plan, {b, x.h, i0 + r}, j0, keys, factors);
+            for_lanes(keys, [&](int64_t j, auto load, auto store) HEED_LANES { store(row + j, load(row + j) * load(factors + j)); });
+          }
+        }
+        tile_product({s, stride, 1}, w.v + (key_head * z.M + j0) * E, E, sums + place * E, E, x.rows(), E, keys, true);
+      }
+  }
+
+  for (int64_t member = 0; member < group; ++member)
+    for (int64_t r = 0; r < queries; ++r) {
+      const int64_t at = (b * z.H + first_head + member) * z.N + first + r, place = member * queries + r;
+      const float total = totals[place], share = total > 0 ? 1 / total : 0.0f;
+      const float* sum = sums + place * E;
+      float* to = w.out + at * z.E;
+      for_lanes(z.E, [&](int64_t e, auto load, auto store) HEED_LANES { store(to + e, load(sum + e) * share); });
+      if (w.log_total) w.log_total[at] = total > 0 ? tops[place] + std::log(total) : HUGE_VALF;  // e^(s - infinity) = 0: no gradient
+      if (w.peak) {
+        w.peak[2 * at] = tops[place];
+        w.peak[2 * at + 1] = share;
+      }
+    }
+}
+
+void forward_all(const ForwardWork& w) {
+  const AttentionSizes& z = w.plan->sizes;
+  const int64_t stretches = (z.N + w.stretch - 1) / w.stretch;
+  parallel_tasks(z.B * z.G * stretches, [&](int64_t task) { forward_task(w, task / stretches, task % stretches * w.stretch); });
+}
+
+int64_t forward_lanes() { return lane_count(); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "heed/ops/ops.h"
+
+namespace heed {
+
+HWY_EXPORT(forward_all);
+HWY_EXPORT(forward_lanes);
+
+Tensor padded(const Tensor& x, int64_t width) {
+  if (x.size(-1) == width) return x;
+  Shape shape = x.shape();
+  shape[x.rank() - 1] = width;
+  const Tensor wide = Tensor::zeros(shape);
+  copy_into(x, wide.view(x.shape(), wide.strides()));
+  return wide;
+}
+
+int64_t register_width() { return HWY_DYNAMIC_DISPATCH(forward_lanes)(); }
+
+Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals) {
+  const AttentionSizes& z = plan.sizes;
+  const int64_t lanes = register_width(), width_e = (z.E + lanes - 1) / lanes * lanes;
+  const Tensor wide_v = padded(v, width_e), out = Tensor::empty({z.B, z.H, z.N, z.E});
+  (plan.hard ? totals.peak : totals.log_total) = plan.hard ? Tensor::empty({z.B, z.H, z.N, 2}) : Tensor::empty({z.B, z.H, z.N});
+  // Enough tasks to share, few enough that turning keys does not matter, and sums that stay in the second cache.
+  const int64_t query_block = query_block_of(z.N), blocks = (z.N + query_block - 1) / query_block;
+  const int64_t most = std::max<int64_t>(1, 8 * z.G / std::max<int64_t>(z.H, 1));
+  const int64_t stretch = std::clamp<int64_t>(blocks * z.B * z.G / 16, 1, most) * query_block;
+  HWY_DYNAMIC_DISPATCH(forward_all)
+  ({.plan = &plan,
+    .q = raw<float>(q),
+    .k = raw<float>(k),
+    .v = raw<float>(wide_v),
+    .out = raw<float>(out),
+    .log_total = plan.hard ? nullptr : raw<float>(totals.log_total),
+    .peak = plan.hard ? raw<float>(totals.peak) : nullptr,
+    .width_e = width_e,
+    .query_block = query_block,
+    .key_block = key_block_of(z.M),
+    .stretch = stretch});
+  return out;
+}
+
+}  // namespace heed
+#endif
