@@ -1,0 +1,39 @@
+// What attention is measured against: every term's score, the output and every gradient, written out in double.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "heed/attention/attention.h"
+#include "tests/ops/cases.h"
+
+namespace heed::test {
+
+struct Sizes {
+  int64_t B, H, G, N, M, D, E;
+};
+
+// A term, and its score in double from its parameters in double.
+struct Subject {
+  std::string name;
+  Term term;
+  std::function<double(const Many& p, double s, int64_t b, int64_t h, int64_t i, int64_t j)> score;
+};
+
+std::vector<Subject> every_term(const Sizes& z);
+
+// The output and every gradient, written out.
+struct Expected {
+  Doubles out, dq, dk, dv;
+  Doubles weights;               // (B, H, N, M)
+  std::vector<Many> parameters;  // of every term
+};
+
+// x: q, k and v; g: the gradient of the output
+Expected reference(const Sizes& z, double beta, const std::vector<Subject>& terms, const Many& x, const Doubles& g);
+
+// Every element within `tolerance` of the largest.
+void expect_near(const std::string& what, const Tensor& got, const Doubles& expected, double tolerance);
+
+}  // namespace heed::test
