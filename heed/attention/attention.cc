@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "heed/attention/separable.h"
 #include "heed/attention/work.h"
 #include "heed/ops/half.h"
 #include "heed/ops/ops.h"
@@ -41,6 +42,14 @@ Tensor scaled_by_head(const Tensor& q, const Tensor& beta) {
   return multiply(q, reshape(beta, {1, beta.size(0), 1, 1}));
 }
 
+// Position-only Gaussian attention on whole rows of a grid has a map that is a product of two small ones.
+const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptions& options) {
+  if (plan.beta != 0 || plan.hard || plan.dropout > 0 || options.terms.size() != 1) return nullptr;
+  const auto* term = std::get_if<Gaussian2d>(&options.terms[0]);
+  const bool whole = term && plan.sizes.N % term->width == 0 && plan.sizes.M % term->width == 0 && plan.sizes.M > 0;
+  return whole ? term : nullptr;
+}
+
 }  // namespace
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
@@ -52,6 +61,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
     return attention(scaled_by_head(query, options.beta.tensor), key, value, scaled);
   }
   const AttentionPlan plan = plan_of(query, key, value, options);
+  if (const Gaussian2d* term = separable_term(plan, options)) return gaussian_attention(*term, plan.sizes.N, value);
   const Tensor q = dense_f32("attention", query), k = dense_f32("attention", key), v = dense_f32("attention", value);
   AttentionTotals totals;
   const Tensor out = attention_forward(plan, q, k, v, totals);
