@@ -79,7 +79,8 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
   const auto or_else = [](int64_t given, int64_t otherwise) { return given == 0 ? otherwise : given; };
   const int64_t width = options.width, H = options.heads;
   check(width >= 1 && H >= 1, "multi_head: width ", width, " and ", H, " heads, expected 1 or more");
-  check(options.head_width != 0 || width % H == 0, "multi_head: width ", width, " does not divide into ", H, " heads");
+  const bool projects = options.content || options.project_values;
+  check(!projects || options.head_width != 0 || width % H == 0, "multi_head: width ", width, " does not divide into ", H, " heads");
   const int64_t G = or_else(options.key_heads, options.project_values ? H : 1), memory = or_else(options.memory_width, width);
   const int64_t D = or_else(options.head_width, width / H), E = options.project_values ? or_else(options.value_width, D) : memory;
   check(G >= 1 && H % G == 0, "multi_head: ", H, " heads do not share ", G, " key heads evenly");
