@@ -1,8 +1,6 @@
 // The op: shapes are checked, operands made dense, forward keeps one log-sum-exp per query, backward recomputes the rest.
 #include "heed/attention/attention.h"
 
-#include <cmath>
-
 #include "heed/attention/separable.h"
 #include "heed/attention/work.h"
 #include "heed/ops/half.h"
@@ -24,7 +22,7 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
 
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   AttentionPlan plan{.sizes = sizes_of(q, k, v), .hard = options.hard != Hard::no, .dropout = options.dropout};
-  plan.beta = options.beta.number.value_or(1 / std::sqrt(static_cast<float>(std::max<int64_t>(plan.sizes.D, 1))));
+  plan.beta = options.beta.number_for(plan.sizes.D);
   for (const Term& term : options.terms) plan.terms.push_back(checked(term, plan.sizes));
   check(options.dropout >= 0 && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 or more and below 1");
   if (options.dropout > 0) {

@@ -6,12 +6,12 @@ Tensor DecoderLayer::operator()(const Tensor& x, const Tensor& memory, const Dec
   AttentionOptions causal = terms.self;
   causal.terms.insert(causal.terms.begin(), Causal{});
   if (place == NormPlace::after) {
-    const Tensor y = self_norm.added(x, branch(self_attention(x, causal), mode)).second;
-    const Tensor z = cross_norm.added(y, branch(cross_attention(y, memory, terms.cross), mode)).second;
+    const Tensor y = self_norm.added(x, branch(self_attention(x, causal, mode), mode)).second;
+    const Tensor z = cross_norm.added(y, branch(cross_attention(y, memory, terms.cross, mode), mode)).second;
     return feed_forward_norm.added(z, branch(feed_forward(z, mode), mode)).second;
   }
-  const auto [sum, y] = cross_norm.added(x, branch(self_attention(self_norm(x), causal), mode));
-  const auto [total, z] = feed_forward_norm.added(sum, branch(cross_attention(y, memory, terms.cross), mode));
+  const auto [sum, y] = cross_norm.added(x, branch(self_attention(self_norm(x), causal, mode), mode));
+  const auto [total, z] = feed_forward_norm.added(sum, branch(cross_attention(y, memory, terms.cross, mode), mode));
   return total + branch(feed_forward(z, mode), mode);
 }
 

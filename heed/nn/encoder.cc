@@ -4,10 +4,10 @@ namespace heed {
 
 Tensor EncoderLayer::operator()(const Tensor& x, const AttentionOptions& options, Mode mode) const {
   if (place == NormPlace::after) {
-    const Tensor y = attention_norm.added(x, branch(attention(x, options), mode)).second;
+    const Tensor y = attention_norm.added(x, branch(attention(x, options, mode), mode)).second;
     return feed_forward_norm.added(y, branch(feed_forward(y, mode), mode)).second;
   }
-  const auto [sum, y] = feed_forward_norm.added(x, branch(attention(attention_norm(x), options), mode));
+  const auto [sum, y] = feed_forward_norm.added(x, branch(attention(attention_norm(x), options, mode), mode));
   return sum + branch(feed_forward(y, mode), mode);
 }
 

@@ -1,7 +1,5 @@
 #include "heed/nn/multi_head.h"
 
-#include <cmath>
-
 namespace heed {
 namespace {
 
@@ -19,11 +17,13 @@ void check_tokens(const Tensor& x) { check(x.rank() == 3, "multi_head: x has sha
 
 }  // namespace
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& options) const { return join(attend(project(x), options)); }
+Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& options, Mode mode) const {
+  return join(attend(project(x), options, mode));
+}
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options) const {
+Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options, Mode mode) const {
   const auto [k, v] = keys_values(memory);
-  return join(attend({queries(x), k, v}, options));
+  return join(attend({queries(x), k, v}, options, mode));
 }
 
 Heads MultiHeadAttention::project(const Tensor& x, int64_t first) const {
@@ -55,16 +55,23 @@ std::pair<Tensor, Tensor> MultiHeadAttention::keys_values(const Tensor& memory, 
   return {rotary ? (*rotary)(k, first) : k, v};
 }
 
-Tensor MultiHeadAttention::attend(const Heads& at, const AttentionOptions& options) const {
+Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mode mode) const {
   const bool content = query.defined() || qkv.defined();
   AttentionOptions all = options;
-  if (!all.beta) all.beta = content ? beta.value_or(1 / std::sqrt(static_cast<float>(at.q.size(3)))) : 0;
+  if (!all.beta.given()) all.beta = content ? beta : Beta(0.0f);
+  if (mode.training() && dropout > 0) {
+    all.dropout = dropout;
+    all.rng = mode.rng;
+  }
   std::vector<Term> own;
   for (const ScorePositions& position : positions) {
     if (const auto* term = std::get_if<Term>(&position)) own.push_back(*term);
-    if (const auto* grid = std::get_if<RelativePositions2d>(&position)) own.emplace_back(grid->term());
-    if (const auto* relative = std::get_if<RelativeContent>(&position))
-      for (const Term& term : relative->terms(at.q, at.k, *all.beta)) own.push_back(term);
+    if (const auto* relative = std::get_if<RelativeContent>(&position)) {
+      check(!all.beta.tensor.defined(), "multi_head: a learned beta beside relative content, expected a number");
+      const auto [queries_used, term] = (*relative)(at.q, at.k.size(2), all.beta.number_for(at.q.size(3)));
+      at.q = queries_used;
+      own.emplace_back(term);
+    }
   }
   all.terms.insert(all.terms.begin(), own.begin(), own.end());
   return attention(at.q, at.k, at.v, all);
@@ -86,7 +93,7 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
   check(G >= 1 && H % G == 0, "multi_head: ", H, " heads do not share ", G, " key heads evenly");
   check(options.project_values || G == 1, "multi_head: ", G, " key heads of tokens that are not projected, expected 1");
 
-  MultiHeadAttention made{.heads = H, .key_heads = G, .rotary = options.rotary};
+  MultiHeadAttention made{.heads = H, .key_heads = G, .dropout = options.dropout, .rotary = options.rotary};
   const Initialiser& weight = scope.initial().weight;
   if (options.fused) {
     check(options.content && E == D && memory == width, "multi_head: fused projections of widths ", D, " and ", E, " from ", width, " and ",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heed/attention/attention.h"
+#include "heed/nn/mode.h"
 #include "heed/nn/positions.h"
 
 namespace heed {
@@ -23,6 +24,7 @@ struct MultiHeadOptions {
   bool fused = false;        // one projection "qkv" in place of "query", "key", "value"
   bool bias = true;          // of queries, keys and values
   bool output_bias = true;
+  float dropout = 0;           // of attention weights, in training
   bool content = true;         // false: neither queries nor keys, the terms alone speak
   bool project_values = true;  // false: the tokens themselves are the values of every head
   std::optional<Rotary> rotary = {};
@@ -41,20 +43,21 @@ struct MultiHeadAttention {
   Linear query = {}, key = {}, value = {};  // (H D, I), (G D, I'), (G E, I'); query and key may be undefined together, value may
   Linear qkv = {};                          // ((H + 2 G) D, I): in place of those three
   Linear output = {};                       // (O, H E)
-  std::optional<float> beta = {};           // as in AttentionOptions
+  Beta beta = {};                           // as in AttentionOptions
+  float dropout = 0;                        // of attention weights, in training
   std::optional<Rotary> rotary = {};
   std::vector<ScorePositions> positions = {};
 
   // Self-attention. x: (B, N, I) -> (B, N, O)
-  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}) const;
+  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}) const;
   // Cross-attention. x: (B, N, I), memory: (B, M, I') -> (B, N, O)
-  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options = {}, Mode mode = {}) const;
 
   // The steps, for caches and for looking inside. `first` is the position of the first token.
   Heads project(const Tensor& x, int64_t first = 0) const;
   Tensor queries(const Tensor& x, int64_t first = 0) const;                              // x: (B, N, I) -> (B, H, N, D)
   std::pair<Tensor, Tensor> keys_values(const Tensor& memory, int64_t first = 0) const;  // memory: (B, M, I')
-  Tensor attend(const Heads& at, const AttentionOptions& options = {}) const;            // -> (B, H, N, E)
+  Tensor attend(Heads at, const AttentionOptions& options = {}, Mode mode = {}) const;   // -> (B, H, N, E)
   Tensor join(const Tensor& attended) const;                                             // (B, H, N, E) -> (B, N, O)
 };
 

@@ -23,7 +23,7 @@ Tensor pool_mean(const Tensor& x, const Tensor& lengths) {
 
 Tensor AttentionPooling::operator()(const Tensor& x, const AttentionOptions& options, Mode mode) const {
   const Tensor query = expand(probe, {x.size(0), 1, probe.size(2)});
-  const Tensor y = attention(query, x, options);
+  const Tensor y = attention(query, x, options, mode);
   return pool_class(y + feed_forward(norm(y), mode));
 }
 

@@ -128,18 +128,8 @@ Tensor alibi_slopes(int64_t heads) {
   return Tensor::from(slopes, {heads});
 }
 
-RelativePositions2d::RelativePositions2d(const Scope& scope, int64_t heads, int64_t grid_rows, int64_t grid_columns)
-    : table(scope.get("table", {heads, (2 * grid_rows - 1) * (2 * grid_columns - 1)}, scope.initial().position, kPosition)),
-      rows(grid_rows),
-      columns(grid_columns) {}
-
-Bias RelativePositions2d::term() const {
-  const int64_t N = rows * columns;
-  std::vector<int64_t> entries;
-  for (int64_t i = 0; i < N; ++i)
-    for (int64_t j = 0; j < N; ++j)
-      entries.push_back((j / columns - i / columns + rows - 1) * (2 * columns - 1) + j % columns - i % columns + columns - 1);
-  return {reshape(index_select(table, 1, Tensor::from(entries, {N * N})), {1, table.size(0), N, N})};
+RelativeBias2d relative_positions_2d(const Scope& scope, int64_t heads, int64_t rows, int64_t columns) {
+  return {.table = scope.get("table", {heads, 2 * rows - 1, 2 * columns - 1}, scope.initial().position, kPosition), .width = columns};
 }
 
 RelativeContent::RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R)
@@ -147,19 +137,13 @@ RelativeContent::RelativeContent(const Scope& scope, int64_t heads, int64_t head
       key_bias(scope.get("key_bias", {heads, head_width}, initial::zeros(), kPosition)),
       position_bias(scope.get("position_bias", {heads, head_width}, initial::zeros(), kPosition)) {}
 
-std::vector<Term> RelativeContent::terms(const Tensor& q, const Tensor& k, float beta) const {
-  const int64_t B = q.size(0), H = key_bias.size(0), N = q.size(2), M = k.size(2), D = key_bias.size(1), L = N + M;
-  check(q.size(1) == H && k.size(1) == H && q.size(3) == D, "relative_content: q ", q.shape(), ", k ", k.shape(), ", expected ", H,
-        " heads of width ", D);
-  const Tensor by_key = matmul(reshape(key_bias, {1, H, 1, D}), transpose(k, 2, 3));  // (B, H, 1, M)
-  // Column c of a row is the distance N - 1 - c; row i wants those from N - 1 - i on. One column to spare makes the rows
-  // of the shifted view whole.
-  const Tensor places = sinusoids(places_from(N - 1, -1, L), position.inputs(), Pairing::neighbours, 10000);
-  const Tensor r = permute(reshape(position(places), {L, H, D}), {1, 2, 0});                      // (H, D, L)
-  const Tensor all = matmul(q + reshape(position_bias, {1, H, 1, D}), reshape(r, {1, H, D, L}));  // (B, H, N, L)
-  const Tensor shifted = slice(reshape(all, {B, H, N * L}), 2, N - 1, N - 1 + N * (L - 1));
-  const Tensor by_distance = slice(reshape(shifted, {B, H, N, L - 1}), 3, 0, M);
-  return {Bias{by_key * beta}, Bias{by_distance * beta}};
+std::pair<Tensor, RelativeKeys> RelativeContent::operator()(const Tensor& q, int64_t M, float beta) const {
+  const int64_t H = key_bias.size(0), N = q.size(2), D = key_bias.size(1), reach = std::max(N, M) - 1;
+  check(q.size(1) == H && q.size(3) == D, "relative_content: q ", q.shape(), ", expected ", H, " heads of width ", D);
+  // Row r of the table is for j - i = r - reach, so for the distance reach - r.
+  const Tensor places = sinusoids(places_from(reach, -1, 2 * reach + 1), position.inputs(), Pairing::neighbours, 10000);
+  const Tensor table = permute(reshape(position(places), {2 * reach + 1, H, D}), {1, 0, 2});
+  return {q + reshape(key_bias, {1, H, 1, D}), {.queries = (q + reshape(position_bias, {1, H, 1, D})) * beta, .table = table}};
 }
 
 }  // namespace heed

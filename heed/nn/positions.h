@@ -2,6 +2,7 @@
 // the scores (Gaussian, relative): the last are terms of attention, or modules that give them.
 #pragma once
 
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -57,20 +58,12 @@ struct Rotary {
 Gaussian2d gaussian_positions(const Scope& scope, int64_t heads, int64_t width);
 // A number per head and distance up to `reach`, "table": Shaw et al. 2018 in the form of Raffel et al. 2020.
 RelativeBias relative_positions(const Scope& scope, int64_t heads, int64_t reach);
+// A number per head and distance on a grid: Liu et al. 2021 (Swin). "table": (H, 2 rows - 1, 2 columns - 1)
+RelativeBias2d relative_positions_2d(const Scope& scope, int64_t heads, int64_t rows, int64_t columns);
 Tensor alibi_slopes(int64_t heads);  // Press et al. 2022, fixed -> (H)
 
-// A number per head and distance on a grid: Liu et al. 2021 (Swin). The bias that is made of it has H N N numbers.
-struct RelativePositions2d {
-  Tensor table;  // (H, (2 rows - 1) (2 columns - 1))
-  int64_t rows = 1, columns = 1;
-
-  RelativePositions2d() = default;
-  RelativePositions2d(const Scope& scope, int64_t heads, int64_t grid_rows, int64_t grid_columns);
-  Bias term() const;  // for tokens that fill the grid
-};
-
 // Scores q.k + q.r + u.k + v.r with r = W r_delta, r_delta the sinusoids of the distance i - j: Dai et al. 2019
-// (Transformer-XL). The biases have B H N M numbers.
+// (Transformer-XL).
 struct RelativeContent {
   Linear position;       // (H D, R), no bias: W
   Tensor key_bias;       // (H, D): u
@@ -78,10 +71,10 @@ struct RelativeContent {
 
   RelativeContent() = default;
   RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R);
-  // q: (B, H, N, D), k: (B, H, M, D), both starting at the same place
-  std::vector<Term> terms(const Tensor& q, const Tensor& k, float beta) const;
+  // q: (B, H, N, D), attending to M keys, both starting at the same place -> queries to use in its place, and the term
+  std::pair<Tensor, RelativeKeys> operator()(const Tensor& q, int64_t M, float beta) const;
 };
 
-using ScorePositions = std::variant<Term, RelativePositions2d, RelativeContent>;
+using ScorePositions = std::variant<Term, RelativeContent>;
 
 }  // namespace heed

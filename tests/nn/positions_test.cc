@@ -133,7 +133,7 @@ TEST(Positions, relative_ones_add_to_scores) {
         };
       });
   check_positions(
-      "a grid", 6, [](const Scope& scope) { return RelativePositions2d(scope, 3, 2, 3); },
+      "a grid", 6, [](const Scope& scope) { return Term(relative_positions_2d(scope, 3, 2, 3)); },
       [](const Named& p, const Many&) -> plain::Score {
         return [&](double s, int64_t, int64_t h, int64_t i, int64_t j) {
           return s + p.at("attention.positions.table")[h * 15 + (j / 3 - i / 3 + 1) * 5 + j % 3 - i % 3 + 2];
