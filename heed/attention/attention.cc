@@ -41,6 +41,16 @@ Tensor scaled_by_head(const Tensor& q, const Tensor& beta) {
   return multiply(q, reshape(beta, {1, beta.size(0), 1, 1}));
 }
 
+// Few queries read keys where they lie.
+Tensor readable(const AttentionPlan& plan, const Tensor& x) {
+  const bool whole_tokens = x.dtype() == DType::f32 && x.strides()[3] == 1;
+  return few_queries(plan.sizes) && whole_tokens ? x.detach() : dense_f32("attention", x);
+}
+
+Tensor forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals) {
+  return (few_queries(plan.sizes) ? few_queries_forward : attention_forward)(plan, q, k, v, totals);
+}
+
 }  // namespace
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
@@ -52,9 +62,9 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
     return attention(scaled_by_head(query, options.beta.tensor), key, value, scaled);
   }
   const AttentionPlan plan = plan_of(query, key, value, options);
-  const Tensor q = dense_f32("attention", query), k = dense_f32("attention", key), v = dense_f32("attention", value);
+  const Tensor q = dense_f32("attention", query), k = readable(plan, key), v = readable(plan, value);
   AttentionTotals totals;
-  const Tensor out = attention_forward(plan, q, k, v, totals);
+  const Tensor out = forward(plan, q, k, v, totals);
 
   Tensors inputs{query, key, value};
   for (const Term& term : options.terms)
@@ -67,9 +77,9 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
     if (hard == Hard::straight_through) {
       AttentionPlan soft = plan;
       soft.hard = false;
-      soft_out = attention_forward(soft, q, k, v, all);
+      soft_out = forward(soft, q, k, v, all);
     }
-    const AttentionGradients grads = attention_backward(plan, q, k, v, soft_out, all, contiguous(g), wanted);
+    const AttentionGradients grads = attention_backward(plan, q, contiguous(k), contiguous(v), soft_out, all, contiguous(g), wanted);
     Grads result{grads.q, grads.k, grads.v};
     result.insert(result.end(), grads.parameters.begin(), grads.parameters.end());
     return result;

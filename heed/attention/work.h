@@ -27,6 +27,11 @@ struct AttentionTotals {
 // q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E), dense -> out: (B, H, N, E)
 Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals);
 
+// Few queries (few_queries.cc): the same, but k and v may be strided except for their last axis. Up to 8 queries it wins
+// or draws, whatever the heads; behind that, turning keys pays.
+inline bool few_queries(const AttentionSizes& z) { return z.N <= 8; }
+Tensor few_queries_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals);
+
 struct AttentionGradients {
   Tensor q, k, v;
   Tensors parameters;  // of the terms, in order
