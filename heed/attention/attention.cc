@@ -22,7 +22,9 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
 }
 
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  AttentionPlan plan{.sizes = sizes_of(q, k, v), .hard = options.hard != Hard::no, .dropout = options.dropout};
+  AttentionPlan plan{
+      .sizes = sizes_of(q, k, v), .first_query = options.first_query, .hard = options.hard != Hard::no, .dropout = options.dropout};
+  check(options.first_query >= 0, "attention: the first query is at ", options.first_query, ", expected 0 or more");
   plan.beta = options.beta.number.value_or(1 / std::sqrt(static_cast<float>(std::max<int64_t>(plan.sizes.D, 1))));
   for (const Term& term : options.terms) plan.terms.push_back(checked(term, plan.sizes));
   check(options.dropout >= 0 && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 or more and below 1");

@@ -70,7 +70,7 @@ void few_queries_task(const FewQueriesWork& w, int64_t key_head, int64_t chunk) 
     const int64_t keys = std::min(w.key_block, end - j0);
     bool started = false;
     for (int64_t member = 0; member < group; ++member) {
-      const ScoreBlock x{b, g * group + member, 0, z.N, j0, j0 + keys};
+      const ScoreBlock x = plan.block(b, g * group + member, 0, z.N, j0, j0 + keys);
       float* head = s + member * z.N * stride;
       if (skipped(plan.terms, x)) {
         if (started)

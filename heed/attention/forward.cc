@@ -46,7 +46,7 @@ void forward_task(const ForwardWork& w, int64_t key_head, int64_t first) {
     bool is_turned = plan.beta == 0;
     for (int64_t member = 0; member < group; ++member)
       for (int64_t i0 = first; i0 < last; i0 += w.query_block) {
-        const ScoreBlock x{b, first_head + member, i0, std::min(last, i0 + w.query_block), j0, j0 + keys};
+        const ScoreBlock x = plan.block(b, first_head + member, i0, std::min(last, i0 + w.query_block), j0, j0 + keys);
         if (skipped(plan.terms, x)) continue;
         if (!is_turned) turn_panels(w.k + (key_head * z.M + j0) * z.D, z.D, keys, z.D, plan.beta, turned);
         is_turned = true;
