@@ -13,9 +13,15 @@ struct AttentionPlan {
   AttentionSizes sizes{};
   float beta = 1;
   std::vector<Term> terms{};
-  bool hard = false;  // one-hot rows instead of softmax
-  float dropout = 0;  // probability
+  int64_t first_query = 0;  // its position
+  bool hard = false;        // one-hot rows instead of softmax
+  float dropout = 0;        // probability
   RandomKey dropout_key{};
+
+  // Rows [i0, i1) of the queries at their positions.
+  ScoreBlock block(int64_t b, int64_t h, int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
+    return {b, h, first_query + i0, first_query + i1, j0, j1, first_query};
+  }
 };
 
 // What forward keeps for backward: two numbers a query.
@@ -26,6 +32,12 @@ struct AttentionTotals {
 
 // q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E), dense -> out: (B, H, N, E)
 Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals);
+
+// Few queries (few_queries.cc): the same, but k and v may be strided except for their last axis. Up to 8 queries it wins
+// or draws, whatever the heads; behind that, turning keys pays.
+// Not for hard rows: backward looks for the very scores that forward found highest, and those of few queries are rounded otherwise.
+inline bool few_queries(const AttentionPlan& plan) { return plan.sizes.N <= 8 && !plan.hard; }
+Tensor few_queries_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals);
 
 struct AttentionGradients {
   Tensor q, k, v;

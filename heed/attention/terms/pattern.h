@@ -56,7 +56,7 @@ namespace HWY_NAMESPACE {
 inline bool only(bool value, const Mask& t, const ScoreBlock& x) {
   const int64_t keys = same_for_all_keys(t.keep) ? 1 : x.keys(), first = same_for_all_keys(t.keep) ? 0 : x.j0;
   for (int64_t i = x.i0; i < (t.keep.shape()[2] == 1 ? x.i0 + 1 : x.i1); ++i) {
-    const bool* row = broadcast_row<bool>(t.keep, {x.b, x.h, i}) + first;
+    const bool* row = broadcast_row<bool>(t.keep, {x.b, x.h, i, x.first}) + first;
     if (std::find(row, row + keys, !value) != row + keys) return false;
   }
   return true;
@@ -79,8 +79,8 @@ template <class Visit>
 bool for_cells(const BlockSparse& t, const ScoreBlock& x, const Visit& visit) {
   const Shape& shape = t.pattern.shape();
   const bool* pattern = raw<bool>(t.pattern) + (shape[0] == 1 ? 0 : x.h) * shape[1] * shape[2];
-  for (int64_t i = x.i0; i < x.i1;) {
-    const int64_t below = std::min(x.i1, (i / t.size + 1) * t.size);
+  for (int64_t i = x.i0 - x.first; i < x.i1 - x.first;) {  // rows of queries
+    const int64_t below = std::min(x.i1 - x.first, (i / t.size + 1) * t.size);
     for (int64_t j = x.j0; j < x.j1;) {
       const int64_t right = std::min(x.j1, (j / t.size + 1) * t.size);
       if (!visit(i, below, j, right, pattern[(shape[1] == 1 ? 0 : i / t.size) * shape[2] + (shape[2] == 1 ? 0 : j / t.size)])) return false;
@@ -98,7 +98,7 @@ inline bool idle(const BlockSparse& t, const ScoreBlock& x) {
 }
 inline void block_score(const BlockSparse& t, const ScoreBlock& x, float* s, int64_t stride) {
   for_cells(t, x, [&](int64_t i, int64_t below, int64_t j, int64_t right, bool kept) {
-    for (; i < below && !kept; ++i) std::fill_n(s + (i - x.i0) * stride + j - x.j0, right - j, -HUGE_VALF);
+    for (; i < below && !kept; ++i) std::fill_n(s + (i + x.first - x.i0) * stride + j - x.j0, right - j, -HUGE_VALF);
     return true;
   });
 }
