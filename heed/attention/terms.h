@@ -8,6 +8,7 @@
 #endif
 
 #include "heed/attention/terms/bias.h"
+#include "heed/attention/terms/bucketed.h"
 #include "heed/attention/terms/gaussian.h"
 #include "heed/attention/terms/mask.h"
 #include "heed/attention/terms/pattern.h"
@@ -20,7 +21,7 @@
 namespace heed {
 
 using Term = std::variant<Causal, Window, Chunks, Dilated, KeyLengths, Mask, BlockSparse, GridWindow, Bias, Alibi, RelativeBias,
-                          RelativeBias2d, RelativeKeys, Gaussian2d, Gaussian2dFull, SoftCap>;
+                          RelativeBias2d, RelativeKeys, BucketedBias, Gaussian2d, Gaussian2dFull, SoftCap>;
 
 Tensors parameters_of(Term term);                                             // those that it may learn, in order
 std::vector<TermTensor> learned_of(Term& term, const AttentionSizes& sizes);  // the same, inside the term
