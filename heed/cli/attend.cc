@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kUsage = "heed attend FILE.safetensors [name=value ...] -o OUT.safetensors";
 
 struct CommandLine {
-  std::vector<std::string> words;  // one file, and options
+  std::vector<std::string> words, flags;  // one file and options name=value; options --name value
   std::string output;
 };
 
@@ -41,7 +41,7 @@ void print(const NamedTensors& results, const std::string& output, double second
 }
 
 void run_attend(const CommandLine& line) {
-  std::vector<std::string> options, files;
+  std::vector<std::string> options = line.flags, files;
   for (const std::string& word : line.words) (is_option(word) ? options : files).push_back(word);
   const AttendOptions parsed = parse_attend(options);
   check<UsageError>(!files.empty(), "attend: no input file; ", kUsage);
@@ -71,6 +71,11 @@ const Command attend_command("attend", "Compute attention on the tensors of a sa
   auto line = std::make_shared<CommandLine>();
   flags.add_option("FILE", line->words, "Safetensors file to read, and options name=value")->type_name("name=value")->default_str("");
   flags.add_option("-o,--output", line->output, "Safetensors file to write, whole or not at all")->type_name("OUT");
+  for (const AttendOption& option : attend_options())  // some will type them so; the help has them only once
+    flags
+        .add_option_function<std::string>(
+            "--" + option.name, [line, name = option.name](const std::string& value) { line->flags.push_back(name + "=" + value); })
+        ->group("");
   flags.footer(attend_help());
   return [line] { run_attend(*line); };
 });

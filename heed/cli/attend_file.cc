@@ -90,7 +90,11 @@ void AttendFile::check_finite(const std::string& name, const Tensor& x, bool may
   const std::vector<float> values = x.to_vector<float>();
   for (size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i]) || (may_mask && values[i] == -INFINITY)) continue;
-    refuse(name, " is ", values[i], " at ", place_of(static_cast<int64_t>(i), x.shape()), ", expected ",
+    refuse(name, " is ",
+           std::isnan(values[i]) ? "nan"
+           : values[i] < 0       ? "-infinity"
+                                 : "infinity",
+           " at ", place_of(static_cast<int64_t>(i), x.shape()), ", expected ",
            may_mask ? "finite numbers or -infinity" : "finite numbers");
   }
 }

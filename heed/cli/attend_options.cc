@@ -52,7 +52,6 @@ std::string name_of(AttendKind kind) { return kind == AttendKind::softmax ? "sof
 
 AttendOptions parse_attend(const std::vector<std::string>& words) {
   AttendOptions o;
-  o.words = words;
   for (const std::string& word : words) {
     const std::string name = word.substr(0, word.find('=')), text = word.substr(word.find('=') + 1);
     const auto option = find(attend_options(), name);

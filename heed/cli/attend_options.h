@@ -28,8 +28,7 @@ struct AttendOptions {
   Hard hard = Hard::no, hard_gradient = Hard::straight_through;
   float dropout = 0;
   std::vector<std::string> ignore;
-  std::vector<std::string> words;  // as they were given
-  std::set<std::string> given;     // names of those
+  std::set<std::string> given;  // their names
 };
 
 using AttendKinds = std::vector<AttendKind>;

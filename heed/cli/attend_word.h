@@ -41,7 +41,9 @@ struct AttendWord {
   }
   int64_t whole(const std::string& part, int64_t least) const {
     const auto value = parsed<int64_t>(part);
-    if (value < least || value > std::numeric_limits<int32_t>::max()) refuse();
+    constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    if (value < least) refuse();
+    check<UsageError>(value <= most, "attend: ", name, "=", text, ", expected at most ", most);
     return value;
   }
   int64_t whole(int64_t least) const { return whole(text, least); }
