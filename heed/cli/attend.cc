@@ -30,7 +30,7 @@ bool is_option(const std::string& word) {
 void check_results(const NamedTensors& results) {
   for (const auto& [name, tensor] : results)
     for (const float x : tensor.to_vector<float>())
-      check(std::isfinite(x), "attend: ", name, " holds ", x,
+      check(std::isfinite(x), "attend: ", name, " holds ", std::isnan(x) ? "nan" : "infinity",
             ", though all inputs are finite: numbers grew beyond f32, try a smaller beta");
 }
 
