@@ -1,8 +1,7 @@
 // The op: shapes are checked, operands made dense, forward keeps one log-sum-exp per query, backward recomputes the rest.
 #include "heed/attention/attention.h"
 
-#include <cmath>
-
+#include "heed/attention/separable.h"
 #include "heed/attention/work.h"
 #include "heed/ops/half.h"
 #include "heed/ops/ops.h"
@@ -23,7 +22,7 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
 
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   AttentionPlan plan{.sizes = sizes_of(q, k, v), .hard = options.hard != Hard::no, .dropout = options.dropout};
-  plan.beta = options.beta.number.value_or(1 / std::sqrt(static_cast<float>(std::max<int64_t>(plan.sizes.D, 1))));
+  plan.beta = options.beta.number_for(plan.sizes.D);
   for (const Term& term : options.terms) plan.terms.push_back(checked(term, plan.sizes));
   check(options.dropout >= 0 && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 or more and below 1");
   if (options.dropout > 0) {
@@ -41,6 +40,14 @@ Tensor scaled_by_head(const Tensor& q, const Tensor& beta) {
   return multiply(q, reshape(beta, {1, beta.size(0), 1, 1}));
 }
 
+// Position-only Gaussian attention on whole rows of a grid has a map that is a product of two small ones.
+const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptions& options) {
+  if (plan.beta != 0 || plan.hard || plan.dropout > 0 || options.terms.size() != 1) return nullptr;
+  const auto* term = std::get_if<Gaussian2d>(&options.terms[0]);
+  const bool whole = term && plan.sizes.N % term->width == 0 && plan.sizes.M % term->width == 0 && plan.sizes.M > 0;
+  return whole ? term : nullptr;
+}
+
 }  // namespace
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
@@ -52,6 +59,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
     return attention(scaled_by_head(query, options.beta.tensor), key, value, scaled);
   }
   const AttentionPlan plan = plan_of(query, key, value, options);
+  if (const Gaussian2d* term = separable_term(plan, options)) return gaussian_attention(*term, plan.sizes.N, value);
   const Tensor q = dense_f32("attention", query), k = dense_f32("attention", key), v = dense_f32("attention", value);
   AttentionTotals totals;
   const Tensor out = attention_forward(plan, q, k, v, totals);

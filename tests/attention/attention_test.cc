@@ -2,29 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <stdexcept>
 #include <string>
 
-#include "heed/core/parallel.h"
 #include "heed/ops/ops.h"
 #include "tests/attention/reference.h"
 #include "tests/expect_error.h"
 
 namespace heed::test {
 namespace {
-
-// Every tensor bit-equal whatever the number of threads.
-void expect_same_for_any_threads(const Tensors& got, const std::function<Tensors()>& run) {
-  const int threads = thread_count();
-  for (int other : {1, 2, 7}) {
-    set_thread_count(other);
-    const Tensors again = run();
-    for (size_t i = 0; i < got.size(); ++i)
-      EXPECT_EQ(got[i].to_vector<float>(), again[i].to_vector<float>()) << "tensor " << i << " with " << other << " threads";
-  }
-  set_thread_count(threads);
-}
 
 struct Kind {
   std::optional<float> beta = {};

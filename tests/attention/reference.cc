@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "heed/core/parallel.h"
+
 namespace heed::test {
 
 static double masked(bool keep, double s) { return keep ? s : -INFINITY; }
@@ -198,6 +200,17 @@ void expect_near(const std::string& what, const Tensor& got, const Doubles& expe
   for (int64_t i = 0; i < values.size(); ++i)
     ASSERT_LE(std::abs(values[i] - expected[i]), tolerance * largest + 1e-12)
         << what << " " << i << ": " << values[i] << ", expected " << expected[i];
+}
+
+void expect_same_for_any_threads(const Tensors& got, const std::function<Tensors()>& run) {
+  const int threads = thread_count();
+  for (int other : {1, 2, 7}) {
+    set_thread_count(other);
+    const Tensors again = run();
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_EQ(got[i].to_vector<float>(), again[i].to_vector<float>()) << "tensor " << i << " with " << other << " threads";
+  }
+  set_thread_count(threads);
 }
 
 }  // namespace heed::test

@@ -50,4 +50,7 @@ Expected reference(const Sizes& z, double beta, const std::vector<Subject>& term
 // Every element within `tolerance` of the largest.
 void expect_near(const std::string& what, const Tensor& got, const Doubles& expected, double tolerance);
 
+// run() gives the same tensors bit for bit whatever the number of threads.
+void expect_same_for_any_threads(const Tensors& got, const std::function<Tensors()>& run);
+
 }  // namespace heed::test

@@ -37,6 +37,7 @@ struct RelativeBias2d {  // + table[h, clamp(down, -R, R) + R, clamp(along, -C, 
 #else
 #define HEED_ATTENTION_TERMS_RELATIVE_FORMULAS
 #endif
+#include "heed/attention/diagonal_lanes.h"
 #include "heed/attention/grid_lanes.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -53,27 +54,16 @@ HWY_INLINE Lanes score(const RelativeBias& t, Lanes s, ScoreRow row, int64_t j, 
   for (int64_t lane = 0; lane < lanes; ++lane) values[lane] = table[std::clamp<int64_t>(at + lane, 0, width - 1)];
   return s + hn::Load(FloatTag(), values);
 }
-// Diagonals of the block are summed in registers: lane l of `first` holds distance first + l.
 inline HWY_ATTR void block_gradient(const RelativeBias& t, float* const* sinks, const AttentionSizes&, const ScoreBlock& x, const float* ds,
                                     int64_t stride) {
-  const int64_t width = t.table.shape()[1], reach = width / 2, lanes = lane_count(), rows = x.rows(), keys = x.keys();
-  for (int64_t first = 1 - rows; first < keys; first += lanes) {  // column - row within the block
-    Lanes sum[2] = {0, 0};
-    const int64_t begin = std::max<int64_t>(0, 1 - first - lanes), end = std::min(rows, keys - first);
-    int64_t r = begin;
-    for (; r + 2 <= end; r += 2)
-      for (int64_t half = 0; half < 2; ++half) sum[half] = sum[half] + Lanes::load(ds + (r + half) * stride + first + r + half);
-    if (r < end) sum[0] = sum[0] + Lanes::load(ds + r * stride + first + r);
-    const Lanes total = sum[0] + sum[1];
-    const int64_t at = first + x.j0 - x.i0 + reach;
-    if (at >= 0 && at + lanes <= width) {
-      (Lanes::load(sinks[0] + at) + total).store(sinks[0] + at);
-    } else {
-      HWY_ALIGN float values[kLanes];
-      hn::Store(total.v, FloatTag(), values);
-      for (int64_t lane = 0; lane < lanes; ++lane) sinks[0][std::clamp<int64_t>(at + lane, 0, width - 1)] += values[lane];
-    }
-  }
+  const int64_t width = t.table.shape()[1], reach = width / 2, lanes = lane_count();
+  for_diagonals(x, ds, stride, [&](int64_t distance, Lanes total) HEED_LANES {
+    float* to = sinks[0] + distance + reach;
+    if (distance >= -reach && distance + lanes <= width - reach) return (Lanes::load(to) + total).store(to);
+    HWY_ALIGN float values[kLanes];
+    hn::Store(total.v, FloatTag(), values);
+    for (int64_t lane = 0; lane < lanes; ++lane) sinks[0][std::clamp(distance + lane, -reach, reach) + reach] += values[lane];
+  });
 }
 
 // visit(row, first key, how many, where in the head's table they begin, whether the table has a place of its own for each) for

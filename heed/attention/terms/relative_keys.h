@@ -30,7 +30,7 @@ struct RelativeKeys {  // + queries[b, h, i] . table[h, clamp(j - i, -R, R) + R]
 #else
 #define HEED_ATTENTION_TERMS_RELATIVE_KEYS_FORMULAS
 #endif
-#include "heed/attention/term_lanes.h"
+#include "heed/attention/diagonal_lanes.h"
 #include "heed/attention/tile.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -45,8 +45,8 @@ struct Distances {
   static int64_t padded(int64_t size) { return (size + lane_count() - 1) / lane_count() * lane_count(); }
 
   Distances(const RelativeKeys& t, const ScoreBlock& x)
-      : count(x.rows() + x.keys() - 1),
-        first(x.j0 - x.i1 + 1),
+      : count(distance_count(x)),
+        first(first_distance(x)),
         width(t.table.shape()[2]),
         wide(padded(width)),
         rows(Tensor::empty({count, wide})) {
