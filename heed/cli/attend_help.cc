@@ -80,11 +80,10 @@ const std::vector<AttendTensor>& attend_tensors() {
        "block",
        "keep block_pattern[h, i / BLOCK, j / BLOCK]; sizes rounded up; bool or integers;\nH may be 1 or missing"},
       {"relative_table",
-       "(H, 2 R + 1)",
+       "(H, 2 R + 1), or with grid (H, 2 R + 1, 2 C + 1)",
        {softmax},
        "",
-       "add relative_table[h, clamp(j - i, -R, R) + R]; H may be 1 or missing.\nWith grid also (H, 2 R + 1, 2 C + 1): add "
-       "relative_table[h, "
+       "add relative_table[h, clamp(j - i, -R, R) + R]; H may be 1 or missing.\nOf 3 axes: add relative_table[h, "
        "clamp(rows, -R, R) + R,\nclamp(columns, -C, C) + C], rows and columns from query to key",
        true},
       {"relative_keys",
