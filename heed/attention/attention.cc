@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "heed/attention/tap.h"
 #include "heed/attention/work.h"
 #include "heed/ops/half.h"
 #include "heed/ops/ops.h"
@@ -20,6 +21,18 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   check(z.G > 0 && z.H % z.G == 0, "attention: ", z.H, " query heads do not share ", z.G, " key heads evenly");
   return z;
 }
+
+// Few queries read keys where they lie.
+Tensor readable(const AttentionPlan& plan, const Tensor& x) {
+  const bool whole_tokens = x.dtype() == DType::f32 && x.strides()[3] == 1;
+  return few_queries(plan.sizes) && whole_tokens ? x.detach() : dense_f32("attention", x);
+}
+
+Tensor forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals) {
+  return (few_queries(plan.sizes) ? few_queries_forward : attention_forward)(plan, q, k, v, totals);
+}
+
+}  // namespace
 
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   AttentionPlan plan{
@@ -43,18 +56,6 @@ Tensor scaled_by_head(const Tensor& q, const Tensor& beta) {
   return multiply(q, reshape(beta, {1, beta.size(0), 1, 1}));
 }
 
-// Few queries read keys where they lie.
-Tensor readable(const AttentionPlan& plan, const Tensor& x) {
-  const bool whole_tokens = x.dtype() == DType::f32 && x.strides()[3] == 1;
-  return few_queries(plan.sizes) && whole_tokens ? x.detach() : dense_f32("attention", x);
-}
-
-Tensor forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals) {
-  return (few_queries(plan.sizes) ? few_queries_forward : attention_forward)(plan, q, k, v, totals);
-}
-
-}  // namespace
-
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
   if (is_half(query) || is_half(key) || is_half(value))
     return in_f32(query, [&](const Tensor& wide) { return attention(wide, widen(key), widen(value), options); });
@@ -67,6 +68,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   const Tensor q = dense_f32("attention", query), k = readable(plan, key), v = readable(plan, value);
   AttentionTotals totals;
   const Tensor out = forward(plan, q, k, v, totals);
+  if (AttentionTap::newest()) AttentionTap::look(q, k, options);
 
   Tensors inputs{query, key, value};
   for (const Term& term : options.terms)
