@@ -2,6 +2,7 @@
 #include "heed/attention/attention.h"
 
 #include "bench/bench.h"
+#include "heed/ops/ops.h"
 
 namespace heed::bench {
 namespace {
@@ -20,18 +21,51 @@ double flops(const Size& s, bool train, double kept) {
   return (train ? 7 : 2) * 2.0 * static_cast<double>(s.B * s.H * s.D) * static_cast<double>(s.N) * static_cast<double>(s.N) * kept;
 }
 
+constexpr int64_t kGridWidth = 16;
+
+// (1, 256, 256): how far apart two tokens of the grid are by this coordinate.
+Tensor distances(int64_t (*coordinate)(int64_t token)) {
+  constexpr int64_t tokens = kGridWidth * kGridWidth;
+  std::vector<float> apart;
+  for (int64_t i = 0; i < tokens; ++i)
+    for (int64_t j = 0; j < tokens; ++j) apart.push_back(static_cast<float>(coordinate(i) - coordinate(j)));
+  return Tensor::from(apart, {1, tokens, tokens});
+}
+
+// Position-only Gaussian attention with the map in memory: one per head, shared by all items. The gradients of q and k, which
+// have no say, are not missed.
+Tensor composed_positions(const Tensors& t) {
+  const int64_t H = t[0].size(1);
+  static const Tensor down = distances([](int64_t i) { return i / kGridWidth; }),
+                      along = distances([](int64_t i) { return i % kGridWidth; });
+  const auto away = [&](const Tensor& delta, int64_t axis) {
+    const Tensor x = delta - reshape(slice(t[4], 1, axis, axis + 1), {H, 1, 1});
+    return x * x;
+  };
+  return matmul(softmax((away(down, 0) + away(along, 1)) * reshape(t[3], {H, 1, 1}) * -1.0f), t[2]);
+}
+
 }  // namespace
 
 std::vector<Benchmark> attention_benchmarks() {
   std::vector<Benchmark> list;
   for (const bool train : {false, true}) {
     const std::string pass = train ? "train" : "forward";
-    const auto put = [&](const char* op, const Size& s, double kept, std::vector<Shape> parameters, const Function& function) {
-      const Shape x{s.B, s.H, s.N, s.D};
-      std::vector<Shape> shapes{x, x, x};
-      shapes.insert(shapes.end(), parameters.begin(), parameters.end());
+    std::vector<Shape> last_shapes;
+    const auto put = [&](const char* op, const Size& s, double kept, std::vector<Shape> parameters, const Function& function,
+                         bool shared = false) {  // shared: one key head for all
+      const Shape x{s.B, s.H, s.N, s.D}, keys{s.B, shared ? 1 : s.H, s.N, s.D};
+      last_shapes = {x, keys, keys};
+      last_shapes.insert(last_shapes.end(), parameters.begin(), parameters.end());
       list.push_back({name_of(std::string(op) + "/" + pass + "/n" + std::to_string(s.N), {s.B, s.H, s.N, s.D}), Unit::flops,
-                      flops(s, train, kept), (train ? train_call : forward_call)(shapes, function)});
+                      flops(s, train, kept), (train ? train_call : forward_call)(last_shapes, function)});
+    };
+    // What else runs in the same rounds, on the same inputs.
+    const auto put_beside = [&](const char* what, const Function& function) {
+      Benchmark& last = list.back();
+      last.beside = what;
+      last.make_beside = (train ? train_call : forward_call)(last_shapes, function);
+      last.beside_work = last.work;
     };
     for (const Size& s : kSizes) {
       put("attention", s, 1, {}, [](const Tensors& t) { return attention(t[0], t[1], t[2]); });
@@ -42,13 +76,24 @@ std::vector<Benchmark> attention_benchmarks() {
         return attention(t[0], t[1], t[2], {{}, {RelativeBias{t[3]}}});
       });
       put("gaussian_attention", s, 1, {{s.H}, {s.H, 2}}, [](const Tensors& t) {
-        return attention(t[0], t[1], t[2], {{}, {Gaussian2d{t[3], t[4], 16}}});
+        return attention(t[0], t[1], t[2], {{}, {Gaussian2d{t[3], t[4], kGridWidth}}});
       });
+    }
+    // The convolution experiment's layer: 16 x 16 tokens, positions only, 9 heads that all see the model's own 400 numbers.
+    for (const Size grid : {Size{1, 9, 256, 400}, Size{8, 9, 256, 400}}) {
+      put(
+          "position_attention", grid, 1.0 / 16, {{grid.H}, {grid.H, 2}},
+          [](const Tensors& t) {
+            return attention(t[0], t[1], t[2], {0.0f, {Gaussian2d{t[3], t[4], kGridWidth}}});
+          },
+          true);
+      put_beside("composed", composed_positions);
     }
     const Size local{1, 1, 8192, 64};
     put("window_attention", local, 513.0 / 8192, {}, [](const Tensors& t) {
       return attention(t[0], t[1], t[2], {{}, {Window{256, 256}}});
     });
+    put_beside("full", [](const Tensors& t) { return attention(t[0], t[1], t[2]); });
   }
   // One query of every head, as in decoding: keys and values are read once.
   for (const int64_t M : {1024, 8192}) {

@@ -30,6 +30,7 @@ std::vector<Benchmark> optimizer_benchmarks();  // optimizer.cc
 std::vector<Benchmark> graph_benchmarks();      // graph.cc
 std::vector<Benchmark> picture_benchmarks();    // picture.cc: batched products and convolutions
 std::vector<Benchmark> attention_benchmarks();  // attention.cc
+std::vector<Benchmark> cheaper_benchmarks();    // cheaper.cc: kernel and channel attention, pooled keys
 
 // --- building calls --------------------------------------------------------------------------------------------- calls.cc
 using Function = std::function<Tensor(const Tensors&)>;

@@ -7,6 +7,8 @@
 #define HEED_ATTENTION_APPLY_TERMS_H_
 #endif
 
+#include <array>
+
 #define HEED_TERM_FORMULAS
 #include "heed/attention/terms.h"
 #undef HEED_TERM_FORMULAS
@@ -25,6 +27,11 @@ HWY_INLINE void block_score(const T& t, const ScoreBlock& x, float* s, int64_t s
               [&](int64_t j, auto load, auto store) HEED_LANES { store(row + j, score(t, load(row + j), place, x.j0 + j, load)); });
   }
 }
+// Most terms need no sizes.
+template <class T>
+HWY_INLINE void block_score(const T& t, const AttentionSizes&, const ScoreBlock& x, float* s, int64_t stride) {
+  block_score(t, x, s, stride);
+}
 template <class T>
 HWY_INLINE void block_gradient(const T&, float* const*, const AttentionSizes&, const ScoreBlock&, const float*, int64_t) {}
 
@@ -34,14 +41,48 @@ static bool skipped(const std::vector<Term>& terms, const ScoreBlock& x) {
   return false;
 }
 
-// s: rows `stride` apart, each readable and writable to the end of a register behind its last key.
-static void apply_terms(const std::vector<Term>& terms, const ScoreBlock& x, float* s, int64_t stride) {
+template <class T>
+inline constexpr bool kBends = requires {
+  T::bends;
+};
+
+// s: rows `stride` apart, each readable and writable to the end of a register behind its last key. slopes, where given:
+// a block for every term that bends scores.
+static void apply_terms(const std::vector<Term>& terms, const AttentionSizes& sizes, const ScoreBlock& x, float* s, int64_t stride,
+                        float* slopes = nullptr) {
   for (const Term& term : terms)
     std::visit(
-        [&](const auto& t) HWY_ATTR {
-          if (!idle(t, x)) block_score(t, x, s, stride);
+        [&]<class T>(const T& t) HWY_ATTR {
+          if (idle(t, x)) return;
+          block_score(t, sizes, x, s, stride);
+          if constexpr (kBends<T>) {
+            for (int64_t r = 0; r < x.rows() && slopes; ++r, slopes += stride)
+              for (int64_t j = 0; j < x.keys(); j += lane_count()) slope(t, Lanes::load(s + r * stride + j)).store(slopes + j);
+          }
         },
         term);
+}
+
+// The other way, last term first: a term that bends scores changes ds, a learned one adds to its sinks.
+// sinks_of(index) gives those of a term, null where it has none. slopes: behind the last block.
+template <class SinksOf>
+void unapply_terms(const std::vector<Term>& terms, const AttentionSizes& sizes, const ScoreBlock& x, float* ds, int64_t stride,
+                   const float* slopes, const SinksOf& sinks_of) {
+  for (size_t index = terms.size(); index-- > 0;)
+    std::visit(
+        [&]<class T>(const T& t) HWY_ATTR {
+          if constexpr (kBends<T>) {
+            slopes -= x.rows() * stride;
+            for (int64_t r = 0; r < x.rows(); ++r)
+              for (int64_t j = 0; j < x.keys(); j += lane_count()) {
+                float* d = ds + r * stride + j;
+                (Lanes::load(d) * Lanes::load(slopes + r * stride + j)).store(d);
+              }
+          } else if (const std::array<float*, 2> sinks = sinks_of(index); sinks[0]) {
+            block_gradient(t, sinks.data(), sizes, x, ds, stride);
+          }
+        },
+        terms[index]);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,6 +1,8 @@
 // Attention: one operation for every kind. It never holds the N x M map, forward or backward.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -24,6 +26,9 @@ struct Beta {
   Beta(float value) : number(value) {}
   Beta(std::optional<float> value) : number(value) {}
   Beta(Tensor per_head) : tensor(std::move(per_head)) {}
+
+  bool given() const { return number || tensor.defined(); }
+  float number_for(int64_t D) const { return number.value_or(1 / std::sqrt(static_cast<float>(std::max<int64_t>(D, 1)))); }
 };
 
 // Hard attention is the limit of a growing beta: a query takes the value of its best key, equally shared between ties.

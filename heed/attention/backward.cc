@@ -25,6 +25,7 @@ struct BackwardWork {
   const float *log_total, *delta, *peak;  // (B H, N), (B H, N): sum of g out, null when scores get no gradient, (B H, N, 2) when hard
   float *dq, *dk, *dv;                    // (parts, B H, N, width_d), (B G, M, width_d), (B G, M, width_e)
   int64_t width_d, width_e, query_block, key_block;
+  int64_t bending;                               // terms that bend scores
   int64_t parts;                                 // of the keys of a head, each a task
   std::vector<std::vector<GradientSink>> sinks;  // of every term; empty: not wanted
 };
@@ -71,24 +72,13 @@ HWY_INLINE void weigh_row(const BackwardWork& w, const ScoreRow& row, int64_t at
   });
 }
 
-// Terms in reverse: a bending one changes the gradient of the score, a learned one adds to its sinks.
-void backward_terms(const BackwardWork& w, const ScoreBlock& x, int64_t part, const BackwardScratch& t) {
-  const int64_t head = x.b * w.plan->sizes.H + x.h;
-  for (size_t k = w.plan->terms.size(); k-- > 0;) {
-    if (w.sinks[k].empty()) continue;
-    std::array<float*, 4> sinks{};
-    for (size_t i = 0; i < w.sinks[k].size(); ++i) sinks[i] = w.sinks[k][i].at(part, head);
-    std::visit([&](const auto& term) HWY_ATTR { block_gradient(term, sinks.data(), w.plan->sizes, x, t.ds, t.stride); }, w.plan->terms[k]);
-  }
-}
-
 // One block of queries against one of keys: adds to dq (of this part), dk, dv and to the terms' sinks.
 void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, const BackwardScratch& t) {
   const AttentionPlan& plan = *w.plan;
   const AttentionSizes& z = plan.sizes;
   const int64_t rows = x.rows(), keys = x.keys(), first = x.i0 - x.first, at = (x.b * z.H + x.h) * z.N + first;
   const float *q = w.q + at * w.width_d, *g = w.g + at * w.width_e;
-  fill_scores(plan, x, q, w.width_d, plan.beta != 0 ? t.keys : nullptr, t.s, t.stride);
+  fill_scores(plan, x, q, w.width_d, plan.beta != 0 ? t.keys : nullptr, t.s, t.stride, t.slopes);
   if (w.delta)
     tile_product({g, w.width_e, 1}, t.values, panel_width(), t.ds, t.stride, rows, whole_registers(keys), z.E, false, z.E * panel_width());
   for (int64_t r = 0; r < rows; ++r) {
@@ -98,7 +88,11 @@ void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, co
   }
   tile_product({t.s, 1, t.stride}, g, w.width_e, t.dv, w.width_e, keys, w.width_e, rows, true);
   if (!w.delta) return;
-  backward_terms(w, x, part, t);
+  unapply_terms(plan.terms, z, x, t.ds, t.stride, t.slopes + w.bending * rows * t.stride, [&](size_t term) {
+    std::array<float*, 2> sinks{};
+    for (size_t i = 0; i < w.sinks[term].size(); ++i) sinks[i] = w.sinks[term][i].at(part, x.b * z.H + x.h);
+    return sinks;
+  });
   if (plan.beta == 0) return;
   for (int64_t r = 0; r < rows; ++r) {
     float* d = t.ds + r * t.stride;
@@ -116,7 +110,8 @@ void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
   const int64_t b = key_head / z.G, group = z.H / z.G, first_head = key_head % z.G * group, stride = w.key_block + kRowPadding;
   const int64_t block = w.query_block * stride, turned_keys = panels_size(w.key_block, z.D), turned_values = panels_size(w.key_block, z.E);
   const int64_t key_sums = w.key_block * w.width_d, value_sums = w.key_block * w.width_e;
-  const Tensor scratch = Tensor::empty({2 * block + kRowPadding + turned_keys + turned_values + key_sums + value_sums + w.key_block});
+  const Tensor scratch =
+      Tensor::empty({2 * block + kRowPadding + turned_keys + turned_values + key_sums + value_sums + w.key_block + w.bending * block});
   BackwardScratch t{};
   t.stride = stride;
   t.s = raw<float>(scratch);
@@ -126,6 +121,7 @@ void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
   t.dk = t.values + turned_values;
   t.dv = t.dk + key_sums;
   t.factors = t.dv + value_sums;
+  t.slopes = t.factors + w.key_block;
   std::fill_n(t.ds - kRowPadding, kRowPadding, 0.0f);
 
   for (int64_t j0 = part * w.key_block; j0 < z.M; j0 += w.parts * w.key_block) {
@@ -232,6 +228,7 @@ AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q
                     .width_e = width_e,
                     .query_block = query_block_of(z.N),
                     .key_block = key_block,
+                    .bending = std::count_if(plan.terms.begin(), plan.terms.end(), bends),
                     .parts = parts,
                     .sinks = std::vector<std::vector<GradientSink>>(plan.terms.size())};
 

@@ -78,7 +78,7 @@ void few_queries_task(const FewQueriesWork& w, int64_t key_head, int64_t chunk) 
         for (int64_t r = 0; r < member * z.N; ++r) std::fill_n(s + r * stride, keys, 0.0f);
         started = true;
       }
-      apply_terms(plan.terms, x, head, stride);
+      apply_terms(plan.terms, z, x, head, stride);
       for (int64_t i = 0; i < z.N; ++i) {
         const int64_t r = member * z.N + i;
         float *row = s + r * stride, *sum = sums + r * z.E;

@@ -48,7 +48,7 @@ void probabilities_task(const ProbabilitiesWork& w, int64_t b, int64_t head, con
     if (!none && plan.beta != 0)
       dot_scores(w.q + ((b * z.H + h) * z.N + run.first) * z.D, w.k.at(b, h / (z.H / z.G), j0), w.k.token, run.rows, x.keys(), z.D,
                  plan.beta, s, stride);
-    if (!none) apply_terms(plan.terms, x, s, stride);
+    if (!none) apply_terms(plan.terms, z, x, s, stride);
     for (int64_t r = 0; r < run.rows; ++r) std::copy_n(s + r * stride, x.keys(), out + r * z.M + j0);
   }
   for (int64_t r = 0; r < run.rows; ++r) {

@@ -36,6 +36,14 @@ Tensors parameters_of(Term term) {
   return parameters;
 }
 
+bool bends(const Term& term) {
+  return std::visit(
+      []<class T>(const T&) {
+        return requires { T::bends; };
+      },
+      term);
+}
+
 Term checked(Term term, const AttentionSizes& sizes) {
   std::visit(
       [&]<class T>(T& t) {

@@ -12,15 +12,19 @@
 #include "heed/attention/terms/mask.h"
 #include "heed/attention/terms/pattern.h"
 #include "heed/attention/terms/relative.h"
+#include "heed/attention/terms/relative_keys.h"
+#include "heed/attention/terms/soft_cap.h"
 
 #ifndef HEED_ATTENTION_TERM_LIST
 #define HEED_ATTENTION_TERM_LIST
 namespace heed {
 
-using Term = std::variant<Causal, Window, Chunks, Dilated, KeyLengths, Mask, Bias, RelativeBias, Alibi, Gaussian2d>;
+using Term = std::variant<Causal, Window, Chunks, Dilated, KeyLengths, Mask, BlockSparse, GridWindow, Bias, Alibi, RelativeBias,
+                          RelativeBias2d, RelativeKeys, Gaussian2d, Gaussian2dFull, SoftCap>;
 
 Tensors parameters_of(Term term);                                             // those that it may learn, in order
 std::vector<TermTensor> learned_of(Term& term, const AttentionSizes& sizes);  // the same, inside the term
+bool bends(const Term& term);                                                 // changes scores other than by adding
 Term checked(Term term, const AttentionSizes& sizes);                         // with dense tensors of the right shapes
 
 }  // namespace heed

@@ -24,10 +24,10 @@ std::optional<Shape> strides_for(const Tensor& x, const Shape& shape) {
       }
     } while (old_size != new_size || old_size == 1);
     if (old_size != new_size) return std::nullopt;
-    int64_t step = 0;
+    std::optional<int64_t> step;  // 0 is a stride like any other: that of an axis that expand() repeats
     for (int axis = old_end - 1; axis >= old_begin; --axis) {
       if (x.shape()[axis] == 1) continue;
-      if (step != 0 && x.strides()[axis] != step) return std::nullopt;
+      if (step && x.strides()[axis] != *step) return std::nullopt;
       step = x.strides()[axis] * x.shape()[axis];
     }
     int64_t stride = 1;

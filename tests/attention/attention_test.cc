@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <string>
 
-#include "heed/core/parallel.h"
 #include "heed/ops/ops.h"
 #include "tests/attention/reference.h"
 #include "tests/expect_error.h"
@@ -12,7 +12,13 @@
 namespace heed::test {
 namespace {
 
-void check_terms(const Sizes& z, const std::vector<Subject>& subjects, std::optional<float> beta = {}) {
+struct Kind {
+  std::optional<float> beta = {};
+  Hard hard = Hard::no;
+  float dropout = 0;
+};
+
+void check_terms(const Sizes& z, const std::vector<Subject>& subjects, const Kind& kind = {}) {
   std::string name = "terms";
   std::vector<Term> terms;
   for (const Subject& subject : subjects) {
@@ -22,20 +28,34 @@ void check_terms(const Sizes& z, const std::vector<Subject>& subjects, std::opti
   SCOPED_TRACE(name);
   const Tensor q = normal_input({z.B, z.H, z.N, z.D}, 1).require_grad(), k = normal_input({z.B, z.G, z.M, z.D}, 2).require_grad(),
                v = normal_input({z.B, z.G, z.M, z.E}, 3).require_grad(), g = normal_input({z.B, z.H, z.N, z.E}, 4);
+  const auto options = [&](Rng& rng) { return AttentionOptions{kind.beta, terms, kind.hard, kind.dropout, &rng}; };
   const auto run = [&] {
     for (const Tensor& x : {q, k, v}) x.zero_grad();
     for (const Term& term : terms)
       for (const Tensor& p : parameters_of(term)) p.zero_grad();
-    const Tensor out = attention(q, k, v, {beta, terms});
+    Rng rng(5);
+    const Tensor out = attention(q, k, v, options(rng));
     backward(out, g);
     Tensors all{out.detach(), q.grad(), k.grad(), v.grad()};
     for (const Term& term : terms)
       for (const Tensor& p : parameters_of(term)) all.push_back(p.grad());
     return all;
   };
+  ReferenceKind plain{.hard = kind.hard != Hard::no, .score_gradient = kind.hard != Hard::no_gradient};
+  if (kind.dropout > 0) {  // the identity as values shows the weights: what was dropped is zero
+    std::vector<float> identity(static_cast<size_t>(z.M * z.M));
+    for (size_t i = 0; i < identity.size(); i += static_cast<size_t>(z.M) + 1) identity[i] = 1;
+    Rng rng(5);
+    AttentionOptions soft = options(rng);
+    soft.hard = Hard::no;
+    const Tensor weights =
+        attention(q, k, contiguous(expand(Tensor::from(identity, {1, 1, z.M, z.M}), {z.B, z.G, z.M, z.M})), soft).detach();
+    plain.factors = Doubles(weights);
+    for (double& x : plain.factors.values) x = x == 0 ? 0 : 1 / (1 - static_cast<double>(kind.dropout));
+  }
   const Tensors got = run();
-  const double b = beta.value_or(1 / std::sqrt(static_cast<float>(z.D)));
-  const Expected e = reference(z, b, subjects, {Doubles(q), Doubles(k), Doubles(v)}, Doubles(g));
+  const double b = kind.beta.value_or(1 / std::sqrt(static_cast<float>(z.D)));
+  const Expected e = reference(z, b, subjects, {Doubles(q), Doubles(k), Doubles(v)}, Doubles(g), plain);
   expect_near("out", got[0], e.out, 2e-6);
   expect_near("dq", got[1], e.dq, 1e-4);
   expect_near("dk", got[2], e.dk, 1e-4);
@@ -43,14 +63,13 @@ void check_terms(const Sizes& z, const std::vector<Subject>& subjects, std::opti
   size_t next = 4;
   for (const Many& parameters : e.parameters)
     for (const Doubles& expected : parameters) expect_near("parameter", got[next++], expected, 1e-4);
-  const int threads = thread_count();
-  for (int other : {1, 2, 7}) {
-    set_thread_count(other);
-    const Tensors again = run();
-    for (size_t i = 0; i < got.size(); ++i)
-      EXPECT_EQ(got[i].to_vector<float>(), again[i].to_vector<float>()) << "tensor " << i << " with " << other << " threads";
-  }
-  set_thread_count(threads);
+  expect_same_for_any_threads(got, run);
+}
+
+Subject term_named(const Sizes& z, const std::string& name) {
+  for (const Subject& subject : every_term(z))
+    if (subject.name == name) return subject;
+  throw std::runtime_error("no term " + name);
 }
 
 TEST(Attention, agrees_without_terms_for_every_kind_of_size) {
@@ -68,15 +87,59 @@ TEST(Attention, agrees_for_every_pair_of_terms) {
   }
 }
 
-TEST(Attention, agrees_where_blocks_end) {
-  const Sizes z{1, 1, 1, 113, 271, 4, 4};
-  for (const Subject& subject : every_term(z))
-    if (subject.name != "bias") check_terms(z, {subject});
+TEST(Attention, agrees_for_every_term_and_kind_of_size) {
+  for (const Sizes& z : {Sizes{1, 1, 1, 1, 1, 1, 1}, Sizes{1, 2, 1, 2, 131, 1, 3}, Sizes{2, 1, 1, 131, 3, 7, 1},
+                         Sizes{1, 4, 2, 17, 16, 13, 19}, Sizes{1, 1, 1, 113, 271, 4, 4}})
+    for (const Subject& subject : every_term(z)) check_terms(z, {subject});
 }
 
 TEST(Attention, needs_no_content) {
   const Sizes z{1, 2, 2, 19, 19, 4, 3};
-  check_terms(z, {every_term(z).back()}, 0.0f);
+  check_terms(z, {term_named(z, "gaussian"), term_named(z, "causal")}, {.beta = 0.0f});
+}
+
+TEST(Attention, hard_rows_are_one_hot_and_pass_gradients_as_asked) {
+  for (const Sizes& z : {Sizes{1, 2, 1, 5, 7, 3, 2}, Sizes{1, 1, 1, 99, 300, 4, 5}})
+    for (const Hard hard : {Hard::straight_through, Hard::no_gradient}) {
+      check_terms(z, {}, {.hard = hard});
+      check_terms(z, {term_named(z, "causal"), term_named(z, "relative"), term_named(z, "soft cap")}, {.hard = hard});
+    }
+}
+
+TEST(Attention, hard_rows_share_ties) {
+  const Tensor q = Tensor::from(std::vector<float>{1}, {1, 1, 1, 1}), k = Tensor::from(std::vector<float>{2, 1, 2}, {1, 1, 3, 1}),
+               v = Tensor::from(std::vector<float>{10, 20, 40}, {1, 1, 3, 1});
+  EXPECT_EQ(attention(q, k, v, {.hard = Hard::straight_through}).item(), 25);
+}
+
+TEST(Attention, dropout_agrees_and_keeps_the_share_it_should) {
+  const Sizes z{2, 2, 1, 33, 70, 5, 3};
+  check_terms(z, {}, {.dropout = 0.3f});
+  check_terms({1, 1, 1, 101, 300, 8, 4}, {}, {.dropout = 0.5f});
+  check_terms(z, {term_named(z, "soft cap"), term_named(z, "gaussian")}, {.dropout = 0.3f});
+  check_terms(z, {}, {.hard = Hard::straight_through, .dropout = 0.3f});
+  Rng rng(1);  // equal keys: every weight is 1/1024, so the mean of kept weights is 1
+  const Tensor ones = Tensor::ones({1, 1, 1024, 4});
+  EXPECT_NEAR(mean(attention(ones, ones, ones, {.dropout = 0.25f, .rng = &rng})).item(), 1, 3e-3);
+}
+
+TEST(Attention, beta_may_be_learned_for_every_head) {
+  const Tensor q = normal_input({2, 3, 5, 4}, 1), k = normal_input({2, 3, 7, 4}, 2), v = normal_input({2, 3, 7, 2}, 3);
+  const std::vector<float> values{0.3f, 1.0f, -0.7f};
+  const Tensor beta = Tensor::from(values, {3}).require_grad();
+  const Tensor out = attention(q, k, v, {.beta = beta});
+  for (int64_t h = 0; h < 3; ++h) {
+    const auto head = [&](const Tensor& x) { return slice(x, 1, h, h + 1); };
+    const auto one = attention(head(q), head(k), head(v), {.beta = values[static_cast<size_t>(h)]}).to_vector<float>(),
+               all = head(out).to_vector<float>();
+    for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], all[i], 1e-6);
+  }
+  backward(sum(out), {});
+  const auto total = [&](float middle) {
+    return sum(attention(q, k, v, {.beta = Tensor::from(std::vector<float>{0.3f, middle, -0.7f}, {3})})).item();
+  };
+  EXPECT_NEAR(beta.grad().to_vector<float>()[1], (total(1.01f) - total(0.99f)) / 0.02f, 2e-2);
+  EXPECT_NEAR(sum(attention(q, k, v, {.beta = Tensor::ones({1})})).item(), sum(attention(q, k, v, {.beta = 1.0f})).item(), 1e-5);
 }
 
 TEST(Attention, a_fully_masked_row_gives_zeros_and_no_gradient) {
@@ -122,6 +185,16 @@ TEST(Attention, says_what_is_wrong) {
       },
       "RelativeBias's table has shape (3, 5), expected (4, 5)");
   expect_error([&] { attention(q, k, k, {{}, {Chunks{0}}}); }, "Chunks of 0");
+  expect_error([&] { attention(q, k, k, {{}, {RelativeBias{}}}); }, "RelativeBias has no table");
+  expect_error([&] { attention(q, k, k, {{}, {RelativeBias{Tensor::zeros({4, 6})}}}); }, "6 columns, expected an odd number");
+  expect_error(
+      [&] {
+        attention(q, k, k, {{}, {Mask{Tensor::zeros({2, 1, 1, 5}, DType::boolean)}}});
+      },
+      "Mask's keep has shape (2, 1, 1, 5), expected one that broadcasts to (1, 4, 3, 5)");
+  expect_error([&] { attention(q, k, k, {{}, {SoftCap{-1}}}); }, "SoftCap at -1");
+  expect_error([&] { attention(q, k, k, {.beta = Tensor::zeros({3})}); }, "beta has shape (3), expected (1) or (4)");
+  expect_error([&] { attention(q, k, k, {.dropout = 0.1f}); }, "needs a source of random numbers");
 }
 
 }  // namespace

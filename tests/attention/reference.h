@@ -14,11 +14,18 @@ struct Sizes {
   int64_t B, H, G, N, M, D, E;
 };
 
-// A term, and its score in double from its parameters in double.
+// One number of a term's parameters.
+struct Read {
+  size_t which;
+  int64_t index;
+};
+
+// A term, its score in double from its parameters in double, and which of their numbers the score reads.
 struct Subject {
   std::string name;
   Term term;
   std::function<double(const Many& p, double s, int64_t b, int64_t h, int64_t i, int64_t j)> score;
+  std::function<std::vector<Read>(int64_t b, int64_t h, int64_t i, int64_t j)> reads = {};
 };
 
 std::vector<Subject> every_term(const Sizes& z);
@@ -30,10 +37,20 @@ struct Expected {
   std::vector<Many> parameters;  // of every term
 };
 
+struct ReferenceKind {
+  bool hard = false;                   // one-hot rows, ties shared
+  bool score_gradient = true;          // false: only values get one
+  Doubles factors = Doubles(Shape{});  // (B, H, N, M): what dropout multiplies weights with; no axes: nothing
+};
+
 // x: q, k and v; g: the gradient of the output
-Expected reference(const Sizes& z, double beta, const std::vector<Subject>& terms, const Many& x, const Doubles& g);
+Expected reference(const Sizes& z, double beta, const std::vector<Subject>& terms, const Many& x, const Doubles& g,
+                   const ReferenceKind& kind = {});
 
 // Every element within `tolerance` of the largest.
 void expect_near(const std::string& what, const Tensor& got, const Doubles& expected, double tolerance);
+
+// run() gives the same tensors bit for bit whatever the number of threads.
+void expect_same_for_any_threads(const Tensors& got, const std::function<Tensors()>& run);
 
 }  // namespace heed::test

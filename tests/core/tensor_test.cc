@@ -84,6 +84,15 @@ TEST(View, shares_the_data) {
   EXPECT_FALSE(reshape(permute(x, {1, 0, 2}), {6, 4}).shares_data_with(x));       // joining these two does
 }
 
+TEST(View, joins_a_repeated_axis_only_with_repeated_ones) {
+  const Tensor x = Tensor::from(std::vector<float>{1, 2}, {2, 1});
+  EXPECT_EQ(reshape(expand(x, {2, 3}), {6}).to_vector<float>(), (std::vector<float>{1, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(reshape(expand(reshape(x, {1, 2, 1}), {2, 2, 2}), {4, 2}).to_vector<float>(), (std::vector<float>{1, 1, 2, 2, 1, 1, 2, 2}));
+  const Tensor y = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}, {8}).require_grad();  // the mean's gradient is such a view
+  backward(sum(mean(reshape(y, {2, 2, 2}), {1}) * Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2})));
+  EXPECT_EQ(y.grad().to_vector<float>(), (std::vector<float>{0.5f, 1, 0.5f, 1, 1.5f, 2, 1.5f, 2}));
+}
+
 TEST(View, says_what_is_wrong) {
   const Tensor x = Tensor::zeros({2, 3});
   expect_error([&] { reshape(x, {4, 2}); }, "reshape: (2, 3) has 6 elements, (4, 2) has 8");

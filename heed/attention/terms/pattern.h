@@ -2,6 +2,8 @@
 #ifndef HEED_ATTENTION_TERMS_PATTERN_H_
 #define HEED_ATTENTION_TERMS_PATTERN_H_
 
+#include <algorithm>
+
 #include "heed/attention/term.h"
 
 namespace heed {
@@ -14,6 +16,27 @@ struct Mask {  // keep where true
   }
 };
 
+struct BlockSparse {  // keep pattern[h, i / size, j / size]
+  static constexpr const char* name = "BlockSparse";
+  Tensor pattern;  // bool, (H or 1, N / size, M / size), both rounded up
+  int64_t size = 64;
+  std::vector<TermTensor> tensors(const AttentionSizes& z) {
+    const auto blocks = [&](int64_t tokens) { return size > 0 ? (tokens + size - 1) / size : 0; };
+    return {{"pattern", pattern, {z.H, blocks(z.N), blocks(z.M)}, Sums::none, DType::boolean, true}};
+  }
+  void check_sizes(const AttentionSizes&) const { check(size >= 1, "attention: BlockSparse in blocks of ", size, ", expected 1 or more"); }
+};
+
+struct GridWindow {  // keep what is at most `rows` rows and `columns` columns away on a grid
+  static constexpr const char* name = "GridWindow";
+  int64_t rows = 0, columns = 0;
+  int64_t width = 1;  // of the grid: token t lies at row t / width, column t % width
+  void check_sizes(const AttentionSizes&) const {
+    check(rows >= 0 && columns >= 0 && width >= 1, "attention: GridWindow{", rows, ", ", columns, ", ", width,
+          "}, expected 0 or more on a grid of width 1 or more");
+  }
+};
+
 }  // namespace heed
 #endif
 
@@ -23,7 +46,7 @@ struct Mask {  // keep where true
 #else
 #define HEED_ATTENTION_TERMS_PATTERN_FORMULAS
 #endif
-#include "heed/attention/term_lanes.h"
+#include "heed/attention/grid_lanes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
@@ -49,6 +72,47 @@ HWY_INLINE Lanes score(const Mask& t, Lanes s, ScoreRow row, int64_t j, const Lo
   std::copy_n(from + j, keys, kept);
   const auto wide = hn::PromoteTo(IntTag(), hn::LoadU(hn::Rebind<uint8_t, IntTag>(), kept));
   return hn::IfThenElse(hn::RebindMask(FloatTag(), hn::Eq(wide, hn::Zero(IntTag()))), Lanes(-HUGE_VALF).v, s.v);
+}
+
+// visit(first query, their end, first key, their end, kept) for every cell of the pattern that a block meets, until it says stop.
+template <class Visit>
+bool for_cells(const BlockSparse& t, const ScoreBlock& x, const Visit& visit) {
+  const Shape& shape = t.pattern.shape();
+  const bool* pattern = raw<bool>(t.pattern) + (shape[0] == 1 ? 0 : x.h) * shape[1] * shape[2];
+  for (int64_t i = x.i0; i < x.i1;) {
+    const int64_t below = std::min(x.i1, (i / t.size + 1) * t.size);
+    for (int64_t j = x.j0; j < x.j1;) {
+      const int64_t right = std::min(x.j1, (j / t.size + 1) * t.size);
+      if (!visit(i, below, j, right, pattern[(shape[1] == 1 ? 0 : i / t.size) * shape[2] + (shape[2] == 1 ? 0 : j / t.size)])) return false;
+      j = right;
+    }
+    i = below;
+  }
+  return true;
+}
+inline bool skip(const BlockSparse& t, const ScoreBlock& x) {
+  return for_cells(t, x, [](int64_t, int64_t, int64_t, int64_t, bool kept) { return !kept; });
+}
+inline bool idle(const BlockSparse& t, const ScoreBlock& x) {
+  return for_cells(t, x, [](int64_t, int64_t, int64_t, int64_t, bool kept) { return kept; });
+}
+inline void block_score(const BlockSparse& t, const ScoreBlock& x, float* s, int64_t stride) {
+  for_cells(t, x, [&](int64_t i, int64_t below, int64_t j, int64_t right, bool kept) {
+    for (; i < below && !kept; ++i) std::fill_n(s + (i - x.i0) * stride + j - x.j0, right - j, -HUGE_VALF);
+    return true;
+  });
+}
+
+inline bool skip(const GridWindow& t, const ScoreBlock& x) {
+  return x.j0 / t.width > (x.i1 - 1) / t.width + t.rows || (x.j1 - 1) / t.width < x.i0 / t.width - t.rows;
+}
+inline HWY_ATTR void block_score(const GridWindow& t, const ScoreBlock& x, float* s, int64_t stride) {
+  const float origin[2] = {0, 0};
+  const Lanes rows = static_cast<float>(t.rows), columns = static_cast<float>(t.columns);
+  for_offsets(origin, t.width, x, [&](int64_t r, int64_t j, Lanes down, Lanes along) HEED_LANES {
+    float* to = s + r * stride + j;
+    select(abs(down) > rows || abs(along) > columns, -HUGE_VALF, Lanes::load(to)).store(to);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -15,6 +15,19 @@ struct RelativeBias {  // + table[h, clamp(j - i, -R, R) + R]
   }
 };
 
+struct RelativeBias2d {  // + table[h, clamp(down, -R, R) + R, clamp(along, -C, C) + C]: place of key - place of query on a grid
+  static constexpr const char* name = "RelativeBias2d";
+  Tensor table;       // (H, 2 R + 1, 2 C + 1), learned
+  int64_t width = 1;  // of the grid: token t lies at row t / width, column t % width
+  std::vector<TermTensor> tensors(const AttentionSizes& z) {
+    return {{"table", table, {z.H, table.defined() && table.rank() == 3 ? table.size(1) : 0, last_of(table)}, Sums::table}};
+  }
+  void check_sizes(const AttentionSizes&) const {
+    check(table.size(1) % 2 == 1 && table.size(2) % 2 == 1 && width >= 1, "attention: RelativeBias2d's table has shape ", table.shape(),
+          " and the grid width ", width, ", expected (H, 2 R + 1, 2 C + 1) and 1 or more");
+  }
+};
+
 }  // namespace heed
 #endif
 
@@ -24,7 +37,8 @@ struct RelativeBias {  // + table[h, clamp(j - i, -R, R) + R]
 #else
 #define HEED_ATTENTION_TERMS_RELATIVE_FORMULAS
 #endif
-#include "heed/attention/term_lanes.h"
+#include "heed/attention/diagonal_lanes.h"
+#include "heed/attention/grid_lanes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
@@ -40,27 +54,56 @@ HWY_INLINE Lanes score(const RelativeBias& t, Lanes s, ScoreRow row, int64_t j, 
   for (int64_t lane = 0; lane < lanes; ++lane) values[lane] = table[std::clamp<int64_t>(at + lane, 0, width - 1)];
   return s + hn::Load(FloatTag(), values);
 }
-// Diagonals of the block are summed in registers: lane l of `first` holds distance first + l.
 inline HWY_ATTR void block_gradient(const RelativeBias& t, float* const* sinks, const AttentionSizes&, const ScoreBlock& x, const float* ds,
                                     int64_t stride) {
-  const int64_t width = t.table.shape()[1], reach = width / 2, lanes = lane_count(), rows = x.rows(), keys = x.keys();
-  for (int64_t first = 1 - rows; first < keys; first += lanes) {  // column - row within the block
-    Lanes sum[2] = {0, 0};
-    const int64_t begin = std::max<int64_t>(0, 1 - first - lanes), end = std::min(rows, keys - first);
-    int64_t r = begin;
-    for (; r + 2 <= end; r += 2)
-      for (int64_t half = 0; half < 2; ++half) sum[half] = sum[half] + Lanes::load(ds + (r + half) * stride + first + r + half);
-    if (r < end) sum[0] = sum[0] + Lanes::load(ds + r * stride + first + r);
-    const Lanes total = sum[0] + sum[1];
-    const int64_t at = first + x.j0 - x.i0 + reach;
-    if (at >= 0 && at + lanes <= width) {
-      (Lanes::load(sinks[0] + at) + total).store(sinks[0] + at);
-    } else {
-      HWY_ALIGN float values[kLanes];
-      hn::Store(total.v, FloatTag(), values);
-      for (int64_t lane = 0; lane < lanes; ++lane) sinks[0][std::clamp<int64_t>(at + lane, 0, width - 1)] += values[lane];
-    }
+  const int64_t width = t.table.shape()[1], reach = width / 2, lanes = lane_count();
+  for_diagonals(x, ds, stride, [&](int64_t distance, Lanes total) HEED_LANES {
+    float* to = sinks[0] + distance + reach;
+    if (distance >= -reach && distance + lanes <= width - reach) return (Lanes::load(to) + total).store(to);
+    HWY_ALIGN float values[kLanes];
+    hn::Store(total.v, FloatTag(), values);
+    for (int64_t lane = 0; lane < lanes; ++lane) sinks[0][std::clamp(distance + lane, -reach, reach) + reach] += values[lane];
+  });
+}
+
+// visit(row, first key, how many, where in the head's table they begin, whether the table has a place of its own for each) for
+// every query and every piece of a row of the grid.
+template <class Visit>
+HWY_INLINE void for_table_pieces(const RelativeBias2d& t, const ScoreBlock& x, const Visit& visit) {
+  const int64_t reach = t.table.shape()[1] / 2, width = t.table.shape()[2], side = width / 2;
+  for (int64_t r = 0; r < x.rows(); ++r) {
+    const int64_t row = (x.i0 + r) / t.width, column = (x.i0 + r) % t.width;
+    for_grid_rows(t.width, x, [&](int64_t j, int64_t count, int64_t key_row, int64_t key_column) HWY_ATTR {
+      const int64_t along = key_column - column, down = std::clamp<int64_t>(key_row - row, -reach, reach);
+      visit(r, j, count, (down + reach) * width, along + side, along >= -side && along + count - 1 <= side);
+    });
   }
+}
+inline HWY_ATTR void block_score(const RelativeBias2d& t, const ScoreBlock& x, float* s, int64_t stride) {
+  const int64_t width = t.table.shape()[2];
+  const float* table = raw<float>(t.table) + x.h * t.table.shape()[1] * width;
+  for_table_pieces(t, x, [&](int64_t r, int64_t j, int64_t count, int64_t line, int64_t at, bool whole) HWY_ATTR {
+    float* to = s + r * stride + j;
+    if (whole) {
+      const float* from = table + line + at;
+      for_lanes(count, [&](int64_t c, auto load, auto store) HEED_LANES { store(to + c, load(to + c) + load(from + c)); });
+    } else {
+      for (int64_t c = 0; c < count; ++c) to[c] += table[line + std::clamp<int64_t>(at + c, 0, width - 1)];
+    }
+  });
+}
+inline HWY_ATTR void block_gradient(const RelativeBias2d& t, float* const* sinks, const AttentionSizes&, const ScoreBlock& x,
+                                    const float* ds, int64_t stride) {
+  const int64_t width = t.table.shape()[2];
+  for_table_pieces(t, x, [&](int64_t r, int64_t j, int64_t count, int64_t line, int64_t at, bool whole) HWY_ATTR {
+    const float* d = ds + r * stride + j;
+    if (whole) {
+      float* to = sinks[0] + line + at;
+      for_lanes(count, [&](int64_t c, auto load, auto store) HEED_LANES { store(to + c, load(to + c) + load(d + c)); });
+    } else {
+      for (int64_t c = 0; c < count; ++c) sinks[0][line + std::clamp<int64_t>(at + c, 0, width - 1)] += d[c];
+    }
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,0 +1,110 @@
+// Relative positions that speak to content, the four-term form of Dai et al. 2019 (Transformer-XL). With beta inside the
+// queries given here, attention(q + u, k, v) with this term on beta (q + w) has the scores
+// beta (q.k + u.k + q.r + w.r), r being the table's row for the distance.
+#ifndef HEED_ATTENTION_TERMS_RELATIVE_KEYS_H_
+#define HEED_ATTENTION_TERMS_RELATIVE_KEYS_H_
+
+#include "heed/attention/term.h"
+
+namespace heed {
+
+struct RelativeKeys {  // + queries[b, h, i] . table[h, clamp(j - i, -R, R) + R]
+  static constexpr const char* name = "RelativeKeys";
+  Tensor queries;  // (B, H, N, W), learned, any width W
+  Tensor table;    // (H, 2 R + 1, W), learned
+  std::vector<TermTensor> tensors(const AttentionSizes& z) {
+    const int64_t width = last_of(queries), distances = table.defined() && table.rank() == 3 ? table.size(1) : 0;
+    return {{"queries", queries, {z.B, z.H, z.N, width}, Sums::queries}, {"table", table, {z.H, distances, width}, Sums::table}};
+  }
+  void check_sizes(const AttentionSizes&) const {
+    check(table.size(1) % 2 == 1, "attention: RelativeKeys' table has ", table.size(1), " rows, expected an odd number, 2 R + 1");
+  }
+};
+
+}  // namespace heed
+#endif
+
+#if defined(HEED_TERM_FORMULAS) && (defined(HEED_ATTENTION_TERMS_RELATIVE_KEYS_FORMULAS) == defined(HWY_TARGET_TOGGLE))
+#ifdef HEED_ATTENTION_TERMS_RELATIVE_KEYS_FORMULAS
+#undef HEED_ATTENTION_TERMS_RELATIVE_KEYS_FORMULAS
+#else
+#define HEED_ATTENTION_TERMS_RELATIVE_KEYS_FORMULAS
+#endif
+#include "heed/attention/diagonal_lanes.h"
+#include "heed/attention/tile.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// The distances of a block, from its lower left corner to its upper right one, and their rows of the table, padded to
+// whole registers: (count, wide).
+struct Distances {
+  int64_t count, first, width, wide;
+  Tensor rows;
+  static int64_t padded(int64_t size) { return (size + lane_count() - 1) / lane_count() * lane_count(); }
+
+  Distances(const RelativeKeys& t, const ScoreBlock& x)
+      : count(distance_count(x)),
+        first(first_distance(x)),
+        width(t.table.shape()[2]),
+        wide(padded(width)),
+        rows(Tensor::empty({count, wide})) {
+    const float* table = raw<float>(t.table) + x.h * t.table.shape()[1] * width;
+    for (int64_t at = 0; at < count; ++at) {
+      float* to = raw<float>(rows) + at * wide;
+      std::copy_n(table + place(t, at) * width, width, to);
+      std::fill(to + width, to + wide, 0.0f);
+    }
+  }
+  int64_t place(const RelativeKeys& t, int64_t at) const {  // in the table
+    const int64_t reach = t.table.shape()[1] / 2;
+    return std::clamp<int64_t>(first + at, -reach, reach) + reach;
+  }
+};
+
+inline const float* relative_queries(const RelativeKeys& t, const AttentionSizes& z, const ScoreBlock& x) {
+  return raw<float>(t.queries) + ((x.b * z.H + x.h) * z.N + x.i0) * t.queries.shape()[3];
+}
+
+// Every query meets every distance of the block; a score takes the one it is at.
+inline HWY_ATTR void block_score(const RelativeKeys& t, const AttentionSizes& z, const ScoreBlock& x, float* s, int64_t stride) {
+  const Distances distances(t, x);
+  const int64_t columns = Distances::padded(distances.count), width = distances.width;
+  const Tensor turned = Tensor::empty({width, columns}), products = Tensor::empty({x.rows() + 1, columns});
+  for (int64_t d = 0; d < width; ++d)
+    for (int64_t at = 0; at < columns; ++at)
+      raw<float>(turned)[d * columns + at] = at < distances.count ? raw<float>(distances.rows)[at * distances.wide + d] : 0.0f;
+  tile_product({relative_queries(t, z, x), width, 1}, raw<float>(turned), columns, raw<float>(products), columns, x.rows(), columns, width,
+               false);
+  for (int64_t r = 0; r < x.rows(); ++r) {
+    const float* from = raw<float>(products) + r * columns + x.rows() - 1 - r;
+    float* to = s + r * stride;
+    for_lanes(x.keys(), [&](int64_t j, auto load, auto store) HEED_LANES { store(to + j, load(to + j) + load(from + j)); });
+  }
+}
+inline HWY_ATTR void block_gradient(const RelativeKeys& t, float* const* sinks, const AttentionSizes& z, const ScoreBlock& x,
+                                    const float* ds, int64_t stride) {
+  const Distances distances(t, x);
+  const int64_t columns = Distances::padded(distances.count), width = distances.width, wide = distances.wide;
+  const Tensor shifted = Tensor::zeros({x.rows(), columns}), queries = Tensor::zeros({x.rows(), wide});
+  const Tensor dqueries = Tensor::empty({x.rows(), wide}), drows = Tensor::empty({distances.count, wide});
+  for (int64_t r = 0; r < x.rows(); ++r) {
+    std::copy_n(ds + r * stride, x.keys(), raw<float>(shifted) + r * columns + x.rows() - 1 - r);
+    std::copy_n(relative_queries(t, z, x) + r * width, width, raw<float>(queries) + r * wide);
+  }
+  const auto add = [](float* to, const float* from, int64_t count) HWY_ATTR {
+    for_lanes(count, [&](int64_t d, auto load, auto store) HEED_LANES { store(to + d, load(to + d) + load(from + d)); });
+  };
+  tile_product({raw<float>(shifted), columns, 1}, raw<float>(distances.rows), wide, raw<float>(dqueries), wide, x.rows(), wide,
+               distances.count, false);
+  for (int64_t r = 0; r < x.rows(); ++r) add(sinks[0] + (x.i0 + r) * width, raw<float>(dqueries) + r * wide, width);
+  tile_product({raw<float>(shifted), 1, columns}, raw<float>(queries), wide, raw<float>(drows), wide, distances.count, wide, x.rows(),
+               false);
+  for (int64_t at = 0; at < distances.count; ++at) add(sinks[1] + distances.place(t, at) * width, raw<float>(drows) + at * wide, width);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+#endif

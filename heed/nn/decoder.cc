@@ -1,0 +1,50 @@
+#include "heed/nn/decoder.h"
+
+namespace heed {
+
+Tensor DecoderLayer::operator()(const Tensor& x, const Tensor& memory, const DecoderTerms& terms, Mode mode) const {
+  AttentionOptions causal = terms.self;
+  causal.terms.insert(causal.terms.begin(), Causal{});
+  if (place == NormPlace::after) {
+    const Tensor y = self_norm.added(x, branch(self_attention(x, causal, mode), mode)).second;
+    const Tensor z = cross_norm.added(y, branch(cross_attention(y, memory, terms.cross, mode), mode)).second;
+    return feed_forward_norm.added(z, branch(feed_forward(z, mode), mode)).second;
+  }
+  const auto [sum, y] = cross_norm.added(x, branch(self_attention(self_norm(x), causal, mode), mode));
+  const auto [total, z] = feed_forward_norm.added(sum, branch(cross_attention(y, memory, terms.cross, mode), mode));
+  return total + branch(feed_forward(z, mode), mode);
+}
+
+Tensor Decoder::operator()(Tensor x, const Tensor& memory, const DecoderTerms& terms, Mode mode) const {
+  for (const DecoderLayer& layer : layers) x = layer(x, memory, terms, mode);
+  return norm.weight.defined() ? norm(x) : x;
+}
+
+DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options) {
+  MultiHeadOptions self = options.attention, cross = options.attention;
+  FeedForwardOptions feed_forward = options.feed_forward;
+  self.memory_width = 0;
+  cross.fused = false;
+  cross.rotary.reset();
+  cross.positions = {};
+  feed_forward.width = self.width;
+  const auto norm = [&](const char* name) { return Norm(scope / name, self.width, options.eps, options.norm); };
+  return {.self_attention = make_multi_head(scope / "self_attention", self),
+          .cross_attention = make_multi_head(scope / "cross_attention", cross),
+          .feed_forward = make_feed_forward(scope / "feed_forward", feed_forward),
+          .self_norm = norm("self_norm"),
+          .cross_norm = norm("cross_norm"),
+          .feed_forward_norm = norm("feed_forward_norm"),
+          .place = options.place,
+          .branch = options.branch};
+}
+
+Decoder make_decoder(const Scope& scope, int64_t layers, const LayerOptions& options) {
+  Decoder made;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    made.layers.push_back(make_decoder_layer(scope / "layers" / layer, options_of_layer(options, layer, layers)));
+  if (options.place == NormPlace::before) made.norm = Norm(scope / "norm", options.attention.width, options.eps, options.norm);
+  return made;
+}
+
+}  // namespace heed

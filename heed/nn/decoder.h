@@ -1,0 +1,38 @@
+// Decoder layers (Vaswani et al. 2017): causal self-attention, cross-attention to an encoder's output, feed-forward.
+#pragma once
+
+#include <vector>
+
+#include "heed/nn/encoder.h"
+
+namespace heed {
+
+// What the two attentions are told, for example the lengths of both sequences. The causal mask is there already.
+struct DecoderTerms {
+  AttentionOptions self = {}, cross = {};
+};
+
+struct DecoderLayer {
+  MultiHeadAttention self_attention = {}, cross_attention = {};
+  FeedForward feed_forward = {};
+  Norm self_norm = {}, cross_norm = {}, feed_forward_norm = {};
+  NormPlace place = NormPlace::after;
+  Branch branch = {};
+
+  // x: (B, N, D), memory: (B, M, D') -> (B, N, D)
+  Tensor operator()(const Tensor& x, const Tensor& memory, const DecoderTerms& terms = {}, Mode mode = {}) const;
+};
+
+struct Decoder {
+  std::vector<DecoderLayer> layers = {};
+  Norm norm = {};  // the end of a pre-norm stack
+
+  Tensor operator()(Tensor x, const Tensor& memory, const DecoderTerms& terms = {}, Mode mode = {}) const;
+};
+
+// Names: self_attention, self_norm, cross_attention, cross_norm, feed_forward, feed_forward_norm. Positions in the scores,
+// rotary ones and attention's memory_width are for one of the two attentions: the first two for self, the last for cross.
+DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options);
+Decoder make_decoder(const Scope& scope, int64_t layers, const LayerOptions& options);  // names: layers.0, ...; norm
+
+}  // namespace heed

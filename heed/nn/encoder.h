@@ -1,0 +1,59 @@
+// Encoder layers: attention and feed-forward, each on a residual branch with its norm. After it (post-norm: Vaswani et al.
+// 2017, BERT) or before it (pre-norm: ViT, GPT). With Causal{} among the terms an encoder is a decoder-only language model.
+#pragma once
+
+#include <vector>
+
+#include "heed/nn/feed_forward.h"
+#include "heed/nn/mode.h"
+#include "heed/nn/multi_head.h"
+
+namespace heed {
+
+enum class NormPlace { before, after };
+
+// A residual branch in training: dropout of its numbers, then of whole items.
+struct Branch {
+  float dropout = 0, stochastic_depth = 0;
+
+  Tensor operator()(const Tensor& branch, Mode mode) const {  // (B, N, D) -> (B, N, D)
+    return heed::stochastic_depth(heed::dropout(branch, dropout, mode), stochastic_depth, mode);
+  }
+};
+
+// For encoders and decoders alike.
+struct LayerOptions {
+  MultiHeadOptions attention = {};
+  FeedForwardOptions feed_forward = {};  // its width is that of attention
+  NormPlace place = NormPlace::after;
+  NormKind norm = NormKind::layer;
+  float eps = 1e-5f;
+  Branch branch = {};
+};
+
+struct EncoderLayer {
+  MultiHeadAttention attention = {};
+  FeedForward feed_forward = {};
+  Norm attention_norm = {}, feed_forward_norm = {};
+  NormPlace place = NormPlace::after;
+  Branch branch = {};
+
+  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}) const;  // (B, N, D) -> (B, N, D)
+};
+
+struct Encoder {
+  std::vector<EncoderLayer> layers = {};
+  Norm norm = {};  // the end of a pre-norm stack; undefined after post-norm layers
+
+  Tensor operator()(Tensor x, const AttentionOptions& options = {}, Mode mode = {}) const;  // (B, N, D) -> (B, N, D)
+};
+
+// Names: attention, attention_norm, feed_forward, feed_forward_norm.
+EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options);
+// Names: layers.0, layers.1, ...; norm. Stochastic depth grows from layer to layer up to what the options say.
+Encoder make_encoder(const Scope& scope, int64_t layers, const LayerOptions& options);
+
+// The options of one layer of several.
+LayerOptions options_of_layer(LayerOptions options, int64_t layer, int64_t layers);
+
+}  // namespace heed

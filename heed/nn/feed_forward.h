@@ -1,0 +1,37 @@
+// Two linear layers with an activation between them (Vaswani et al. 2017), or three of which one is a gate (Shazeer 2020).
+#pragma once
+
+#include <string>
+
+#include "heed/nn/linear.h"
+#include "heed/nn/mode.h"
+
+namespace heed {
+
+struct FeedForwardOptions {
+  int64_t width = 0, wide = 0;  // of x and the result, and between the layers; 0: 4 times the width
+  Activation activation = Activation::relu;
+  bool gated = false;  // down(activation(gate(x)) up(x))
+  bool bias = true;
+  float dropout = 0;  // between the layers
+};
+
+struct FeedForward {
+  Linear up = {}, down = {};  // (W, D), (D, W)
+  Linear gate = {};           // (W, D) or undefined
+  Activation activation = Activation::relu;
+  float dropout = 0;
+
+  Tensor operator()(const Tensor& x, Mode mode = {}) const {  // x: (..., D) -> (..., D)
+    const Tensor middle = gate.defined() ? gate(x, activation) * up(x) : up(x, activation);
+    return down(heed::dropout(middle, dropout, mode));
+  }
+};
+
+// Names: up, gate, down.
+FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& options);
+
+// By the names that config.json files use: relu, gelu (with erf), gelu_new and gelu_pytorch_tanh, silu or swish ...
+Activation activation_named(const std::string& name);
+
+}  // namespace heed

@@ -1,0 +1,70 @@
+// The smallest modules: linear layers, norms, embeddings. A module is its tensors; a Scope gives it those.
+#pragma once
+
+#include <utility>
+
+#include "heed/nn/params.h"
+#include "heed/ops/ops.h"
+
+namespace heed {
+
+struct LinearOptions {
+  bool bias = true;
+  bool stored_transposed = false;  // files hold the weight as (I, O)
+  Initialiser weight = {};         // unless given: the scope's for linear layers
+};
+
+struct Linear {
+  Tensor weight;  // (O, I)
+  Tensor bias;    // (O) or undefined
+
+  Linear() = default;
+  Linear(const Scope& scope, int64_t inputs, int64_t outputs, const LinearOptions& options = {})
+      : weight(scope.get("weight", {outputs, inputs}, options.weight ? options.weight : scope.initial().weight,
+                         {.stored_transposed = options.stored_transposed})) {
+    if (options.bias) bias = scope.get("bias", {outputs}, initial::zeros(), {.decays = false});
+  }
+
+  bool defined() const { return weight.defined(); }
+  int64_t inputs() const { return weight.size(1); }
+  int64_t outputs() const { return weight.size(0); }
+
+  // x: (..., I) -> (..., O)
+  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const { return linear(x, weight, bias, activation); }
+};
+
+enum class NormKind { layer, root_mean_square };  // Ba et al. 2016; Zhang and Sennrich 2019
+
+struct Norm {
+  Tensor weight;  // (D)
+  Tensor bias;    // (D); undefined: the root mean square
+  float eps = 1e-5f;
+
+  Norm() = default;
+  Norm(const Scope& scope, int64_t D, float epsilon = 1e-5f, NormKind kind = NormKind::layer)
+      : weight(scope.get("weight", {D}, initial::ones(), {.decays = false})), eps(epsilon) {
+    if (kind == NormKind::layer) bias = scope.get("bias", {D}, initial::zeros(), {.decays = false});
+  }
+
+  // x: (..., D) -> (..., D)
+  Tensor operator()(const Tensor& x) const { return bias.defined() ? layer_norm(x, weight, bias, eps) : rms_norm(x, weight, eps); }
+
+  // s = x + branch and the norm of s, in one pass where there is one. x, branch: (..., D)
+  std::pair<Tensor, Tensor> added(const Tensor& x, const Tensor& branch) const {
+    if (bias.defined()) return add_layer_norm(branch, x, weight, bias, eps);
+    const Tensor s = x + branch;
+    return {s, rms_norm(s, weight, eps)};
+  }
+};
+
+struct Embedding {
+  Tensor weight;  // (V, D)
+
+  Embedding() = default;
+  Embedding(const Scope& scope, int64_t V, int64_t D) : weight(scope.get("weight", {V, D}, scope.initial().embedding)) {}
+
+  Tensor operator()(const Tensor& indices) const { return embedding(weight, indices); }  // (...) -> (..., D)
+  Tensor logits(const Tensor& x) const { return linear(x, weight); }                     // (..., D) -> (..., V): tied weights
+};
+
+}  // namespace heed

@@ -1,0 +1,33 @@
+// Whether a call trains or evaluates. Training brings the random numbers for what happens by chance.
+#pragma once
+
+#include "heed/ops/ops.h"
+
+namespace heed {
+
+struct Mode {
+  Rng* rng = nullptr;  // null: evaluation, nothing happens by chance
+
+  bool training() const { return rng != nullptr; }
+};
+
+inline Mode training_with(Rng& rng) { return {&rng}; }
+
+inline Tensor dropout(const Tensor& x, float p, Mode mode) { return mode.training() ? dropout(x, p, *mode.rng) : x; }
+
+// Stochastic depth (Huang et al. 2016): in training each item of a residual branch is dropped with probability p; the
+// others are scaled by 1 / (1 - p), so that evaluation needs no factor. branch: (B, ...)
+inline Tensor stochastic_depth(const Tensor& branch, float p, Mode mode) {
+  if (!mode.training() || p == 0) return branch;
+  Shape items;
+  for (int axis = 0; axis < branch.rank(); ++axis) items.push_back(axis == 0 ? branch.size(0) : 1);
+  return branch * dropout(Tensor::ones(items, branch.dtype(), branch.device()), p, *mode.rng);
+}
+
+// Their linear rule: from near 0 at the first layer to p_last at the last one. layer: 0 ... layers - 1
+inline float stochastic_depth_of(int64_t layer, int64_t layers, float p_last) {
+  check(0 <= layer && layer < layers, "stochastic_depth: layer ", layer, " of ", layers);
+  return p_last * static_cast<float>(layer + 1) / static_cast<float>(layers);
+}
+
+}  // namespace heed

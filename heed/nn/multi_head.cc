@@ -1,0 +1,116 @@
+#include "heed/nn/multi_head.h"
+
+namespace heed {
+namespace {
+
+// (B, N, H D) -> (B, H, N, D)
+Tensor split_heads(const Tensor& x, int64_t heads) {
+  return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / std::max<int64_t>(heads, 1)}), 1, 2);
+}
+
+// Stands for queries and keys where there is no content. -> (B, H, N, 1)
+Tensor nothing_said(const Tensor& x, int64_t heads) {
+  return expand(Tensor::zeros({1, 1, 1, 1}, DType::f32, x.device()), {x.size(0), heads, x.size(1), 1});
+}
+
+void check_tokens(const Tensor& x) { check(x.rank() == 3, "multi_head: x has shape ", x.shape(), ", expected (B, N, D)"); }
+
+}  // namespace
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& options, Mode mode) const {
+  return join(attend(project(x), options, mode));
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options, Mode mode) const {
+  const auto [k, v] = keys_values(memory);
+  return join(attend({queries(x), k, v}, options, mode));
+}
+
+Heads MultiHeadAttention::project(const Tensor& x, int64_t first) const {
+  check_tokens(x);
+  if (!qkv.defined()) {
+    const auto [k, v] = keys_values(x, first);
+    return {queries(x, first), k, v};
+  }
+  const int64_t D = qkv.outputs() / (heads + 2 * key_heads);
+  const Tensors parts = split(qkv(x), std::vector<int64_t>{heads * D, key_heads * D, key_heads * D}, 2);
+  const Tensor q = split_heads(parts[0], heads), k = split_heads(parts[1], key_heads), v = split_heads(parts[2], key_heads);
+  return rotary ? Heads{(*rotary)(q, first), (*rotary)(k, first), v} : Heads{q, k, v};
+}
+
+Tensor MultiHeadAttention::queries(const Tensor& x, int64_t first) const {
+  check_tokens(x);
+  check(!qkv.defined(), "multi_head: a fused projection attends to its own tokens only, expected separate ones");
+  if (!query.defined()) return nothing_said(x, heads);
+  const Tensor q = split_heads(query(x), heads);
+  return rotary ? (*rotary)(q, first) : q;
+}
+
+std::pair<Tensor, Tensor> MultiHeadAttention::keys_values(const Tensor& memory, int64_t first) const {
+  check_tokens(memory);
+  check(!qkv.defined(), "multi_head: a fused projection attends to its own tokens only, expected separate ones");
+  const Tensor v = split_heads(value.defined() ? value(memory) : memory, key_heads);
+  if (!key.defined()) return {nothing_said(memory, key_heads), v};
+  const Tensor k = split_heads(key(memory), key_heads);
+  return {rotary ? (*rotary)(k, first) : k, v};
+}
+
+Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mode mode) const {
+  const bool content = query.defined() || qkv.defined();
+  AttentionOptions all = options;
+  if (!all.beta.given()) all.beta = content ? beta : Beta(0.0f);
+  if (mode.training() && dropout > 0) {
+    all.dropout = dropout;
+    all.rng = mode.rng;
+  }
+  std::vector<Term> own;
+  for (const ScorePositions& position : positions) {
+    if (const auto* term = std::get_if<Term>(&position)) own.push_back(*term);
+    if (const auto* relative = std::get_if<RelativeContent>(&position)) {
+      check(!all.beta.tensor.defined(), "multi_head: a learned beta beside relative content, expected a number");
+      const auto [queries_used, term] = (*relative)(at.q, at.k.size(2), all.beta.number_for(at.q.size(3)));
+      at.q = queries_used;
+      own.emplace_back(term);
+    }
+  }
+  all.terms.insert(all.terms.begin(), own.begin(), own.end());
+  return attention(at.q, at.k, at.v, all);
+}
+
+Tensor MultiHeadAttention::join(const Tensor& attended) const {
+  const Tensor rows = transpose(attended, 1, 2);  // (B, N, H, E)
+  return output(reshape(rows, {rows.size(0), rows.size(1), rows.size(2) * rows.size(3)}));
+}
+
+MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& options) {
+  const auto or_else = [](int64_t given, int64_t otherwise) { return given == 0 ? otherwise : given; };
+  const int64_t width = options.width, H = options.heads;
+  check(width >= 1 && H >= 1, "multi_head: width ", width, " and ", H, " heads, expected 1 or more");
+  const bool projects = options.content || options.project_values;
+  check(!projects || options.head_width != 0 || width % H == 0, "multi_head: width ", width, " does not divide into ", H, " heads");
+  const int64_t G = or_else(options.key_heads, options.project_values ? H : 1), memory = or_else(options.memory_width, width);
+  const int64_t D = or_else(options.head_width, width / H), E = options.project_values ? or_else(options.value_width, D) : memory;
+  check(G >= 1 && H % G == 0, "multi_head: ", H, " heads do not share ", G, " key heads evenly");
+  check(options.project_values || G == 1, "multi_head: ", G, " key heads of tokens that are not projected, expected 1");
+
+  MultiHeadAttention made{.heads = H, .key_heads = G, .dropout = options.dropout, .rotary = options.rotary};
+  const Initialiser& weight = scope.initial().weight;
+  if (options.fused) {
+    check(options.content && E == D && memory == width, "multi_head: fused projections of widths ", D, " and ", E, " from ", width, " and ",
+          memory, ", expected equal ones");
+    made.qkv =
+        Linear(scope / "qkv", width, (H + 2 * G) * D, {.bias = options.bias, .weight = initial::in_parts({H * D, G * D, G * D}, weight)});
+  } else {
+    if (options.content) {
+      made.query = Linear(scope / "query", width, H * D, {.bias = options.bias});
+      made.key = Linear(scope / "key", memory, G * D, {.bias = options.bias});
+    }
+    if (options.project_values) made.value = Linear(scope / "value", memory, G * E, {.bias = options.bias});
+  }
+  made.output = Linear(scope / "output", H * E, or_else(options.output_width, width),
+                       {.bias = options.output_bias, .weight = scope.initial().residual});
+  if (options.positions) made.positions = options.positions(scope / "positions");
+  return made;
+}
+
+}  // namespace heed

@@ -1,0 +1,67 @@
+// Multi-head attention (Vaswani et al. 2017), self and cross: project, attend in every head, join. Heads may be of any
+// width, share keys in groups (Ainslie et al. 2023), or live by their score terms alone (Cordonnier et al. 2020).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "heed/attention/attention.h"
+#include "heed/nn/mode.h"
+#include "heed/nn/positions.h"
+
+namespace heed {
+
+struct MultiHeadOptions {
+  int64_t width = 0;         // of x
+  int64_t heads = 1;         // H
+  int64_t key_heads = 0;     // G, divides H; 0: H
+  int64_t head_width = 0;    // D of queries and keys; 0: width / heads
+  int64_t value_width = 0;   // E; 0: head_width
+  int64_t memory_width = 0;  // of the tokens that keys and values are made of; 0: width
+  int64_t output_width = 0;  // 0: width
+  bool fused = false;        // one projection "qkv" in place of "query", "key", "value"
+  bool bias = true;          // of queries, keys and values
+  bool output_bias = true;
+  float dropout = 0;           // of attention weights, in training
+  bool content = true;         // false: neither queries nor keys, the terms alone speak
+  bool project_values = true;  // false: the tokens themselves are the values of every head
+  std::optional<Rotary> rotary = {};
+  // Makes the positions of a layer from its scope; they may be shared between layers by not using it.
+  std::function<std::vector<ScorePositions>(const Scope&)> positions = {};
+};
+
+struct Heads {
+  Tensor q;  // (B, H, N, D)
+  Tensor k;  // (B, G, M, D)
+  Tensor v;  // (B, G, M, E)
+};
+
+struct MultiHeadAttention {
+  int64_t heads = 1, key_heads = 1;
+  Linear query = {}, key = {}, value = {};  // (H D, I), (G D, I'), (G E, I'); query and key may be undefined together, value may
+  Linear qkv = {};                          // ((H + 2 G) D, I): in place of those three
+  Linear output = {};                       // (O, H E)
+  Beta beta = {};                           // as in AttentionOptions
+  float dropout = 0;                        // of attention weights, in training
+  std::optional<Rotary> rotary = {};
+  std::vector<ScorePositions> positions = {};
+
+  // Self-attention. x: (B, N, I) -> (B, N, O)
+  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}) const;
+  // Cross-attention. x: (B, N, I), memory: (B, M, I') -> (B, N, O)
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options = {}, Mode mode = {}) const;
+
+  // The steps, for caches and for looking inside. `first` is the position of the first token.
+  Heads project(const Tensor& x, int64_t first = 0) const;
+  Tensor queries(const Tensor& x, int64_t first = 0) const;                              // x: (B, N, I) -> (B, H, N, D)
+  std::pair<Tensor, Tensor> keys_values(const Tensor& memory, int64_t first = 0) const;  // memory: (B, M, I')
+  Tensor attend(Heads at, const AttentionOptions& options = {}, Mode mode = {}) const;   // -> (B, H, N, E)
+  Tensor join(const Tensor& attended) const;                                             // (B, H, N, E) -> (B, N, O)
+};
+
+// Names: query, key, value or qkv; output; positions.
+MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& options);
+
+}  // namespace heed

@@ -1,0 +1,133 @@
+#include "heed/nn/params.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "heed/ops/ops.h"
+
+namespace heed {
+namespace {
+
+// FNV-1a (Fowler, Noll and Vo): a stream of random numbers for every name.
+uint64_t stream_of(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return hash;
+}
+
+bool allowed(const std::vector<std::string>& fragments, std::string_view name) {
+  return std::any_of(fragments.begin(), fragments.end(),
+                     [&](const std::string& fragment) { return name.find(fragment) != std::string_view::npos; });
+}
+
+std::string listed(const char* what, const std::vector<std::string>& items) {
+  constexpr size_t shown = 20;
+  if (items.empty()) return "";
+  std::string text = "\n  " + std::to_string(items.size()) + what;
+  for (size_t i = 0; i < std::min(items.size(), shown); ++i) text += (i ? ", " : ": ") + items[i];
+  return items.size() > shown ? text + " and " + std::to_string(items.size() - shown) + " more" : text;
+}
+
+std::string text_of(const Shape& shape) {
+  std::ostringstream text;
+  text << shape;
+  return text.str();
+}
+
+}  // namespace
+
+Params::Params(const Path& file, uint64_t seed, LoadOptions options)
+    : seed_(seed), source_(file.string()), file_(Safetensors::open(file)), options_(std::move(options)) {}
+
+Tensor Params::get(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options) {
+  if (const auto place = places_.find(name); place != places_.end()) {
+    const Tensor& before = all_[place->second].tensor;
+    check(before.shape() == shape, "params: ", name, " is asked for with shape ", shape, ", before with ", before.shape());
+    return before;
+  }
+  check(!options.stored_transposed || shape.rank() == 2, "params: ", name, " is stored transposed and has shape ", shape,
+        ", expected two axes");
+  std::optional<Tensor> tensor = from_file(name, shape, options.stored_transposed);
+  const bool read = tensor.has_value();
+  if (!read) {
+    check(static_cast<bool>(initial), "params: ", name, " has no initialiser");
+    Rng rng(seed_, stream_of(name));
+    tensor = initial(shape, rng);
+    check(tensor->shape() == shape, "params: the initialiser of ", name, " gives shape ", tensor->shape(), ", expected ", shape);
+  }
+  if (options.learned) tensor->require_grad();
+  places_[name] = all_.size();
+  all_.push_back({name, *tensor, options, read});
+  return *tensor;
+}
+
+std::optional<Tensor> Params::from_file(const std::string& name, const Shape& shape, bool transposed) {
+  if (!file_) return std::nullopt;
+  std::vector<std::string> names{name};
+  if (const auto others = aliases_.find(name); others != aliases_.end())
+    names.insert(names.end(), others->second.begin(), others->second.end());
+  std::erase_if(names, [&](const std::string& each) { return !file_->contains(each); });
+  if (names.empty()) {
+    if (!allowed(options_.allow_missing, name)) missing_.push_back(in_quotes(name));
+    return std::nullopt;
+  }
+  used_.insert(names.begin(), names.end());
+  const Shape& found = file_->entry(names[0]).shape;
+  const Shape expected = transposed ? Shape{shape[1], shape[0]} : shape;
+  if (found != expected) {
+    if (!allowed(options_.allow_missing, name))
+      misfits_.push_back(in_quotes(names[0]) + " " + text_of(found) + ", expected " + text_of(expected));
+    return std::nullopt;
+  }
+  const Tensor tensor = converted(file_->tensor(names[0]), DType::f32);
+  return transposed ? contiguous(transpose(tensor, 0, 1)) : tensor;
+}
+
+void Params::alias(const std::string& other, const std::string& name) {
+  check(!places_.contains(name), "params: ", name, " was asked for before its other name ", other, " was given");
+  aliases_[name].push_back(other);
+}
+
+void Params::finish() const {
+  if (!file_) return;
+  std::vector<std::string> unused;
+  for (const std::string& name : file_->names())
+    if (!used_.contains(name) && !allowed(options_.allow_unused, name)) unused.push_back(in_quotes(name));
+  check<FileError>(missing_.empty() && unused.empty() && misfits_.empty(), source_, ": does not fit the model",
+                   listed(" missing", missing_), listed(" not used", unused), listed(" of another shape", misfits_));
+}
+
+int64_t Params::count() const {
+  int64_t total = 0;
+  for (const Parameter& parameter : all_)
+    if (parameter.options.learned) total += parameter.tensor.count();
+  return total;
+}
+
+NamedTensors Params::stored() const {
+  NamedTensors out;
+  for (const Parameter& parameter : all_) {
+    const Tensor tensor = parameter.tensor.detach();
+    out.emplace_back(parameter.name, parameter.options.stored_transposed ? transpose(tensor, 0, 1) : tensor);
+  }
+  return out;
+}
+
+Scope Scope::operator/(std::string_view name) const {
+  Scope below = *this;
+  if (!below.path_.empty()) below.path_ += '.';
+  below.path_ += name;
+  return below;
+}
+
+Scope Scope::with(Initialisation initial) const {
+  Scope same = *this;
+  same.initial_ = std::make_shared<const Initialisation>(std::move(initial));
+  return same;
+}
+
+Tensor Scope::get(std::string_view name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options) const {
+  return params_->get((*this / name).path_, shape, initial, options);
+}
+
+}  // namespace heed

@@ -1,0 +1,91 @@
+// The parameters of a model, by name. A model asks for them one by one while it is built; the store reads each from a file
+// or initialises it from (seed, name), so values never depend on the order. Modules keep the tensors, not the store.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/io/safetensors.h"
+#include "heed/nn/initial.h"
+
+namespace heed {
+
+struct ParameterOptions {
+  bool learned = true;             // takes a gradient; false: running statistics and the like, saved all the same
+  bool decays = true;              // weight decay is for matrices: norms, biases and positions take none
+  bool stored_transposed = false;  // files hold (I, O), as GPT-2's do; the tensor here is (O, I)
+};
+
+struct Parameter {
+  std::string name;
+  Tensor tensor;  // f32
+  ParameterOptions options;
+  bool read = false;  // from the file
+};
+
+// What a file may lack or hold too much: names that contain one of these. {""} allows every name.
+struct LoadOptions {
+  std::vector<std::string> allow_missing = {};  // these are initialised where the file lacks them or has another shape
+  std::vector<std::string> allow_unused = {};
+};
+
+class Params {
+ public:
+  explicit Params(uint64_t seed) : seed_(seed) {}
+  // A safetensors file, an index of several, or a folder that holds either. Half precision becomes f32.
+  Params(const Path& file, uint64_t seed, LoadOptions options = {});
+
+  // The parameter of that name. Asking again gives the same tensor: that is how weights are tied.
+  Tensor get(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options = {});
+  // Files may hold `name` as `other`, or hold both. To be said before `name` is asked for.
+  void alias(const std::string& other, const std::string& name);
+  bool file_has(std::string_view name) const { return file_ && file_->contains(name); }
+
+  // When the model is built: an error that lists every name missing, unused or of another shape, unless it was allowed.
+  void finish() const;
+
+  const std::vector<Parameter>& all() const { return all_; }  // as they were asked for
+  int64_t count() const;                                      // of numbers that are learned
+  NamedTensors stored() const;                                // as files hold them: write_safetensors(path, params.stored())
+
+ private:
+  std::optional<Tensor> from_file(const std::string& name, const Shape& shape, bool transposed);
+
+  uint64_t seed_;
+  std::string source_ = {};
+  std::optional<Safetensors> file_ = {};
+  LoadOptions options_ = {};
+  std::vector<Parameter> all_ = {};
+  std::map<std::string, size_t, std::less<>> places_ = {};                     // in all_
+  std::map<std::string, std::vector<std::string>, std::less<>> aliases_ = {};  // other names
+  std::set<std::string, std::less<>> used_ = {};                               // names in the file
+  std::vector<std::string> missing_ = {}, misfits_ = {};                       // as messages show them
+};
+
+// A path into a store, and how what lies below it begins.
+class Scope {
+ public:
+  Scope(Params& params, Initialisation initial) : params_(&params), initial_(std::make_shared<const Initialisation>(std::move(initial))) {}
+
+  Scope operator/(std::string_view name) const;
+  Scope operator/(int64_t number) const { return *this / std::to_string(number); }
+  Scope with(Initialisation initial) const;  // the same place, other beginnings
+
+  Tensor get(std::string_view name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options = {}) const;
+  const Initialisation& initial() const { return *initial_; }
+  const std::string& path() const { return path_; }
+  Params& params() const { return *params_; }
+
+ private:
+  Params* params_;
+  std::string path_ = {};
+  std::shared_ptr<const Initialisation> initial_;
+};
+
+}  // namespace heed

@@ -1,0 +1,22 @@
+// Pictures as tokens. Dosovitskiy et al. 2021: a strided convolution, which is a linear layer on patches.
+#pragma once
+
+#include "heed/nn/linear.h"
+
+namespace heed {
+
+// Patches row by row, each as the weights of a convolution lie. x: (B, C, Y, X) -> (B, Y/P X/Q, C P Q)
+Tensor unfold_patches(const Tensor& x, int64_t P, int64_t Q);
+// The same with the channels last in a token: (B, Y/P X/P, P P C)
+Tensor space_to_depth(const Tensor& x, int64_t P);
+
+struct PatchEmbedding {
+  Tensor weight;  // (D, C, P, Q), as checkpoints hold it
+  Tensor bias;    // (D) or undefined
+
+  PatchEmbedding() = default;
+  PatchEmbedding(const Scope& scope, int64_t channels, int64_t P, int64_t D, bool with_bias = true);
+  Tensor operator()(const Tensor& x) const;  // x: (B, C, Y, X) -> (B, Y/P X/Q, D)
+};
+
+}  // namespace heed

@@ -1,0 +1,80 @@
+// Where a token stands. Positions are added to tokens (sinusoidal, learned), rotate queries and keys (rotary), or speak in
+// the scores (Gaussian, relative): the last are terms of attention, or modules that give them.
+#pragma once
+
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "heed/attention/terms.h"
+#include "heed/nn/linear.h"
+
+namespace heed {
+
+// Which two features share a frequency: (2i, 2i + 1) as in the papers, or (i, i + D / 2) as in much code.
+enum class Pairing { neighbours, halves };
+
+// sin and cos of position / base^(2i / D): Vaswani et al. 2017. -> (N, D)
+Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing = Pairing::neighbours, double base = 10000);
+// On a grid, row by row: the first half of the features tells the row, the second the column. -> (rows columns, D)
+Tensor sinusoidal_positions_2d(int64_t rows, int64_t columns, int64_t D);
+
+struct LearnedPositions {
+  Tensor weight;  // (N, D)
+
+  LearnedPositions() = default;
+  LearnedPositions(const Scope& scope, int64_t N, int64_t D);
+  Tensor operator()(int64_t count, int64_t first = 0) const { return slice(weight, 0, first, first + count); }  // (count, D)
+};
+
+struct LearnedPositions2d {  // halves for rows and columns: Dosovitskiy et al. 2021, appendix D.4
+  Tensor row;                // (rows, D / 2)
+  Tensor column;             // (columns, D / 2)
+
+  LearnedPositions2d() = default;
+  LearnedPositions2d(const Scope& scope, int64_t rows, int64_t columns, int64_t D);
+  Tensor operator()() const;  // (rows columns, D)
+};
+
+struct RotaryOptions {
+  Pairing pairing = Pairing::neighbours;
+  double base = 10000;
+  int64_t rotated = 0;  // features that turn, the first ones; 0: all
+};
+
+// Turns each pair of features by an angle that grows with the position, so that q.k depends on the distance: Su et al. 2021.
+struct Rotary {
+  Tensor cosine, sine;  // (positions, D)
+  int64_t rotated = 0;
+  Pairing pairing = Pairing::neighbours;
+
+  Rotary() = default;
+  Rotary(int64_t positions, int64_t D, const RotaryOptions& options = {});
+  Tensor operator()(const Tensor& x, int64_t first = 0) const;  // x: (..., N, D), the tokens at first, first + 1, ...
+};
+
+// --- positions in the scores -----------------------------------------------------------------------------------------
+// Cordonnier et al. 2020: parameters "alpha", about 1, and "center", normal with deviation 2. width: of the grid
+Gaussian2d gaussian_positions(const Scope& scope, int64_t heads, int64_t width);
+// A number per head and distance up to `reach`, "table": Shaw et al. 2018 in the form of Raffel et al. 2020.
+RelativeBias relative_positions(const Scope& scope, int64_t heads, int64_t reach);
+// A number per head and distance on a grid: Liu et al. 2021 (Swin). "table": (H, 2 rows - 1, 2 columns - 1)
+RelativeBias2d relative_positions_2d(const Scope& scope, int64_t heads, int64_t rows, int64_t columns);
+Tensor alibi_slopes(int64_t heads);  // Press et al. 2022, fixed -> (H)
+
+// Scores q.k + q.r + u.k + v.r with r = W r_delta, r_delta the sinusoids of the distance i - j: Dai et al. 2019
+// (Transformer-XL).
+struct RelativeContent {
+  Linear position;       // (H D, R), no bias: W
+  Tensor key_bias;       // (H, D): u
+  Tensor position_bias;  // (H, D): v
+
+  RelativeContent() = default;
+  RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R);
+  // q: (B, H, N, D), attending to M keys, both starting at the same place -> queries to use in its place, and the term
+  std::pair<Tensor, RelativeKeys> operator()(const Tensor& q, int64_t M, float beta) const;
+};
+
+using ScorePositions = std::variant<Term, RelativeContent>;
+
+}  // namespace heed

@@ -1,0 +1,68 @@
+// The example of docs/layers.md, run; and the document held against it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/nn/plain.h"
+
+// example begins
+#include <heed/nn/encoder.h>
+#include <heed/nn/patches.h>
+#include <heed/nn/pooling.h>
+
+using namespace heed;
+
+// Cordonnier et al. 2020: tokens of 2 x 2 pixels, heads that see only where others stand, the average of all tokens.
+struct Network {
+  Linear embed;
+  Encoder encoder;
+  Linear head;
+
+  Tensor operator()(const Tensor& pictures, Mode mode = {}) const {  // (B, 3, 32, 32) -> (B, 10)
+    const Tensor tokens = embed(space_to_depth(pictures, 2));        // (B, 256, D)
+    return head(pool_mean(encoder(tokens, {}, mode)));
+  }
+};
+
+Network make_network(const Scope& scope, int64_t layers, int64_t heads, int64_t D) {
+  const auto gaussian = [=](const Scope& s) { return std::vector<ScorePositions>{gaussian_positions(s, heads, 16)}; };
+  const LayerOptions options{.attention = {.width = D, .heads = heads, .content = false, .project_values = false, .positions = gaussian},
+                             .feed_forward = {.wide = 512, .activation = Activation::gelu},
+                             .eps = 1e-12f,
+                             .branch = {.dropout = 0.1f}};
+  return {.embed = Linear(scope / "embed", 12, D),
+          .encoder = make_encoder(scope / "encoder", layers, options),
+          .head = Linear(scope / "head", D, 10)};
+}
+// example ends
+
+namespace heed::test {
+namespace {
+
+std::string read(const std::string& path) {
+  std::ifstream in(std::string(HEED_SOURCE_DIR) + "/" + path);
+  EXPECT_TRUE(in.good()) << path;
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(LayersDocument, shows_what_runs) {
+  const std::string code = read("tests/nn/example_test.cc"), begin = "// example begins\n";
+  const size_t from = code.find(begin) + begin.size(), to = code.find("// example ends");
+  EXPECT_NE(read("docs/layers.md").find("```cpp\n" + code.substr(from, to - from) + "```"), std::string::npos);
+}
+
+TEST(LayersDocument, its_network_has_the_size_it_should_and_learns) {
+  Params params(1);
+  const Network network = make_network(Scope(params, initial::bert()), 1, 9, 400);
+  const int64_t attention = 9 * 400 * 400 + 400 + 9 * 3, feed_forward = 2 * 400 * 512 + 512 + 400, norms = 4 * 400;
+  EXPECT_EQ(params.count(), 12 * 400 + 400 + attention + feed_forward + norms + 400 * 10 + 10);
+  Rng rng(1);
+  const Tensor logits = network(normal_input({1, 3, 32, 32}, 1), training_with(rng));
+  EXPECT_EQ(logits.shape(), (Shape{1, 10}));
+  backward(cross_entropy(logits, Tensor::from(std::vector<int64_t>{3}, {1})));
+  for (const Parameter& p : params.all()) EXPECT_TRUE(p.tensor.grad().defined()) << p.name;
+}
+
+}  // namespace
+}  // namespace heed::test

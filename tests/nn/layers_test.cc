@@ -1,0 +1,229 @@
+// Feed-forward, encoder and decoder layers against plain ones in double; what training does by chance.
+#include <gtest/gtest.h>
+
+#include "heed/nn/decoder.h"
+#include "heed/nn/encoder.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+#include "tests/nn/plain.h"
+
+namespace heed::test {
+namespace {
+
+double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+
+Doubles feed_forward(const Named& p, const std::string& name, const Doubles& x, const std::function<double(double)>& activation) {
+  Doubles middle = plain::linear(p, name + ".up", x);
+  if (p.contains(name + ".gate.weight")) {
+    const Doubles gate = plain::map(plain::linear(p, name + ".gate", x), activation);
+    for (int64_t i = 0; i < middle.size(); ++i) middle[i] *= gate[i];
+  } else {
+    middle = plain::map(middle, activation);
+  }
+  return plain::linear(p, name + ".down", middle);
+}
+
+TEST(FeedForward, is_two_or_three_linear_layers) {
+  struct Kind {
+    Activation activation;
+    std::function<double(double)> formula;
+  };
+  for (const Kind& kind : std::vector<Kind>{{Activation::relu, plain::relu},
+                                            {Activation::gelu, plain::gelu},
+                                            {Activation::gelu_tanh, gelu_tanh},
+                                            {Activation::silu, plain::silu}})
+    for (bool gated : {false, true}) {
+      Params params(1);
+      const FeedForward layer = make_feed_forward(Scope(params, initial::bert()) / "ff",
+                                                  {.width = 3, .wide = 7, .activation = kind.activation, .gated = gated, .bias = !gated});
+      shake(params);
+      check_module(gated ? "gated" : "plain",
+                   {.params = params,
+                    .inputs = {normal_input({2, 3}, 1)},
+                    .run = [&](const Tensors& in) { return layer(in[0]); },
+                    .reference = [&](const Named& p, const Many& in) { return feed_forward(p, "ff", in[0], kind.formula); }});
+    }
+}
+
+TEST(FeedForward, activations_have_names) {
+  EXPECT_EQ(activation_named("gelu"), Activation::gelu);
+  EXPECT_EQ(activation_named("gelu_new"), Activation::gelu_tanh);
+  EXPECT_EQ(activation_named("swish"), Activation::silu);
+  expect_error([] { activation_named("rely"); }, "activation: 'rely' is not known; did you mean 'relu'?");
+  Params params(1);
+  expect_error([&] { make_feed_forward(Scope(params, initial::bert()), {}); }, "feed_forward: widths 0 and 0");
+  EXPECT_EQ(make_feed_forward(Scope(params, initial::bert()), {.width = 2}).up.outputs(), 8);
+}
+
+LayerOptions layer_options(NormPlace place, NormKind norm) {
+  return {.attention = {.width = 4, .heads = 2},
+          .feed_forward = {.wide = 5, .activation = Activation::gelu},
+          .place = place,
+          .norm = norm,
+          .eps = 1e-3f};
+}
+
+// One branch after another; `after` says where the norm stands.
+Doubles residual(const Named& p, const std::string& norm, const Doubles& x, bool after,
+                 const std::function<Doubles(const Doubles&)>& branch) {
+  if (after) return plain::norm(p, norm, plain::add(x, branch(x)), 1e-3f);
+  return plain::add(x, branch(plain::norm(p, norm, x, 1e-3f)));
+}
+
+Doubles encoder_layer(const Named& p, const std::string& name, const Doubles& x, bool after) {
+  const Doubles y = residual(p, name + ".attention_norm", x, after,
+                             [&](const Doubles& z) { return plain::multi_head(p, name + ".attention", z, z, 2, 2); });
+  return residual(p, name + ".feed_forward_norm", y, after,
+                  [&](const Doubles& z) { return feed_forward(p, name + ".feed_forward", z, plain::gelu); });
+}
+
+Doubles decoder_layer(const Named& p, const std::string& name, const Doubles& x, const Doubles& memory, bool after) {
+  const Doubles y = residual(p, name + ".self_norm", x, after,
+                             [&](const Doubles& z) { return plain::multi_head(p, name + ".self_attention", z, z, 2, 2, plain::causal); });
+  const Doubles w = residual(p, name + ".cross_norm", y, after,
+                             [&](const Doubles& z) { return plain::multi_head(p, name + ".cross_attention", z, memory, 2, 2); });
+  return residual(p, name + ".feed_forward_norm", w, after,
+                  [&](const Doubles& z) { return feed_forward(p, name + ".feed_forward", z, plain::gelu); });
+}
+
+TEST(Encoder, is_the_plain_one) {
+  for (NormPlace place : {NormPlace::before, NormPlace::after})
+    for (NormKind norm : {NormKind::layer, NormKind::root_mean_square}) {
+      const bool after = place == NormPlace::after;
+      Params params(1);
+      const Encoder encoder = make_encoder(Scope(params, initial::bert()) / "encoder", 2, layer_options(place, norm));
+      shake(params, 0.7f);
+      check_module(after ? "post-norm" : "pre-norm",
+                   {.params = params,
+                    .inputs = {normal_input({2, 3, 4}, 1)},
+                    .run = [&](const Tensors& in) { return encoder(in[0]); },
+                    .reference =
+                        [&](const Named& p, const Many& in) {
+                          const Doubles y = encoder_layer(p, "encoder.layers.1", encoder_layer(p, "encoder.layers.0", in[0], after), after);
+                          return after ? y : plain::norm(p, "encoder.norm", y, 1e-3f);
+                        },
+                    .tolerance = 2e-5,
+                    .gradient_tolerance = 3e-4});
+    }
+}
+
+TEST(Decoder, is_the_plain_one) {
+  for (NormPlace place : {NormPlace::before, NormPlace::after}) {
+    const bool after = place == NormPlace::after;
+    Params params(1);
+    LayerOptions options = layer_options(place, NormKind::layer);
+    options.attention.memory_width = 3;
+    const Decoder decoder = make_decoder(Scope(params, initial::bert()) / "decoder", 1, options);
+    shake(params, 0.7f);
+    check_module(after ? "post-norm" : "pre-norm", {.params = params,
+                                                    .inputs = {normal_input({2, 3, 4}, 1), normal_input({2, 5, 3}, 2)},
+                                                    .run = [&](const Tensors& in) { return decoder(in[0], in[1]); },
+                                                    .reference =
+                                                        [&](const Named& p, const Many& in) {
+                                                          const Doubles y = decoder_layer(p, "decoder.layers.0", in[0], in[1], after);
+                                                          return after ? y : plain::norm(p, "decoder.norm", y, 1e-3f);
+                                                        },
+                                                    .tolerance = 2e-5,
+                                                    .gradient_tolerance = 3e-4});
+  }
+}
+
+TEST(Decoder, tokens_do_not_see_the_future) {
+  Params params(1);
+  const Decoder decoder = make_decoder(Scope(params, initial::original(8)), 2, {.attention = {.width = 8, .heads = 2}});
+  const Tensor x = normal_input({1, 6, 8}, 1), memory = normal_input({1, 4, 8}, 2);
+  const Tensor other = concat({slice(x, 1, 0, 4), normal_input({1, 2, 8}, 3)}, 1);
+  expect_near(slice(decoder(x, memory), 1, 0, 4), slice(decoder(other, memory), 1, 0, 4), 0);
+  // Padding of the memory is not seen either.
+  const DecoderTerms lengths{.cross = {.terms = {KeyLengths{Tensor::from(std::vector<int64_t>{3}, {1})}}}};
+  expect_near(decoder(x, memory, lengths), decoder(x, slice(memory, 1, 0, 3)), 1e-5);
+}
+
+TEST(Encoder, layers_of_language_models_share_positions_and_count_right) {
+  Params params(1);  // GPT-2's layer: 12 D^2 + 13 D
+  make_encoder_layer(Scope(params, initial::gpt2(12)), {.attention = {.width = 32, .heads = 4, .fused = true}, .place = NormPlace::before});
+  EXPECT_EQ(params.count(), 12 * 32 * 32 + 13 * 32);
+  Params shared(1);
+  const Scope root(shared, initial::bert());
+  LayerOptions options{.attention = {.width = 8, .heads = 2}};
+  options.attention.positions = [&](const Scope&) { return std::vector<ScorePositions>{relative_positions(root / "positions", 2, 3)}; };
+  const Encoder encoder = make_encoder(root, 2, options);
+  backward(sum(encoder(normal_input({1, 5, 8}, 1))));
+  int64_t tables = 0;
+  for (const Parameter& p : shared.all()) tables += p.name == "positions.table";
+  EXPECT_EQ(tables, 1);
+}
+
+TEST(Encoder, residual_weights_begin_smaller_where_the_paper_says_so) {
+  const auto deviation = [](const Tensor& x) { return std::sqrt(variance(x).item()); };
+  Params params(1);
+  const EncoderLayer layer = make_encoder_layer(Scope(params, initial::gpt2(8)), {.attention = {.width = 64, .heads = 4}});
+  EXPECT_NEAR(deviation(layer.attention.query.weight), 0.02, 0.001);
+  EXPECT_NEAR(deviation(layer.feed_forward.up.weight), 0.02, 0.001);
+  EXPECT_NEAR(deviation(layer.attention.output.weight), 0.005, 0.0003);
+  EXPECT_NEAR(deviation(layer.feed_forward.down.weight), 0.005, 0.0003);
+}
+
+TEST(Encoder, comes_back_from_a_file) {
+  const Folder folder;
+  const LayerOptions options{.attention = {.width = 8, .heads = 2}, .place = NormPlace::before};
+  const Tensor x = normal_input({2, 3, 8}, 1);
+  Params params(1);
+  const Encoder saved = make_encoder(Scope(params, initial::bert()) / "encoder", 2, options);
+  shake(params);
+  write_safetensors(folder / "model.safetensors", params.stored());
+  Params loaded(folder / "model.safetensors", 2);
+  const Encoder back = make_encoder(Scope(loaded, initial::bert()) / "encoder", 2, options);
+  loaded.finish();
+  EXPECT_EQ(back(x).to_vector<float>(), saved(x).to_vector<float>());
+  backward(sum(back(x) * x));
+  for (const Parameter& p : loaded.all()) EXPECT_TRUE(p.tensor.grad().defined()) << p.name;
+}
+
+TEST(Mode, dropout_is_for_training) {
+  Params params(1);
+  const Encoder encoder =
+      make_encoder(Scope(params, initial::original(8)), 2,
+                   {.attention = {.width = 8, .heads = 2}, .feed_forward = {.dropout = 0.2f}, .branch = {.dropout = 0.3f}});
+  const Tensor x = normal_input({2, 5, 8}, 1);
+  const auto train = [&](uint64_t seed) {
+    Rng rng(seed);
+    return encoder(x, {}, training_with(rng)).to_vector<float>();
+  };
+  EXPECT_EQ(encoder(x).to_vector<float>(), encoder(x).to_vector<float>());
+  EXPECT_EQ(train(1), train(1));
+  EXPECT_NE(train(1), train(2));
+  EXPECT_NE(train(1), encoder(x).to_vector<float>());
+}
+
+TEST(StochasticDepth, drops_items_and_keeps_the_mean) {
+  Rng rng(1);
+  const Tensor x = Tensor::ones({4000, 2, 3});
+  const std::vector<float> y = stochastic_depth(x, 0.25f, training_with(rng)).to_vector<float>();
+  double total = 0;
+  for (size_t item = 0; item < 4000; ++item) {
+    EXPECT_TRUE(y[item * 6] == 0 || y[item * 6] == 1 / 0.75f);
+    for (size_t i = 1; i < 6; ++i) ASSERT_EQ(y[item * 6 + i], y[item * 6]);
+    total += y[item * 6];
+  }
+  EXPECT_NEAR(total / 4000, 1, 0.03);
+  EXPECT_TRUE(stochastic_depth(x, 0.25f, {}).shares_data_with(x));
+}
+
+TEST(StochasticDepth, a_dropped_item_passes_unchanged_and_takes_no_gradient) {
+  Params params(1);
+  EncoderLayer layer =
+      make_encoder_layer(Scope(params, initial::bert()), {.attention = {.width = 4, .heads = 2}, .place = NormPlace::before});
+  layer.branch.stochastic_depth = 0.999999f;
+  Rng rng(1);
+  const Tensor x = normal_input({2, 3, 4}, 1).require_grad(), y = layer(x, {}, training_with(rng));
+  EXPECT_EQ(y.to_vector<float>(), x.to_vector<float>());
+  backward(sum(y));
+  EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>(24, 1));
+  EXPECT_FLOAT_EQ(stochastic_depth_of(0, 4, 0.2f), 0.05f);
+  EXPECT_FLOAT_EQ(stochastic_depth_of(3, 4, 0.2f), 0.2f);
+  expect_error([] { stochastic_depth_of(4, 4, 0.2f); }, "stochastic_depth: layer 4 of 4");
+}
+
+}  // namespace
+}  // namespace heed::test
