@@ -95,6 +95,12 @@ std::vector<Benchmark> attention_benchmarks() {
     });
     put_beside("full", [](const Tensors& t) { return attention(t[0], t[1], t[2]); });
   }
+  // One query of every head, as in decoding: keys and values are read once.
+  for (const int64_t M : {1024, 8192}) {
+    const Shape q{1, 12, 1, 64}, k{1, 12, M, 64};
+    list.push_back({name_of("decode_attention/forward/m" + std::to_string(M), k), Unit::bytes, 2.0 * sizeof(float) * count(k),
+                    forward_call({q, k, k}, [](const Tensors& t) { return attention(t[0], t[1], t[2]); })});
+  }
   return list;
 }
 

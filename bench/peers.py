@@ -45,6 +45,7 @@ OPS = {
     "relative_attention": (lambda *s: [s] * 3 + [(s[1], 2 * s[2] - 1)], lambda *_: composed_attention(relative_bias)),
     "gaussian_attention": (lambda *s: [s] * 3 + [(s[1],), (s[1], 2)], lambda *_: composed_attention(gaussian_bias)),
     "window_attention": (lambda *s: [s] * 3, lambda *_: composed_attention(window_bias)),
+    "decode_attention": (lambda b, h, m, d: [(b, h, 1, d)] + [(b, h, m, d)] * 2, lambda *_: F.scaled_dot_product_attention),
     "conv2d": (conv2d_inputs, lambda *s: lambda x, w, b: F.conv2d(x, w, b, stride=s[5], padding=s[6])),
     "add": (lambda *s: [s, s], lambda *_: torch.add),
     "multiply": (lambda *s: [s, s], lambda *_: torch.mul),

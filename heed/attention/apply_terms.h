@@ -22,7 +22,7 @@ template <class T>
 HWY_INLINE void block_score(const T& t, const ScoreBlock& x, float* s, int64_t stride) {
   for (int64_t r = 0; r < x.rows(); ++r) {
     float* row = s + r * stride;
-    const ScoreRow place{x.b, x.h, x.i0 + r};
+    const ScoreRow place{x.b, x.h, x.i0 + r, x.first};
     for_lanes(x.keys(),
               [&](int64_t j, auto load, auto store) HEED_LANES { store(row + j, score(t, load(row + j), place, x.j0 + j, load)); });
   }

@@ -44,6 +44,7 @@ struct AttentionOptions {
   Hard hard = Hard::no;
   float dropout = 0;  // probability that a weight is dropped, the others growing by 1 / (1 - dropout); needs rng
   Rng* rng = nullptr;
+  int64_t first_query = 0;  // its position: i of a term's formula; with a cache, the number of keys before it
 };
 
 // softmax(beta q k^T + terms) v. q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E), H a multiple of G -> (B, H, N, E)

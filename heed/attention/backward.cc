@@ -76,14 +76,14 @@ HWY_INLINE void weigh_row(const BackwardWork& w, const ScoreRow& row, int64_t at
 void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, const BackwardScratch& t) {
   const AttentionPlan& plan = *w.plan;
   const AttentionSizes& z = plan.sizes;
-  const int64_t rows = x.rows(), keys = x.keys(), at = (x.b * z.H + x.h) * z.N + x.i0;
+  const int64_t rows = x.rows(), keys = x.keys(), first = x.i0 - x.first, at = (x.b * z.H + x.h) * z.N + first;
   const float *q = w.q + at * w.width_d, *g = w.g + at * w.width_e;
   fill_scores(plan, x, q, w.width_d, plan.beta != 0 ? t.keys : nullptr, t.s, t.stride, t.slopes);
   if (w.delta)
     tile_product({g, w.width_e, 1}, t.values, panel_width(), t.ds, t.stride, rows, whole_registers(keys), z.E, false, z.E * panel_width());
   for (int64_t r = 0; r < rows; ++r) {
     float* d = t.ds + r * t.stride;
-    weigh_row(w, {x.b, x.h, x.i0 + r}, at + r, x, t.s + r * t.stride, d, t.factors);
+    weigh_row(w, {x.b, x.h, first + r}, at + r, x, t.s + r * t.stride, d, t.factors);
     std::fill(d + keys, d + t.stride, 0.0f);
   }
   tile_product({t.s, 1, t.stride}, g, w.width_e, t.dv, w.width_e, keys, w.width_e, rows, true);
@@ -130,7 +130,7 @@ void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
     bool is_turned = false;
     for (int64_t h = first_head; h < first_head + group; ++h)
       for (int64_t i0 = 0; i0 < z.N; i0 += w.query_block) {
-        const ScoreBlock x{b, h, i0, std::min(z.N, i0 + w.query_block), j0, j0 + keys};
+        const ScoreBlock x = plan.block(b, h, i0, std::min(z.N, i0 + w.query_block), j0, j0 + keys);
         if (skipped(plan.terms, x)) continue;
         if (!is_turned) {
           if (plan.beta != 0) turn_panels(w.k + at * w.width_d, w.width_d, keys, z.D, plan.beta, t.keys);

@@ -21,7 +21,7 @@ static HWY_INLINE int64_t whole_registers(int64_t columns) { return (columns + l
 static HWY_INLINE int64_t panels_size(int64_t keys, int64_t D) { return (keys + panel_width() - 1) / panel_width() * panel_width() * D; }
 
 // rows: (keys, D), `stride` apart -> panels of keys: (panels, D, panel_width), times factor, zero behind the last key.
-static HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys, int64_t D, float factor, float* to) {
+inline HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys, int64_t D, float factor, float* to) {
   const int64_t wide = panel_width();
   for (int64_t first = 0; first < keys; first += wide, to += D * wide) {
     const int64_t count = std::min(wide, keys - first);
@@ -56,7 +56,7 @@ static HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys
 }
 
 // s: (rows, stride) = q turned, then the terms. q: (rows, D) `width` apart; turned is null when content has no say.
-static void fill_scores(const AttentionPlan& plan, const ScoreBlock& x, const float* q, int64_t width, const float* turned, float* s,
+inline void fill_scores(const AttentionPlan& plan, const ScoreBlock& x, const float* q, int64_t width, const float* turned, float* s,
                         int64_t stride, float* slopes = nullptr) {
   const int64_t columns = whole_registers(x.keys()), D = plan.sizes.D;
   if (turned) {

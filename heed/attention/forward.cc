@@ -5,8 +5,8 @@
 #include "hwy/foreach_target.h"
 // after foreach_target
 #include "heed/attention/blocks.h"
+#include "heed/attention/rows.h"
 #include "heed/core/parallel.h"
-#include "heed/ops/rows.h"
 
 #ifndef HEED_ATTENTION_FORWARD_TYPES
 #define HEED_ATTENTION_FORWARD_TYPES
@@ -27,33 +27,6 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// A row of scores becomes weights e^(s - top). Moves the running maximum and sum, and returns the factor by which
-// everything summed before fades.
-HWY_INLINE float soft_row(float* row, int64_t keys, float& top, float& total) {
-  const float highest = std::max(top, max_over(keys, [&](int64_t j, auto load) HEED_LANES { return load(row + j); }));
-  if (highest == -HUGE_VALF) {  // nothing to see yet
-    std::fill_n(row, keys, 0.0f);
-    return 1;
-  }
-  const Lanes shift = highest;
-  const float fade = highest == top ? 1.0f : hn::GetLane(exp_below(Lanes(top) - shift).v);
-  total = total * fade + sum_stored(keys, row, [&](int64_t j, auto load) HEED_LANES { return exp_below(load(row + j) - shift); });
-  top = highest;
-  return fade;
-}
-
-// The same for hard attention: 1 where the score is the highest. total counts how many share it.
-HWY_INLINE float hard_row(float* row, int64_t keys, float& top, float& total) {
-  const float highest = std::max(top, max_over(keys, [&](int64_t j, auto load) HEED_LANES { return load(row + j); }));
-  const float fade = highest == top ? 1.0f : 0.0f;
-  const bool nothing = highest == -HUGE_VALF;
-  total = total * fade + sum_stored(keys, row, [&](int64_t j, auto load) HEED_LANES {
-            return nothing ? Lanes(0) : select(load(row + j) == Lanes(highest), Lanes(1), Lanes(0));
-          });
-  top = highest;
-  return fade;
-}
-
 // All queries of a stretch, of every head that shares a key head, against all keys; each block of keys is turned once.
 void forward_task(const ForwardWork& w, int64_t key_head, int64_t first) {
   const AttentionPlan& plan = *w.plan;
@@ -73,7 +46,7 @@ void forward_task(const ForwardWork& w, int64_t key_head, int64_t first) {
     bool is_turned = plan.beta == 0;
     for (int64_t member = 0; member < group; ++member)
       for (int64_t i0 = first; i0 < last; i0 += w.query_block) {
-        const ScoreBlock x{b, first_head + member, i0, std::min(last, i0 + w.query_block), j0, j0 + keys};
+        const ScoreBlock x = plan.block(b, first_head + member, i0, std::min(last, i0 + w.query_block), j0, j0 + keys);
         if (skipped(plan.terms, x)) continue;
         if (!is_turned) turn_panels(w.k + (key_head * z.M + j0) * z.D, z.D, keys, z.D, plan.beta, turned);
         is_turned = true;

@@ -14,9 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// The row of a score: item, head and query.
+// The row of a score: item, head and the query's position; first as in ScoreBlock.
 struct ScoreRow {
-  int64_t b, h, i;
+  int64_t b, h, i, first = 0;
 };
 
 static HWY_INLINE Lanes keys_from(int64_t j) { return Lanes(hn::Iota(FloatTag(), static_cast<float>(j))); }
@@ -45,7 +45,7 @@ HWY_INLINE Lanes score(const T& term, Lanes s, ScoreRow row, int64_t j, const Lo
 template <class E>
 HWY_INLINE const E* broadcast_row(const Tensor& x, ScoreRow row) {
   const auto step = [&](int axis) { return x.shape()[axis] == 1 ? 0 : x.strides()[axis]; };
-  return raw<E>(x) + row.b * step(0) + row.h * step(1) + row.i * step(2);
+  return raw<E>(x) + row.b * step(0) + row.h * step(1) + (row.i - row.first) * step(2);
 }
 HWY_INLINE bool same_for_all_keys(const Tensor& x) { return x.shape()[3] == 1; }
 

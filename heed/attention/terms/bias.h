@@ -43,7 +43,7 @@ HWY_INLINE Lanes score(const Bias& t, Lanes s, ScoreRow row, int64_t j, const Lo
 // The sink is this head's (N, M) map.
 inline void block_gradient(const Bias&, float* const* sinks, const AttentionSizes& z, const ScoreBlock& x, const float* ds,
                            int64_t stride) {
-  for (int64_t i = x.i0; i < x.i1; ++i) std::copy_n(ds + (i - x.i0) * stride, x.keys(), sinks[0] + i * z.M + x.j0);
+  for (int64_t i = x.i0; i < x.i1; ++i) std::copy_n(ds + (i - x.i0) * stride, x.keys(), sinks[0] + (i - x.first) * z.M + x.j0);
 }
 
 template <class Load>

@@ -56,7 +56,7 @@ namespace HWY_NAMESPACE {
 inline bool only(bool value, const Mask& t, const ScoreBlock& x) {
   const int64_t keys = same_for_all_keys(t.keep) ? 1 : x.keys(), first = same_for_all_keys(t.keep) ? 0 : x.j0;
   for (int64_t i = x.i0; i < (t.keep.shape()[2] == 1 ? x.i0 + 1 : x.i1); ++i) {
-    const bool* row = broadcast_row<bool>(t.keep, {x.b, x.h, i}) + first;
+    const bool* row = broadcast_row<bool>(t.keep, {x.b, x.h, i, x.first}) + first;
     if (std::find(row, row + keys, !value) != row + keys) return false;
   }
   return true;
