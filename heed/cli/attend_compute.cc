@@ -7,6 +7,7 @@
 #include "heed/attention/channel_attention.h"
 #include "heed/attention/kernel_attention.h"
 #include "heed/attention/pooled_keys.h"
+#include "heed/attention/probabilities.h"
 #include "heed/ops/ops.h"
 
 namespace heed::cli {
@@ -17,14 +18,17 @@ struct Operands {
   Tensor q, k, v;
 };
 
-// Sizes that only the file knows: the grid must hold the tokens, a selection must exist.
+// Only the file knows whether the grid holds its tokens.
 void check_grid(const AttentionSizes& z, const AttendOptions& o) {
   if (!o.grid) return;
   const auto [rows, columns] = *o.grid;
-  const bool only_keys = o.pool.has_value();
-  check<UsageError>(rows * columns == z.M && (only_keys || z.N == z.M), "attend: grid=", rows, "x", columns, " has ", rows * columns,
-                    " places, expected as many as there are ", only_keys ? "" : "queries and ",
-                    "keys: ", only_keys ? "" : std::to_string(z.N) + " and ", z.M);
+  const int64_t places = rows * columns, end = o.first_query + z.N;
+  check<UsageError>(z.M == places, "attend: grid=", rows, "x", columns, " has ", places, " places, expected as many as keys, ", z.M);
+  if (o.pool) return;  // queries may lie anywhere
+  check<UsageError>(o.first_query > 0 || z.N == places, "attend: grid=", rows, "x", columns, " has ", places,
+                    " places, expected as many as queries, ", z.N);
+  check<UsageError>(end <= places, "attend: grid=", rows, "x", columns, " has ", places, " places, expected ", end,
+                    " or more, as the first of ", z.N, " queries is at ", o.first_query);
 }
 
 Tensor lengths_of(AttendFile& file, const AttendOptions& o) {
@@ -60,17 +64,22 @@ Tensor identity_values(int64_t B, int64_t G, int64_t width) {
   return contiguous(expand(Tensor::from(values, {1, 1, width, width}), {B, G, width, width}));
 }
 
-// x: (B, H, N, M) -> those heads and rows
-Tensor selected(Tensor x, const AttendOptions& o) {
-  const auto choose = [&](int axis, const std::vector<int64_t>& which, const char* name) {
-    if (which.empty()) return;
+void check_selection(const AttendOptions& o, int64_t heads, int64_t rows) {
+  const auto check_all = [](const std::vector<int64_t>& which, int64_t count, const char* name) {
     for (const int64_t index : which)
-      check<UsageError>(index < x.size(axis), "attend: ", name, "=", index, ", but there are only ", x.size(axis), ", counted from 0");
-    x = index_select(x, axis, Tensor::from(which, {std::ssize(which)}));
+      check<UsageError>(index < count, "attend: ", name, "=", index, ", but there are only ", count, ", counted from 0");
   };
-  choose(1, o.heads, "heads");
-  choose(2, o.rows, "rows");
-  return x;
+  check_all(o.heads, heads, "heads");
+  check_all(o.rows, rows, "rows");
+}
+
+// x: (B, H, N, M) -> those heads and rows
+Tensor selected(const Tensor& x, const AttendOptions& o) {
+  check_selection(o, x.size(1), x.size(2));
+  const auto choose = [](const Tensor& from, int axis, const std::vector<int64_t>& which) {
+    return which.empty() ? from : index_select(from, axis, Tensor::from(which, {std::ssize(which)}));
+  };
+  return choose(choose(x, 1, o.heads), 2, o.rows);
 }
 
 // How wide the grid is, for what needs the places of queries and keys on it.
@@ -109,7 +118,8 @@ void add_masks(AttendFile& file, const AttendOptions& o, std::vector<Term>& term
   if (o.dilation) terms.push_back(Dilated{*o.dilation});
   if (o.grid_window) terms.push_back(GridWindow{(*o.grid_window)[0], (*o.grid_window)[1], grid_columns(o, "grid_window")});
   if (file.has("block_pattern")) {
-    const Shape blocks{z.H, (z.N + *o.block - 1) / *o.block, (z.M + *o.block - 1) / *o.block};
+    const auto count = [&](int64_t tokens) { return (tokens + *o.block - 1) / *o.block; };
+    const Shape blocks{z.H, count(o.first_query + z.N), count(z.M)};
     terms.push_back(BlockSparse{file.kept("block_pattern", blocks, blocks), *o.block});
   }
 }
@@ -146,7 +156,7 @@ std::pair<Tensor, AttentionOptions> scores_of(AttendFile& file, const AttendOpti
     const Tensor x = file.has(name) ? q + reshape(file.per_head(name, {z.D}), {1, z.H, 1, z.D}) : q;
     return per_head.defined() ? x * per_head : x;
   };
-  AttentionOptions options{.beta = number, .hard = o.hard, .dropout = o.dropout};
+  AttentionOptions options{.beta = number, .hard = o.hard, .dropout = o.dropout, .first_query = o.first_query};
   if (file.has("relative_keys")) options.terms.push_back(RelativeKeys{moved("w") * number, file.per_head("relative_keys", {-1, z.D})});
   add_addends(file, o, options.terms);
   if (o.softcap) options.terms.push_back(SoftCap{*o.softcap});
@@ -161,10 +171,8 @@ void add_softmax(AttendFile& file, const AttendOptions& o, NamedTensors& results
   options.rng = &rng;
   results.emplace_back("out", attention(q, x.k, x.v, options));
   if (!o.probabilities) return;
-  const NoGrad quiet;
-  options.dropout = 0;
-  const AttentionSizes& z = file.sizes();
-  results.emplace_back("probabilities", selected(attention(q, x.k, identity_values(z.B, z.G, z.M), options), o));
+  check_selection(o, file.sizes().H, file.sizes().N);
+  results.emplace_back("probabilities", attention_probabilities(q, x.k, options, o.heads, o.rows));
 }
 
 // --- the others ---------------------------------------------------------------------------------------------------

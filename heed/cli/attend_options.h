@@ -20,7 +20,7 @@ struct AttendOptions {
   AttendKind kind = AttendKind::softmax;
   std::optional<float> beta, softcap;
   bool content = true, causal = false, alibi = false, probabilities = false, quadratic = false;
-  int64_t offset = 0, globals = 0, shift = 0, seed = 1;
+  int64_t offset = 0, first_query = 0, globals = 0, shift = 0, seed = 1;
   std::optional<int64_t> chunk, dilation, block, pool, random_features;
   std::optional<std::array<int64_t, 2>> window, grid, grid_window;  // before and after; rows and columns, twice
   std::vector<int64_t> lengths, heads, rows;

@@ -93,8 +93,10 @@ TEST(AttendErrors, what_needs_something_else) {
   expect_usage("features=elu", "features has no meaning with kind=softmax, only with kind=linear");
   expect_usage("kind=linear beta=-1", "kind=linear with beta=-1, expected 0 or more");
   expect_usage("kind=linear features=relu random_features=3", "random_features with features=relu, expected features=exp");
-  expect_usage("grid=2x2", "grid=2x2 has 4 places, expected as many as there are queries and keys: 12 and 12");
-  expect_usage("pool=2 grid=2x2", "grid=2x2 has 4 places, expected as many as there are keys: 12");
+  expect_usage("grid=2x2", "grid=2x2 has 4 places, expected as many as keys, 12");
+  expect_usage("first_query=1 grid=3x4", "grid=3x4 has 12 places, expected 13 or more, as the first of 12 queries is at 1");
+  expect_usage("grid=3x4", "grid=3x4 has 12 places, expected as many as queries, 5", {{"q", Tensor::ones({2, 4, 5, 5})}});
+  expect_usage("pool=2 grid=2x2", "grid=2x2 has 4 places, expected as many as keys, 12");
   expect_usage("pool=2 grid=3x4 grid_window=1", "pool with grid_window: pooled keys have no place on the grid");
   expect_usage("lengths=1", "1 lengths for 2 items");
   expect_usage("lengths=1,13", "a length of 13, expected 0 to M = 12");

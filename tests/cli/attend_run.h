@@ -34,7 +34,7 @@ inline Attended run_attend(const TensorMap& tensors, const std::string& options,
   put_in("IN", folder / "in.safetensors");
   put_in("OUT", folder / "out.safetensors");
   write_safetensors(folder / "in.safetensors", NamedTensors(tensors.begin(), tensors.end()));
-  const std::string before = get(folder / "in.safetensors"), command = "'" HEED_PROGRAM "' " + arguments;
+  const std::string before = get(folder / "in.safetensors"), command = "HEED_THREADS=1 '" HEED_PROGRAM "' " + arguments;
   const int status = std::system((command + " >'" + (folder / "stdout").string() + "' 2>'" + (folder / "stderr").string() + "'").c_str());
   Attended result{WIFEXITED(status) ? WEXITSTATUS(status) : -1, get(folder / "stdout"), get(folder / "stderr"), {}};
   EXPECT_EQ(get(folder / "in.safetensors"), before);

@@ -93,6 +93,19 @@ TEST(Attend, masks) {
                   with({Mask{reshape(row, {1, 1, 1, M})}, Causal{}, Window{4, 4}, Dilated{2}}));
 }
 
+TEST(Attend, queries_behind_a_cache) {
+  const TensorMap last{{"q", normal_input({2, 4, 5, D}, 4)}};
+  expect_computes("causal=true offset=7", last, with({Causal{7}}));
+  expect_computes("causal=true window=3 first_query=7", last, [](const TensorMap& t) {
+    return attention(t.at("q"), t.at("k"), t.at("v"), {.terms = {Causal{}, Window{3, 3}}, .first_query = 7});
+  });
+  TensorMap more = last;
+  more["relative_table"] = normal_input({H, 3, 3}, 5);
+  expect_computes("first_query=7 grid=3x4", more, [](const TensorMap& t) {
+    return attention(t.at("q"), t.at("k"), t.at("v"), {.terms = {RelativeBias2d{t.at("relative_table"), 4}}, .first_query = 7});
+  });
+}
+
 TEST(Attend, addends) {
   const Tensor holes = masked_fill(normal_input({H, N, M}, 4), random_mask({H, N, M}, DType::boolean, 5), -INFINITY);
   expect_computes("", {{"bias", holes}}, learned([](auto& t) { return Terms{Bias{reshape(t.at("bias"), {1, H, N, M})}}; }));
