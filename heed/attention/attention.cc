@@ -29,7 +29,7 @@ Tensor readable(const AttentionPlan& plan, const Tensor& x) {
 
 // Position-only Gaussian attention on whole rows of a grid has a map that is a product of two small ones.
 const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptions& options) {
-  if (plan.beta != 0 || plan.hard || plan.dropout > 0 || plan.first_query != 0 || options.terms.size() != 1) return nullptr;
+  if (plan.beta != 0 || plan.hard || plan.dropout > 0 || plan.sizes.first_query != 0 || options.terms.size() != 1) return nullptr;
   const auto* term = std::get_if<Gaussian2d>(&options.terms[0]);
   const bool whole = term && plan.sizes.N % term->width == 0 && plan.sizes.M % term->width == 0 && plan.sizes.M > 0;
   return whole ? term : nullptr;
@@ -38,9 +38,9 @@ const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptio
 }  // namespace
 
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  AttentionPlan plan{
-      .sizes = sizes_of(q, k, v), .first_query = options.first_query, .hard = options.hard != Hard::no, .dropout = options.dropout};
+  AttentionPlan plan{.sizes = sizes_of(q, k, v), .hard = options.hard != Hard::no, .dropout = options.dropout};
   check(options.first_query >= 0, "attention: the first query is at ", options.first_query, ", expected 0 or more");
+  plan.sizes.first_query = options.first_query;
   plan.beta = options.beta.number_for(plan.sizes.D);
   for (const Term& term : options.terms) plan.terms.push_back(checked(term, plan.sizes));
   check(options.dropout >= 0 && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 or more and below 1");

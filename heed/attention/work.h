@@ -14,14 +14,13 @@ struct AttentionPlan {
   AttentionSizes sizes{};
   float beta = 1;
   std::vector<Term> terms{};
-  int64_t first_query = 0;  // its position
-  bool hard = false;        // one-hot rows instead of softmax
-  float dropout = 0;        // probability
+  bool hard = false;  // one-hot rows instead of softmax
+  float dropout = 0;  // probability
   RandomKey dropout_key{};
 
   // Rows [i0, i1) of the queries at their positions.
   ScoreBlock block(int64_t b, int64_t h, int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
-    return {b, h, first_query + i0, first_query + i1, j0, j1, first_query};
+    return {b, h, sizes.first_query + i0, sizes.first_query + i1, j0, j1, sizes.first_query};
   }
 };
 

@@ -18,11 +18,11 @@ struct Mask {  // keep where true
 
 struct BlockSparse {  // keep pattern[h, i / size, j / size]
   static constexpr const char* name = "BlockSparse";
-  Tensor pattern;  // bool, (H or 1, N / size, M / size), both rounded up
+  Tensor pattern;  // bool, (H or 1, N / size, M / size), both rounded up; N counts from position 0
   int64_t size = 64;
   std::vector<TermTensor> tensors(const AttentionSizes& z) {
     const auto blocks = [&](int64_t tokens) { return size > 0 ? (tokens + size - 1) / size : 0; };
-    return {{"pattern", pattern, {z.H, blocks(z.N), blocks(z.M)}, Sums::none, DType::boolean, true}};
+    return {{"pattern", pattern, {z.H, blocks(z.first_query + z.N), blocks(z.M)}, Sums::none, DType::boolean, true}};
   }
   void check_sizes(const AttentionSizes&) const { check(size >= 1, "attention: BlockSparse in blocks of ", size, ", expected 1 or more"); }
 };
