@@ -2,6 +2,7 @@
 #include "heed/attention/attention.h"
 
 #include "heed/attention/separable.h"
+#include "heed/attention/tap.h"
 #include "heed/attention/work.h"
 #include "heed/ops/half.h"
 #include "heed/ops/ops.h"
@@ -20,10 +21,26 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   return z;
 }
 
+// Few queries read keys where they lie.
+Tensor readable(const AttentionPlan& plan, const Tensor& x) {
+  const bool whole_tokens = x.dtype() == DType::f32 && x.strides()[3] == 1;
+  return few_queries(plan.sizes) && whole_tokens ? x.detach() : dense_f32("attention", x);
+}
+
+// Position-only Gaussian attention on whole rows of a grid has a map that is a product of two small ones.
+const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptions& options) {
+  if (plan.beta != 0 || plan.hard || plan.dropout > 0 || plan.sizes.first_query != 0 || options.terms.size() != 1) return nullptr;
+  const auto* term = std::get_if<Gaussian2d>(&options.terms[0]);
+  const bool whole = term && plan.sizes.N % term->width == 0 && plan.sizes.M % term->width == 0 && plan.sizes.M > 0;
+  return whole ? term : nullptr;
+}
+
+}  // namespace
+
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  AttentionPlan plan{
-      .sizes = sizes_of(q, k, v), .first_query = options.first_query, .hard = options.hard != Hard::no, .dropout = options.dropout};
+  AttentionPlan plan{.sizes = sizes_of(q, k, v), .hard = options.hard != Hard::no, .dropout = options.dropout};
   check(options.first_query >= 0, "attention: the first query is at ", options.first_query, ", expected 0 or more");
+  plan.sizes.first_query = options.first_query;
   plan.beta = options.beta.number_for(plan.sizes.D);
   for (const Term& term : options.terms) plan.terms.push_back(checked(term, plan.sizes));
   check(options.dropout >= 0 && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 or more and below 1");
@@ -42,26 +59,6 @@ Tensor scaled_by_head(const Tensor& q, const Tensor& beta) {
   return multiply(q, reshape(beta, {1, beta.size(0), 1, 1}));
 }
 
-// Position-only Gaussian attention on whole rows of a grid has a map that is a product of two small ones.
-const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptions& options) {
-  if (plan.beta != 0 || plan.hard || plan.dropout > 0 || plan.first_query != 0 || options.terms.size() != 1) return nullptr;
-  const auto* term = std::get_if<Gaussian2d>(&options.terms[0]);
-  const bool whole = term && plan.sizes.N % term->width == 0 && plan.sizes.M % term->width == 0 && plan.sizes.M > 0;
-  return whole ? term : nullptr;
-}
-
-// Few queries read keys where they lie.
-Tensor readable(const AttentionPlan& plan, const Tensor& x) {
-  const bool whole_tokens = x.dtype() == DType::f32 && x.strides()[3] == 1;
-  return few_queries(plan) && whole_tokens ? x.detach() : dense_f32("attention", x);
-}
-
-Tensor forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals) {
-  return (few_queries(plan) ? few_queries_forward : attention_forward)(plan, q, k, v, totals);
-}
-
-}  // namespace
-
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
   if (is_half(query) || is_half(key) || is_half(value))
     return in_f32(query, [&](const Tensor& wide) { return attention(wide, widen(key), widen(value), options); });
@@ -71,10 +68,11 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
     return attention(scaled_by_head(query, options.beta.tensor), key, value, scaled);
   }
   const AttentionPlan plan = plan_of(query, key, value, options);
+  if (AttentionTap::newest()) AttentionTap::look(query, key, options);
   if (const Gaussian2d* term = separable_term(plan, options)) return gaussian_attention(*term, plan.sizes.N, value);
   const Tensor q = dense_f32("attention", query), k = readable(plan, key), v = readable(plan, value);
   AttentionTotals totals;
-  const Tensor out = forward(plan, q, k, v, totals);
+  const Tensor out = (few_queries(plan.sizes) ? few_queries_forward : attention_forward)(plan, q, k, v, totals);
 
   Tensors inputs{query, key, value};
   for (const Term& term : options.terms)
@@ -82,14 +80,17 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   std::vector<bool> wanted;
   for (size_t i = 3; i < inputs.size(); ++i) wanted.push_back(inputs[i].needs_grad());
   return record(op::attention, out, inputs, [=, hard = options.hard](const Tensor& g) {
+    const Tensor dense_k = contiguous(k), dense_v = contiguous(v);
     AttentionTotals all = totals;
+    // Backward must find the largest score again, bit for bit, and computes scores as blocks do.
+    if (hard != Hard::no && few_queries(plan.sizes)) attention_forward(plan, q, dense_k, dense_v, all);
     Tensor soft_out = hard == Hard::no ? out : Tensor();
     if (hard == Hard::straight_through) {
       AttentionPlan soft = plan;
       soft.hard = false;
-      soft_out = forward(soft, q, k, v, all);
+      soft_out = attention_forward(soft, q, dense_k, dense_v, all);
     }
-    const AttentionGradients grads = attention_backward(plan, q, contiguous(k), contiguous(v), soft_out, all, contiguous(g), wanted);
+    const AttentionGradients grads = attention_backward(plan, q, dense_k, dense_v, soft_out, all, contiguous(g), wanted);
     Grads result{grads.q, grads.k, grads.v};
     result.insert(result.end(), grads.parameters.begin(), grads.parameters.end());
     return result;

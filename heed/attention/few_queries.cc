@@ -15,13 +15,6 @@ namespace heed {
 // Enough tasks for many cores where heads are few. Blocks are long, as memory likes to be read.
 inline constexpr int64_t kMostChunks = 64, kLeastChunk = 512, kLongestBlock = 512;
 
-// (B, G, M, width): the numbers of a token are together, everything else is a stride apart.
-struct TokenRows {
-  const float* data;
-  int64_t item, head, token;
-  const float* at(int64_t b, int64_t g, int64_t j) const { return data + b * item + g * head + j * token; }
-};
-
 struct FewQueriesWork {
   const AttentionPlan* plan;
   const float* q;  // (B H, N, D)
@@ -85,7 +78,7 @@ void few_queries_task(const FewQueriesWork& w, int64_t key_head, int64_t chunk) 
         for (int64_t r = 0; r < member * z.N; ++r) std::fill_n(s + r * stride, keys, 0.0f);
         started = true;
       }
-      apply_terms(plan.terms, plan.sizes, x, head, stride);
+      apply_terms(plan.terms, z, x, head, stride);
       for (int64_t i = 0; i < z.N; ++i) {
         const int64_t r = member * z.N + i;
         float *row = s + r * stride, *sum = sums + r * z.E;
@@ -149,12 +142,11 @@ Tensor few_queries_forward(const AttentionPlan& plan, const Tensor& q, const Ten
   const int64_t chunks = std::max<int64_t>((z.M + chunk - 1) / chunk, 1), places = z.B * z.H * z.N * chunks;
   const Tensor out = Tensor::empty({z.B, z.H, z.N, z.E}), partial = Tensor::empty({places * (z.E + 2)});
   (plan.hard ? totals.peak : totals.log_total) = plan.hard ? Tensor::empty({z.B, z.H, z.N, 2}) : Tensor::empty({z.B, z.H, z.N});
-  const auto rows = [](const Tensor& x) { return TokenRows{raw<float>(x), x.strides()[0], x.strides()[1], x.strides()[2]}; };
   HWY_DYNAMIC_DISPATCH(few_queries_all)
   ({.plan = &plan,
     .q = raw<float>(q),
-    .k = rows(k),
-    .v = rows(v),
+    .k = token_rows(k),
+    .v = token_rows(v),
     .sums = raw<float>(partial),
     .tops = raw<float>(partial) + places * z.E,
     .totals = raw<float>(partial) + places * (z.E + 1),

@@ -10,10 +10,11 @@ namespace heed {
 
 struct AttentionSizes {
   int64_t B, H, G, N, M, D, E;  // items, query heads, key heads, queries, keys, width of q and k, width of v
+  int64_t first_query = 0;      // its position: queries behind a cache do not begin at 0
 };
 
 // A block of scores of one head of one item: queries at positions [i0, i1), keys at [j0, j1). `first` is the position of
-// the first query of all, so i - first is the row of query i in a tensor over queries.
+// the first query of all: i - first is the row of query i in a tensor over queries.
 struct ScoreBlock {
   int64_t b, h, i0, i1, j0, j1, first = 0;
   int64_t rows() const { return i1 - i0; }

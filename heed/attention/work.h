@@ -5,6 +5,7 @@
 
 #include "heed/attention/terms.h"
 #include "heed/core/random.h"
+#include "heed/core/raw.h"
 
 namespace heed {
 
@@ -13,14 +14,13 @@ struct AttentionPlan {
   AttentionSizes sizes{};
   float beta = 1;
   std::vector<Term> terms{};
-  int64_t first_query = 0;  // its position
-  bool hard = false;        // one-hot rows instead of softmax
-  float dropout = 0;        // probability
+  bool hard = false;  // one-hot rows instead of softmax
+  float dropout = 0;  // probability
   RandomKey dropout_key{};
 
   // Rows [i0, i1) of the queries at their positions.
   ScoreBlock block(int64_t b, int64_t h, int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
-    return {b, h, first_query + i0, first_query + i1, j0, j1, first_query};
+    return {b, h, sizes.first_query + i0, sizes.first_query + i1, j0, j1, sizes.first_query};
   }
 };
 
@@ -30,13 +30,16 @@ struct AttentionTotals {
   Tensor peak;       // (B, H, N, 2), hard only: the largest score, and 1 / how many keys have it
 };
 
+struct AttentionOptions;
+AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);  // shapes are checked
+Tensor scaled_by_head(const Tensor& q, const Tensor& beta);                                                 // what a tensor beta means
+
 // q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E), dense -> out: (B, H, N, E)
 Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals);
 
 // Few queries (few_queries.cc): the same, but k and v may be strided except for their last axis. Up to 8 queries it wins
 // or draws, whatever the heads; behind that, turning keys pays.
-// Not for hard rows: backward looks for the very scores that forward found highest, and those of few queries are rounded otherwise.
-inline bool few_queries(const AttentionPlan& plan) { return plan.sizes.N <= 8 && !plan.hard; }
+inline bool few_queries(const AttentionSizes& z) { return z.N <= 8; }
 Tensor few_queries_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals);
 
 struct AttentionGradients {
@@ -46,6 +49,14 @@ struct AttentionGradients {
 // soft_out: (B, H, N, E), the output with soft rows; undefined: scores get no gradient. wanted: which parameters get one.
 AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& soft_out,
                                       const AttentionTotals& totals, const Tensor& g, const std::vector<bool>& wanted);
+
+// Keys or values, (B, G, M, width), where they lie: the numbers of a token together, everything else a stride apart.
+struct TokenRows {
+  const float* data;
+  int64_t item, head, token;
+  const float* at(int64_t b, int64_t g, int64_t j) const { return data + b * item + g * head + j * token; }
+};
+inline TokenRows token_rows(const Tensor& x) { return {raw<float>(x), x.strides()[0], x.strides()[1], x.strides()[2]}; }
 
 // Scores of a pair of blocks, with the keys and values they come from, fit the second cache.
 inline constexpr int64_t kLargestQueryBlock = 96, kLargestKeyBlock = 256;

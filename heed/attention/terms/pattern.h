@@ -18,11 +18,11 @@ struct Mask {  // keep where true
 
 struct BlockSparse {  // keep pattern[h, i / size, j / size]
   static constexpr const char* name = "BlockSparse";
-  Tensor pattern;  // bool, (H or 1, N / size, M / size), both rounded up
+  Tensor pattern;  // bool, (H or 1, N / size, M / size), both rounded up; N counts from position 0
   int64_t size = 64;
   std::vector<TermTensor> tensors(const AttentionSizes& z) {
     const auto blocks = [&](int64_t tokens) { return size > 0 ? (tokens + size - 1) / size : 0; };
-    return {{"pattern", pattern, {z.H, blocks(z.N), blocks(z.M)}, Sums::none, DType::boolean, true}};
+    return {{"pattern", pattern, {z.H, blocks(z.first_query + z.N), blocks(z.M)}, Sums::none, DType::boolean, true}};
   }
   void check_sizes(const AttentionSizes&) const { check(size >= 1, "attention: BlockSparse in blocks of ", size, ", expected 1 or more"); }
 };
@@ -79,8 +79,8 @@ template <class Visit>
 bool for_cells(const BlockSparse& t, const ScoreBlock& x, const Visit& visit) {
   const Shape& shape = t.pattern.shape();
   const bool* pattern = raw<bool>(t.pattern) + (shape[0] == 1 ? 0 : x.h) * shape[1] * shape[2];
-  for (int64_t i = x.i0 - x.first; i < x.i1 - x.first;) {  // rows of queries
-    const int64_t below = std::min(x.i1 - x.first, (i / t.size + 1) * t.size);
+  for (int64_t i = x.i0; i < x.i1;) {
+    const int64_t below = std::min(x.i1, (i / t.size + 1) * t.size);
     for (int64_t j = x.j0; j < x.j1;) {
       const int64_t right = std::min(x.j1, (j / t.size + 1) * t.size);
       if (!visit(i, below, j, right, pattern[(shape[1] == 1 ? 0 : i / t.size) * shape[2] + (shape[2] == 1 ? 0 : j / t.size)])) return false;
@@ -98,7 +98,7 @@ inline bool idle(const BlockSparse& t, const ScoreBlock& x) {
 }
 inline void block_score(const BlockSparse& t, const ScoreBlock& x, float* s, int64_t stride) {
   for_cells(t, x, [&](int64_t i, int64_t below, int64_t j, int64_t right, bool kept) {
-    for (; i < below && !kept; ++i) std::fill_n(s + (i + x.first - x.i0) * stride + j - x.j0, right - j, -HUGE_VALF);
+    for (; i < below && !kept; ++i) std::fill_n(s + (i - x.i0) * stride + j - x.j0, right - j, -HUGE_VALF);
     return true;
   });
 }

@@ -1,0 +1,138 @@
+// Scores as in few_queries.cc, written out. A task takes some neighbouring queries of a head, which share the keys they read.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/attention/probabilities.cc"
+#include "hwy/foreach_target.h"
+// after foreach_target
+#include "heed/attention/apply_terms.h"
+#include "heed/attention/rows.h"
+#include "heed/attention/work.h"
+#include "heed/core/parallel.h"
+
+#ifndef HEED_ATTENTION_PROBABILITIES_TYPES
+#define HEED_ATTENTION_PROBABILITIES_TYPES
+namespace heed {
+
+// Neighbouring queries [first, first + rows) that become the rows of the result from `place` on.
+struct QueryRun {
+  int64_t place, first, rows;
+};
+
+struct ProbabilitiesWork {
+  const AttentionPlan* plan;
+  const float* q;  // (B, H, N, D)
+  TokenRows k;
+  float* out;  // (B, heads, rows, M)
+  std::vector<int64_t> heads;
+  std::vector<QueryRun> runs;
+  int64_t rows, key_block;
+};
+
+}  // namespace heed
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+void probabilities_task(const ProbabilitiesWork& w, int64_t b, int64_t head, const QueryRun& run) {
+  const AttentionPlan& plan = *w.plan;
+  const AttentionSizes& z = plan.sizes;
+  const int64_t h = w.heads[static_cast<size_t>(head)], stride = w.key_block + kRowPadding;
+  const Tensor scratch = Tensor::empty({run.rows * stride});
+  float* s = raw<float>(scratch);
+  float* out = w.out + ((b * static_cast<int64_t>(w.heads.size()) + head) * w.rows + run.place) * z.M;
+  for (int64_t j0 = 0; j0 < z.M; j0 += w.key_block) {
+    const ScoreBlock x = plan.block(b, h, run.first, run.first + run.rows, j0, std::min(z.M, j0 + w.key_block));
+    const bool none = skipped(plan.terms, x);
+    std::fill_n(s, run.rows * stride, none ? -HUGE_VALF : 0.0f);
+    if (!none && plan.beta != 0)
+      dot_scores(w.q + ((b * z.H + h) * z.N + run.first) * z.D, w.k.at(b, h / (z.H / z.G), j0), w.k.token, run.rows, x.keys(), z.D,
+                 plan.beta, s, stride);
+    if (!none) apply_terms(plan.terms, z, x, s, stride);
+    for (int64_t r = 0; r < run.rows; ++r) std::copy_n(s + r * stride, x.keys(), out + r * z.M + j0);
+  }
+  for (int64_t r = 0; r < run.rows; ++r) {
+    float *row = out + r * z.M, top = -HUGE_VALF, total = 0;
+    plan.hard ? hard_row(row, z.M, top, total) : soft_row(row, z.M, top, total);
+    const float share = total > 0 ? 1 / total : 0.0f;
+    for_lanes(z.M, [&](int64_t j, auto load, auto store) HEED_LANES { store(row + j, load(row + j) * share); });
+  }
+}
+
+void probabilities_all(const ProbabilitiesWork& w) {
+  const int64_t heads = static_cast<int64_t>(w.heads.size()), runs = static_cast<int64_t>(w.runs.size());
+  parallel_tasks(w.plan->sizes.B * heads * runs, [&](int64_t task) {
+    probabilities_task(w, task / runs / heads, task / runs % heads, w.runs[static_cast<size_t>(task % runs)]);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <numeric>
+
+#include "heed/attention/probabilities.h"
+#include "heed/ops/half.h"
+
+namespace heed {
+
+HWY_EXPORT(probabilities_all);
+
+namespace {
+
+// All of [0, count) when none are chosen.
+void complete(std::vector<int64_t>& chosen, int64_t count, const char* what) {
+  for (int64_t one : chosen) check(one >= 0 && one < count, "attention_probabilities: ", what, " ", one, " of ", count);
+  if (!chosen.empty()) return;
+  chosen.resize(static_cast<size_t>(count));
+  std::iota(chosen.begin(), chosen.end(), 0);
+}
+
+std::vector<QueryRun> runs_of(const std::vector<int64_t>& rows) {
+  constexpr int64_t longest = 8;
+  std::vector<QueryRun> runs;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!runs.empty() && runs.back().rows < longest && runs.back().first + runs.back().rows == rows[i])
+      ++runs.back().rows;
+    else
+      runs.push_back({static_cast<int64_t>(i), rows[i], 1});
+  }
+  return runs;
+}
+
+}  // namespace
+
+Tensor attention_probabilities(const Tensor& query, const Tensor& key, const AttentionOptions& options, std::vector<int64_t> heads,
+                               std::vector<int64_t> rows) {
+  const NoGrad quiet;
+  AttentionOptions still = options;
+  still.dropout = 0;
+  Tensor q = widen(query);
+  if (options.beta.tensor.defined()) {
+    q = scaled_by_head(q, options.beta.tensor);
+    still.beta = 1.0f;
+  }
+  const Tensor wide = widen(key);
+  const AttentionPlan plan = plan_of(q, wide, wide, still);
+  complete(heads, plan.sizes.H, "head");
+  complete(rows, plan.sizes.N, "row");
+  const int64_t count = static_cast<int64_t>(rows.size());
+  const Tensor dense_q = dense_f32("attention_probabilities", q);
+  const Tensor k = wide.dtype() == DType::f32 && wide.strides()[3] == 1 ? wide : dense_f32("attention_probabilities", wide);
+  const Tensor out = Tensor::empty({plan.sizes.B, static_cast<int64_t>(heads.size()), count, plan.sizes.M});
+  HWY_DYNAMIC_DISPATCH(probabilities_all)
+  ({.plan = &plan,
+    .q = raw<float>(dense_q),
+    .k = token_rows(k),
+    .out = raw<float>(out),
+    .heads = heads,
+    .runs = runs_of(rows),
+    .rows = count,
+    .key_block = key_block_of(plan.sizes.M)});
+  return out;
+}
+
+}  // namespace heed
+#endif

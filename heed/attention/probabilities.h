@@ -1,0 +1,16 @@
+// The map that attention() never holds, for people to look at: only of the heads and queries that are asked for.
+#pragma once
+
+#include <vector>
+
+#include "heed/attention/attention.h"
+
+namespace heed {
+
+// softmax(beta q k^T + terms), or the one-hot rows of hard attention; without dropout, nothing is recorded.
+// q: (B, H, N, D), k: (B, G, M, D); heads, rows: which of the H and N, in that order, empty: all -> (B, heads, rows, M)
+// A query whose every key is masked has zeros.
+Tensor attention_probabilities(const Tensor& q, const Tensor& k, const AttentionOptions& options = {}, std::vector<int64_t> heads = {},
+                               std::vector<int64_t> rows = {});
+
+}  // namespace heed
