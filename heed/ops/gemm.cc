@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "heed/core/parallel.h"
+#include "heed/ops/one_row.h"
 
 namespace heed {
 namespace {
@@ -31,26 +32,15 @@ Cut cut_of(int64_t M, int64_t N, int64_t K) {
   }
 }
 
-// K = 1, the weight gradient of a single token: nothing to reuse, so whole rows are written as fast as memory takes them.
-void outer_product(int64_t M, int64_t N, Matrix a, Matrix b, Matrix c) {
-  const int64_t a_step = a.transposed ? 1 : a.stride, b_step = b.transposed ? b.stride : 1;
-  parallel_for(M, std::max<int64_t>(1, (1 << 13) / N), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const float factor = a.data[i * a_step];
-      float* to = c.data + i * c.stride;
-      if (b_step == 1) {
-        for (int64_t j = 0; j < N; ++j) to[j] = factor * b.data[j];
-      } else {
-        for (int64_t j = 0; j < N; ++j) to[j] = factor * b.data[j * b_step];
-      }
-    }
-  });
-}
-
 }  // namespace
 
 void multiply_matrices(const Products& p) {
   if (p.batch == 0 || p.M == 0 || p.N == 0) return;
+  if (p.batch == 1 && p.K > 0 && (p.M == 1 || p.K == 1)) {
+    Matrix a{}, b{}, c{};
+    p.operands(0, a, b, c);
+    return p.M == 1 ? multiply_row(p.N, p.K, a, b, c, p.after) : outer_product(p.M, p.N, a, b, c, p.after);
+  }
   const auto [tile_rows, tile_columns] = cut_of(p.M, p.N, p.K);
   const int64_t across = (p.N + tile_columns - 1) / tile_columns, tiles = (p.M + tile_rows - 1) / tile_rows * across;
   // Small products share a task.
@@ -75,7 +65,6 @@ void multiply_matrices(const Products& p) {
 }
 
 void multiply_matrices(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c) {
-  if (K == 1 && N > 0) return outer_product(M, N, a, b, c);
   multiply_matrices({.M = M, .N = N, .K = K, .operands = [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
                        x = a;
                        y = b;

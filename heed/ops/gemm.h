@@ -1,4 +1,5 @@
-// Matrix products for kernels: oneDNN's sgemm on tiles that depend on the shape alone, one tile a task.
+// Matrix products for kernels: oneDNN's sgemm on tiles that depend on the shape alone, one tile a task; one_row.h where
+// there is nothing to reuse.
 #pragma once
 
 #include <cstdint>
