@@ -86,10 +86,10 @@ void check_product(const Sizes& size, bool turn_a, bool turn_b, int64_t gap) {
 
 TEST(Gemm, agrees_with_the_definition_in_every_layout) {
   const Sizes every[] = {
-      {1, 1, 1},      {1, 5, 7},    {1, 97, 131},  {1, 769, 517}, {1, 4099, 67}, {1, 17, 9001}, {1, 7, 0},  // one row
-      {131, 97, 1},   {1031, 3, 1}, {5, 4099, 1},                                                           // one shared number
-      {13, 1, 11},    {7, 33, 19},  {3, 769, 131},                                                          // neither
-      {803, 200, 35},
+      {1, 1, 1},      {1, 5, 7},      {1, 97, 131},    {1, 769, 517}, {1, 4099, 67}, {1, 17, 9001}, {1, 7, 0},  // one row
+      {131, 97, 1},   {1031, 3, 1},   {5, 4099, 1},                                                             // one shared number
+      {13, 1, 11},    {7, 33, 19},    {3, 769, 131},                                                            // neither
+      {803, 200, 35}, {97, 35, 2053}, {2051, 128, 19}, {2048, 64, 5},                                           // tall
   };
   for (const Sizes& size : every)
     for (const bool turn_a : {false, true})
