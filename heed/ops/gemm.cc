@@ -18,6 +18,9 @@ namespace HWY_NAMESPACE {
 // Panels of b are as wide as a few registers: with six rows of c they fill the register file.
 inline constexpr int kPanelLanes = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 
+// 0: without vectors oneDNN is faster.
+int64_t panel_width() { return HWY_TARGET == HWY_SCALAR ? 0 : kPanelLanes * lane_count(); }
+
 // c = a b, R rows of one panel. a: (R, K) with rows `a_stride` apart, b: (K, panel) dense, c: (R, panel)
 template <int R>
 HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t K) {
@@ -71,7 +74,7 @@ void pack_panel(const Matrix& b, int64_t column, int64_t width, int64_t K, float
 
 // c = a b for tall a and few K, each part of c finished while it is in the first cache.
 void multiply_panels(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, const AfterTile& after) {
-  const int64_t width = kPanelLanes * lane_count();
+  const int64_t width = panel_width();
   const Tensor packed = Tensor::empty({N / width, K, width});
   float* panels = raw<float>(packed);
   parallel_for(N / width, 1, [&](int64_t begin, int64_t end) {
@@ -100,6 +103,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed {
 
+HWY_EXPORT(panel_width);
 HWY_EXPORT(multiply_panels);
 
 namespace {
@@ -134,10 +138,11 @@ void multiply_matrices(const Products& p) {
   Matrix left{}, right{}, out{};
   p.operands(0, left, right, out);
   if (p.batch == 1 && p.K > 0) {
-    if (p.M == 1) return multiply_row(p.N, p.K, left, right, out, p.after);
+    const int64_t width = HWY_DYNAMIC_DISPATCH(panel_width)();
     if (p.K == 1) return outer_product(p.M, p.N, left, right, out, p.after);
+    if (p.M == 1 && width > 0) return multiply_row(p.N, p.K, left, right, out, p.after);
     // With few K, what happens to c weighs as much as the product: sgemm's tiles would leave the caches before `after`.
-    if (p.after && p.M >= 2048 && p.N % 64 == 0 && p.K <= 384 && !left.transposed)
+    if (width > 0 && p.after && p.M >= 2048 && p.N % width == 0 && p.K <= 384 && !left.transposed)
       return HWY_DYNAMIC_DISPATCH(multiply_panels)(p.M, p.N, p.K, left, right, out, p.after);
   }
   const auto [tile_rows, tile_columns] = cut_of(p.M, p.N, p.K, left.transposed);
