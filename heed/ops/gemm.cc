@@ -81,9 +81,9 @@ void multiply_panels(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix
     for (int64_t panel = begin; panel < end; ++panel) pack_panel(b, panel * width, width, K, panels + panel * K * width);
   });
   // Panels that stay in the second cache meet all rows before the next ones do.
-  constexpr int64_t rows = 48, columns = 384;
-  const int64_t down = (M + rows - 1) / rows;
-  parallel_tasks(down * ((N + columns - 1) / columns), [&](int64_t task) HWY_ATTR {
+  constexpr int64_t rows = 48;
+  const int64_t down = (M + rows - 1) / rows, across = (N + 383) / 384, columns = (N / width + across - 1) / across * width;
+  parallel_tasks(down * across, [&](int64_t task) HWY_ATTR {
     const int64_t begin = task % down * rows, end = std::min(M, begin + rows), first = task / down * columns;
     for (int64_t column = first; column < std::min(N, first + columns); column += width) {
       const float *panel = panels + column * K, *from = a.data + begin * a.stride;
