@@ -21,6 +21,8 @@ struct ScoreBlock {
   int64_t keys() const { return j1 - j0; }
 };
 
+inline constexpr int64_t kKeyUnit = 64;  // blocks of keys begin at multiples of it
+
 // How the gradient of a tensor is summed over the scores. Every task has sums of its own; they are joined in order.
 enum class Sums {
   none,     // not learned

@@ -1,7 +1,7 @@
 // The score terms: what attention adds to or takes from a score before the softmax, each in a file of its own. A new
 // term is one file in terms/ and its two lines here. A term struct has
 //   name, and if it reads tensors: tensors(sizes), and if there is more to check: check_sizes(sizes);
-// and formulas for lanes (term_lanes.h says what they may be): keep for a mask, or score and gradient; skip and idle.
+// and formulas for lanes (term_lanes.h says what they may be): keep for a mask, or score and gradient; reach, skip and idle.
 #ifndef HEED_ATTENTION_TERMS_H_
 #define HEED_ATTENTION_TERMS_H_
 #include <variant>

@@ -103,8 +103,8 @@ inline void block_score(const BlockSparse& t, const ScoreBlock& x, float* s, int
   });
 }
 
-inline bool skip(const GridWindow& t, const ScoreBlock& x) {
-  return x.j0 / t.width > (x.i1 - 1) / t.width + t.rows || (x.j1 - 1) / t.width < x.i0 / t.width - t.rows;
+inline KeyRange reach(const GridWindow& t, const ScoreBlock& x) {
+  return {(x.i0 / t.width - t.rows) * t.width, ((x.i1 - 1) / t.width + t.rows + 1) * t.width};
 }
 inline HWY_ATTR void block_score(const GridWindow& t, const ScoreBlock& x, float* s, int64_t stride) {
   const float origin[2] = {0, 0};
