@@ -17,8 +17,14 @@ void check_tokens(const Tensor& x) { check(x.rank() == 3, "multi_head: x has sha
 
 }  // namespace
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& options, Mode mode) const {
-  return join(attend(project(x), options, mode));
+Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& options, Mode mode, const Places& places) const {
+  const int64_t before = places.cache ? places.cache->length() : 0;
+  Heads at = project(x, places.positions.defined() ? Positions(places.positions) : Positions(before));
+  if (!places.cache) return join(attend(at, options, mode));
+  places.cache->append(at.k, at.v);
+  AttentionOptions behind = options;
+  behind.first_query = before;
+  return join(attend({at.q, places.cache->keys(), places.cache->values()}, behind, mode));
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options, Mode mode) const {
@@ -26,7 +32,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& memory, con
   return join(attend({queries(x), k, v}, options, mode));
 }
 
-Heads MultiHeadAttention::project(const Tensor& x, int64_t first) const {
+Heads MultiHeadAttention::project(const Tensor& x, const Positions& first) const {
   check_tokens(x);
   if (!qkv.defined()) {
     const auto [k, v] = keys_values(x, first);
@@ -38,7 +44,7 @@ Heads MultiHeadAttention::project(const Tensor& x, int64_t first) const {
   return rotary ? Heads{(*rotary)(q, first), (*rotary)(k, first), v} : Heads{q, k, v};
 }
 
-Tensor MultiHeadAttention::queries(const Tensor& x, int64_t first) const {
+Tensor MultiHeadAttention::queries(const Tensor& x, const Positions& first) const {
   check_tokens(x);
   check(!qkv.defined(), "multi_head: a fused projection attends to its own tokens only, expected separate ones");
   if (!query.defined()) return nothing_said(x, heads);
@@ -46,7 +52,7 @@ Tensor MultiHeadAttention::queries(const Tensor& x, int64_t first) const {
   return rotary ? (*rotary)(q, first) : q;
 }
 
-std::pair<Tensor, Tensor> MultiHeadAttention::keys_values(const Tensor& memory, int64_t first) const {
+std::pair<Tensor, Tensor> MultiHeadAttention::keys_values(const Tensor& memory, const Positions& first) const {
   check_tokens(memory);
   check(!qkv.defined(), "multi_head: a fused projection attends to its own tokens only, expected separate ones");
   const Tensor v = split_heads(value.defined() ? value(memory) : memory, key_heads);
@@ -68,6 +74,7 @@ Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mod
     if (const auto* term = std::get_if<Term>(&position)) own.push_back(*term);
     if (const auto* relative = std::get_if<RelativeContent>(&position)) {
       check(!all.beta.tensor.defined(), "multi_head: a learned beta beside relative content, expected a number");
+      check(all.first_query == 0, "multi_head: relative content from a cache, expected all tokens at once");
       const auto [queries_used, term] = (*relative)(at.q, at.k.size(2), all.beta.number_for(at.q.size(3)));
       at.q = queries_used;
       own.emplace_back(term);
@@ -95,21 +102,24 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
 
   MultiHeadAttention made{.heads = H, .key_heads = G, .dropout = options.dropout, .rotary = options.rotary};
   const Initialiser& weight = scope.initial().weight;
+  const MultiHeadNames& names = options.names;
+  const bool transposed = options.stored_transposed;
+  const LinearOptions part{.bias = options.bias, .stored_transposed = transposed};
   if (options.fused) {
     check(options.content && E == D && memory == width, "multi_head: fused projections of widths ", D, " and ", E, " from ", width, " and ",
           memory, ", expected equal ones");
-    made.qkv =
-        Linear(scope / "qkv", width, (H + 2 * G) * D, {.bias = options.bias, .weight = initial::in_parts({H * D, G * D, G * D}, weight)});
+    made.qkv = Linear(scope / names.qkv, width, (H + 2 * G) * D,
+                      {.bias = options.bias, .stored_transposed = transposed, .weight = initial::in_parts({H * D, G * D, G * D}, weight)});
   } else {
     if (options.content) {
-      made.query = Linear(scope / "query", width, H * D, {.bias = options.bias});
-      made.key = Linear(scope / "key", memory, G * D, {.bias = options.bias});
+      made.query = Linear(scope / names.query, width, H * D, part);
+      made.key = Linear(scope / names.key, memory, G * D, part);
     }
-    if (options.project_values) made.value = Linear(scope / "value", memory, G * E, {.bias = options.bias});
+    if (options.project_values) made.value = Linear(scope / names.value, memory, G * E, part);
   }
-  made.output = Linear(scope / "output", H * E, or_else(options.output_width, width),
-                       {.bias = options.output_bias, .weight = scope.initial().residual});
-  if (options.positions) made.positions = options.positions(scope / "positions");
+  made.output = Linear(scope / names.output, H * E, or_else(options.output_width, width),
+                       {.bias = options.output_bias, .stored_transposed = transposed, .weight = scope.initial().residual});
+  if (options.positions) made.positions = options.positions(scope / names.positions);
   return made;
 }
 

@@ -1,0 +1,36 @@
+// Every folder of tests/fixtures: the model that heed loads gives what `transformers` gave.
+#include <gtest/gtest.h>
+
+#include "heed/models/parity.h"
+
+namespace heed::test {
+namespace {
+
+const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
+
+std::vector<std::string> fixtures() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFixtures))
+    if (std::filesystem::exists(entry.path() / "io.safetensors")) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Parity : public testing::TestWithParam<std::string> {};
+
+TEST_P(Parity, every_output_is_the_same) {
+  const Path folder = kFixtures / GetParam();
+  const std::vector<Difference> all = compare(load(folder), folder / "io.safetensors", 1e-5);
+  EXPECT_FALSE(all.empty());
+  for (const Difference& each : all)
+    EXPECT_TRUE(each.within) << each.name << ": " << each.absolute << " absolute, " << each.relative << " relative " << each.problem;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, Parity, testing::ValuesIn(fixtures()), [](const auto& test) {
+  std::string name = test.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace heed::test
