@@ -18,6 +18,8 @@ const std::vector<Architecture>& architectures();
 const Architecture& architecture_named(const std::string& source, const std::string& name);
 
 using Architectures = std::vector<Architecture>;
+Architectures bert_architectures();
+Architectures distilbert_architectures();
 Architectures vit_architectures();
 
 }  // namespace heed
