@@ -20,6 +20,9 @@ const Architecture& architecture_named(const std::string& source, const std::str
 using Architectures = std::vector<Architecture>;
 Architectures bert_architectures();
 Architectures distilbert_architectures();
+Architectures gpt2_architectures();
+Architectures llama_architectures();
+Architectures marian_architectures();
 Architectures vit_architectures();
 
 }  // namespace heed

@@ -67,6 +67,21 @@ Json read_if_there(const Path& path) { return std::filesystem::exists(path) ? re
 
 }  // namespace
 
+void Writing::reorder(std::span<const int64_t> items) {
+  const Tensor indices = Tensor::from(items, {std::ssize(items)});
+  const auto chosen = [&](const Tensor& x) { return x.defined() ? index_select(x, 0, indices) : x; };
+  for (KeyValueCache& cache : past) cache.reorder(items);
+  for (auto& [keys, values] : memory) {
+    keys = chosen(keys);
+    values = chosen(values);
+  }
+  memory_mask = chosen(memory_mask);
+  std::vector<std::vector<int64_t>> rows;
+  if (!seen.empty())
+    for (int64_t item : items) rows.push_back(seen[static_cast<size_t>(item)]);
+  seen = std::move(rows);
+}
+
 Model::Model(Network network, std::unique_ptr<Params> params, std::string architecture, Json config, Json generation)
     : network_(std::move(network)),
       params_(std::move(params)),

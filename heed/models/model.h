@@ -25,10 +25,12 @@ struct Ask {
 struct Writing {
   std::vector<KeyValueCache> past = {};                // of every layer
   std::vector<std::pair<Tensor, Tensor>> memory = {};  // of every layer: keys and values of the encoder's output
-  std::vector<Term> memory_terms = {};                 // which of those are seen
-  std::vector<std::vector<int64_t>> seen = {};         // B rows of 1 and 0, of all tokens so far; empty: all are seen
+  Tensor memory_mask = {};                             // (B, M) of 1 and 0: which of those are seen; undefined: all
+  std::vector<std::vector<int64_t>> seen = {};         // B rows of 1 and 0: which tokens so far are seen; empty: all
 
   int64_t length() const { return past.empty() ? 0 : past[0].length(); }
+  // Text i becomes what text items[i] was: beams that go on, fork or end.
+  void reorder(std::span<const int64_t> items);
 };
 
 // How a language model writes: texts begin with what their inputs say, every step takes tokens and tells what may follow.

@@ -72,13 +72,31 @@ void Witness::tell(Named& out, int64_t layers, const std::string& prefix, bool c
   }
 }
 
-Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& options, const Ask& ask, Witness& witness) {
+Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& options, const Ask& ask, Witness& witness,
+                  const Tensor& positions) {
   witness.state(x);
   for (const EncoderLayer& layer : layers) {
-    x = layer(x, options, ask.mode);
+    x = layer(x, options, ask.mode, {.positions = positions});
     witness.state(x);
   }
   return x;
+}
+
+NextTokens next_tokens(Writing& texts, int64_t B, int64_t n) {
+  if (texts.seen.empty()) return {};
+  const int64_t before = texts.length(), total = before + n;
+  std::vector<int64_t> positions, mask;
+  for (std::vector<int64_t>& row : texts.seen) {
+    row.resize(static_cast<size_t>(total), 1);  // what was written is seen
+    int64_t place = -1;
+    for (int64_t j = 0; j < total; ++j) {
+      place += row[static_cast<size_t>(j)];
+      if (j >= before) positions.push_back(std::max<int64_t>(place, 0));
+    }
+    mask.insert(mask.end(), row.begin(), row.end());
+  }
+  const Tensor keep = reshape(converted(Tensor::from(mask, {B, total}), DType::boolean), {B, 1, 1, total});
+  return {.options = {.terms = {Mask{keep}}}, .positions = Tensor::from(positions, {B, n})};
 }
 
 Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config) {

@@ -47,7 +47,15 @@ class Witness {
 };
 
 // The layers in turn; the witness sees every state, and the last one.
-Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& options, const Ask& ask, Witness& witness);
+Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& options, const Ask& ask, Witness& witness,
+                  const Tensor& positions = {});
+
+// What n more tokens of texts see and where they stand, told by which tokens are seen. To be asked before they are appended.
+struct NextTokens {
+  AttentionOptions options = {};  // besides the causal mask
+  Tensor positions = {};          // (B, n) i64; undefined: behind those before
+};
+NextTokens next_tokens(Writing& texts, int64_t B, int64_t n);
 
 // By config.json's problem_type: cross-entropy, or the mean square, or a yes or no for every label. logits: (B, labels)
 Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config);

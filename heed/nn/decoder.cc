@@ -5,7 +5,7 @@ namespace heed {
 Tensor DecoderLayer::step(const Tensor& x, const std::pair<Tensor, Tensor>& memory, const DecoderTerms& terms, Mode mode,
                           const Places& places) const {
   AttentionOptions causal = terms.self;
-  causal.terms.insert(causal.terms.begin(), Causal{});
+  if (terms.causal) causal.terms.insert(causal.terms.begin(), Causal{});
   const auto cross = [&](const Tensor& y) {
     return cross_attention.join(cross_attention.attend({cross_attention.queries(y), memory.first, memory.second}, terms.cross, mode));
   };

@@ -7,9 +7,10 @@
 
 namespace heed {
 
-// What the two attentions are told, for example the lengths of both sequences. The causal mask is there already.
+// What the two attentions are told, for example the lengths of both sequences.
 struct DecoderTerms {
   AttentionOptions self = {}, cross = {};
+  bool causal = true;  // the causal mask is there already; false: the terms of self bring their own
 };
 
 struct DecoderLayer {

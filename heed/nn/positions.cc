@@ -86,7 +86,10 @@ Rotary::Rotary(int64_t positions, int64_t D, const RotaryOptions& options)
   check(rotated <= D, "rotary: ", rotated, " features turn, the heads have ", D);
   const std::vector<double> frequencies = options.frequencies.empty() ? frequencies_of(rotated, options.base) : options.frequencies;
   check(std::ssize(frequencies) * 2 == rotated, "rotary: ", frequencies.size(), " frequencies for ", rotated, " features, expected half");
-  std::vector<double> cosines = angles(places_from(0, 1, positions), frequencies), sines = cosines, negative = cosines;
+  std::vector<double> cosines = angles(places_from(0, 1, positions), frequencies);
+  if (options.rounded)
+    for (double& x : cosines) x = static_cast<float>(x);
+  std::vector<double> sines = cosines, negative = cosines;
   for (double& x : cosines) x = std::cos(x);
   for (size_t i = 0; i < sines.size(); ++i) negative[i] = -(sines[i] = std::sin(sines[i]));
   cosine = paired(cosines, cosines, positions, rotated, pairing);

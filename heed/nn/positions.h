@@ -41,6 +41,7 @@ struct RotaryOptions {
   double base = 10000;
   int64_t rotated = 0;                   // features that turn, the first ones; 0: all
   std::vector<double> frequencies = {};  // of the pairs, in place of base^(-2i / rotated)
+  bool rounded = false;                  // angles to f32, as much code has them
 };
 
 // Of tokens: first, first + 1, ... or any.
