@@ -11,10 +11,12 @@ constexpr LayerNames kNames{"attention", "attention.output.LayerNorm", "", "outp
 
 struct Bert {
   Embedding words, segments;
-  Tensor positions;  // (P, D)
+  AddedPositions positions;
   Norm norm;
   std::vector<EncoderLayer> layers;
-  Linear pooler;  // of the first token; undefined where no head asks for it
+  Norm last;  // of norms before the branches
+  Pool pool;
+  Linear pooler;  // of what is pooled; undefined where no head asks for it
   float dropout;
   bool causal;
 
@@ -24,14 +26,17 @@ struct Bert {
     const int64_t B = tokens.size(0), N = tokens.size(1);
     const Tensor types = given(inputs, "token_type_ids");
     const Tensor segment = types.defined() ? segments(types) : slice(segments.weight, 0, 0, 1);
-    const Tensor x = norm(add_positions(words(tokens) + segment, positions, given(inputs, "position_ids")));
+    const Tensor x = norm(positions(words(tokens) + segment, given(inputs, "position_ids")));
     const AttentionOptions options{.terms = mask_terms(given(inputs, "attention_mask"), B, N, N, causal)};
     Witness witness(ask);
-    const Tensor y = run_layers(layers, heed::dropout(x, dropout, ask.mode), options, ask, witness);
+    const Tensor y = normed(last, run_layers(layers, heed::dropout(x, dropout, ask.mode), options, ask, witness));
+    witness.last_state(y);
     witness.tell(out, std::ssize(layers));
     return y;
   }
-  Tensor pooled(const Tensor& x) const { return pooler(pool_class(x), Activation::tanh); }  // (B, N, D) -> (B, D)
+  Tensor pooled(const Tensor& x, const Named& inputs, const Ask& ask) const {  // (B, N, D) -> (B, D)
+    return pooler(pool_text(pool, x, given(inputs, "attention_mask"), ask.mode), Activation::tanh);
+  }
 };
 
 Bert make_bert(const Scope& scope, const Config& config, bool pools) {
@@ -49,17 +54,25 @@ Bert make_bert(const Scope& scope, const Config& config, bool pools) {
                              .eps = eps,
                              .branch = {.dropout = dropout}};
   const Scope embeddings = scope / "embeddings";
-  Bert made{.words = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
-            .segments = Embedding(embeddings / "token_type_embeddings", config.size("type_vocab_size", 2), D),
-            .positions = LearnedPositions(embeddings / "position_embeddings", config.size("max_position_embeddings", 512), D).weight,
-            .norm = Norm(embeddings / "LayerNorm", D, eps),
-            .layers = {},
-            .pooler = {},
-            .dropout = dropout,
-            .causal = config.flag("is_decoder", false)};
+  const int64_t tokens = config.size("max_position_embeddings", 512);
+  const Variant variant(config, tokens);
+  Bert made{
+      .words = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
+      .segments = Embedding(embeddings / "token_type_embeddings", config.size("type_vocab_size", 2), D),
+      .positions = variant.added(embeddings, D, [&] { return LearnedPositions(embeddings / "position_embeddings", tokens, D).weight; }),
+      .norm = Norm(embeddings / "LayerNorm", D, eps),
+      .layers = {},
+      .last = last_norm(scope / "encoder.norm", variant.changed(options, 0)),
+      .pool = {},
+      .pooler = {},
+      .dropout = dropout,
+      .causal = config.flag("is_decoder", false)};
   for (int64_t i = 0; i < config.size("num_hidden_layers", 12, 0); ++i)
-    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, options, kNames));
-  if (pools) made.pooler = Linear(scope / "pooler.dense", D, D);
+    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i), kNames));
+  if (pools) {
+    made.pool = variant.pool(scope / "pooling", options);
+    made.pooler = Linear(scope / "pooler.dense", D, D);
+  }
   return made;
 }
 
@@ -75,8 +88,13 @@ struct WordHead {
 
 WordHead make_word_head(const Scope& scope, const Config& config, const Bert& bert, bool shared) {
   const int64_t V = bert.words.weight.size(0), D = bert.words.weight.size(1);
-  const std::string bias = scope.path() + (shared ? ".bias" : ".decoder.bias");
-  scope.params().alias(scope.path() + (shared ? ".decoder.bias" : ".bias"), bias);
+  const std::string used = shared ? ".bias" : ".decoder.bias", other = shared ? ".decoder.bias" : ".bias";
+  Params& params = scope.params();
+  const bool keeps_both = params.file_names().empty() || (params.file_has(scope.path() + used) && params.file_has(scope.path() + other));
+  if (!shared && keeps_both)
+    scope.get("bias", {V}, initial::zeros(), {.learned = false, .decays = false});  // for other programs; nobody reads it
+  else
+    params.alias(scope.path() + other, scope.path() + used);
   return {.transform = Linear(scope / "transform.dense", D, D),
           .norm = Norm(scope / "transform.LayerNorm", D, config.number("layer_norm_eps", 1e-12f)),
           .activation = config.activation("hidden_act", "gelu"),
@@ -106,9 +124,9 @@ Network with_head(const Bert& bert, Finish finish, size_t inputs) {
 
 Network make_inner(const Scope& root, const Config& config) {
   const Bert bert = make_bert(root.with(beginning(config, "initializer_range", true)), config, true);
-  const auto finish = [=](const Named&, const Ask&, const Tensor& x, Named& out) {
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
     out["last_hidden_state"] = x;
-    out["pooler_output"] = bert.pooled(x);
+    out["pooler_output"] = bert.pooled(x, inputs, ask);
   };
   return with_head(bert, finish, 4);
 }
@@ -129,8 +147,8 @@ Network make_next(const Scope& root, const Config& config) {
   const Scope scope = root.with(beginning(config, "initializer_range", true));
   const Bert bert = make_bert(scope / "bert", config, true);
   const Linear head(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
-  const auto finish = [=](const Named& inputs, const Ask&, const Tensor& x, Named& out) {
-    out["logits"] = head(bert.pooled(x));
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
+    out["logits"] = head(bert.pooled(x, inputs, ask));
     if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = token_loss(out["logits"], labels);
   };
   return with_head(bert, finish, 5);
@@ -143,9 +161,9 @@ Network make_pretraining(const Scope& root, const Config& config) {
   const Bert bert = make_bert(scope / "bert", config, true);
   const WordHead words = make_word_head(scope / "cls.predictions", config, bert, shared);
   const Linear next(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
-  const auto finish = [=](const Named& inputs, const Ask&, const Tensor& x, Named& out) {
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
     out["prediction_logits"] = words(x);
-    out["seq_relationship_logits"] = next(bert.pooled(x));
+    out["seq_relationship_logits"] = next(bert.pooled(x, inputs, ask));
     const Tensor labels = given(inputs, "labels"), follows = given(inputs, "next_sentence_label");
     if (labels.defined() && follows.defined())
       out["loss"] = token_loss(out["prediction_logits"], labels) + token_loss(out["seq_relationship_logits"], follows);
@@ -160,7 +178,7 @@ Network make_classifier(const Scope& root, const Config& config, bool sentences)
   const Linear head(scope / "classifier", bert.words.weight.size(1), config.labels());
   const float dropout = config.probability("classifier_dropout", bert.dropout);
   const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
-    out["logits"] = head(heed::dropout(sentences ? bert.pooled(x) : x, dropout, ask.mode));
+    out["logits"] = head(heed::dropout(sentences ? bert.pooled(x, inputs, ask) : x, dropout, ask.mode));
     if (const Tensor labels = given(inputs, "labels"); labels.defined())
       out["loss"] = sentences ? classification_loss(out["logits"], labels, config) : token_loss(out["logits"], labels);
   };

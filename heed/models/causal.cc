@@ -8,7 +8,7 @@ Named run(const CausalModel& model, const Named& inputs, const Ask& ask) {
   const int64_t B = tokens.size(0), N = tokens.size(1);
   Tensor x = model.words(tokens);
   if (types.defined()) x = x + model.words(types);
-  if (model.positions.defined()) x = add_positions(x, model.positions, places);
+  x = model.positions(x, places);
   const AttentionOptions options{.terms = mask_terms(given(inputs, "attention_mask"), B, N, N, true)};
   Named out;
   Witness witness(ask);
@@ -31,7 +31,7 @@ Tensor step(const CausalModel& model, Writing& texts, const Tensor& tokens) {
   NextTokens next = next_tokens(texts, B, n);
   next.options.terms.insert(next.options.terms.begin(), Causal{});
   Tensor x = model.words(tokens);
-  if (model.positions.defined()) x = add_positions(x, model.positions, next.positions, texts.length());
+  x = model.positions(x, next.positions, texts.length());
   for (size_t i = 0; i < model.layers.size(); ++i) x = model.layers[i](x, next.options, {}, {&texts.past[i], next.positions});
   const Tensor last = reshape(slice(x, 1, n - 1, n), {B, x.size(2)});
   return linear(model.norm(last), model.head);
@@ -42,7 +42,7 @@ Tensor step(const CausalModel& model, Writing& texts, const Tensor& tokens) {
 Network causal_network(const CausalModel& model) {
   Network out{.run = [=](const Named& inputs, const Ask& ask) { return run(model, inputs, ask); },
               .inputs = {"input_ids", "attention_mask", "position_ids"}};
-  if (model.positions.defined()) out.inputs.emplace_back("token_type_ids");
+  if (model.positions.table.defined()) out.inputs.emplace_back("token_type_ids");
   if (!model.head.defined()) return out;
   out.inputs.emplace_back("labels");
   out.decoder.start = [layers = model.layers.size()](const Named& inputs) {

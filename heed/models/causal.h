@@ -7,7 +7,7 @@ namespace heed {
 
 struct CausalModel {
   Embedding words;
-  Tensor positions;  // (P, D), added to words; undefined where layers turn queries and keys
+  AddedPositions positions;  // to words; none where layers turn queries and keys
   std::vector<EncoderLayer> layers;
   Norm norm;
   Tensor head;        // (V, D); undefined: the network gives its last states alone

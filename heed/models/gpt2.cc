@@ -35,15 +35,17 @@ Network make(const Scope& root, const Config& config, bool head) {
                              .place = NormPlace::before,
                              .eps = eps,
                              .branch = {.dropout = config.probability("resid_pdrop", 0.1f)}};
+  const int64_t tokens = config.size("n_positions", 1024);
+  const Variant variant(config, tokens);
   CausalModel model{.words = Embedding(inner / "wte", config.size("vocab_size", 50257), D),
-                    .positions = LearnedPositions(inner / "wpe", config.size("n_positions", 1024), D).weight,
+                    .positions = variant.added(inner, D, [&] { return LearnedPositions(inner / "wpe", tokens, D).weight; }),
                     .layers = {},
                     .norm = Norm(inner / "ln_f", D, eps),
                     .head = {},
                     .dropout = config.probability("embd_pdrop", 0.1f)};
   const bool scaled = config.flag("scale_attn_weights", true), by_layer = config.flag("scale_attn_by_inverse_layer_idx", false);
   for (int64_t i = 0; i < layers; ++i) {
-    model.layers.push_back(make_encoder_layer(inner / "h" / i, options, kNames));
+    model.layers.push_back(make_encoder_layer(inner / "h" / i, variant.changed(options, i), kNames));
     const float width = scaled ? static_cast<float>(D / H) : 1;
     model.layers.back().attention.beta = 1 / (std::sqrt(width) * static_cast<float>(by_layer ? i + 1 : 1));
   }

@@ -49,6 +49,7 @@ Network make(const Scope& root, const Config& config, bool head) {
   const Scope scope = root.with(beginning(config, "initializer_range", false)), inner = head ? scope / "model" : scope;
   const bool shared = head && tied(scope, config, false, "lm_head.weight", "model.embed_tokens.weight");
   const int64_t D = config.size("hidden_size", 4096), H = config.size("num_attention_heads", 32);
+  if (D % H != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
   const int64_t head_width = config.size("head_dim", D / H);
   const float eps = config.number("rms_norm_eps", 1e-6f);
   const bool bias = config.flag("attention_bias", false);
@@ -69,13 +70,14 @@ Network make(const Scope& root, const Config& config, bool head) {
                              .place = NormPlace::before,
                              .norm = NormKind::root_mean_square,
                              .eps = eps};
+  const Variant variant(config, config.size("max_position_embeddings", 2048));
   CausalModel model{.words = Embedding(inner / "embed_tokens", config.size("vocab_size", 32000), D),
-                    .positions = {},
+                    .positions = variant.added(inner, D, [] { return Tensor(); }),
                     .layers = {},
                     .norm = Norm(inner / "norm", D, eps, NormKind::root_mean_square),
                     .head = {}};
   for (int64_t i = 0; i < config.size("num_hidden_layers", 32, 0); ++i)
-    model.layers.push_back(make_encoder_layer(inner / "layers" / i, options, kNames));
+    model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.changed(options, i), kNames));
   if (head) model.head = shared ? model.words.weight : scope.get("lm_head.weight", model.words.weight.shape(), scope.initial().embedding);
   return causal_network(model);
 }

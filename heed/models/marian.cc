@@ -15,11 +15,12 @@ constexpr LayerNames kDecoder{"self_attn", "self_attn_layer_norm", "", "final_la
 // Tokens as vectors with positions: one for each side.
 struct Side {
   Embedding words;
-  Tensor positions;  // (P, D)
+  AddedPositions positions;
+  Norm last;  // of norms before the branches
   float scale, dropout;
 
   Tensor operator()(const Tensor& tokens, Mode mode, int64_t first = 0) const {  // (B, N) -> (B, N, D)
-    return heed::dropout(add_positions(words(tokens) * scale, positions, {}, first), dropout, mode);
+    return heed::dropout(positions(words(tokens) * scale, {}, first), dropout, mode);
   }
 };
 
@@ -45,7 +46,8 @@ Tensor Marian::encode(const Named& inputs, const Ask& ask, Named& out) const {
   const int64_t B = tokens.size(0), M = tokens.size(1);
   const AttentionOptions options{.terms = mask_terms(given(inputs, "attention_mask"), B, M, M, false)};
   Witness witness(ask);
-  const Tensor x = run_layers(encoder, source(tokens, ask.mode), options, ask, witness);
+  const Tensor x = normed(source.last, run_layers(encoder, source(tokens, ask.mode), options, ask, witness));
+  witness.last_state(x);
   witness.tell(out, std::ssize(encoder), "encoder_");
   return x;
 }
@@ -77,6 +79,8 @@ Named Marian::run(const Named& inputs, const Ask& ask) const {
     x = layer(x, memory, terms, ask.mode);
     witness.state(x);
   }
+  x = normed(target.last, x);
+  witness.last_state(x);
   witness.tell(out, std::ssize(decoder), "decoder_", true);
   out["encoder_last_hidden_state"] = memory;
   out["logits"] = logits(x);
@@ -97,7 +101,7 @@ Tensor Marian::step(Writing& texts, const Tensor& tokens) const {
   const DecoderTerms terms{.cross = {.terms = mask_terms(texts.memory_mask, B, n, M, false)}};
   Tensor x = target(tokens, {}, texts.length());
   for (size_t i = 0; i < decoder.size(); ++i) x = decoder[i].step(x, texts.memory[i], terms, {}, {.cache = &texts.past[i]});
-  return logits(reshape(slice(x, 1, n - 1, n), {B, x.size(2)}));
+  return logits(normed(target.last, reshape(slice(x, 1, n - 1, n), {B, x.size(2)})));
 }
 
 LayerOptions layer_options(const Config& config, int64_t D, const std::string& side) {
@@ -136,21 +140,25 @@ Marian make_marian(const Scope& scope, const Config& config) {
       if (shared) scope.params().alias(other, one);
     scope.params().alias("lm_head.weight", one);
   }
+  if (shared && !tie) inner.get("shared.weight", {V, D}, scope.initial().embedding, {.learned = false});  // kept, but nobody reads it
   made.source.words = tie && shared ? Embedding(inner / "shared", V, D) : Embedding(encoder / "embed_tokens", V, D);
   made.target.words = tie && shared ? made.source.words : Embedding(decoder / "embed_tokens", W, D);
   made.head = tie ? made.target.words.weight : scope.get("lm_head.weight", {W, D}, scope.initial().embedding);
   if (scope.params().file_names().empty() || scope.params().file_has("final_logits_bias"))
     made.bias = scope.get("final_logits_bias", {1, W}, initial::zeros(), {.learned = false, .decays = false});
-  made.source.positions = positions_of(encoder, P, D);
-  made.target.positions = positions_of(decoder, P, D);
+  const Variant variant(config, P);
+  made.source.positions = variant.added(encoder, D, [&] { return positions_of(encoder, P, D); });
+  made.target.positions = variant.added(decoder, D, [&] { return positions_of(decoder, P, D); });
+  made.source.last = last_norm(encoder / "layer_norm", variant.changed(layer_options(config, D, "encoder"), 0));
+  made.target.last = last_norm(decoder / "layer_norm", variant.changed(layer_options(config, D, "decoder"), 0));
   for (Side* side : {&made.source, &made.target}) {
     side->scale = config.flag("scale_embedding", false) ? std::sqrt(static_cast<float>(D)) : 1;
     side->dropout = config.probability("dropout", 0.1f);
   }
   for (int64_t i = 0; i < config.size("encoder_layers", 12, 0); ++i)
-    made.encoder.push_back(make_encoder_layer(encoder / "layers" / i, layer_options(config, D, "encoder"), kEncoder));
+    made.encoder.push_back(make_encoder_layer(encoder / "layers" / i, variant.changed(layer_options(config, D, "encoder"), i), kEncoder));
   for (int64_t i = 0; i < config.size("decoder_layers", 12, 0); ++i)
-    made.decoder.push_back(make_decoder_layer(decoder / "layers" / i, layer_options(config, D, "decoder"), kDecoder));
+    made.decoder.push_back(make_decoder_layer(decoder / "layers" / i, variant.changed(layer_options(config, D, "decoder"), i), kDecoder));
   made.pad = config.size("pad_token_id", 58100, 0);
   made.start = config.size("decoder_start_token_id", 58100, 0);
   return made;

@@ -53,11 +53,17 @@ std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M
   return terms;
 }
 
-Tensor add_positions(const Tensor& x, const Tensor& table, const Tensor& position_ids, int64_t first) {
-  const int64_t N = x.size(1);
-  if (position_ids.defined()) return x + embedding(table, position_ids);
-  check(first + N <= table.size(0), "model: ", first + N, " tokens, the positions end at ", table.size(0));
-  return x + slice(table, 0, first, first + N);
+Tensor pool_text(const Pool& pool, const Tensor& x, const Tensor& mask, Mode mode) {
+  const int64_t B = x.size(0), N = x.size(1);
+  if (pool.kind == Pooling::attention) return pool.attention(x, {.terms = mask_terms(mask, B, 1, N, false)}, mode);
+  if (pool.kind == Pooling::class_token || !mask.defined()) return pool(x, mode);
+  check(pool.kind == Pooling::mean, "model: sentences of any length cannot be flattened");
+  const Tensor seen = reshape(converted(mask, DType::f32), {B, 1, N});
+  return reshape(matmul(seen / sum(seen, {2}, true), x), {B, x.size(2)});
+}
+
+Norm last_norm(const Scope& scope, const LayerOptions& options) {
+  return options.place == NormPlace::before ? Norm(scope, options.attention.width, options.eps, options.norm) : Norm();
 }
 
 void Witness::tell(Named& out, int64_t layers, const std::string& prefix, bool cross) const {

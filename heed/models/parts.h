@@ -6,6 +6,7 @@
 #include "heed/attention/tap.h"
 #include "heed/models/config.h"
 #include "heed/models/model.h"
+#include "heed/models/variant.h"
 #include "heed/nn/encoder.h"
 
 namespace heed {
@@ -21,8 +22,11 @@ std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M
 // The rows of an attention_mask (B, N) in memory; empty where there is none.
 std::vector<std::vector<int64_t>> mask_rows(const Tensor& mask, int64_t B, int64_t N);
 
-// Positions 0, 1, 2, ... or those that the input position_ids gives, added to x by looking them up. x: (B, N, D), table: (P, D)
-Tensor add_positions(const Tensor& x, const Tensor& table, const Tensor& position_ids, int64_t first = 0);
+// Sentences as vectors, of the tokens that the mask (B, N) lets be seen. x: (B, N, D) -> (B, D)
+Tensor pool_text(const Pool& pool, const Tensor& x, const Tensor& mask, Mode mode);
+// The norm that ends layers with norms before their branches; undefined where norms stand behind them.
+Norm last_norm(const Scope& scope, const LayerOptions& options);
+inline Tensor normed(const Norm& norm, const Tensor& x) { return norm.weight.defined() ? norm(x) : x; }
 
 // Collects the outputs that were asked for while layers run.
 class Witness {

@@ -31,6 +31,8 @@ DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options,
   cross.fused = false;
   cross.rotary.reset();
   cross.positions = {};
+  cross.kind = {};
+  cross.content = cross.project_values = true;
   feed_forward.width = self.width;
   const auto norm = [&](std::string_view name) { return Norm(scope / name, self.width, options.eps, options.norm); };
   return {.self_attention = make_multi_head(scope / names.attention, self),

@@ -1,5 +1,9 @@
 #include "heed/nn/multi_head.h"
 
+#include <algorithm>
+
+#include "heed/attention/channel_attention.h"
+
 namespace heed {
 namespace {
 
@@ -14,6 +18,46 @@ Tensor nothing_said(const Tensor& x, int64_t heads) {
 }
 
 void check_tokens(const Tensor& x) { check(x.rank() == 3, "multi_head: x has shape ", x.shape(), ", expected (B, N, D)"); }
+
+// The lengths that a mask of keys stands for, or an error. keep: (B, 1, 1, M) -> (B)
+Tensor lengths_of(const Tensor& keep) {
+  check(keep.rank() == 4 && keep.size(1) == 1 && keep.size(2) == 1, "multi_head: a mask of shape ", keep.shape(),
+        " for kernel attention, expected (B, 1, 1, M)");
+  const int64_t B = keep.size(0), M = keep.size(3);
+  const std::vector<uint8_t> seen = converted(keep, DType::u8).to_vector<uint8_t>();
+  std::vector<int64_t> lengths;
+  for (int64_t b = 0; b < B; ++b) {
+    const auto row = seen.begin() + b * M;
+    lengths.push_back(std::find(row, row + M, 0) - row);
+    check(std::find(row + lengths.back(), row + M, 1) == row + M, "multi_head: kernel attention knows lengths, not masks with holes");
+  }
+  return Tensor::from(lengths, {B});
+}
+
+Tensor attend_as_kernel(KernelOptions kernel, const Heads& at, const AttentionOptions& options) {
+  for (const Term& term : options.terms) {
+    const auto* lengths = std::get_if<KeyLengths>(&term);
+    const auto* mask = std::get_if<Mask>(&term);
+    if (lengths) kernel.lengths = lengths->lengths;
+    if (mask) kernel.lengths = lengths_of(mask->keep);
+    if (std::get_if<Causal>(&term)) kernel.causal = true;
+    check(lengths || mask || std::get_if<Causal>(&term), "multi_head: kernel attention knows the causal mask and lengths, no other terms");
+  }
+  const int64_t N = at.q.size(2), M = at.k.size(2);
+  check(!kernel.causal || N == M || N == 1, "multi_head: kernel attention of ", N, " tokens to a cache of ", M, ", expected one at a time");
+  kernel.causal = kernel.causal && N == M;  // the last token sees all
+  return kernel_attention(at.q, at.k, at.v, kernel);
+}
+
+Tensor attend_as(const AttentionKind& kind, const Heads& at, AttentionOptions options) {
+  if (kind.kind == AttentionKind::hard) options.hard = Hard::straight_through;
+  if (kind.kind == AttentionKind::kernel) return attend_as_kernel(kind.features, at, options);
+  const bool plain = kind.kind == AttentionKind::soft || kind.kind == AttentionKind::hard;
+  if (plain) return attention(at.q, at.k, at.v, options);
+  check(options.terms.empty(), "multi_head: ", options.terms.size(), " terms for channel or pooled attention, expected none");
+  if (kind.kind == AttentionKind::channel) return channel_attention(at.q, at.k, at.v);
+  return attention(at.q, pooled_keys(at.k, kind.grid, kind.reduction), pooled_keys(at.v, kind.grid, kind.reduction), options);
+}
 
 }  // namespace
 
@@ -81,7 +125,7 @@ Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mod
     }
   }
   all.terms.insert(all.terms.begin(), own.begin(), own.end());
-  return attention(at.q, at.k, at.v, all);
+  return attend_as(kind, at, all);
 }
 
 Tensor MultiHeadAttention::join(const Tensor& attended) const {
@@ -100,7 +144,7 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
   check(G >= 1 && H % G == 0, "multi_head: ", H, " heads do not share ", G, " key heads evenly");
   check(options.project_values || G == 1, "multi_head: ", G, " key heads of tokens that are not projected, expected 1");
 
-  MultiHeadAttention made{.heads = H, .key_heads = G, .dropout = options.dropout, .rotary = options.rotary};
+  MultiHeadAttention made{.heads = H, .key_heads = G, .dropout = options.dropout, .kind = options.kind, .rotary = options.rotary};
   const Initialiser& weight = scope.initial().weight;
   const MultiHeadNames& names = options.names;
   const bool transposed = options.stored_transposed;

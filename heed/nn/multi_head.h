@@ -8,10 +8,21 @@
 #include <vector>
 
 #include "heed/attention/cache.h"
+#include "heed/attention/kernel_attention.h"
+#include "heed/attention/pooled_keys.h"
 #include "heed/nn/mode.h"
 #include "heed/nn/positions.h"
 
 namespace heed {
+
+// How queries meet keys: docs/attention_kinds.md. Kernel attention knows the causal mask and lengths alone; channel and
+// pooled attention know no masks.
+struct AttentionKind {
+  enum Kind { soft, hard, kernel, channel, pooled } kind = soft;
+  KernelOptions features = {};  // of the kernel
+  TokenGrid grid = {};          // of pooled keys
+  int64_t reduction = 1;
+};
 
 // What checkpoints call the parts.
 struct MultiHeadNames {
@@ -29,9 +40,10 @@ struct MultiHeadOptions {
   bool fused = false;        // one projection "qkv" in place of "query", "key", "value"
   bool bias = true;          // of queries, keys and values
   bool output_bias = true;
-  float dropout = 0;               // of attention weights, in training
-  bool content = true;             // false: neither queries nor keys, the terms alone speak
-  bool project_values = true;      // false: the tokens themselves are the values of every head
+  float dropout = 0;           // of attention weights, in training
+  bool content = true;         // false: neither queries nor keys, the terms alone speak
+  bool project_values = true;  // false: the tokens themselves are the values of every head
+  AttentionKind kind = {};
   bool stored_transposed = false;  // the weights in files, as GPT-2's
   MultiHeadNames names = {};
   std::optional<Rotary> rotary = {};
@@ -58,6 +70,7 @@ struct MultiHeadAttention {
   Linear output = {};                       // (O, H E)
   Beta beta = {};                           // as in AttentionOptions
   float dropout = 0;                        // of attention weights, in training
+  AttentionKind kind = {};
   std::optional<Rotary> rotary = {};
   std::vector<ScorePositions> positions = {};
 
