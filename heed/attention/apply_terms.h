@@ -35,10 +35,18 @@ HWY_INLINE void block_score(const T& t, const AttentionSizes&, const ScoreBlock&
 template <class T>
 HWY_INLINE void block_gradient(const T&, float* const*, const AttentionSizes&, const ScoreBlock&, const float*, int64_t) {}
 
-static bool skipped(const std::vector<Term>& terms, const ScoreBlock& x) {
-  for (const Term& term : terms)
-    if (std::visit([&](const auto& t) { return skip(t, x); }, term)) return true;
-  return false;
+// The part of a block that no term masks whole; none of it is left when this is false. What is cut off in front is a
+// multiple of kKeyUnit, on which panels and random numbers begin.
+inline bool narrow(const std::vector<Term>& terms, ScoreBlock& x) {
+  KeyRange kept{x.j0, x.j1};
+  for (const Term& term : terms) {
+    const auto range = std::visit([&](const auto& t) { return skip(t, x) ? KeyRange{x.j1, x.j0} : reach(t, x); }, term);
+    kept = {std::max(kept.first, range.first), std::min(kept.end, range.end)};
+    if (kept.first >= kept.end) return false;
+  }
+  x.j0 += (kept.first - x.j0) / kKeyUnit * kKeyUnit;
+  x.j1 = kept.end;
+  return true;
 }
 
 template <class T>

@@ -21,15 +21,12 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   return z;
 }
 
-// Few queries read keys where they lie.
-Tensor readable(const AttentionPlan& plan, const Tensor& x) {
-  const bool whole_tokens = x.dtype() == DType::f32 && x.strides()[3] == 1;
-  return few_queries(plan.sizes) && whole_tokens ? x.detach() : dense_f32("attention", x);
-}
+// Tokens are read where they lie, as long as the numbers of one lie together.
+Tensor readable(const Tensor& x) { return x.dtype() == DType::f32 && x.strides()[3] == 1 ? x.detach() : dense_f32("attention", x); }
 
 // Position-only Gaussian attention on whole rows of a grid has a map that is a product of two small ones.
 const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptions& options) {
-  if (plan.beta != 0 || plan.hard || plan.dropout > 0 || plan.first_query != 0 || options.terms.size() != 1) return nullptr;
+  if (plan.beta != 0 || plan.hard || plan.dropout > 0 || plan.sizes.first_query != 0 || options.terms.size() != 1) return nullptr;
   const auto* term = std::get_if<Gaussian2d>(&options.terms[0]);
   const bool whole = term && plan.sizes.N % term->width == 0 && plan.sizes.M % term->width == 0 && plan.sizes.M > 0;
   return whole ? term : nullptr;
@@ -38,9 +35,9 @@ const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptio
 }  // namespace
 
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  AttentionPlan plan{
-      .sizes = sizes_of(q, k, v), .first_query = options.first_query, .hard = options.hard != Hard::no, .dropout = options.dropout};
+  AttentionPlan plan{.sizes = sizes_of(q, k, v), .hard = options.hard != Hard::no, .dropout = options.dropout};
   check(options.first_query >= 0, "attention: the first query is at ", options.first_query, ", expected 0 or more");
+  plan.sizes.first_query = options.first_query;
   plan.beta = options.beta.number_for(plan.sizes.D);
   for (const Term& term : options.terms) plan.terms.push_back(checked(term, plan.sizes));
   check(options.dropout >= 0 && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 or more and below 1");
@@ -70,7 +67,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   const AttentionPlan plan = plan_of(query, key, value, options);
   if (AttentionTap::newest()) AttentionTap::look(query, key, options);
   if (const Gaussian2d* term = separable_term(plan, options)) return gaussian_attention(*term, plan.sizes.N, value);
-  const Tensor q = dense_f32("attention", query), k = readable(plan, key), v = readable(plan, value);
+  const Tensor q = readable(query), k = readable(key), v = readable(value);
   AttentionTotals totals;
   const Tensor out = (few_queries(plan.sizes) ? few_queries_forward : attention_forward)(plan, q, k, v, totals);
 
@@ -80,17 +77,16 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   std::vector<bool> wanted;
   for (size_t i = 3; i < inputs.size(); ++i) wanted.push_back(inputs[i].needs_grad());
   return record(op::attention, out, inputs, [=, hard = options.hard](const Tensor& g) {
-    const Tensor dense_k = contiguous(k), dense_v = contiguous(v);
     AttentionTotals all = totals;
     // Backward must find the largest score again, bit for bit, and computes scores as blocks do.
-    if (hard != Hard::no && few_queries(plan.sizes)) attention_forward(plan, q, dense_k, dense_v, all);
+    if (hard != Hard::no && few_queries(plan.sizes)) attention_forward(plan, q, k, v, all);
     Tensor soft_out = hard == Hard::no ? out : Tensor();
     if (hard == Hard::straight_through) {
       AttentionPlan soft = plan;
       soft.hard = false;
-      soft_out = attention_forward(soft, q, dense_k, dense_v, all);
+      soft_out = attention_forward(soft, q, k, v, all);
     }
-    const AttentionGradients grads = attention_backward(plan, q, dense_k, dense_v, soft_out, all, contiguous(g), wanted);
+    const AttentionGradients grads = attention_backward(plan, q, k, v, soft_out, all, readable(g), wanted);
     Grads result{grads.q, grads.k, grads.v};
     result.insert(result.end(), grads.parameters.begin(), grads.parameters.end());
     return result;

@@ -21,9 +21,10 @@ struct GradientSink {
 
 struct BackwardWork {
   const AttentionPlan* plan;
-  const float *q, *k, *v, *g;             // (B H, N, width_d), (B G, M, width_d), (B G, M, width_e), (B H, N, width_e)
+  TokenRows q, k, v, g;                   // (B, H, N, width_d), (B, G, M, width_d), (B, G, M, width_e), (B, H, N, width_e)
   const float *log_total, *delta, *peak;  // (B H, N), (B H, N): sum of g out, null when scores get no gradient, (B H, N, 2) when hard
-  float *dq, *dk, *dv;                    // (parts, B H, N, width_d), (B G, M, width_d), (B G, M, width_e)
+  TokenRows dq, dk, dv;                   // (B, H, N, width_d) of the first part, (B, G, M, D), (B, G, M, E)
+  int64_t dq_part;                        // from one part's dq to the next
   int64_t width_d, width_e, query_block, key_block;
   int64_t bending;                               // terms that bend scores
   int64_t parts;                                 // of the keys of a head, each a task
@@ -77,16 +78,19 @@ void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, co
   const AttentionPlan& plan = *w.plan;
   const AttentionSizes& z = plan.sizes;
   const int64_t rows = x.rows(), keys = x.keys(), first = x.i0 - x.first, at = (x.b * z.H + x.h) * z.N + first;
-  const float *q = w.q + at * w.width_d, *g = w.g + at * w.width_e;
-  fill_scores(plan, x, q, w.width_d, plan.beta != 0 ? t.keys : nullptr, t.s, t.stride, t.slopes);
+  const int64_t g_head = x.h / (z.H / z.G), shift = x.j0 / w.key_block * w.key_block;  // where the block of keys begins
+  const float *q = w.q.at(x.b, x.h, first), *g = w.g.at(x.b, x.h, first);
+  float *dk = t.dk + (x.j0 - shift) * w.width_d, *dv = t.dv + (x.j0 - shift) * w.width_e;
+  fill_scores(plan, x, q, w.q.token, plan.beta != 0 ? t.keys + (x.j0 - shift) * z.D : nullptr, t.s, t.stride, t.slopes);
   if (w.delta)
-    tile_product({g, w.width_e, 1}, t.values, panel_width(), t.ds, t.stride, rows, whole_registers(keys), z.E, false, z.E * panel_width());
+    tile_product({g, w.g.token, 1}, t.values + (x.j0 - shift) * z.E, panel_width(), t.ds, t.stride, rows, whole_registers(keys), z.E, false,
+                 z.E * panel_width());
   for (int64_t r = 0; r < rows; ++r) {
     float* d = t.ds + r * t.stride;
     weigh_row(w, {x.b, x.h, first + r}, at + r, x, t.s + r * t.stride, d, t.factors);
     std::fill(d + keys, d + t.stride, 0.0f);
   }
-  tile_product({t.s, 1, t.stride}, g, w.width_e, t.dv, w.width_e, keys, w.width_e, rows, true);
+  tile_product({t.s, 1, t.stride}, g, w.g.token, dv, w.width_e, keys, w.width_e, rows, true);
   if (!w.delta) return;
   unapply_terms(plan.terms, z, x, t.ds, t.stride, t.slopes + w.bending * rows * t.stride, [&](size_t term) {
     std::array<float*, 2> sinks{};
@@ -98,16 +102,16 @@ void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, co
     float* d = t.ds + r * t.stride;
     for (int64_t j = 0; j < keys; j += lane_count()) (Lanes::load(d + j) * plan.beta).store(d + j);
   }
-  tile_product({t.ds, 1, t.stride}, q, w.width_d, t.dk, w.width_d, keys, w.width_d, rows, true);
-  tile_product({t.ds, t.stride, 1}, w.k + ((x.b * z.G + x.h / (z.H / z.G)) * z.M + x.j0) * w.width_d, w.width_d,
-               w.dq + (part * z.B * z.H * z.N + at) * w.width_d, w.width_d, rows, w.width_d, keys, true);
+  tile_product({t.ds, 1, t.stride}, q, w.q.token, dk, w.width_d, keys, w.width_d, rows, true);
+  tile_product({t.ds, t.stride, 1}, w.k.at(x.b, g_head, x.j0), w.k.token, w.dq.at(x.b, x.h, first) + part * w.dq_part, w.dq.token, rows,
+               w.width_d, keys, true);
 }
 
 // Every parts-th block of keys of one key head, so that causal work is shared evenly.
 void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
   const AttentionPlan& plan = *w.plan;
   const AttentionSizes& z = plan.sizes;
-  const int64_t b = key_head / z.G, group = z.H / z.G, first_head = key_head % z.G * group, stride = w.key_block + kRowPadding;
+  const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, first_head = g * group, stride = w.key_block + kRowPadding;
   const int64_t block = w.query_block * stride, turned_keys = panels_size(w.key_block, z.D), turned_values = panels_size(w.key_block, z.E);
   const int64_t key_sums = w.key_block * w.width_d, value_sums = w.key_block * w.width_e;
   const Tensor scratch =
@@ -125,22 +129,24 @@ void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
   std::fill_n(t.ds - kRowPadding, kRowPadding, 0.0f);
 
   for (int64_t j0 = part * w.key_block; j0 < z.M; j0 += w.parts * w.key_block) {
-    const int64_t keys = std::min(w.key_block, z.M - j0), at = key_head * z.M + j0;
+    const int64_t keys = std::min(w.key_block, z.M - j0);
     std::fill_n(t.dk, key_sums + value_sums, 0.0f);
     bool is_turned = false;
     for (int64_t h = first_head; h < first_head + group; ++h)
       for (int64_t i0 = 0; i0 < z.N; i0 += w.query_block) {
-        const ScoreBlock x = plan.block(b, h, i0, std::min(z.N, i0 + w.query_block), j0, j0 + keys);
-        if (skipped(plan.terms, x)) continue;
+        ScoreBlock x = plan.block(b, h, i0, std::min(z.N, i0 + w.query_block), j0, j0 + keys);
+        if (!narrow(plan.terms, x)) continue;
         if (!is_turned) {
-          if (plan.beta != 0) turn_panels(w.k + at * w.width_d, w.width_d, keys, z.D, plan.beta, t.keys);
-          turn_panels(w.v + at * w.width_e, w.width_e, keys, z.E, 1, t.values);
+          if (plan.beta != 0) turn_panels(w.k.at(b, g, j0), w.k.token, keys, z.D, plan.beta, t.keys);
+          turn_panels(w.v.at(b, g, j0), w.v.token, keys, z.E, 1, t.values);
           is_turned = true;
         }
         backward_block(w, x, part, t);
       }
-    std::copy_n(t.dk, keys * w.width_d, w.dk + at * w.width_d);
-    std::copy_n(t.dv, keys * w.width_e, w.dv + at * w.width_e);
+    for (int64_t j = 0; j < keys; ++j) {
+      std::copy_n(t.dk + j * w.width_d, z.D, w.dk.at(b, g, j0 + j));
+      std::copy_n(t.dv + j * w.width_e, z.E, w.dv.at(b, g, j0 + j));
+    }
   }
 }
 
@@ -149,12 +155,13 @@ void backward_all(const BackwardWork& w) {
   parallel_tasks(z.B * z.G * w.parts, [&](int64_t task) { backward_task(w, task / w.parts, task % w.parts); });
 }
 
-// delta: (rows) = sum over columns of a b
-void dot_rows(const float* a, const float* b, float* delta, int64_t rows, int64_t columns) {
-  parallel_for(rows, rows_per_task(columns), [&](int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t i = begin; i < end; ++i) {
-      const float *left = a + i * columns, *right = b + i * columns;
-      delta[i] = sum_over(columns, [&](int64_t j, auto load) HEED_LANES { return load(left + j) * load(right + j); });
+// delta: (B H, N) = sum over E of g out
+void dot_rows(const AttentionSizes& z, const TokenRows& g, const TokenRows& out, float* delta) {
+  parallel_for(z.B * z.H * z.N, rows_per_task(z.E), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t head = at / z.N, i = at % z.N;
+      const float *left = g.at(head / z.H, head % z.H, i), *right = out.at(head / z.H, head % z.H, i);
+      delta[at] = sum_over(z.E, [&](int64_t e, auto load) HEED_LANES { return load(left + e) * load(right + e); });
     }
   });
 }
@@ -196,8 +203,6 @@ struct SummedGradient {
   }
 };
 
-Tensor cut(const Tensor& x, int64_t width) { return x.size(-1) == width ? x : contiguous(slice(x, -1, 0, width)); }
-
 }  // namespace
 
 AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& soft_out,
@@ -209,21 +214,24 @@ AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q
   const int64_t parts = std::clamp<int64_t>(16 / std::max<int64_t>(z.B * z.G, 1), 1, std::clamp<int64_t>(key_blocks, 1, 8));
   const Tensor wide_q = padded(q, width_d), wide_k = padded(k, width_d), wide_v = padded(v, width_e), wide_g = padded(g, width_e);
   const Tensor delta = soft_out.defined() ? Tensor::empty({z.B, z.H, z.N}) : Tensor();
-  if (delta.defined()) HWY_DYNAMIC_DISPATCH(dot_rows)(raw<float>(g), raw<float>(soft_out), raw<float>(delta), z.B * z.H * z.N, z.E);
-  const Tensor dq = Tensor::zeros({parts, z.B, z.H, z.N, width_d}), dk = Tensor::empty({z.B, z.G, z.M, width_d}),
-               dv = Tensor::empty({z.B, z.G, z.M, width_e});
+  if (delta.defined()) HWY_DYNAMIC_DISPATCH(dot_rows)(z, token_rows(g), token_rows(soft_out), raw<float>(delta));
+  // One part writes where q lies; several are dense, and summed.
+  const bool in_place = parts == 1 && width_d == z.D;
+  const Tensor dq = in_place ? laid_like(q, z.D, true) : Tensor::zeros({parts, z.B, z.H, z.N, width_d}), dk = laid_like(k, z.D),
+               dv = laid_like(v, z.E);
   const auto pointer = [](const Tensor& x) { return x.defined() ? raw<float>(x) : nullptr; };
   BackwardWork work{.plan = &plan,
-                    .q = raw<float>(wide_q),
-                    .k = raw<float>(wide_k),
-                    .v = raw<float>(wide_v),
-                    .g = raw<float>(wide_g),
+                    .q = token_rows(wide_q),
+                    .k = token_rows(wide_k),
+                    .v = token_rows(wide_v),
+                    .g = token_rows(wide_g),
                     .log_total = pointer(totals.log_total),
                     .delta = pointer(delta),
                     .peak = pointer(totals.peak),
-                    .dq = raw<float>(dq),
-                    .dk = raw<float>(dk),
-                    .dv = raw<float>(dv),
+                    .dq = token_rows(in_place ? dq : reshape(slice(dq, 0, 0, 1), {z.B, z.H, z.N, width_d})),
+                    .dk = token_rows(dk),
+                    .dv = token_rows(dv),
+                    .dq_part = z.B * z.H * z.N * width_d,
                     .width_d = width_d,
                     .width_e = width_e,
                     .query_block = query_block_of(z.N),
@@ -245,10 +253,7 @@ AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q
   }
   HWY_DYNAMIC_DISPATCH(backward_all)(work);
 
-  AttentionGradients grads{.q = cut(parts > 1 ? sum(dq, {0}) : reshape(dq, {z.B, z.H, z.N, width_d}), z.D),
-                           .k = cut(dk, z.D),
-                           .v = cut(dv, z.E),
-                           .parameters = {}};
+  AttentionGradients grads{.q = in_place ? dq : contiguous(slice(sum(dq, {0}), -1, 0, z.D)), .k = dk, .v = dv, .parameters = {}};
   for (const auto& x : summed) grads.parameters.push_back(x ? x->joined(z) : Tensor());
   return grads;
 }

@@ -64,8 +64,9 @@ void few_queries_task(const FewQueriesWork& w, int64_t key_head, int64_t chunk) 
     bool started = false;
     for (int64_t member = 0; member < group; ++member) {
       const ScoreBlock x = plan.block(b, g * group + member, 0, z.N, j0, j0 + keys);
+      ScoreBlock seen = x;
       float* head = s + member * z.N * stride;
-      if (skipped(plan.terms, x)) {
+      if (!narrow(plan.terms, seen)) {
         if (started)
           for (int64_t i = 0; i < z.N; ++i) std::fill_n(head + i * stride, keys, 0.0f);
         continue;
@@ -131,11 +132,14 @@ void few_queries_all(const FewQueriesWork& w) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "heed/core/copy.h"
+
 namespace heed {
 
 HWY_EXPORT(few_queries_all);
 
 Tensor few_queries_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals) {
+  const Tensor dense_q = contiguous(q);
   const AttentionSizes& z = plan.sizes;
   const int64_t wanted = std::clamp<int64_t>(kMostChunks / std::max<int64_t>(z.B * z.G, 1), 1, std::max<int64_t>(z.M / kLeastChunk, 1));
   const int64_t chunk = even_block(z.M, std::max<int64_t>((z.M + wanted - 1) / wanted, 1), 64);
@@ -144,7 +148,7 @@ Tensor few_queries_forward(const AttentionPlan& plan, const Tensor& q, const Ten
   (plan.hard ? totals.peak : totals.log_total) = plan.hard ? Tensor::empty({z.B, z.H, z.N, 2}) : Tensor::empty({z.B, z.H, z.N});
   HWY_DYNAMIC_DISPATCH(few_queries_all)
   ({.plan = &plan,
-    .q = raw<float>(q),
+    .q = raw<float>(dense_q),
     .k = token_rows(k),
     .v = token_rows(v),
     .sums = raw<float>(partial),

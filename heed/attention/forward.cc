@@ -14,8 +14,8 @@ namespace heed {
 
 struct ForwardWork {
   const AttentionPlan* plan;
-  const float *q, *k, *v;         // (B H, N, D), (B G, M, D), (B G, M, width_e)
-  float *out, *log_total, *peak;  // (B H, N, E), (B H, N), (B H, N, 2)
+  TokenRows q, k, v, out;   // (B, H, N, D), (B, G, M, D), (B, G, M, width_e), (B, H, N, E)
+  float *log_total, *peak;  // (B H, N), (B H, N, 2)
   int64_t width_e, query_block, key_block;
   int64_t stretch;  // queries of a task
 };
@@ -31,7 +31,7 @@ namespace HWY_NAMESPACE {
 void forward_task(const ForwardWork& w, int64_t key_head, int64_t first) {
   const AttentionPlan& plan = *w.plan;
   const AttentionSizes& z = plan.sizes;
-  const int64_t b = key_head / z.G, group = z.H / z.G, first_head = key_head % z.G * group, E = w.width_e;
+  const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, first_head = g * group, E = w.width_e;
   const int64_t last = std::min(z.N, first + w.stretch), queries = last - first, stride = w.key_block + kRowPadding;
   const int64_t turned_size = plan.beta != 0 ? panels_size(w.key_block, z.D) : 0, padded_queries = (group * queries + 15) / 16 * 16;
   const Tensor scratch = Tensor::empty({turned_size + w.query_block * stride + group * queries * E + 2 * padded_queries + w.key_block});
@@ -42,27 +42,27 @@ void forward_task(const ForwardWork& w, int64_t key_head, int64_t first) {
   std::fill_n(totals, padded_queries, 0.0f);
 
   for (int64_t j0 = 0; j0 < z.M; j0 += w.key_block) {
-    const int64_t keys = std::min(w.key_block, z.M - j0);
+    const int64_t j1 = std::min(z.M, j0 + w.key_block);
     bool is_turned = plan.beta == 0;
     for (int64_t member = 0; member < group; ++member)
       for (int64_t i0 = first; i0 < last; i0 += w.query_block) {
-        const ScoreBlock x = plan.block(b, first_head + member, i0, std::min(last, i0 + w.query_block), j0, j0 + keys);
-        if (skipped(plan.terms, x)) continue;
-        if (!is_turned) turn_panels(w.k + (key_head * z.M + j0) * z.D, z.D, keys, z.D, plan.beta, turned);
+        ScoreBlock x = plan.block(b, first_head + member, i0, std::min(last, i0 + w.query_block), j0, j1);
+        if (!narrow(plan.terms, x)) continue;
+        if (!is_turned) turn_panels(w.k.at(b, g, j0), w.k.token, j1 - j0, z.D, plan.beta, turned);
         is_turned = true;
-        const int64_t place = member * queries + i0 - first;
-        fill_scores(plan, x, w.q + ((b * z.H + x.h) * z.N + i0) * z.D, z.D, plan.beta != 0 ? turned : nullptr, s, stride);
+        const int64_t place = member * queries + i0 - first, keys = x.keys();
+        fill_scores(plan, x, w.q.at(b, x.h, i0), w.q.token, plan.beta != 0 ? turned + (x.j0 - j0) * z.D : nullptr, s, stride);
         for (int64_t r = 0; r < x.rows(); ++r) {
           float *row = s + r * stride, *sum = sums + (place + r) * E;
           float &top = tops[place + r], &total = totals[place + r];
           const float fade = plan.hard ? hard_row(row, keys, top, total) : soft_row(row, keys, top, total);
           if (fade != 1) for_lanes(E, [&](int64_t e, auto load, auto store) HEED_LANES { store(sum + e, load(sum + e) * fade); });
           if (plan.dropout > 0) {
-            drop_factors(plan, {b, x.h, i0 + r}, j0, keys, factors);
+            drop_factors(plan, {b, x.h, i0 + r}, x.j0, keys, factors);
             for_lanes(keys, [&](int64_t j, auto load, auto store) HEED_LANES { store(row + j, load(row + j) * load(factors + j)); });
           }
         }
-        tile_product({s, stride, 1}, w.v + (key_head * z.M + j0) * E, E, sums + place * E, E, x.rows(), E, keys, true);
+        tile_product({s, stride, 1}, w.v.at(b, g, x.j0), w.v.token, sums + place * E, E, x.rows(), E, keys, true);
       }
   }
 
@@ -71,7 +71,7 @@ void forward_task(const ForwardWork& w, int64_t key_head, int64_t first) {
       const int64_t at = (b * z.H + first_head + member) * z.N + first + r, place = member * queries + r;
       const float total = totals[place], share = total > 0 ? 1 / total : 0.0f;
       const float* sum = sums + place * E;
-      float* to = w.out + at * z.E;
+      float* to = w.out.at(b, first_head + member, first + r);
       for_lanes(z.E, [&](int64_t e, auto load, auto store) HEED_LANES { store(to + e, load(sum + e) * share); });
       if (w.log_total) w.log_total[at] = total > 0 ? tops[place] + std::log(total) : HUGE_VALF;  // e^(s - infinity) = 0: no gradient
       if (w.peak) {
@@ -110,12 +110,19 @@ Tensor padded(const Tensor& x, int64_t width) {
   return wide;
 }
 
+Tensor laid_like(const Tensor& x, int64_t width, bool zero) {
+  const auto make = [&](const Shape& shape) { return zero ? Tensor::zeros(shape) : Tensor::empty(shape); };
+  const bool heads_inside = x.strides()[1] < x.strides()[2];
+  return heads_inside ? transpose(make({x.size(0), x.size(2), x.size(1), width}), 1, 2) : make({x.size(0), x.size(1), x.size(2), width});
+}
+
 int64_t register_width() { return HWY_DYNAMIC_DISPATCH(forward_lanes)(); }
 
 Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals) {
+  const NoGrad quiet;
   const AttentionSizes& z = plan.sizes;
   const int64_t lanes = register_width(), width_e = (z.E + lanes - 1) / lanes * lanes;
-  const Tensor wide_v = padded(v, width_e), out = Tensor::empty({z.B, z.H, z.N, z.E});
+  const Tensor wide_v = padded(v, width_e), out = laid_like(q, z.E);
   (plan.hard ? totals.peak : totals.log_total) = plan.hard ? Tensor::empty({z.B, z.H, z.N, 2}) : Tensor::empty({z.B, z.H, z.N});
   // Enough tasks to share, few enough that turning keys does not matter, and sums that stay in the second cache.
   const int64_t query_block = query_block_of(z.N), blocks = (z.N + query_block - 1) / query_block;
@@ -123,10 +130,10 @@ Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tenso
   const int64_t stretch = std::clamp<int64_t>(blocks * z.B * z.G / 16, 1, most) * query_block;
   HWY_DYNAMIC_DISPATCH(forward_all)
   ({.plan = &plan,
-    .q = raw<float>(q),
-    .k = raw<float>(k),
-    .v = raw<float>(wide_v),
-    .out = raw<float>(out),
+    .q = token_rows(q),
+    .k = token_rows(k),
+    .v = token_rows(wide_v),
+    .out = token_rows(out),
     .log_total = plan.hard ? nullptr : raw<float>(totals.log_total),
     .peak = plan.hard ? raw<float>(totals.peak) : nullptr,
     .width_e = width_e,

@@ -10,15 +10,18 @@ namespace heed {
 
 struct AttentionSizes {
   int64_t B, H, G, N, M, D, E;  // items, query heads, key heads, queries, keys, width of q and k, width of v
+  int64_t first_query = 0;      // its position: queries behind a cache do not begin at 0
 };
 
 // A block of scores of one head of one item: queries at positions [i0, i1), keys at [j0, j1). `first` is the position of
-// the first query of all, so i - first is the row of query i in a tensor over queries.
+// the first query of all: i - first is the row of query i in a tensor over queries.
 struct ScoreBlock {
   int64_t b, h, i0, i1, j0, j1, first = 0;
   int64_t rows() const { return i1 - i0; }
   int64_t keys() const { return j1 - j0; }
 };
+
+inline constexpr int64_t kKeyUnit = 64;  // blocks of keys begin at multiples of it
 
 // How the gradient of a tensor is summed over the scores. Every task has sums of its own; they are joined in order.
 enum class Sums {

@@ -25,7 +25,14 @@ static HWY_INLINE LaneMask operator&&(LaneMask a, LaneMask b) { return {hn::And(
 static HWY_INLINE LaneMask operator||(LaneMask a, LaneMask b) { return {hn::Or(a.m, b.m)}; }
 static HWY_INLINE LaneMask operator!(LaneMask a) { return {hn::Not(a.m)}; }
 
-// skip: the whole block is masked. idle: the term changes nothing in it.
+// reach: outside [first, end) the term masks all keys of a block. skip: it masks the block whole. idle: it changes nothing in it.
+struct KeyRange {
+  int64_t first, end;
+};
+template <class T>
+KeyRange reach(const T&, const ScoreBlock& x) {
+  return {x.j0, x.j1};
+}
 template <class T>
 bool skip(const T&, const ScoreBlock&) {
   return false;

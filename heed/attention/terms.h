@@ -1,13 +1,14 @@
 // The score terms: what attention adds to or takes from a score before the softmax, each in a file of its own. A new
 // term is one file in terms/ and its two lines here. A term struct has
 //   name, and if it reads tensors: tensors(sizes), and if there is more to check: check_sizes(sizes);
-// and formulas for lanes (term_lanes.h says what they may be): keep for a mask, or score and gradient; skip and idle.
+// and formulas for lanes (term_lanes.h says what they may be): keep for a mask, or score and gradient; reach, skip and idle.
 #ifndef HEED_ATTENTION_TERMS_H_
 #define HEED_ATTENTION_TERMS_H_
 #include <variant>
 #endif
 
 #include "heed/attention/terms/bias.h"
+#include "heed/attention/terms/bucketed.h"
 #include "heed/attention/terms/gaussian.h"
 #include "heed/attention/terms/mask.h"
 #include "heed/attention/terms/pattern.h"
@@ -20,7 +21,7 @@
 namespace heed {
 
 using Term = std::variant<Causal, Window, Chunks, Dilated, KeyLengths, Mask, BlockSparse, GridWindow, Bias, Alibi, RelativeBias,
-                          RelativeBias2d, RelativeKeys, Gaussian2d, Gaussian2dFull, SoftCap>;
+                          RelativeBias2d, RelativeKeys, BucketedBias, Gaussian2d, Gaussian2dFull, SoftCap>;
 
 Tensors parameters_of(Term term);                                             // those that it may learn, in order
 std::vector<TermTensor> learned_of(Term& term, const AttentionSizes& sizes);  // the same, inside the term

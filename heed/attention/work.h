@@ -14,14 +14,13 @@ struct AttentionPlan {
   AttentionSizes sizes{};
   float beta = 1;
   std::vector<Term> terms{};
-  int64_t first_query = 0;  // its position
-  bool hard = false;        // one-hot rows instead of softmax
-  float dropout = 0;        // probability
+  bool hard = false;  // one-hot rows instead of softmax
+  float dropout = 0;  // probability
   RandomKey dropout_key{};
 
   // Rows [i0, i1) of the queries at their positions.
   ScoreBlock block(int64_t b, int64_t h, int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
-    return {b, h, first_query + i0, first_query + i1, j0, j1, first_query};
+    return {b, h, sizes.first_query + i0, sizes.first_query + i1, j0, j1, sizes.first_query};
   }
 };
 
@@ -35,11 +34,10 @@ struct AttentionOptions;
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);  // shapes are checked
 Tensor scaled_by_head(const Tensor& q, const Tensor& beta);                                                 // what a tensor beta means
 
-// q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E), dense -> out: (B, H, N, E)
+// q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E), strided except for their last axis -> out: (B, H, N, E), laid like q
 Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals);
 
-// Few queries (few_queries.cc): the same, but k and v may be strided except for their last axis. Up to 8 queries it wins
-// or draws, whatever the heads; behind that, turning keys pays.
+// Few queries (few_queries.cc): the same. Up to 8 queries it wins or draws, whatever the heads; behind that, turning keys pays.
 inline bool few_queries(const AttentionSizes& z) { return z.N <= 8; }
 Tensor few_queries_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals);
 
@@ -51,13 +49,16 @@ struct AttentionGradients {
 AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& soft_out,
                                       const AttentionTotals& totals, const Tensor& g, const std::vector<bool>& wanted);
 
-// Keys or values, (B, G, M, width), where they lie: the numbers of a token together, everything else a stride apart.
+// (B, heads, tokens, width) where it lies: the numbers of a token together, everything else a stride apart.
 struct TokenRows {
-  const float* data;
-  int64_t item, head, token;
-  const float* at(int64_t b, int64_t g, int64_t j) const { return data + b * item + g * head + j * token; }
+  float* data = nullptr;
+  int64_t item = 0, head = 0, token = 0;
+  float* at(int64_t b, int64_t h, int64_t i) const { return data + b * item + h * head + i * token; }
 };
 inline TokenRows token_rows(const Tensor& x) { return {raw<float>(x), x.strides()[0], x.strides()[1], x.strides()[2]}; }
+
+// A new tensor (B, heads, tokens, width) whose tokens lie as those of x do: before or behind the heads.
+Tensor laid_like(const Tensor& x, int64_t width, bool zero = false);
 
 // Scores of a pair of blocks, with the keys and values they come from, fit the second cache.
 inline constexpr int64_t kLargestQueryBlock = 96, kLargestKeyBlock = 256;
@@ -71,7 +72,7 @@ inline int64_t even_block(int64_t size, int64_t limit, int64_t unit) {
   return std::max<int64_t>(1, ((size + blocks - 1) / blocks + unit - 1) / unit * unit);
 }
 inline int64_t query_block_of(int64_t N) { return std::min(even_block(N, kLargestQueryBlock, 6), std::max<int64_t>(N, 1)); }
-inline int64_t key_block_of(int64_t M) { return even_block(M, kLargestKeyBlock, 64); }
+inline int64_t key_block_of(int64_t M) { return even_block(M, kLargestKeyBlock, kKeyUnit); }
 
 int64_t register_width();  // floats in a vector register, as the kernels see it
 

@@ -5,20 +5,22 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace heed {
 
-// How many letters must be added, taken away or exchanged to turn a into b (Levenshtein 1966).
+// How many letters must be added, taken away or exchanged, or neighbours swapped, to turn a into b (Levenshtein 1966,
+// Damerau 1964).
 inline size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);  // distances from a[0, i) to every beginning of b
+  std::vector<size_t> above, before, row(b.size() + 1);  // distances from a[0, i - 2), a[0, i - 1), a[0, i) to every beginning of b
   std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t exchanged = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({exchanged, row[j] + 1, row[j + 1] + 1});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    above = std::exchange(before, row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({before[j - 1] + (a[i - 1] != b[j - 1]), before[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], above[j - 2] + 1);
     }
   }
   return row.back();

@@ -1,4 +1,5 @@
-// Matrix products for kernels: oneDNN's sgemm on tiles that depend on the shape alone, one tile a task.
+// Matrix products for kernels: oneDNN's sgemm on tiles that depend on the shape alone, one tile a task; kernels of our own
+// where there is nothing to reuse (one_row.h) or where finishing the result costs as much as the product.
 #pragma once
 
 #include <cstdint>

@@ -142,6 +142,23 @@ TEST(Attention, beta_may_be_learned_for_every_head) {
   EXPECT_NEAR(sum(attention(q, k, v, {.beta = Tensor::ones({1})})).item(), sum(attention(q, k, v, {.beta = 1.0f})).item(), 1e-5);
 }
 
+TEST(Attention, reads_tokens_where_they_lie) {
+  for (const int64_t D : {32, 5}) {  // heads inside tokens, as a projection leaves them
+    const Tensor tokens = normal_input({2, 19, 3 * D}, 1).require_grad(), g = normal_input({2, 3, 19, D}, 2);
+    const auto heads = [&] { return transpose(reshape(tokens, {2, 19, 3, D}), 1, 2); };
+    const Tensor strided = attention(heads(), heads(), heads(), {{}, {Causal{}}});
+    EXPECT_EQ(strided.strides()[1], D);  // and the result, too
+    backward(strided, g);
+    const Tensor found = tokens.grad();
+    tokens.zero_grad();
+    const Tensor dense_tokens = contiguous(heads()).require_grad();
+    const Tensor dense = attention(dense_tokens, dense_tokens, dense_tokens, {{}, {Causal{}}});
+    backward(dense, g);
+    EXPECT_EQ(strided.to_vector<float>(), dense.to_vector<float>());
+    EXPECT_EQ(transpose(reshape(found, {2, 19, 3, D}), 1, 2).to_vector<float>(), dense_tokens.grad().to_vector<float>());
+  }
+}
+
 TEST(Attention, a_fully_masked_row_gives_zeros_and_no_gradient) {
   const Tensor q = normal_input({1, 1, 3, 4}, 1).require_grad(), k = normal_input({1, 1, 5, 4}, 2).require_grad(),
                v = normal_input({1, 1, 5, 4}, 3).require_grad();

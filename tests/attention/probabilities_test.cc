@@ -159,6 +159,15 @@ TEST(AttentionTap, shows_the_chosen_layers_heads_and_rows) {
   for (float weight : all.looks()[2].probabilities.to_vector<float>()) EXPECT_TRUE(weight == 0 || weight == 1);
 }
 
+TEST(AttentionTap, sees_attention_that_is_computed_another_way) {
+  const Tensor q = Tensor::ones({1, 2, 12, 4}), v = normal_input({1, 2, 12, 5}, 1);
+  const AttentionOptions options{.beta = 0.0f, .terms = {Gaussian2d{positive_input({2}, 2), normal_input({2, 2}, 3), 4}}};
+  const AttentionTap tap;
+  const Tensor out = attention(q, q, v, options);
+  ASSERT_EQ(tap.looks().size(), 1u);
+  expect_near("output", out, Doubles(matmul(tap.looks()[0].probabilities, v)), 4e-6);
+}
+
 TEST(AttentionTap, sees_its_own_thread_and_only_while_it_lives) {
   const Tensor x = normal_input({1, 1, 4, 4}, 1);
   EXPECT_EQ(AttentionTap::newest(), nullptr);

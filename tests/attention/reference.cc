@@ -40,6 +40,10 @@ std::vector<Subject> every_term(const Sizes& z) {
     const int64_t down = std::clamp<int64_t>(j / grid - i / grid, -rows, rows) + rows;
     return (h * (2 * rows + 1) + down) * (2 * columns + 1) + std::clamp<int64_t>(j % grid - i % grid, -columns, columns) + columns;
   };
+  const auto bucket = [](int64_t apart_by) {  // four a side: 0, 1, 2 to 5, and the rest, as 2 (16 / 2)^(1/2) is 5.7
+    const int64_t size = std::abs(apart_by), start = apart_by > 0 ? 4 : 0;
+    return start + (size < 2 ? size : size < 6 ? 2 : 3);
+  };
   using I = int64_t;
   return {{"causal", Causal{z.M - z.N}, [=](const Many&, double s, I, I, I i, I j) { return masked(j <= i + z.M - z.N, s); }},
           {"window", Window{z.M / 4, 2, 1},
@@ -91,6 +95,11 @@ std::vector<Subject> every_term(const Sizes& z) {
                all.push_back({1, (h * distances + distance(i, j)) * W + d});
              }
              return all;
+           }},
+          {"bucketed", BucketedBias{learned(normal_input({z.H, 8}, 16)), true, 16},
+           [=](const Many& p, double s, I, I h, I i, I j) { return s + p[0][h * 8 + bucket(j - i)]; },
+           [=](I, I h, I i, I j) {
+             return std::vector<Read>{{0, h * 8 + bucket(j - i)}};
            }},
           {"alibi", Alibi{learned(scale(positive_input({z.H}, 5), 0.1f))},
            [](const Many& p, double s, I, I h, I i, I j) { return s - p[0][h] * static_cast<double>(std::abs(i - j)); },

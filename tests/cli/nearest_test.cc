@@ -10,7 +10,8 @@ TEST(Nearest, distance_counts_letters) {
   EXPECT_EQ(edit_distance("", "abc"), 3u);
   EXPECT_EQ(edit_distance("abc", ""), 3u);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
-  EXPECT_EQ(edit_distance("demo", "dmeo"), 2u);
+  EXPECT_EQ(edit_distance("demo", "dmeo"), 1u);
+  EXPECT_EQ(edit_distance("demo", "meod"), 3u);
 }
 
 TEST(Nearest, offers_what_is_near_and_nothing_else) {
@@ -18,6 +19,7 @@ TEST(Nearest, offers_what_is_near_and_nothing_else) {
   EXPECT_EQ(nearest("dem", names), "demo");
   EXPECT_EQ(nearest("trains", names), "train");
   EXPECT_EQ(nearest("pridect", names), "predict");
+  EXPECT_EQ(nearest("edmo", names), "demo");
   EXPECT_EQ(nearest("serve", names), "");
   EXPECT_EQ(nearest("x", {}), "");
   EXPECT_EQ(did_you_mean("dem", names), "; did you mean 'demo'?");

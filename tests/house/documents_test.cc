@@ -1,6 +1,7 @@
 // What the documents show must be what the tree holds.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -31,6 +32,24 @@ TEST(Documents, the_example_of_a_new_op_is_in_the_tree) {
     EXPECT_NE(code.find(line.substr(1)), std::string::npos) << line;
   }
   EXPECT_GE(added, 4);
+}
+
+// Without spaces and line ends: the formatter may break lines.
+std::string packed(std::string text) {
+  std::erase_if(text, [](char c) { return std::isspace(static_cast<unsigned char>(c)); });
+  return text;
+}
+
+TEST(Documents, the_runnable_lines_about_attention_are_run) {
+  const std::string page = read("docs/attention.md"), code = packed(read("tests/attention/examples_test.cc"));
+  int lines = 0;
+  for (size_t end = page.find("` |\n"); end != std::string::npos; end = page.find("` |\n", end + 1)) {
+    const size_t begin = page.rfind('`', end - 1) + 1;
+    const std::string line = page.substr(begin, end - begin);
+    EXPECT_NE(code.find(packed(line) + ","), std::string::npos) << line;
+    ++lines;
+  }
+  EXPECT_GE(lines, 25);
 }
 
 }  // namespace

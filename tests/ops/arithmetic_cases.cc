@@ -182,9 +182,9 @@ std::vector<Case> cases<Op::cast>() {
 template <>
 std::vector<Case> cases<Op::matmul>() {
   std::vector<Case> found;
-  const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {5, 7}},    {{1, 1}, {1, 1}},          {{2, 3, 4}, {2, 4, 5}},
-                                            {{2, 3, 4}, {4, 5}}, {{2, 1, 3, 4}, {3, 4, 2}}, {{17, 1}, {1, 19}},
-                                            {{1, 33}, {33, 1}},  {{3, 0}, {0, 2}},          {{5, 3, 2}, {1, 2, 3}}};
+  const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {5, 7}},          {{1, 1}, {1, 1}},   {{2, 3, 4}, {2, 4, 5}}, {{2, 3, 4}, {4, 5}},
+                                            {{2, 1, 3, 4}, {3, 4, 2}}, {{17, 1}, {1, 19}}, {{1, 33}, {33, 1}},     {{3, 0}, {0, 2}},
+                                            {{5, 3, 2}, {1, 2, 3}},    {{1, 7}, {7, 35}}};
   for (const auto& [a, b] : shapes)
     found.push_back({.what = "rank " + std::to_string(a.rank()) + " by rank " + std::to_string(b.rank()),
                      .inputs = {normal_input(a, 1), normal_input(b, 2)},

@@ -119,8 +119,10 @@ Many entropy_reference(const Doubles& x, const std::vector<int64_t>& targets, in
 
 template <>
 std::vector<Case> cases<Op::linear>() {
-  std::vector<Case> found{linear_case({3, 5}, 4, false, Activation::none), linear_case({1, 1}, 1, true, Activation::none),
-                          linear_case({2, 3, 7}, 5, true, Activation::none), linear_case({4}, 3, true, Activation::none)};
+  std::vector<Case> found{linear_case({3, 5}, 4, false, Activation::none),   linear_case({1, 1}, 1, true, Activation::none),
+                          linear_case({2, 3, 7}, 5, true, Activation::none), linear_case({4}, 3, true, Activation::none),
+                          linear_case({1, 37}, 29, true, Activation::none),  linear_case({1, 1, 5}, 35, false, Activation::gelu),
+                          linear_case({5, 1}, 7, true, Activation::relu)};
   for (Activation activation :
        {Activation::relu, Activation::silu, Activation::gelu, Activation::gelu_tanh, Activation::tanh, Activation::sigmoid})
     found.push_back(linear_case({3, 5}, 17, activation != Activation::silu, activation));

@@ -54,13 +54,13 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-inline bool skip(const Causal& t, const ScoreBlock& x) { return x.j0 > x.i1 - 1 + t.offset; }
+inline KeyRange reach(const Causal& t, const ScoreBlock& x) { return {x.j0, x.i1 + t.offset}; }
 inline bool idle(const Causal& t, const ScoreBlock& x) { return x.j1 - 1 <= x.i0 + t.offset; }
 HWY_INLINE LaneMask keep(const Causal& t, ScoreRow row, Lanes j) { return !(j > Lanes(static_cast<float>(row.i + t.offset))); }
 
-inline bool skip(const Window& t, const ScoreBlock& x) {
-  if (x.i0 < t.globals || x.j0 < t.globals) return false;
-  return x.j0 > x.i1 - 1 + t.after || x.j1 - 1 < x.i0 - t.before;
+inline KeyRange reach(const Window& t, const ScoreBlock& x) {
+  if (x.i0 < t.globals) return {x.j0, x.j1};
+  return {x.j0 < t.globals ? x.j0 : x.i0 - t.before, std::max(x.i1 + t.after, t.globals)};
 }
 inline bool idle(const Window& t, const ScoreBlock& x) { return x.j1 - 1 <= x.i0 + t.after && x.j0 >= x.i1 - 1 - t.before; }
 HWY_INLINE LaneMask keep(const Window& t, ScoreRow row, Lanes j) {
@@ -69,8 +69,8 @@ HWY_INLINE LaneMask keep(const Window& t, ScoreRow row, Lanes j) {
   return near || j < Lanes(static_cast<float>(t.globals));
 }
 
-inline bool skip(const Chunks& t, const ScoreBlock& x) {
-  return (x.i0 + t.shift) / t.size > (x.j1 - 1 + t.shift) / t.size || (x.i1 - 1 + t.shift) / t.size < (x.j0 + t.shift) / t.size;
+inline KeyRange reach(const Chunks& t, const ScoreBlock& x) {
+  return {(x.i0 + t.shift) / t.size * t.size - t.shift, ((x.i1 - 1 + t.shift) / t.size + 1) * t.size - t.shift};
 }
 HWY_INLINE LaneMask keep(const Chunks& t, ScoreRow row, Lanes j) {
   const int64_t first = (row.i + t.shift) / t.size * t.size - t.shift;
@@ -83,7 +83,7 @@ HWY_INLINE LaneMask keep(const Dilated& t, ScoreRow row, Lanes j) {
 }
 
 inline int64_t key_count(const KeyLengths& t, int64_t b) { return raw<int64_t>(t.lengths)[b]; }
-inline bool skip(const KeyLengths& t, const ScoreBlock& x) { return x.j0 >= key_count(t, x.b); }
+inline KeyRange reach(const KeyLengths& t, const ScoreBlock& x) { return {x.j0, key_count(t, x.b)}; }
 inline bool idle(const KeyLengths& t, const ScoreBlock& x) { return x.j1 <= key_count(t, x.b); }
 HWY_INLINE LaneMask keep(const KeyLengths& t, ScoreRow row, Lanes j) { return j < Lanes(static_cast<float>(key_count(t, row.b))); }
 

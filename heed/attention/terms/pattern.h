@@ -18,11 +18,11 @@ struct Mask {  // keep where true
 
 struct BlockSparse {  // keep pattern[h, i / size, j / size]
   static constexpr const char* name = "BlockSparse";
-  Tensor pattern;  // bool, (H or 1, N / size, M / size), both rounded up
+  Tensor pattern;  // bool, (H or 1, N / size, M / size), both rounded up; N counts from position 0
   int64_t size = 64;
   std::vector<TermTensor> tensors(const AttentionSizes& z) {
     const auto blocks = [&](int64_t tokens) { return size > 0 ? (tokens + size - 1) / size : 0; };
-    return {{"pattern", pattern, {z.H, blocks(z.N), blocks(z.M)}, Sums::none, DType::boolean, true}};
+    return {{"pattern", pattern, {z.H, blocks(z.first_query + z.N), blocks(z.M)}, Sums::none, DType::boolean, true}};
   }
   void check_sizes(const AttentionSizes&) const { check(size >= 1, "attention: BlockSparse in blocks of ", size, ", expected 1 or more"); }
 };
@@ -103,8 +103,8 @@ inline void block_score(const BlockSparse& t, const ScoreBlock& x, float* s, int
   });
 }
 
-inline bool skip(const GridWindow& t, const ScoreBlock& x) {
-  return x.j0 / t.width > (x.i1 - 1) / t.width + t.rows || (x.j1 - 1) / t.width < x.i0 / t.width - t.rows;
+inline KeyRange reach(const GridWindow& t, const ScoreBlock& x) {
+  return {(x.i0 / t.width - t.rows) * t.width, ((x.i1 - 1) / t.width + t.rows + 1) * t.width};
 }
 inline HWY_ATTR void block_score(const GridWindow& t, const ScoreBlock& x, float* s, int64_t stride) {
   const float origin[2] = {0, 0};

@@ -64,7 +64,7 @@ struct Distances {
 };
 
 inline const float* relative_queries(const RelativeKeys& t, const AttentionSizes& z, const ScoreBlock& x) {
-  return raw<float>(t.queries) + ((x.b * z.H + x.h) * z.N + x.i0) * t.queries.shape()[3];
+  return raw<float>(t.queries) + ((x.b * z.H + x.h) * z.N + x.i0 - x.first) * t.queries.shape()[3];
 }
 
 // Every query meets every distance of the block; a score takes the one it is at.
@@ -98,7 +98,7 @@ inline HWY_ATTR void block_gradient(const RelativeKeys& t, float* const* sinks, 
   };
   tile_product({raw<float>(shifted), columns, 1}, raw<float>(distances.rows), wide, raw<float>(dqueries), wide, x.rows(), wide,
                distances.count, false);
-  for (int64_t r = 0; r < x.rows(); ++r) add(sinks[0] + (x.i0 + r) * width, raw<float>(dqueries) + r * wide, width);
+  for (int64_t r = 0; r < x.rows(); ++r) add(sinks[0] + (x.i0 - x.first + r) * width, raw<float>(dqueries) + r * wide, width);
   tile_product({raw<float>(shifted), 1, columns}, raw<float>(queries), wide, raw<float>(drows), wide, distances.count, wide, x.rows(),
                false);
   for (int64_t at = 0; at < distances.count; ++at) add(sinks[1] + distances.place(t, at) * width, raw<float>(drows) + at * wide, width);

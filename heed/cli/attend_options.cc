@@ -1,0 +1,101 @@
+// How words are read by the table of options, and which options and tensors go together.
+#include "heed/cli/attend_options.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "heed/cli/attend_word.h"
+#include "heed/core/nearest.h"
+#include "heed/io/file.h"
+
+namespace heed::cli {
+namespace {
+
+template <class Table>
+std::vector<std::string> names(const Table& table) {
+  std::vector<std::string> all;
+  for (const auto& row : table) all.push_back(row.name);
+  return all;
+}
+
+template <class Table>
+auto find(const Table& table, const std::string& name) {
+  return std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.name == name; });
+}
+
+std::string kinds_of(const AttendKinds& kinds) {
+  std::string text;
+  for (const AttendKind kind : kinds) text += (text.empty() ? "kind=" : " or ") + name_of(kind);
+  return text;
+}
+
+// "a|b" is one of them, "a b" both.
+std::string missing(const std::string& needs, const std::set<std::string>& there) {
+  std::istringstream all(needs);
+  for (std::string alternatives; all >> alternatives;) {
+    std::istringstream some(alternatives);
+    std::string text;
+    bool found = false;
+    for (std::string name; std::getline(some, name, '|');) {
+      found = found || there.contains(name);
+      const auto option = find(attend_options(), name);
+      text += (text.empty() ? "" : " or ") + (option == attend_options().end() ? "the tensor " + name : name + "=...");
+    }
+    if (!found) return text;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string name_of(AttendKind kind) { return kind == AttendKind::softmax ? "softmax" : kind == AttendKind::linear ? "linear" : "channel"; }
+
+AttendOptions parse_attend(const std::vector<std::string>& words) {
+  AttendOptions o;
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('=')), text = word.substr(word.find('=') + 1);
+    const auto option = find(attend_options(), name);
+    if (option == attend_options().end()) {
+      check<UsageError>(find(attend_tensors(), name) == attend_tensors().end(), "attend: ", name,
+                        " is not an option but a tensor, expected in the file");
+      fail<UsageError>("attend: unknown option '", name, "'", did_you_mean(name, names(attend_options())));
+    }
+    check<UsageError>(o.given.insert(name).second, "attend: ", name, " is given twice");
+    option->read(o, {name, text, option->value});
+  }
+  check<UsageError>(!o.given.contains("beta") || !o.given.contains("scale"), "attend: beta and scale are the same, expected one of them");
+  check<UsageError>(o.content || !o.beta, "attend: content=false with beta=", o.beta.value_or(0),
+                    ", expected one of them: it means beta=0");
+  if (!o.content) o.beta = 0.0f;
+  if (o.hard != Hard::no) o.hard = o.hard_gradient;
+  check<UsageError>(o.kind != AttendKind::linear || o.beta.value_or(0) >= 0, "attend: kind=linear with beta=", o.beta.value_or(0),
+                    ", expected 0 or more");
+  if (o.random_features && !o.given.contains("features")) o.features = "exp";
+  check<UsageError>(!o.random_features || o.features == "exp", "attend: random_features with features=", o.features,
+                    ", expected features=exp");
+  return o;
+}
+
+void check_attend_needs(const AttendOptions& o, const std::string& file, const std::set<std::string>& tensors) {
+  std::set<std::string> there = o.given;
+  there.insert(tensors.begin(), tensors.end());
+  const auto fits = [&](const auto& row) { return std::find(row.kinds.begin(), row.kinds.end(), o.kind) != row.kinds.end(); };
+  for (const std::string& name : o.given) {
+    const AttendOption& option = *find(attend_options(), name);
+    check<UsageError>(fits(option), "attend: ", name, " has no meaning with kind=", name_of(o.kind), ", only with ",
+                      kinds_of(option.kinds));
+    const std::string lack = missing(option.needs, there);
+    check<UsageError>(lack.empty(), "attend: ", name, " needs ", lack);
+  }
+  for (const std::string& name : tensors) {
+    const auto row = find(attend_tensors(), name);
+    check<FileError>(row != attend_tensors().end(), file, ": unknown tensor ", in_quotes(name), did_you_mean(name, names(attend_tensors())),
+                     " (ignore=", name, " leaves it out)");
+    check<FileError>(fits(*row), file, ": the tensor ", name, " has no meaning with kind=", name_of(o.kind), ", only with ",
+                     kinds_of(row->kinds), " (ignore=", name, " leaves it out)");
+    const std::string lack = missing(row->needs, there);
+    check<FileError>(lack.empty(), file, ": the tensor ", name, " needs ", lack, " (ignore=", name, " leaves it out)");
+  }
+}
+
+}  // namespace heed::cli

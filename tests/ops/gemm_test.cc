@@ -1,0 +1,115 @@
+// Matrix products as kernels call them: every layout of the operands, gaps between rows, one row, one shared number, sizes
+// that make one part and many, tiles that are finished while in cache.
+#include "heed/ops/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "heed/core/parallel.h"
+#include "heed/core/raw.h"
+#include "tests/ops/cases.h"
+
+namespace heed::test {
+namespace {
+
+struct Sizes {
+  int64_t M, N, K;
+};
+
+// A (rows, columns) matrix of normal numbers, `gap` more than a row (or, transposed, a column) apart.
+struct Filled {
+  Filled(int64_t rows, int64_t columns, bool turned, int64_t gap, uint64_t seed)
+      : stride((turned ? rows : columns) + gap),
+        transposed(turned),
+        values(normal_input({turned ? columns : rows, stride}, seed).to_vector<float>()) {}
+  double at(int64_t row, int64_t column) const {
+    return values[static_cast<size_t>(transposed ? column * stride + row : row * stride + column)];
+  }
+  Matrix matrix() { return {values.data(), stride, transposed}; }
+
+  int64_t stride;
+  bool transposed;
+  std::vector<float> values;
+};
+
+// c = a b, then 1 is added to each tile by the task that made it.
+std::vector<float> product_and_one(const Sizes& size, Filled& a, Filled& b, int64_t gap) {
+  Filled c(size.M, size.N, false, gap, 3);
+  multiply_matrices({.M = size.M,
+                     .N = size.N,
+                     .K = size.K,
+                     .operands =
+                         [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
+                           x = a.matrix();
+                           y = b.matrix();
+                           z = c.matrix();
+                         },
+                     .after =
+                         [&](int64_t, const Tile& tile) {
+                           for (int64_t row = tile.row; row < tile.row + tile.rows; ++row)
+                             for (int64_t column = tile.column; column < tile.column + tile.columns; ++column)
+                               c.values[static_cast<size_t>(row * c.stride + column)] += 1;
+                         }});
+  return c.values;
+}
+
+void check_product(const Sizes& size, bool turn_a, bool turn_b, int64_t gap) {
+  SCOPED_TRACE(testing::Message() << size.M << " x " << size.N << " x " << size.K << (turn_a ? ", a transposed" : "")
+                                  << (turn_b ? ", b transposed" : "") << ", gap " << gap);
+  Filled a(size.M, size.K, turn_a, gap, 1), b(size.K, size.N, turn_b, gap, 2);
+  const Filled untouched(size.M, size.N, false, gap, 3);
+  const std::vector<float> result = product_and_one(size, a, b, gap);
+  for (int64_t row = 0; row < size.M; ++row) {
+    for (int64_t column = 0; column < size.N; ++column) {
+      double expected = 1, squares = 1;
+      for (int64_t k = 0; k < size.K; ++k) {
+        const double term = a.at(row, k) * b.at(k, column);
+        expected += term;
+        squares += term * term;
+      }
+      ASSERT_NEAR(result[static_cast<size_t>(row * untouched.stride + column)], expected, 8e-6 * std::sqrt(squares))
+          << "row " << row << " column " << column;
+    }
+    for (int64_t column = size.N; column < untouched.stride; ++column)
+      ASSERT_EQ(result[static_cast<size_t>(row * untouched.stride + column)], static_cast<float>(untouched.at(row, column)));
+  }
+  const int before = thread_count();
+  for (const int threads : {1, 2, 7}) {
+    set_thread_count(threads);
+    const std::vector<float> again = product_and_one(size, a, b, gap);
+    EXPECT_EQ(std::memcmp(again.data(), result.data(), result.size() * sizeof(float)), 0) << threads << " threads";
+  }
+  set_thread_count(before);
+}
+
+TEST(Gemm, agrees_with_the_definition_in_every_layout) {
+  const Sizes every[] = {
+      {1, 1, 1},      {1, 5, 7},      {1, 97, 131},    {1, 769, 517}, {1, 4099, 67}, {1, 17, 9001}, {1, 7, 0},  // one row
+      {131, 97, 1},   {1031, 3, 1},   {5, 4099, 1},                                                             // one shared number
+      {13, 1, 11},    {7, 33, 19},    {3, 769, 131},                                                            // neither
+      {803, 200, 35}, {97, 35, 2053}, {2051, 128, 19}, {2048, 64, 5},                                           // tall
+  };
+  for (const Sizes& size : every)
+    for (const bool turn_a : {false, true})
+      for (const bool turn_b : {false, true})
+        for (const int64_t gap : {0, 3}) check_product(size, turn_a, turn_b, gap);
+}
+
+// Large enough to be written past the caches, with and without rows that start where registers do.
+TEST(Gemm, writes_large_outer_products) {
+  for (const int64_t N : {4096, 4099}) {
+    const int64_t M = 1031;
+    Filled a(M, 1, true, 0, 1), b(1, N, false, 0, 2);
+    const Tensor c = Tensor::zeros({M, N});
+    multiply_matrices(M, N, 1, a.matrix(), b.matrix(), {raw<float>(c), N});
+    const std::vector<float> result = c.to_vector<float>();
+    for (int64_t row = 0; row < M; row += 103)
+      for (int64_t column = 0; column < N; ++column)
+        ASSERT_EQ(result[static_cast<size_t>(row * N + column)], static_cast<float>(a.at(row, 0)) * static_cast<float>(b.at(0, column)));
+  }
+}
+
+}  // namespace
+}  // namespace heed::test
