@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"
 // after foreach_target
 #include "heed/attention/blocks.h"
+#include "heed/attention/rows.h"
 #include "heed/core/parallel.h"
 #include "heed/ops/rows.h"
 

@@ -20,6 +20,45 @@ static HWY_INLINE int64_t whole_registers(int64_t columns) { return (columns + l
 // Floats that turn_panels needs for a block of keys.
 static HWY_INLINE int64_t panels_size(int64_t keys, int64_t D) { return (keys + panel_width() - 1) / panel_width() * panel_width() * D; }
 
+#if HWY_TARGET != HWY_SCALAR
+// x: as many registers as one has lanes, turned as a square matrix. First in squares of 4 x 4 within blocks of 128 bits,
+// then the blocks themselves.
+static HWY_INLINE void turn_square(Lanes* x) {
+  const FloatTag floats;
+  const hn::Repartition<double, FloatTag> pairs;
+  constexpr int64_t blocks = kLanes / 4;
+  Lanes t[kLanes];  // t[4 c + g]: column c of every block, of the g-th four rows
+  for (int64_t g = 0; g < blocks; ++g) {
+    const Lanes* row = x + 4 * g;
+    const auto low = [&](int64_t r) HEED_LANES { return hn::BitCast(pairs, hn::InterleaveLower(floats, row[r].v, row[r + 1].v)); };
+    const auto high = [&](int64_t r) HEED_LANES { return hn::BitCast(pairs, hn::InterleaveUpper(floats, row[r].v, row[r + 1].v)); };
+    const auto put = [&](int64_t c, auto pair) HEED_LANES { t[c * blocks + g] = Lanes(hn::BitCast(floats, pair)); };
+    put(0, hn::InterleaveLower(pairs, low(0), low(2)));
+    put(1, hn::InterleaveUpper(pairs, low(0), low(2)));
+    put(2, hn::InterleaveLower(pairs, high(0), high(2)));
+    put(3, hn::InterleaveUpper(pairs, high(0), high(2)));
+  }
+  for (int64_t c = 0; c < 4; ++c) {
+    const Lanes* block = t + c * blocks;
+    if constexpr (blocks == 1) {
+      x[c] = block[0];
+    } else {
+      const auto even = [&](int64_t g) HEED_LANES { return hn::OddEvenBlocks(hn::SwapAdjacentBlocks(block[g + 1].v), block[g].v); };
+      const auto odd = [&](int64_t g) HEED_LANES { return hn::OddEvenBlocks(block[g + 1].v, hn::SwapAdjacentBlocks(block[g].v)); };
+      if constexpr (blocks == 2) {
+        x[c] = even(0);
+        x[4 + c] = odd(0);
+      } else {
+        x[c] = hn::ConcatLowerLower(floats, even(2), even(0));
+        x[4 + c] = hn::ConcatLowerLower(floats, odd(2), odd(0));
+        x[8 + c] = hn::ConcatUpperUpper(floats, even(2), even(0));
+        x[12 + c] = hn::ConcatUpperUpper(floats, odd(2), odd(0));
+      }
+    }
+  }
+}
+#endif
+
 // rows: (keys, D), `stride` apart -> panels of keys: (panels, D, panel_width), times factor, zero behind the last key.
 inline HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys, int64_t D, float factor, float* to) {
   const int64_t wide = panel_width();
@@ -28,25 +67,16 @@ inline HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys
     const float* from = rows + first * stride;
     int64_t j = 0;
 #if HWY_TARGET != HWY_SCALAR
-    const hn::FixedTag<float, 4> four;
-    const hn::FixedTag<double, 2> pairs;
-    const auto scale = hn::Set(four, factor);
-    for (; j + 4 <= count; j += 4) {
-      const float* key = from + j * stride;
+    for (; j + kLanes <= count; j += kLanes) {
       int64_t d = 0;
-      for (; d + 4 <= D; d += 4) {
-        const auto row = [&](int64_t r) HWY_ATTR { return hn::Mul(hn::LoadU(four, key + r * stride + d), scale); };
-        const auto a = row(0), b = row(1), c = row(2), e = row(3);
-        const auto ab = hn::BitCast(pairs, hn::InterleaveLower(four, a, b)), ce = hn::BitCast(pairs, hn::InterleaveLower(four, c, e));
-        const auto ab2 = hn::BitCast(pairs, hn::InterleaveUpper(four, a, b)), ce2 = hn::BitCast(pairs, hn::InterleaveUpper(four, c, e));
-        const auto put = [&](int64_t column, auto x) HWY_ATTR { hn::StoreU(hn::BitCast(four, x), four, to + (d + column) * wide + j); };
-        put(0, hn::InterleaveLower(pairs, ab, ce));
-        put(1, hn::InterleaveUpper(pairs, ab, ce));
-        put(2, hn::InterleaveLower(pairs, ab2, ce2));
-        put(3, hn::InterleaveUpper(pairs, ab2, ce2));
+      for (; d + kLanes <= D; d += kLanes) {
+        Lanes square[kLanes];
+        for (int64_t r = 0; r < kLanes; ++r) square[r] = Lanes::load(from + (j + r) * stride + d) * factor;
+        turn_square(square);
+        for (int64_t r = 0; r < kLanes; ++r) square[r].store(to + (d + r) * wide + j);
       }
       for (; d < D; ++d)
-        for (int64_t r = 0; r < 4; ++r) to[d * wide + j + r] = key[r * stride + d] * factor;
+        for (int64_t r = j; r < j + kLanes; ++r) to[d * wide + r] = from[r * stride + d] * factor;
     }
 #endif
     for (; j < count; ++j)

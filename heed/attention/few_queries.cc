@@ -103,7 +103,7 @@ void join_chunks(const FewQueriesWork& w, int64_t at) {
   for (int64_t c = 0; c < w.chunks; ++c) top = std::max(top, w.tops[first + c * rows]);
   for (int64_t c = 0; c < w.chunks; ++c) {
     const float other = w.tops[first + c * rows];
-    fades[c] = other == top ? 1.0f : w.plan->hard ? 0.0f : hn::GetLane(exp_below(Lanes(other) - Lanes(top)).v);
+    fades[c] = other == top ? 1.0f : w.plan->hard ? 0.0f : fade_of(other, top);
     total += w.totals[first + c * rows] * fades[c];
   }
   const float share = total > 0 ? 1 / total : 0.0f;

@@ -14,6 +14,11 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
+// What is left of a sum relative to `top` when it becomes one relative to `highest`.
+static HWY_INLINE float fade_of(float top, float highest) {
+  return highest == top ? 1.0f : hn::GetLane(exp_below(Lanes(top) - Lanes(highest)).v);
+}
+
 // A row of scores becomes weights e^(s - top). Moves the running maximum and sum, and returns the factor by which
 // everything summed before fades.
 static HWY_INLINE float soft_row(float* row, int64_t keys, float& top, float& total) {
@@ -23,7 +28,7 @@ static HWY_INLINE float soft_row(float* row, int64_t keys, float& top, float& to
     return 1;
   }
   const Lanes shift = highest;
-  const float fade = highest == top ? 1.0f : hn::GetLane(exp_below(Lanes(top) - shift).v);
+  const float fade = fade_of(top, highest);
   total = total * fade + sum_stored(keys, row, [&](int64_t j, auto load) HEED_LANES { return exp_below(load(row + j) - shift); });
   top = highest;
   return fade;

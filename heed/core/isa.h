@@ -5,7 +5,7 @@
 
 namespace heed {
 
-// Reads HEED_ISA (avx512, avx2 or baseline) and binds our kernels and oneDNN to it. Called once, before any kernel runs.
+// Reads HEED_ISA (avx512, avx2 or baseline) and binds our kernels and oneDNN to it, the first time. Called before any kernel runs.
 void apply_instruction_set();
 
 std::string instruction_set();  // the level in use, for people

@@ -144,21 +144,31 @@ static HWY_INLINE void for_lanes(bool stream, int64_t count, const Body& body) {
 // e^x for x within [-87.33, 88.72]; beyond, the value at the nearer end (1.2e-38, 3.4e38). NaN stays NaN.
 // e^x = 2^n e^r with |r| <= log(2)/2: adding 1.5 * 2^23 rounds to n and leaves it in the low bits, from where it moves
 // straight into the exponent.
-static HWY_INLINE Lanes exp_between(Lanes x) {
-  const Lanes bounded = clamped(x, -87.33654f, 88.72283f);
-  const Lanes magic = 12582912.0f, shifted = fma(bounded, 1.44269504f, magic), n = shifted - magic;
-  const Lanes r = fma(n, 2.12194440e-4f, fma(n, -0.693359375f, bounded));
+static HWY_INLINE Lanes exp_reduced(Lanes r) {  // |r| <= log(2)/2
   Lanes p = fma(r, 0.00139412021f, 0.00836319794f);
   p = fma(p, r, 0.0416663744f);
   p = fma(p, r, 0.166665769f);
   p = fma(p, r, 0.5f);
-  p = fma(fma(p, r, 1.0f), r, 1.0f);
+  return fma(fma(p, r, 1.0f), r, 1.0f);
+}
+static HWY_INLINE Lanes exp_between(Lanes x) {
+  const Lanes bounded = clamped(x, -87.33654f, 88.72283f);
+  const Lanes magic = 12582912.0f, shifted = fma(bounded, 1.44269504f, magic), n = shifted - magic;
+  const Lanes p = exp_reduced(fma(n, 2.12194440e-4f, fma(n, -0.693359375f, bounded)));
   const IntTag ints;
   return hn::BitCast(FloatTag(), hn::Add(hn::BitCast(ints, p.v), hn::ShiftLeft<23>(hn::BitCast(ints, shifted.v))));
 }
 
-// e^x for x <= 0, the softmax's: zero where x is below the smallest normal result.
-static HWY_INLINE Lanes exp_below(Lanes x) { return hn::IfThenZeroElse((x < -87.33654f).m, exp_between(x).v); }
+// e^x for x <= 0, the softmax's: zero where x is below the smallest normal result, in tasks, where subnormals are zero.
+// AVX-512 scales by powers of two in one step, whatever they are; a third of the work is saved.
+static HWY_INLINE Lanes exp_below(Lanes x) {
+#if HWY_TARGET <= HWY_AVX3
+  const Lanes bounded = max(-120.0f, x), n = hn::Round((bounded * 1.44269504f).v);
+  return hn::Vec<FloatTag>{_mm512_scalef_ps(exp_reduced(fma(n, -0.693147182f, bounded)).v.raw, n.v.raw)};
+#else
+  return hn::IfThenZeroElse((x < -87.33654f).m, exp_between(x).v);
+#endif
+}
 
 static HWY_INLINE Lanes exp(Lanes x) { return select(x > 88.72283f, HUGE_VALF, exp_below(x)); }
 

@@ -116,8 +116,9 @@ Storage::Storage(int64_t bytes, Device device) : bytes_(bytes), device_(device) 
   data_ = pool().take(std::max<int64_t>(bytes, 1));
 }
 
-Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes)
-    : data_(data), bytes_(bytes), owner_(std::move(owner)) {}
+Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes) : data_(data), bytes_(bytes), owner_(std::move(owner)) {
+  apply_instruction_set();  // a process may compute on borrowed memory before it allocates any
+}
 
 Storage::~Storage() {
   if (!owner_) pool().give(data_, std::max<int64_t>(bytes_, 1));
