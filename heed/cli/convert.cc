@@ -67,9 +67,11 @@ const Command convert("convert", "Write a checkpoint in another precision, in on
       ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false).description(""));
   flags.add_option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack: they begin anew")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   flags.add_option("--allow-unused", options->allow_unused, "Part of names that the checkpoint may hold too much: they are left out")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   flags.footer("Examples:\n  heed convert my-model my-model-bf16 --dtype bf16\n  heed convert my-model shards --shard 2GB");
   return [options] { run_convert(*options); };
 });

@@ -65,8 +65,12 @@ const Command parity("parity", "Compare a checkpoint's outputs with those that a
   flags.add_option("--tolerance", options->tolerance, "Largest difference, relative to the largest value of an output")
       ->type_name("R")
       ->check(CLI::NonNegativeNumber.description(""));
-  flags.add_option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack")->type_name("NAME");
-  flags.add_option("--allow-unused", options->allow_unused, "Part of names that the model may leave unused")->type_name("NAME");
+  flags.add_option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  flags.add_option("--allow-unused", options->allow_unused, "Part of names that the model may leave unused")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   flags.footer("Examples:\n  heed parity tests/fixtures/vit-classify\n  heed parity my-model --io mine.safetensors --tolerance 1e-5");
   return [options] { run_parity(*options); };
 });

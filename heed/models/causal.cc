@@ -48,7 +48,7 @@ Network causal_network(const CausalModel& model) {
   out.decoder.start = [layers = model.layers.size()](const Named& inputs) {
     const Tensor tokens = tokens_in(inputs, "input_ids");
     return Writing{.past = std::vector<KeyValueCache>(layers),
-                   .seen = mask_rows(given(inputs, "attention_mask"), tokens.size(0), tokens.size(1))};
+                   .seen = rows_of(given(inputs, "attention_mask"), tokens.size(0), tokens.size(1))};
   };
   out.decoder.step = [=](Writing& texts, const Tensor& tokens) { return step(model, texts, tokens); };
   return out;

@@ -135,7 +135,7 @@ Tensor generate(const Model& model, const Named& inputs, const GenerationOptions
   const int64_t B = given_tokens.size(0);
   check(!decoder.encoder || options.start >= 0, "generate: no decoder_start_token_id, expected one to begin with");
   std::vector<Row> texts =
-      decoder.encoder ? std::vector<Row>(static_cast<size_t>(B), Row{options.start}) : mask_rows(given_tokens, B, given_tokens.size(1));
+      decoder.encoder ? std::vector<Row>(static_cast<size_t>(B), Row{options.start}) : rows_of(given_tokens, B, given_tokens.size(1));
   const int64_t began = std::ssize(texts[0]), pad = options.pad >= 0 || options.end.empty() ? options.pad : options.end[0];
   Writing writing = decoder.start(with_mask(inputs, given_tokens, options));
   std::vector<bool> ended(texts.size(), false);

@@ -56,7 +56,7 @@ Tensor Marian::encode(const Named& inputs, const Ask& ask, Named& out) const {
 Tensor shifted(const Tensor& labels, int64_t start, int64_t pad) {
   check(labels.rank() == 2, "marian: labels of shape ", labels.shape(), ", expected (B, N)");
   std::vector<int64_t> out;
-  for (const std::vector<int64_t>& row : mask_rows(labels, labels.size(0), labels.size(1))) {
+  for (const std::vector<int64_t>& row : rows_of(labels, labels.size(0), labels.size(1))) {
     out.push_back(start);
     for (size_t i = 0; i + 1 < row.size(); ++i) out.push_back(row[i] == -100 ? pad : row[i]);
   }

@@ -22,10 +22,10 @@ Tensor tokens_in(const Named& inputs, const std::string& name) {
   return converted(tokens, DType::i64);
 }
 
-std::vector<std::vector<int64_t>> mask_rows(const Tensor& mask, int64_t B, int64_t N) {
-  if (!mask.defined()) return {};
-  check(mask.shape() == Shape{B, N}, "model: an attention mask of shape ", mask.shape(), ", expected ", Shape{B, N});
-  const std::vector<int64_t> flat = mask.to_vector<int64_t>();
+std::vector<std::vector<int64_t>> rows_of(const Tensor& x, int64_t B, int64_t N) {
+  if (!x.defined()) return {};
+  check(x.shape() == Shape{B, N}, "model: a mask of shape ", x.shape(), ", expected ", Shape{B, N});
+  const std::vector<int64_t> flat = x.to_vector<int64_t>();
   std::vector<std::vector<int64_t>> rows;
   for (int64_t b = 0; b < B; ++b) rows.emplace_back(flat.begin() + b * N, flat.begin() + (b + 1) * N);
   return rows;
@@ -33,7 +33,7 @@ std::vector<std::vector<int64_t>> mask_rows(const Tensor& mask, int64_t B, int64
 
 std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M, bool causal) {
   std::vector<Term> terms;
-  const std::vector<std::vector<int64_t>> rows = mask_rows(mask, B, M);
+  const std::vector<std::vector<int64_t>> rows = rows_of(mask, B, M);
   const auto all_seen = [](const std::vector<int64_t>& row) { return std::find(row.begin(), row.end(), 0) == row.end(); };
   const auto none_seen = [&](const std::vector<int64_t>& row) {  // by some query
     return causal ? row[0] == 0 : std::all_of(row.begin(), row.end(), [](int64_t key) { return key == 0; });

@@ -19,8 +19,8 @@ Tensor tokens_in(const Named& inputs, const std::string& name);
 // Which keys are seen. mask: (B, M) of 1 and 0, or undefined. `transformers` lets a query that may see nothing see all keys
 // alike; so do these terms, where a mask leaves such queries, N of them that see no later key when causal.
 std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M, bool causal);
-// The rows of an attention_mask (B, N) in memory; empty where there is none.
-std::vector<std::vector<int64_t>> mask_rows(const Tensor& mask, int64_t B, int64_t N);
+// The rows of a mask or of tokens (B, N) in memory; empty where there is no tensor.
+std::vector<std::vector<int64_t>> rows_of(const Tensor& x, int64_t B, int64_t N);
 
 // Sentences as vectors, of the tokens that the mask (B, N) lets be seen. x: (B, N, D) -> (B, D)
 Tensor pool_text(const Pool& pool, const Tensor& x, const Tensor& mask, Mode mode);

@@ -47,7 +47,7 @@ LayerOptions layer_options(const Config& config) {
                         .bias = config.flag("qkv_bias", true),
                         .dropout = config.probability("attention_probs_dropout_prob", 0),
                         .names = {"attention.query", "attention.key", "attention.value", "", "output.dense"}},
-          .feed_forward = {.wide = config.size("intermediate_size", 4 * D),
+          .feed_forward = {.wide = config.size("intermediate_size", 3072),
                            .activation = config.activation("hidden_act", "gelu"),
                            .names = {.up = "intermediate.dense", .down = "output.dense"}},
           .place = NormPlace::before,

@@ -15,7 +15,7 @@
 
 namespace heed {
 
-// How queries meet keys: docs/attention_kinds.md. Kernel attention knows the causal mask and lengths alone; channel and
+// How queries meet keys: docs/cheaper_attention.md. Kernel attention knows the causal mask and lengths alone; channel and
 // pooled attention know no masks.
 struct AttentionKind {
   enum Kind { soft, hard, kernel, channel, pooled } kind = soft;

@@ -2,7 +2,9 @@
 // which marian_test.cc tells more.
 #include <gtest/gtest.h>
 
+#include "heed/core/parallel.h"
 #include "heed/models/parity.h"
+#include "tests/io/files.h"
 
 namespace heed::test {
 namespace {
@@ -26,6 +28,25 @@ TEST_P(Parity, every_output_is_the_same) {
   EXPECT_FALSE(all.empty());
   for (const Difference& each : all)
     EXPECT_TRUE(each.within) << each.name << ": " << each.absolute << " absolute, " << each.relative << " relative " << each.problem;
+}
+
+TEST_P(Parity, every_bit_is_the_same_with_any_number_of_threads) {
+  const NoGrad quiet;
+  const Path folder = kFixtures / GetParam();
+  const Safetensors io = Safetensors::open(folder / "io.safetensors");
+  Named inputs;
+  for (const std::string& name : io.names())
+    if (name.starts_with("in.")) inputs[name.substr(3)] = io.tensor(name);
+  const Model model = load(folder);
+  const int before = thread_count();
+  Named first;
+  for (const int threads : {1, 2, 7}) {
+    set_thread_count(threads);
+    const Named out = model(inputs);
+    if (threads == 1) first = out;
+    for (const auto& [name, tensor] : out) expect_same(tensor, first.at(name));
+  }
+  set_thread_count(before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, Parity, testing::ValuesIn(fixtures()), [](const auto& test) {
