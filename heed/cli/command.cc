@@ -18,6 +18,7 @@ constexpr const char* kExamples = R"(Examples:
   heed demo                 train a small network on Fashion-MNIST
   heed demo --epochs 3      the same, shorter
   heed demo --help          the flags of a command
+  heed parity FOLDER        a checkpoint against what transformers computed
 
 Environment: HEED_THREADS (a number), HEED_ISA (avx512, avx2, baseline).
 Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged.)";

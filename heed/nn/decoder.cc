@@ -2,16 +2,20 @@
 
 namespace heed {
 
-Tensor DecoderLayer::operator()(const Tensor& x, const Tensor& memory, const DecoderTerms& terms, Mode mode) const {
+Tensor DecoderLayer::step(const Tensor& x, const std::pair<Tensor, Tensor>& memory, const DecoderTerms& terms, Mode mode,
+                          const Places& places) const {
   AttentionOptions causal = terms.self;
-  causal.terms.insert(causal.terms.begin(), Causal{});
+  if (terms.causal) causal.terms.insert(causal.terms.begin(), Causal{});
+  const auto cross = [&](const Tensor& y) {
+    return cross_attention.join(cross_attention.attend({cross_attention.queries(y), memory.first, memory.second}, terms.cross, mode));
+  };
   if (place == NormPlace::after) {
-    const Tensor y = self_norm.added(x, branch(self_attention(x, causal, mode), mode)).second;
-    const Tensor z = cross_norm.added(y, branch(cross_attention(y, memory, terms.cross, mode), mode)).second;
+    const Tensor y = self_norm.added(x, branch(self_attention(x, causal, mode, places), mode)).second;
+    const Tensor z = cross_norm.added(y, branch(cross(y), mode)).second;
     return feed_forward_norm.added(z, branch(feed_forward(z, mode), mode)).second;
   }
-  const auto [sum, y] = cross_norm.added(x, branch(self_attention(self_norm(x), causal, mode), mode));
-  const auto [total, z] = feed_forward_norm.added(sum, branch(cross_attention(y, memory, terms.cross, mode), mode));
+  const auto [sum, y] = cross_norm.added(x, branch(self_attention(self_norm(x), causal, mode, places), mode));
+  const auto [total, z] = feed_forward_norm.added(sum, branch(cross(y), mode));
   return total + branch(feed_forward(z, mode), mode);
 }
 
@@ -20,21 +24,23 @@ Tensor Decoder::operator()(Tensor x, const Tensor& memory, const DecoderTerms& t
   return norm.weight.defined() ? norm(x) : x;
 }
 
-DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options) {
+DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names) {
   MultiHeadOptions self = options.attention, cross = options.attention;
   FeedForwardOptions feed_forward = options.feed_forward;
   self.memory_width = 0;
   cross.fused = false;
   cross.rotary.reset();
   cross.positions = {};
+  cross.kind = {};
+  cross.content = cross.project_values = true;
   feed_forward.width = self.width;
-  const auto norm = [&](const char* name) { return Norm(scope / name, self.width, options.eps, options.norm); };
-  return {.self_attention = make_multi_head(scope / "self_attention", self),
-          .cross_attention = make_multi_head(scope / "cross_attention", cross),
-          .feed_forward = make_feed_forward(scope / "feed_forward", feed_forward),
-          .self_norm = norm("self_norm"),
-          .cross_norm = norm("cross_norm"),
-          .feed_forward_norm = norm("feed_forward_norm"),
+  const auto norm = [&](std::string_view name) { return Norm(scope / name, self.width, options.eps, options.norm); };
+  return {.self_attention = make_multi_head(scope / names.attention, self),
+          .cross_attention = make_multi_head(scope / names.cross_attention, cross),
+          .feed_forward = make_feed_forward(scope / names.feed_forward, feed_forward),
+          .self_norm = norm(names.attention_norm),
+          .cross_norm = norm(names.cross_norm),
+          .feed_forward_norm = norm(names.feed_forward_norm),
           .place = options.place,
           .branch = options.branch};
 }

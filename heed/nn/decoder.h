@@ -7,9 +7,10 @@
 
 namespace heed {
 
-// What the two attentions are told, for example the lengths of both sequences. The causal mask is there already.
+// What the two attentions are told, for example the lengths of both sequences.
 struct DecoderTerms {
   AttentionOptions self = {}, cross = {};
+  bool causal = true;  // the causal mask is there already; false: the terms of self bring their own
 };
 
 struct DecoderLayer {
@@ -20,7 +21,12 @@ struct DecoderLayer {
   Branch branch = {};
 
   // x: (B, N, D), memory: (B, M, D') -> (B, N, D)
-  Tensor operator()(const Tensor& x, const Tensor& memory, const DecoderTerms& terms = {}, Mode mode = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& memory, const DecoderTerms& terms = {}, Mode mode = {}) const {
+    return step(x, cross_attention.keys_values(memory), terms, mode);
+  }
+  // The same with the memory's keys and values, which do not change from token to token, and those of earlier tokens.
+  Tensor step(const Tensor& x, const std::pair<Tensor, Tensor>& memory, const DecoderTerms& terms = {}, Mode mode = {},
+              const Places& places = {}) const;
 };
 
 struct Decoder {
@@ -30,9 +36,12 @@ struct Decoder {
   Tensor operator()(Tensor x, const Tensor& memory, const DecoderTerms& terms = {}, Mode mode = {}) const;
 };
 
-// Names: self_attention, self_norm, cross_attention, cross_norm, feed_forward, feed_forward_norm. Positions in the scores,
-// rotary ones and attention's memory_width are for one of the two attentions: the first two for self, the last for cross.
-DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options);
+inline constexpr LayerNames kDecoderNames{"self_attention",    "self_norm",       "feed_forward",
+                                          "feed_forward_norm", "cross_attention", "cross_norm"};
+
+// Positions in the scores, rotary ones and attention's memory_width are for one of the two attentions: the first two for
+// self, the last for cross.
+DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names = kDecoderNames);
 Decoder make_decoder(const Scope& scope, int64_t layers, const LayerOptions& options);  // names: layers.0, ...; norm
 
 }  // namespace heed

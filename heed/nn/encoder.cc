@@ -2,12 +2,12 @@
 
 namespace heed {
 
-Tensor EncoderLayer::operator()(const Tensor& x, const AttentionOptions& options, Mode mode) const {
+Tensor EncoderLayer::operator()(const Tensor& x, const AttentionOptions& options, Mode mode, const Places& places) const {
   if (place == NormPlace::after) {
-    const Tensor y = attention_norm.added(x, branch(attention(x, options, mode), mode)).second;
+    const Tensor y = attention_norm.added(x, branch(attention(x, options, mode, places), mode)).second;
     return feed_forward_norm.added(y, branch(feed_forward(y, mode), mode)).second;
   }
-  const auto [sum, y] = feed_forward_norm.added(x, branch(attention(attention_norm(x), options, mode), mode));
+  const auto [sum, y] = feed_forward_norm.added(x, branch(attention(attention_norm(x), options, mode, places), mode));
   return sum + branch(feed_forward(y, mode), mode);
 }
 
@@ -16,14 +16,14 @@ Tensor Encoder::operator()(Tensor x, const AttentionOptions& options, Mode mode)
   return norm.weight.defined() ? norm(x) : x;
 }
 
-EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options) {
+EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names) {
   FeedForwardOptions feed_forward = options.feed_forward;
   feed_forward.width = options.attention.width;
   const int64_t D = options.attention.width;
-  return {.attention = make_multi_head(scope / "attention", options.attention),
-          .feed_forward = make_feed_forward(scope / "feed_forward", feed_forward),
-          .attention_norm = Norm(scope / "attention_norm", D, options.eps, options.norm),
-          .feed_forward_norm = Norm(scope / "feed_forward_norm", D, options.eps, options.norm),
+  return {.attention = make_multi_head(scope / names.attention, options.attention),
+          .feed_forward = make_feed_forward(scope / names.feed_forward, feed_forward),
+          .attention_norm = Norm(scope / names.attention_norm, D, options.eps, options.norm),
+          .feed_forward_norm = Norm(scope / names.feed_forward_norm, D, options.eps, options.norm),
           .place = options.place,
           .branch = options.branch};
 }

@@ -38,7 +38,8 @@ struct EncoderLayer {
   NormPlace place = NormPlace::after;
   Branch branch = {};
 
-  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}) const;  // (B, N, D) -> (B, N, D)
+  // (B, N, D) -> (B, N, D)
+  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const Places& places = {}) const;
 };
 
 struct Encoder {
@@ -48,8 +49,13 @@ struct Encoder {
   Tensor operator()(Tensor x, const AttentionOptions& options = {}, Mode mode = {}) const;  // (B, N, D) -> (B, N, D)
 };
 
-// Names: attention, attention_norm, feed_forward, feed_forward_norm.
-EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options);
+// What checkpoints call the parts of a layer; an empty name is the layer's own scope.
+struct LayerNames {
+  std::string_view attention, attention_norm, feed_forward, feed_forward_norm, cross_attention = {}, cross_norm = {};
+};
+inline constexpr LayerNames kEncoderNames{"attention", "attention_norm", "feed_forward", "feed_forward_norm"};
+
+EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names = kEncoderNames);
 // Names: layers.0, layers.1, ...; norm. Stochastic depth grows from layer to layer up to what the options say.
 Encoder make_encoder(const Scope& scope, int64_t layers, const LayerOptions& options);
 

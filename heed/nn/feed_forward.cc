@@ -10,18 +10,27 @@ FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& opti
   const int64_t width = options.width, wide = options.wide == 0 ? 4 * width : options.wide;
   check(width >= 1 && wide >= 1, "feed_forward: widths ", width, " and ", wide, ", expected 1 or more");
   FeedForward made{.activation = options.activation, .dropout = options.dropout};
-  made.up = Linear(scope / "up", width, wide, {.bias = options.bias});
-  if (options.gated) made.gate = Linear(scope / "gate", width, wide, {.bias = options.bias});
-  made.down = Linear(scope / "down", wide, width, {.bias = options.bias, .weight = scope.initial().residual});
+  LinearOptions part{.bias = options.bias, .stored_transposed = options.stored_transposed};
+  made.up = Linear(scope / options.names.up, width, wide, part);
+  if (options.gated) made.gate = Linear(scope / options.names.gate, width, wide, part);
+  part.weight = scope.initial().residual;
+  made.down = Linear(scope / options.names.down, wide, width, part);
   return made;
 }
 
 Activation activation_named(const std::string& name) {
-  static const std::map<std::string, Activation> known = {
-      {"relu", Activation::relu},          {"gelu", Activation::gelu},           {"gelu_python", Activation::gelu},
-      {"gelu_new", Activation::gelu_tanh}, {"gelu_fast", Activation::gelu_tanh}, {"gelu_pytorch_tanh", Activation::gelu_tanh},
-      {"silu", Activation::silu},          {"swish", Activation::silu},          {"tanh", Activation::tanh},
-      {"sigmoid", Activation::sigmoid},    {"linear", Activation::none}};
+  static const std::map<std::string, Activation> known = {{"relu", Activation::relu},
+                                                          {"gelu", Activation::gelu},
+                                                          {"gelu_python", Activation::gelu},
+                                                          {"gelu_new", Activation::gelu_tanh},
+                                                          {"gelu_fast", Activation::gelu_tanh},
+                                                          {"gelu_accurate", Activation::gelu_tanh},
+                                                          {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                          {"silu", Activation::silu},
+                                                          {"swish", Activation::silu},
+                                                          {"tanh", Activation::tanh},
+                                                          {"sigmoid", Activation::sigmoid},
+                                                          {"linear", Activation::none}};
   if (const auto found = known.find(name); found != known.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [each, activation] : known) names.push_back(each);

@@ -8,12 +8,19 @@
 
 namespace heed {
 
+// What checkpoints call the parts.
+struct FeedForwardNames {
+  std::string_view up = "up", gate = "gate", down = "down";
+};
+
 struct FeedForwardOptions {
   int64_t width = 0, wide = 0;  // of x and the result, and between the layers; 0: 4 times the width
   Activation activation = Activation::relu;
   bool gated = false;  // down(activation(gate(x)) up(x))
   bool bias = true;
-  float dropout = 0;  // between the layers
+  float dropout = 0;               // between the layers
+  bool stored_transposed = false;  // the weights in files, as GPT-2's
+  FeedForwardNames names = {};
 };
 
 struct FeedForward {
@@ -28,7 +35,6 @@ struct FeedForward {
   }
 };
 
-// Names: up, gate, down.
 FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& options);
 
 // By the names that config.json files use: relu, gelu (with erf), gelu_new and gelu_pytorch_tanh, silu or swish ...

@@ -7,11 +7,27 @@
 #include <utility>
 #include <vector>
 
-#include "heed/attention/attention.h"
+#include "heed/attention/cache.h"
+#include "heed/attention/kernel_attention.h"
+#include "heed/attention/pooled_keys.h"
 #include "heed/nn/mode.h"
 #include "heed/nn/positions.h"
 
 namespace heed {
+
+// How queries meet keys: docs/cheaper_attention.md. Kernel attention knows the causal mask and lengths alone; channel and
+// pooled attention know no masks.
+struct AttentionKind {
+  enum Kind { soft, hard, kernel, channel, pooled } kind = soft;
+  KernelOptions features = {};  // of the kernel
+  TokenGrid grid = {};          // of pooled keys
+  int64_t reduction = 1;
+};
+
+// What checkpoints call the parts.
+struct MultiHeadNames {
+  std::string_view query = "query", key = "key", value = "value", qkv = "qkv", output = "output", positions = "positions";
+};
 
 struct MultiHeadOptions {
   int64_t width = 0;         // of x
@@ -27,9 +43,18 @@ struct MultiHeadOptions {
   float dropout = 0;           // of attention weights, in training
   bool content = true;         // false: neither queries nor keys, the terms alone speak
   bool project_values = true;  // false: the tokens themselves are the values of every head
+  AttentionKind kind = {};
+  bool stored_transposed = false;  // the weights in files, as GPT-2's
+  MultiHeadNames names = {};
   std::optional<Rotary> rotary = {};
   // Makes the positions of a layer from its scope; they may be shared between layers by not using it.
   std::function<std::vector<ScorePositions>(const Scope&)> positions = {};
+};
+
+// Where the tokens of a call stand: at 0, 1, 2, ..., behind those of a cache, or anywhere.
+struct Places {
+  KeyValueCache* cache = nullptr;  // their keys and values are appended, and all of the cache's are attended to
+  Tensor positions = {};           // (B, N) i64, for rotary positions
 };
 
 struct Heads {
@@ -45,23 +70,23 @@ struct MultiHeadAttention {
   Linear output = {};                       // (O, H E)
   Beta beta = {};                           // as in AttentionOptions
   float dropout = 0;                        // of attention weights, in training
+  AttentionKind kind = {};
   std::optional<Rotary> rotary = {};
   std::vector<ScorePositions> positions = {};
 
   // Self-attention. x: (B, N, I) -> (B, N, O)
-  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}) const;
+  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const Places& places = {}) const;
   // Cross-attention. x: (B, N, I), memory: (B, M, I') -> (B, N, O)
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options = {}, Mode mode = {}) const;
 
-  // The steps, for caches and for looking inside. `first` is the position of the first token.
-  Heads project(const Tensor& x, int64_t first = 0) const;
-  Tensor queries(const Tensor& x, int64_t first = 0) const;                              // x: (B, N, I) -> (B, H, N, D)
-  std::pair<Tensor, Tensor> keys_values(const Tensor& memory, int64_t first = 0) const;  // memory: (B, M, I')
-  Tensor attend(Heads at, const AttentionOptions& options = {}, Mode mode = {}) const;   // -> (B, H, N, E)
-  Tensor join(const Tensor& attended) const;                                             // (B, H, N, E) -> (B, N, O)
+  // The steps, for caches and for looking inside. Positions: as rotary ones take them.
+  Heads project(const Tensor& x, const Positions& positions_of_x = 0) const;
+  Tensor queries(const Tensor& x, const Positions& positions_of_x = 0) const;  // x: (B, N, I) -> (B, H, N, D)
+  std::pair<Tensor, Tensor> keys_values(const Tensor& memory, const Positions& positions_of_memory = 0) const;  // memory: (B, M, I')
+  Tensor attend(Heads at, const AttentionOptions& options = {}, Mode mode = {}) const;                          // -> (B, H, N, E)
+  Tensor join(const Tensor& attended) const;                                                                    // (B, H, N, E) -> (B, N, O)
 };
 
-// Names: query, key, value or qkv; output; positions.
 MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& options);
 
 }  // namespace heed

@@ -49,7 +49,11 @@ Tensor Params::get(const std::string& name, const Shape& shape, const Initialise
         ", expected two axes");
   std::optional<Tensor> tensor = from_file(name, shape, options.stored_transposed);
   const bool read = tensor.has_value();
-  if (!read) {
+  if (!read && file_ && !allowed(options_.allow_missing, name)) {  // finish() will fail: a stand-in costs nothing, whatever its size
+    Shape still = shape;
+    for (int axis = 0; axis < still.rank(); ++axis) still[axis] = 0;
+    tensor = Tensor::zeros({1}).view(shape, still);
+  } else if (!read) {
     check(static_cast<bool>(initial), "params: ", name, " has no initialiser");
     Rng rng(seed_, stream_of(name));
     tensor = initial(shape, rng);
@@ -88,6 +92,13 @@ void Params::alias(const std::string& other, const std::string& name) {
   aliases_[name].push_back(other);
 }
 
+bool Params::file_differs(const std::string& a, const std::string& b) const {
+  if (!file_has(a) || !file_has(b)) return false;
+  const Tensor x = file_->tensor(a), y = file_->tensor(b);
+  if (x.shape() != y.shape() || x.dtype() != y.dtype()) return true;
+  return x.to_vector<float>() != y.to_vector<float>();
+}
+
 void Params::finish() const {
   if (!file_) return;
   std::vector<std::string> unused;
@@ -115,6 +126,7 @@ NamedTensors Params::stored() const {
 
 Scope Scope::operator/(std::string_view name) const {
   Scope below = *this;
+  if (name.empty()) return below;
   if (!below.path_.empty()) below.path_ += '.';
   below.path_ += name;
   return below;

@@ -46,6 +46,8 @@ class Params {
   // Files may hold `name` as `other`, or hold both. To be said before `name` is asked for.
   void alias(const std::string& other, const std::string& name);
   bool file_has(std::string_view name) const { return file_ && file_->contains(name); }
+  std::vector<std::string> file_names() const { return file_ ? file_->names() : std::vector<std::string>(); }
+  bool file_differs(const std::string& a, const std::string& b) const;  // the file has both, with different contents
 
   // When the model is built: an error that lists every name missing, unused or of another shape, unless it was allowed.
   void finish() const;

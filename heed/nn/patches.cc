@@ -24,8 +24,8 @@ Tensor space_to_depth(const Tensor& x, int64_t P) {
   return reshape(patches, {patches.size(0), patches.size(1) * patches.size(2), P * P * x.size(1)});
 }
 
-PatchEmbedding::PatchEmbedding(const Scope& scope, int64_t channels, int64_t P, int64_t D, bool with_bias)
-    : weight(scope.get("weight", {D, channels, P, P}, scope.initial().patch)) {
+PatchEmbedding::PatchEmbedding(const Scope& scope, int64_t channels, int64_t P, int64_t Q, int64_t D, bool with_bias)
+    : weight(scope.get("weight", {D, channels, P, Q}, scope.initial().patch)) {
   if (with_bias) bias = scope.get("bias", {D}, initial::zeros(), {.decays = false});
 }
 

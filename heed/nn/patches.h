@@ -15,7 +15,9 @@ struct PatchEmbedding {
   Tensor bias;    // (D) or undefined
 
   PatchEmbedding() = default;
-  PatchEmbedding(const Scope& scope, int64_t channels, int64_t P, int64_t D, bool with_bias = true);
+  PatchEmbedding(const Scope& scope, int64_t channels, int64_t P, int64_t D, bool with_bias = true)
+      : PatchEmbedding(scope, channels, P, P, D, with_bias) {}
+  PatchEmbedding(const Scope& scope, int64_t channels, int64_t P, int64_t Q, int64_t D, bool with_bias);
   Tensor operator()(const Tensor& x) const;  // x: (B, C, Y, X) -> (B, Y/P X/Q, D)
 };
 

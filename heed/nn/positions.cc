@@ -6,12 +6,20 @@
 namespace heed {
 namespace {
 
-// Angles of places: place / base^(2i / D). -> places x D / 2, row-major
-std::vector<double> angles(const std::vector<double>& places, int64_t D, double base) {
+// base^(-2i / D) for every pair of features
+std::vector<double> frequencies_of(int64_t D, double base) {
   check(D >= 2 && D % 2 == 0, "positions: ", D, " features do not pair up, expected an even number");
   std::vector<double> out;
+  for (int64_t i = 0; i < D / 2; ++i) out.push_back(std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(D)));
+  return out;
+}
+
+// Angles of places. -> places x frequencies, row-major
+std::vector<double> angles(const std::vector<double>& places, const std::vector<double>& frequencies) {
+  std::vector<double> out;
+  out.reserve(places.size() * frequencies.size());
   for (double place : places)
-    for (int64_t i = 0; i < D / 2; ++i) out.push_back(place * std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(D)));
+    for (double frequency : frequencies) out.push_back(place * frequency);
   return out;
 }
 
@@ -35,7 +43,7 @@ Tensor paired(const std::vector<double>& a, const std::vector<double>& b, int64_
 }
 
 Tensor sinusoids(const std::vector<double>& places, int64_t D, Pairing pairing, double base) {
-  std::vector<double> sines = angles(places, D, base), cosines = sines;
+  std::vector<double> sines = angles(places, frequencies_of(D, base)), cosines = sines;
   for (double& x : sines) x = std::sin(x);
   for (double& x : cosines) x = std::cos(x);
   return paired(sines, cosines, std::ssize(places), D, pairing);
@@ -76,7 +84,12 @@ Tensor LearnedPositions2d::operator()() const { return on_grid(row, column); }
 Rotary::Rotary(int64_t positions, int64_t D, const RotaryOptions& options)
     : rotated(options.rotated == 0 ? D : options.rotated), pairing(options.pairing) {
   check(rotated <= D, "rotary: ", rotated, " features turn, the heads have ", D);
-  std::vector<double> cosines = angles(places_from(0, 1, positions), rotated, options.base), sines = cosines, negative = cosines;
+  const std::vector<double> frequencies = options.frequencies.empty() ? frequencies_of(rotated, options.base) : options.frequencies;
+  check(std::ssize(frequencies) * 2 == rotated, "rotary: ", frequencies.size(), " frequencies for ", rotated, " features, expected half");
+  std::vector<double> cosines = angles(places_from(0, 1, positions), frequencies);
+  if (options.rounded)
+    for (double& x : cosines) x = static_cast<float>(x);
+  std::vector<double> sines = cosines, negative = cosines;
   for (double& x : cosines) x = std::cos(x);
   for (size_t i = 0; i < sines.size(); ++i) negative[i] = -(sines[i] = std::sin(sines[i]));
   cosine = paired(cosines, cosines, positions, rotated, pairing);
@@ -87,10 +100,17 @@ Rotary::Rotary(int64_t positions, int64_t D, const RotaryOptions& options)
 }
 
 // (a, b) becomes (a cos - b sin, b cos + a sin): the features times cosines and their partners times signed sines.
-Tensor Rotary::operator()(const Tensor& x, int64_t first) const {
+Tensor Rotary::operator()(const Tensor& x, const Positions& positions) const {
   check(x.rank() >= 2 && x.size(-1) == cosine.size(1), "rotary: x has shape ", x.shape(), ", expected (..., N, ", cosine.size(1), ")");
-  const int64_t N = x.size(-2), D = x.size(-1), half = rotated / 2;
-  check(first >= 0 && first + N <= cosine.size(0), "rotary: tokens ", first, " to ", first + N, ", the table has ", cosine.size(0));
+  const int64_t N = x.size(-2), D = x.size(-1), half = rotated / 2, first = positions.first;
+  const bool any = positions.each.defined();
+  check(any || (first >= 0 && first + N <= cosine.size(0)), "rotary: tokens ", first, " to ", first + N, ", the table has ",
+        cosine.size(0));
+  check(!any || (x.rank() == 4 && positions.each.shape() == Shape{x.size(0), N}), "rotary: x has shape ", x.shape(), ", its positions ",
+        positions.each.shape(), ", expected (B, H, N, D) and (B, N)");
+  const auto rows = [&](const Tensor& table) {
+    return any ? reshape(embedding(table, positions.each), {x.size(0), 1, N, D}) : slice(table, 0, first, first + N);
+  };
   Tensor partners;
   if (pairing == Pairing::halves) {
     const Tensors parts = split(x, std::vector<int64_t>{half, half, D - rotated}, -1);
@@ -102,7 +122,7 @@ Tensor Rotary::operator()(const Tensor& x, int64_t first) const {
     const Tensors parts = split(reshape(x, pairs), std::vector<int64_t>{1, 1}, -1);
     partners = reshape(concat({parts[1], parts[0]}, -1), x.shape());
   }
-  return x * slice(cosine, 0, first, first + N) + partners * slice(sine, 0, first, first + N);
+  return x * rows(cosine) + partners * rows(sine);
 }
 
 Gaussian2d gaussian_positions(const Scope& scope, int64_t heads, int64_t width) {

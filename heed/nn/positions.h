@@ -39,7 +39,18 @@ struct LearnedPositions2d {  // halves for rows and columns: Dosovitskiy et al. 
 struct RotaryOptions {
   Pairing pairing = Pairing::neighbours;
   double base = 10000;
-  int64_t rotated = 0;  // features that turn, the first ones; 0: all
+  int64_t rotated = 0;                   // features that turn, the first ones; 0: all
+  std::vector<double> frequencies = {};  // of the pairs, in place of base^(-2i / rotated)
+  bool rounded = false;                  // angles to f32, as much code has them
+};
+
+// Of tokens: first, first + 1, ... or any.
+struct Positions {
+  int64_t first = 0;
+  Tensor each = {};  // (B, N) i64
+
+  Positions(int64_t first_one) : first(first_one) {}
+  Positions(Tensor every_one) : each(std::move(every_one)) {}
 };
 
 // Turns each pair of features by an angle that grows with the position, so that q.k depends on the distance: Su et al. 2021.
@@ -50,7 +61,7 @@ struct Rotary {
 
   Rotary() = default;
   Rotary(int64_t positions, int64_t D, const RotaryOptions& options = {});
-  Tensor operator()(const Tensor& x, int64_t first = 0) const;  // x: (..., N, D), the tokens at first, first + 1, ...
+  Tensor operator()(const Tensor& x, const Positions& positions = 0) const;  // x: (..., N, D); (B, H, N, D) at any positions
 };
 
 // --- positions in the scores -----------------------------------------------------------------------------------------

@@ -1,0 +1,80 @@
+// heed convert: a checkpoint in another precision, in one file or in several.
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "heed/cli/command.h"
+#include "heed/models/model.h"
+
+namespace heed::cli {
+namespace {
+
+struct Options {
+  std::string from, to, dtype;
+  uint64_t shard = 0;  // bytes
+  std::vector<std::string> allow_missing, allow_unused;
+};
+
+const std::map<std::string, DType> kDTypes{{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
+
+// The dtype of most parameters is that of the first one.
+DType dtype_in(const Path& folder) {
+  const Safetensors file = Safetensors::open(folder);
+  for (const std::string& name : file.names())
+    if (is_floating(file.entry(name).dtype)) return file.entry(name).dtype;
+  return DType::f32;
+}
+
+// What save() writes itself, and what holds parameters in other forms.
+bool is_left_out(const Path& path) {
+  const std::string name = path.filename(), end = path.extension();
+  for (const char* other : {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack", ".onnx"})
+    if (end == other) return true;
+  return name == "config.json" || name == "generation_config.json" || name.starts_with(".") || name.starts_with("model.safetensors") ||
+         (name.starts_with("model-") && end == ".safetensors");
+}
+
+void copy_the_rest(const Path& from, const Path& to) {
+  if (std::filesystem::equivalent(from, to)) return;
+  for (const auto& entry : std::filesystem::directory_iterator(from)) {
+    if (!entry.is_regular_file() || is_left_out(entry.path())) continue;
+    const auto file = MappedFile::open(entry.path());
+    FileWriter out(to / entry.path().filename());
+    out.write(file->text(0, file->size()));
+    out.commit();
+  }
+}
+
+void run_convert(const Options& options) {
+  const Path from = options.from, to = options.to;
+  const Model model = load(from, {.names = {options.allow_missing, options.allow_unused}});
+  const DType dtype = options.dtype.empty() ? dtype_in(from) : kDTypes.at(options.dtype);
+  save(model, to, {.dtype = dtype, .shard_bytes = static_cast<int64_t>(options.shard)});
+  copy_the_rest(from, to);
+  std::cout << model.architecture() << ", " << model.params().count() << " parameters as " << name_of(dtype) << " in " << to.string()
+            << '\n';
+}
+
+const Command convert("convert", "Write a checkpoint in another precision, in one file or in shards", [](CLI::App& flags) {
+  auto options = std::make_shared<Options>();
+  flags.add_option("from", options->from, "Folder with config.json and model.safetensors or its shards")->required()->type_name("FROM");
+  flags.add_option("to", options->to, "Folder to write, made if need be")->required()->type_name("TO");
+  flags.add_option("--dtype", options->dtype, "f32, f16 or bf16; as it is unless given")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember(kDTypes).description(""));
+  flags.add_option("--shard", options->shard, "The most that one file holds, 2GB for example; one file unless given")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(false).description(""));
+  flags.add_option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack: they begin anew")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  flags.add_option("--allow-unused", options->allow_unused, "Part of names that the checkpoint may hold too much: they are left out")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  flags.footer("Examples:\n  heed convert my-model my-model-bf16 --dtype bf16\n  heed convert my-model shards --shard 2GB");
+  return [options] { run_convert(*options); };
+});
+
+}  // namespace
+}  // namespace heed::cli

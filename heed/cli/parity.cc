@@ -1,0 +1,79 @@
+// heed parity: a checkpoint held against what another program computed with it.
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "heed/cli/command.h"
+#include "heed/models/parity.h"
+
+namespace heed::cli {
+namespace {
+
+struct Options {
+  std::string folder, file;
+  double tolerance = 1e-4;
+  std::vector<std::string> allow_missing, allow_unused;
+};
+
+std::string text_of(const Shape& shape) {
+  std::ostringstream text;
+  text << shape;
+  return text.str();
+}
+
+void run_parity(const Options& options) {
+  const Path folder = options.folder;
+  const Model model = load(folder, {.names = {options.allow_missing, options.allow_unused}});
+  const std::vector<Difference> all =
+      compare(model, options.file.empty() ? folder / "io.safetensors" : Path(options.file), options.tolerance);
+  size_t name_width = 4, shape_width = 5;
+  for (const Difference& each : all) {
+    name_width = std::max(name_width, each.name.size());
+    shape_width = std::max(shape_width, text_of(each.shape).size());
+  }
+  const auto row = [&](const std::string& name, const std::string& shape, const std::string& absolute, const std::string& relative,
+                       const std::string& verdict) {
+    std::cout << std::left << std::setw(static_cast<int>(name_width)) << name << "  " << std::setw(static_cast<int>(shape_width)) << shape
+              << "  " << std::setw(9) << absolute << "  " << std::setw(9) << relative << "  " << verdict << '\n';
+  };
+  const auto number = [](double x) {
+    std::ostringstream text;
+    text << std::scientific << std::setprecision(1) << x;
+    return text.str();
+  };
+  std::cout << model.architecture() << ", " << model.params().count() << " parameters, " << folder.string() << '\n';
+  row("name", "shape", "absolute", "relative", "verdict");
+  int64_t wrong = 0;
+  for (const Difference& each : all) {
+    wrong += !each.within;
+    const std::string verdict = each.within ? "same" : each.problem.empty() ? "DIFFERS" : "DIFFERS: " + each.problem;
+    row(each.name, text_of(each.shape), number(each.absolute), number(each.relative), verdict);
+  }
+  check(wrong == 0, "parity: ", wrong, " of ", all.size(), " outputs differ by more than ", options.tolerance, " of their largest value");
+  std::cout << "all " << all.size() << " are within " << options.tolerance << " of their largest value\n";
+}
+
+const Command parity("parity", "Compare a checkpoint's outputs with those that another program computed", [](CLI::App& flags) {
+  auto options = std::make_shared<Options>();
+  flags.add_option("folder", options->folder, "Folder with config.json, model.safetensors and io.safetensors")
+      ->required()
+      ->type_name("FOLDER");
+  flags.add_option("--io", options->file, "Another file with the tensors in.* and out.*")->type_name("FILE");
+  flags.add_option("--tolerance", options->tolerance, "Largest difference, relative to the largest value of an output")
+      ->type_name("R")
+      ->check(CLI::NonNegativeNumber.description(""));
+  flags.add_option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  flags.add_option("--allow-unused", options->allow_unused, "Part of names that the model may leave unused")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  flags.footer("Examples:\n  heed parity tests/fixtures/vit-classify\n  heed parity my-model --io mine.safetensors --tolerance 1e-5");
+  return [options] { run_parity(*options); };
+});
+
+}  // namespace
+}  // namespace heed::cli

@@ -1,0 +1,206 @@
+// BERT (Devlin et al. 2019): the encoder, and with heads for masked words, next sentences, sentences and tokens.
+#include "heed/models/architecture.h"
+#include "heed/models/parts.h"
+#include "heed/nn/pooling.h"
+
+namespace heed {
+namespace {
+
+constexpr const char* kWords = "embeddings.word_embeddings.weight";
+constexpr LayerNames kNames{"attention", "attention.output.LayerNorm", "", "output.LayerNorm"};
+
+struct Bert {
+  Embedding words, segments;
+  AddedPositions positions;
+  Norm norm;
+  std::vector<EncoderLayer> layers;
+  Norm last;  // of norms before the branches
+  Pool pool;
+  Linear pooler;  // of what is pooled; undefined where no head asks for it
+  float dropout;
+  bool causal;
+
+  // (B, N) -> (B, N, D)
+  Tensor operator()(const Named& inputs, const Ask& ask, Named& out) const {
+    const Tensor tokens = tokens_in(inputs, "input_ids");
+    const int64_t B = tokens.size(0), N = tokens.size(1);
+    const Tensor types = given(inputs, "token_type_ids");
+    const Tensor segment = types.defined() ? segments(types) : slice(segments.weight, 0, 0, 1);
+    const Tensor x = norm(positions(words(tokens) + segment, given(inputs, "position_ids")));
+    const AttentionOptions options{.terms = mask_terms(given(inputs, "attention_mask"), B, N, N, causal)};
+    Witness witness(ask);
+    const Tensor y = normed(last, run_layers(layers, heed::dropout(x, dropout, ask.mode), options, ask, witness));
+    witness.last_state(y);
+    witness.tell(out, std::ssize(layers));
+    return y;
+  }
+  Tensor pooled(const Tensor& x, const Named& inputs, const Ask& ask) const {  // (B, N, D) -> (B, D)
+    return pooler(pool_text(pool, x, given(inputs, "attention_mask"), ask.mode), Activation::tanh);
+  }
+};
+
+Bert make_bert(const Scope& scope, const Config& config, bool pools) {
+  config.only("add_cross_attention", false);
+  config.only("position_embedding_type", "absolute");
+  const int64_t D = config.size("hidden_size", 768);
+  const float eps = config.number("layer_norm_eps", 1e-12f), dropout = config.probability("hidden_dropout_prob", 0.1f);
+  const LayerOptions options{.attention = {.width = D,
+                                           .heads = config.size("num_attention_heads", 12),
+                                           .dropout = config.probability("attention_probs_dropout_prob", 0.1f),
+                                           .names = {"self.query", "self.key", "self.value", "", "output.dense"}},
+                             .feed_forward = {.wide = config.size("intermediate_size", 3072),
+                                              .activation = config.activation("hidden_act", "gelu"),
+                                              .names = {.up = "intermediate.dense", .down = "output.dense"}},
+                             .eps = eps,
+                             .branch = {.dropout = dropout}};
+  const Scope embeddings = scope / "embeddings";
+  const int64_t tokens = config.size("max_position_embeddings", 512);
+  const Variant variant(config, tokens);
+  Bert made{
+      .words = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
+      .segments = Embedding(embeddings / "token_type_embeddings", config.size("type_vocab_size", 2), D),
+      .positions = variant.added(embeddings, D, [&] { return LearnedPositions(embeddings / "position_embeddings", tokens, D).weight; }),
+      .norm = Norm(embeddings / "LayerNorm", D, eps),
+      .layers = {},
+      .last = last_norm(scope / "encoder.norm", variant.changed(options, 0)),
+      .pool = {},
+      .pooler = {},
+      .dropout = dropout,
+      .causal = config.flag("is_decoder", false)};
+  for (int64_t i = 0; i < config.size("num_hidden_layers", 12, 0); ++i)
+    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i), kNames));
+  if (pools) {
+    made.pool = variant.pool(scope / "pooling", options);
+    made.pooler = Linear(scope / "pooler.dense", D, D);
+  }
+  return made;
+}
+
+// Which word stands at a place: a layer, then the words' own vectors.
+struct WordHead {
+  Linear transform;
+  Norm norm;
+  Activation activation;
+  Tensor words, bias;  // (V, D), (V)
+
+  Tensor operator()(const Tensor& x) const { return linear(norm(transform(x, activation)), words, bias); }  // (..., D) -> (..., V)
+};
+
+WordHead make_word_head(const Scope& scope, const Config& config, const Bert& bert, bool shared) {
+  const int64_t V = bert.words.weight.size(0), D = bert.words.weight.size(1);
+  const std::string used = shared ? ".bias" : ".decoder.bias", other = shared ? ".decoder.bias" : ".bias";
+  Params& params = scope.params();
+  const bool keeps_both = params.file_names().empty() || (params.file_has(scope.path() + used) && params.file_has(scope.path() + other));
+  if (!shared && keeps_both)
+    scope.get("bias", {V}, initial::zeros(), {.learned = false, .decays = false});  // for other programs; nobody reads it
+  else
+    params.alias(scope.path() + other, scope.path() + used);
+  return {.transform = Linear(scope / "transform.dense", D, D),
+          .norm = Norm(scope / "transform.LayerNorm", D, config.number("layer_norm_eps", 1e-12f)),
+          .activation = config.activation("hidden_act", "gelu"),
+          .words = shared ? bert.words.weight : scope.get("decoder.weight", {V, D}, scope.initial().embedding),
+          .bias = shared ? scope.get("bias", {V}, initial::zeros(), {.decays = false})
+                         : scope.get("decoder.bias", {V}, initial::zeros(), {.decays = false})};
+}
+
+bool shares_words(const Scope& scope, const Config& config) {
+  return tied(scope, config, true, "cls.predictions.decoder.weight", std::string("bert.") + kWords);
+}
+
+const std::vector<std::string> kInputs{"input_ids", "attention_mask", "token_type_ids", "position_ids", "labels", "next_sentence_label"};
+
+// A network with a head: `finish` adds to the outputs what the head makes of x (B, N, D).
+template <class Finish>
+Network with_head(const Bert& bert, Finish finish, size_t inputs) {
+  return {.run =
+              [=](const Named& given_inputs, const Ask& ask) {
+                Named out;
+                const Tensor x = bert(given_inputs, ask, out);
+                finish(given_inputs, ask, x, out);
+                return out;
+              },
+          .inputs = {kInputs.begin(), kInputs.begin() + static_cast<int64_t>(inputs)}};
+}
+
+Network make_inner(const Scope& root, const Config& config) {
+  const Bert bert = make_bert(root.with(beginning(config, "initializer_range", true)), config, true);
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
+    out["last_hidden_state"] = x;
+    out["pooler_output"] = bert.pooled(x, inputs, ask);
+  };
+  return with_head(bert, finish, 4);
+}
+
+Network make_masked(const Scope& root, const Config& config) {
+  const Scope scope = root.with(beginning(config, "initializer_range", true));
+  const bool shared = shares_words(scope, config);
+  const Bert bert = make_bert(scope / "bert", config, false);
+  const WordHead head = make_word_head(scope / "cls.predictions", config, bert, shared);
+  const auto finish = [=](const Named& inputs, const Ask&, const Tensor& x, Named& out) {
+    out["logits"] = head(x);
+    if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = token_loss(out["logits"], labels);
+  };
+  return with_head(bert, finish, 5);
+}
+
+Network make_next(const Scope& root, const Config& config) {
+  const Scope scope = root.with(beginning(config, "initializer_range", true));
+  const Bert bert = make_bert(scope / "bert", config, true);
+  const Linear head(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
+    out["logits"] = head(bert.pooled(x, inputs, ask));
+    if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = token_loss(out["logits"], labels);
+  };
+  return with_head(bert, finish, 5);
+}
+
+// Masked words and next sentences at once.
+Network make_pretraining(const Scope& root, const Config& config) {
+  const Scope scope = root.with(beginning(config, "initializer_range", true));
+  const bool shared = shares_words(scope, config);
+  const Bert bert = make_bert(scope / "bert", config, true);
+  const WordHead words = make_word_head(scope / "cls.predictions", config, bert, shared);
+  const Linear next(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
+    out["prediction_logits"] = words(x);
+    out["seq_relationship_logits"] = next(bert.pooled(x, inputs, ask));
+    const Tensor labels = given(inputs, "labels"), follows = given(inputs, "next_sentence_label");
+    if (labels.defined() && follows.defined())
+      out["loss"] = token_loss(out["prediction_logits"], labels) + token_loss(out["seq_relationship_logits"], follows);
+  };
+  return with_head(bert, finish, 6);
+}
+
+// Of sentences or of every token.
+Network make_classifier(const Scope& root, const Config& config, bool sentences) {
+  const Scope scope = root.with(beginning(config, "initializer_range", true));
+  const Bert bert = make_bert(scope / "bert", config, sentences);
+  const Linear head(scope / "classifier", bert.words.weight.size(1), config.labels());
+  const float dropout = config.probability("classifier_dropout", bert.dropout);
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
+    out["logits"] = head(heed::dropout(sentences ? bert.pooled(x, inputs, ask) : x, dropout, ask.mode));
+    if (const Tensor labels = given(inputs, "labels"); labels.defined())
+      out["loss"] = sentences ? classification_loss(out["logits"], labels, config) : token_loss(out["logits"], labels);
+  };
+  return with_head(bert, finish, 5);
+}
+
+}  // namespace
+
+Architectures bert_architectures() {
+  const auto classify = [](bool sentences) {
+    return [=](const Scope& scope, const Config& config) { return make_classifier(scope, config, sentences); };
+  };
+  const auto entry = [](const char* name, auto make) {
+    return Architecture{
+        .name = name, .base = "bert", .bare = std::string_view(name) == "BertModel", .make = make, .ignored = {"embeddings.position_ids"}};
+  };
+  return {entry("BertModel", make_inner),
+          entry("BertForPreTraining", make_pretraining),
+          entry("BertForMaskedLM", make_masked),
+          entry("BertForNextSentencePrediction", make_next),
+          entry("BertForSequenceClassification", classify(true)),
+          entry("BertForTokenClassification", classify(false))};
+}
+
+}  // namespace heed

@@ -1,0 +1,100 @@
+// Llama (Touvron et al. 2023): rotary positions, root-mean-square norms, a gated feed-forward and heads that share keys.
+#include <cmath>
+#include <numbers>
+
+#include "heed/models/architecture.h"
+#include "heed/models/causal.h"
+
+namespace heed {
+namespace {
+
+constexpr LayerNames kNames{"self_attn", "input_layernorm", "mlp", "post_attention_layernorm"};
+
+// Long waves are stretched by a factor, short ones stay, those between are mixed: Llama 3.1 (Grattafiori et al. 2024).
+void stretch_long_waves(std::vector<double>& frequencies, const Config& rope, int64_t positions) {
+  for (const char* key : {"factor", "low_freq_factor", "high_freq_factor"})
+    if (!rope.has(key)) rope.refuse(key, "a number");
+  const double factor = rope.number("factor", 1), low = rope.number("low_freq_factor", 1), high = rope.number("high_freq_factor", 1);
+  if (!(factor > 0 && high > low && low > 0)) rope.refuse("high_freq_factor", "more than low_freq_factor, and that and factor more than 0");
+  const auto before = static_cast<double>(rope.size("original_max_position_embeddings", positions));
+  for (double& frequency : frequencies) {
+    const double turns = before * frequency / (2 * std::numbers::pi);  // within the length that the model was first trained on
+    const double share = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    frequency = (1 - share) * frequency / factor + share * frequency;
+  }
+}
+
+Rotary make_rotary(const Config& config, int64_t D) {
+  const int64_t positions = config.size("max_position_embeddings", 2048);
+  const Config rope = config.below(config.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
+  rope.only("partial_rotary_factor", 1);
+  config.only("partial_rotary_factor", 1);
+  const float base = rope.number("rope_theta", config.number("rope_theta", 10000));
+  const char* key = rope.has("rope_type") ? "rope_type" : "type";  // the second in older files
+  const std::string kind = rope.word(key, "default");
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < D / 2; ++i) frequencies.push_back(1 / std::pow(base, 2 * static_cast<float>(i) / static_cast<float>(D)));
+  if (kind == "linear") {
+    if (!(rope.number("factor", 0) > 0)) rope.refuse("factor", "a number above 0");
+    for (double& frequency : frequencies) frequency /= rope.number("factor", 1);
+  } else if (kind == "llama3") {
+    stretch_long_waves(frequencies, rope, positions);
+  } else if (kind != "default") {
+    rope.refuse(key, "default, linear or llama3");
+  }
+  return {positions, D, {.pairing = Pairing::halves, .frequencies = frequencies, .rounded = true}};
+}
+
+Network make(const Scope& root, const Config& config, bool head) {
+  const Scope scope = root.with(beginning(config, "initializer_range", false)), inner = head ? scope / "model" : scope;
+  const bool shared = head && tied(scope, config, false, "lm_head.weight", "model.embed_tokens.weight");
+  const int64_t D = config.size("hidden_size", 4096), H = config.size("num_attention_heads", 32);
+  if (D % H != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
+  const int64_t head_width = config.size("head_dim", D / H);
+  const float eps = config.number("rms_norm_eps", 1e-6f);
+  const bool bias = config.flag("attention_bias", false);
+  const LayerOptions options{.attention = {.width = D,
+                                           .heads = H,
+                                           .key_heads = config.size("num_key_value_heads", H),
+                                           .head_width = head_width,
+                                           .bias = bias,
+                                           .output_bias = bias,
+                                           .dropout = config.probability("attention_dropout", 0),
+                                           .names = {"q_proj", "k_proj", "v_proj", "", "o_proj"},
+                                           .rotary = make_rotary(config, head_width)},
+                             .feed_forward = {.wide = config.size("intermediate_size", 11008),
+                                              .activation = config.activation("hidden_act", "silu"),
+                                              .gated = true,
+                                              .bias = config.flag("mlp_bias", false),
+                                              .names = {"up_proj", "gate_proj", "down_proj"}},
+                             .place = NormPlace::before,
+                             .norm = NormKind::root_mean_square,
+                             .eps = eps};
+  const Variant variant(config, config.size("max_position_embeddings", 2048));
+  CausalModel model{.words = Embedding(inner / "embed_tokens", config.size("vocab_size", 32000), D),
+                    .positions = variant.added(inner, D, [] { return Tensor(); }),
+                    .layers = {},
+                    .norm = Norm(inner / "norm", D, eps, NormKind::root_mean_square),
+                    .head = {}};
+  for (int64_t i = 0; i < config.size("num_hidden_layers", 32, 0); ++i)
+    model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.changed(options, i), kNames));
+  if (head) model.head = shared ? model.words.weight : scope.get("lm_head.weight", model.words.weight.shape(), scope.initial().embedding);
+  return causal_network(model);
+}
+
+}  // namespace
+
+Architectures llama_architectures() {
+  const std::vector<std::string> tables{"rotary_emb.inv_freq"};  // computed, but in old checkpoints
+  return {{.name = "LlamaForCausalLM",
+           .base = "model",
+           .make = [](const Scope& scope, const Config& config) { return make(scope, config, true); },
+           .ignored = tables},
+          {.name = "LlamaModel",
+           .base = "model",
+           .bare = true,
+           .make = [](const Scope& scope, const Config& config) { return make(scope, config, false); },
+           .ignored = tables}};
+}
+
+}  // namespace heed

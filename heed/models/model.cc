@@ -1,0 +1,149 @@
+#include "heed/models/model.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "heed/core/nearest.h"
+#include "heed/models/architecture.h"
+
+namespace heed {
+namespace {
+
+constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+bool is_pickle(const Path& path) {
+  constexpr std::array ends{".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack"};
+  return std::any_of(ends.begin(), ends.end(), [&](const char* end) { return path.extension() == end; });
+}
+
+// The error that a folder without safetensors deserves.
+[[noreturn]] void refuse_folder(const Path& folder, const std::string& architecture) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (is_pickle(entry.path()))
+      fail<FileError>(entry.path().string(),
+                      ": pickles and the like can run any code, so heed reads safetensors alone. Convert it: python3 -c ",
+                      "\"from transformers import ", architecture, " as M; M.from_pretrained('.').save_pretrained('.')\" in that folder");
+  fail<FileError>(folder.string(), ": found neither ", kWeights, " nor ", kIndex, ", expected one of them");
+}
+
+std::string architecture_in(const Config& config, const ModelOptions& options) {
+  if (!options.architecture.empty()) return options.architecture;
+  const auto found = config.json().find("architectures");
+  const bool named = found != config.json().end() && found->is_array() && !found->empty() && found->front().is_string();
+  check<FileError>(named, config.source(), ": has no list of \"architectures\", expected for example [\"ViTForImageClassification\"]");
+  return found->front().get<std::string>();
+}
+
+// Names that files of other ages and of inner models alone have for the names that the architecture asks for.
+void alias_names(Params& params, const Architecture& architecture) {
+  const std::string prefix = architecture.base + ".";
+  const std::vector<std::string> names = params.file_names();
+  const bool prefixed = std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(prefix); });
+  for (const std::string& name : names) {
+    std::string asked = name;
+    if (name.ends_with(".gamma")) asked.replace(name.size() - 5, 5, "weight");  // layer norms before 2019
+    if (name.ends_with(".beta")) asked.replace(name.size() - 4, 4, "bias");
+    const std::string plain = asked;
+    if (architecture.bare && name.starts_with(prefix)) asked = asked.substr(prefix.size());
+    if (!architecture.bare && !prefixed) asked = prefix + asked;
+    if (asked != name) params.alias(name, asked);
+    if (plain != name && plain != asked) params.alias(name, plain);
+  }
+}
+
+Network made(const Architecture& architecture, Params& params, const Config& config) {
+  try {
+    return architecture.make(Scope(params, initial::bert()), config);
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& error) {  // sizes that do not fit together
+    throw FileError(config.source() + ": " + error.what());
+  }
+}
+
+Json read_if_there(const Path& path) { return std::filesystem::exists(path) ? read_json(path) : Json(); }
+
+}  // namespace
+
+void Writing::reorder(std::span<const int64_t> items) {
+  const Tensor indices = Tensor::from(items, {std::ssize(items)});
+  const auto chosen = [&](const Tensor& x) { return x.defined() ? index_select(x, 0, indices) : x; };
+  for (KeyValueCache& cache : past) cache.reorder(items);
+  for (auto& [keys, values] : memory) {
+    keys = chosen(keys);
+    values = chosen(values);
+  }
+  memory_mask = chosen(memory_mask);
+  std::vector<std::vector<int64_t>> rows;
+  if (!seen.empty())
+    for (int64_t item : items) rows.push_back(seen[static_cast<size_t>(item)]);
+  seen = std::move(rows);
+}
+
+Model::Model(Network network, std::unique_ptr<Params> params, std::string architecture, Json config, Json generation)
+    : network_(std::move(network)),
+      params_(std::move(params)),
+      architecture_(std::move(architecture)),
+      config_(std::move(config)),
+      generation_(std::move(generation)) {}
+
+Named Model::operator()(const Named& inputs, const Ask& ask) const {
+  for (const auto& [name, tensor] : inputs) {
+    const bool known = std::find(network_.inputs.begin(), network_.inputs.end(), name) != network_.inputs.end();
+    check(known, architecture_, ": the input '", name, "' is not known", did_you_mean(name, network_.inputs));
+    check(tensor.defined(), architecture_, ": the input '", name, "' is no tensor");
+  }
+  return network_.run(inputs, ask);
+}
+
+const TextDecoder& Model::decoder() const {
+  check(static_cast<bool>(network_.decoder.step), architecture_, ": writes no text, expected a language model");
+  return network_.decoder;
+}
+
+Model load(const Path& folder, const ModelOptions& options) {
+  check<FileError>(std::filesystem::is_directory(folder), folder.string(), ": there is no such folder");
+  const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
+  const Architecture& architecture = architecture_named(config.source(), architecture_in(config, options));
+  if (!std::filesystem::exists(folder / kWeights) && !std::filesystem::exists(folder / kIndex)) refuse_folder(folder, architecture.name);
+  LoadOptions names = options.names;
+  names.allow_unused.insert(names.allow_unused.end(), architecture.ignored.begin(), architecture.ignored.end());
+  auto params = std::make_unique<Params>(folder, options.seed, names);
+  alias_names(*params, architecture);
+  Network network = made(architecture, *params, config);
+  params->finish();
+  return {std::move(network), std::move(params), architecture.name, config.json(), read_if_there(folder / "generation_config.json")};
+}
+
+Model make_model(const Json& json, const ModelOptions& options) {
+  const Config config(json, "config");
+  const Architecture& architecture = architecture_named(config.source(), architecture_in(config, options));
+  auto params = std::make_unique<Params>(options.seed);
+  Network network = made(architecture, *params, config);
+  return {std::move(network), std::move(params), architecture.name, json, Json()};
+}
+
+void save(const Model& model, const Path& folder, const SaveOptions& options) {
+  check(is_floating(options.dtype), "save: parameters as ", name_of(options.dtype), ", expected f32, bf16 or f16");
+  std::filesystem::create_directories(folder);
+  NamedTensors tensors = model.params().stored();
+  for (auto& [name, tensor] : tensors) tensor = converted(tensor, options.dtype);
+  const Metadata metadata{{"format", "pt"}};
+  if (options.shard_bytes > 0) {
+    write_sharded(folder, tensors, options.shard_bytes, metadata);
+    std::filesystem::remove(folder / kWeights);  // a folder with both would be ambiguous
+  } else {
+    write_safetensors(folder / kWeights, tensors, metadata);
+    std::filesystem::remove(folder / kIndex);
+  }
+  if (!model.generation().is_null()) write_json(folder / "generation_config.json", model.generation());
+  Json config = model.config();
+  const char* dtype = options.dtype == DType::f32 ? "float32" : options.dtype == DType::bf16 ? "bfloat16" : "float16";
+  config[config.contains("torch_dtype") && !config.contains("dtype") ? "torch_dtype" : "dtype"] = dtype;
+  config["architectures"] = {model.architecture()};
+  write_json(folder / "config.json", config);
+}
+
+}  // namespace heed

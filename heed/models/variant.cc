@@ -1,0 +1,179 @@
+#include "heed/models/variant.h"
+
+#include <algorithm>
+
+#include "heed/core/nearest.h"
+
+namespace heed {
+namespace {
+
+const std::vector<std::string> kKeys{"positions", "reach", "attention",      "features", "reduction", "content",
+                                     "pattern",   "norm",  "project_values", "pooling",  "soft_cap"};
+const std::vector<std::string> kPositions{"none",     "learned",     "learned_2d",       "sinusoidal", "sinusoidal_2d", "rotary",
+                                          "relative", "relative_2d", "relative_content", "alibi",      "gaussian",      "gaussian_full"};
+
+void check_known(const Config& config, std::string_view key, const std::string& word, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), word) != known.end()) return;
+  std::string all;
+  for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+  config.refuse(key, "one of " + all + did_you_mean(word, known));
+}
+
+}  // namespace
+
+Tensor AddedPositions::operator()(const Tensor& x, const Tensor& position_ids, int64_t first) const {
+  const int64_t N = x.size(1);
+  if (grid) return x + (*grid)();
+  if (!table.defined()) return x;
+  const int64_t P = table.size(-2);
+  const Tensor rows = reshape(table, {P, table.size(-1)});
+  if (position_ids.defined()) return x + embedding(rows, position_ids);
+  check(first + N <= P, "model: ", first + N, " tokens, the positions end at ", P);
+  return x + slice(rows, 0, first, first + N);
+}
+
+Variant::Variant(const Config& config, int64_t tokens, std::optional<TokenGrid> grid)
+    : own_(config.below("heed")), tokens_(tokens), grid_(grid) {
+  for (const auto& [key, value] : own_.json().items())
+    check<FileError>(std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end(), config.source(), ": heed.", key, " is not known",
+                     did_you_mean(key, kKeys));
+  if (!own_.has("positions")) return;
+  const Json& found = own_.json().at("positions");
+  for (const Json& each : found.is_array() ? found : Json::array({found})) {
+    if (!each.is_string()) own_.refuse("positions", "a name or a list of names");
+    positions_.push_back(each.get<std::string>());
+    check_known(own_, "positions", positions_.back(), kPositions);
+  }
+}
+
+bool Variant::says(std::string_view position) const {
+  return std::find(positions_.begin(), positions_.end(), position) != positions_.end();
+}
+
+const TokenGrid& Variant::grid(std::string_view key) const {
+  if (!grid_) own_.refuse(key, "what needs no grid: there is one only of pictures, without class token (heed.pooling gap, map or flatten)");
+  return *grid_;
+}
+
+Pooling Variant::pooling() const {
+  const std::string name = own_.word("pooling", "cls");
+  check_known(own_, "pooling", name, {"cls", "gap", "map", "flatten"});
+  return pooling_named(name);
+}
+
+NormPlace Variant::place(NormPlace otherwise) const {
+  if (!own_.has("norm")) return otherwise;
+  const std::string name = own_.word("norm", "");
+  check_known(own_, "norm", name, {"before", "after"});
+  return name == "before" ? NormPlace::before : NormPlace::after;
+}
+
+AddedPositions Variant::added(const Scope& scope, int64_t D, const std::function<Tensor()>& own) const {
+  if (positions_.empty() || says("learned")) return {.table = own()};
+  if (says("sinusoidal")) return {.table = sinusoidal_positions(tokens_, D)};
+  if (says("sinusoidal_2d")) return {.table = sinusoidal_positions_2d(grid("positions")[0], grid("positions")[1], D)};
+  if (!says("learned_2d")) return {};
+  return {.grid = LearnedPositions2d(scope / "position_embeddings_2d", grid("positions")[0], grid("positions")[1], D)};
+}
+
+std::vector<ScorePositions> Variant::in_scores(const Scope& scope, const MultiHeadOptions& options, int64_t layer) const {
+  const int64_t H = options.heads, D = options.head_width == 0 ? options.width / H : options.head_width;
+  const int64_t reach = own_.size("reach", std::max<int64_t>(tokens_ - 1, 1));
+  std::vector<ScorePositions> out;
+  if (says("relative")) out.emplace_back(Term(relative_positions(scope / "relative", H, reach)));
+  if (says("relative_2d"))
+    out.emplace_back(Term(relative_positions_2d(scope / "relative_2d", H, grid("positions")[0], grid("positions")[1])));
+  if (says("relative_content")) out.emplace_back(RelativeContent(scope / "relative_content", H, D, options.width));
+  if (says("alibi")) out.emplace_back(Term(Alibi{alibi_slopes(H)}));
+  if (says("gaussian")) out.emplace_back(Term(gaussian_positions(scope / "gaussian", H, grid("positions")[1])));
+  if (says("gaussian_full")) {
+    const Initialiser round = [](const Shape& shape, Rng& rng) {  // the identity and a little noise
+      const Tensor one = Tensor::from(std::vector<float>{1, 0, 0, 1}, {1, 2, 2});
+      return one + initial::normal(0.01f)(shape, rng);
+    };
+    const Scope full = scope / "gaussian_full";
+    out.emplace_back(Term(Gaussian2dFull{.spread = full.get("spread", {H, 2, 2}, round, {.decays = false}),
+                                         .center = full.get("center", {H, 2}, initial::normal(2), {.decays = false}),
+                                         .width = grid("positions")[1]}));
+  }
+  if (own_.has("pattern")) {
+    const Json& found = own_.json().at("pattern");
+    for (const Json& each : found.is_array() ? found : Json::array({found}))
+      add_pattern(out, Config(each, own_.source() + ": heed.pattern"), layer);
+  }
+  if (own_.has("soft_cap")) out.emplace_back(Term(SoftCap{own_.number("soft_cap", 0)}));
+  return out;
+}
+
+void Variant::add_pattern(std::vector<ScorePositions>& out, const Config& pattern, int64_t layer) const {
+  const std::string kind = pattern.word("kind", "");
+  check_known(pattern, "kind", kind, {"causal", "window", "chunks", "dilated", "grid_window"});
+  const auto add = [&](const Term& term) { out.emplace_back(term); };
+  if (kind == "causal") add(Causal{});
+  if (kind == "window") {
+    const int64_t before = pattern.size("before", 0, 0);
+    add(Window{.before = before, .after = pattern.size("after", before, 0), .globals = pattern.size("globals", 0, 0)});
+  }
+  if (kind == "chunks") {
+    const int64_t size = pattern.size("size", 1);
+    const bool shifted = pattern.flag("shifted", false) && layer % 2 == 1;  // every second layer, as in Liu et al. 2021
+    add(Chunks{.size = size, .shift = shifted ? size / 2 : 0});
+  }
+  if (kind == "dilated") add(Dilated{pattern.size("step", 1)});
+  if (kind == "grid_window") {
+    const int64_t rows = pattern.size("rows", 0, 0);
+    add(GridWindow{.rows = rows, .columns = pattern.size("columns", rows, 0), .width = grid("pattern")[1]});
+  }
+}
+
+AttentionKind Variant::kind(int64_t head_width) const {
+  AttentionKind out;
+  const std::string name = own_.word("attention", "soft");
+  check_known(own_, "attention", name, {"soft", "hard", "kernel", "channel", "pooled"});
+  if (name == "hard") out.kind = AttentionKind::hard;
+  if (name == "channel") out.kind = AttentionKind::channel;
+  if (name == "pooled") {
+    out.kind = AttentionKind::pooled;
+    out.grid = grid("attention");
+    out.reduction = own_.size("reduction", 2);
+  }
+  if (name == "kernel") {
+    out.kind = AttentionKind::kernel;
+    const std::string map = own_.word("features", "elu");
+    check_known(own_, "features", map, {"elu", "relu", "random"});
+    if (map == "relu") out.features.map = FeatureMap::relu;
+    if (map == "random") {
+      Rng rng(1);  // fixed features: a checkpoint need not hold them
+      out.features.map = FeatureMap::random;
+      out.features.projection = random_projection(4 * head_width, head_width, rng);
+    }
+  }
+  return out;
+}
+
+LayerOptions Variant::changed(LayerOptions options, int64_t layer) const {
+  MultiHeadOptions& attention = options.attention;
+  const int64_t head_width = attention.head_width == 0 ? attention.width / attention.heads : attention.head_width;
+  attention.content = own_.flag("content", attention.content);
+  attention.project_values = own_.flag("project_values", attention.project_values);
+  if (!attention.content || !attention.project_values) attention.key_heads = 0;
+  if (!attention.content) attention.fused = false;
+  attention.kind = kind(head_width);
+  options.place = place(options.place);
+  if (!positions_.empty()) {
+    attention.rotary.reset();
+    if (says("rotary")) attention.rotary = Rotary(tokens_, head_width);
+  }
+  attention.positions = [*this, attention, layer](const Scope& scope) { return in_scores(scope, attention, layer); };
+  return options;
+}
+
+Pool Variant::pool(const Scope& scope, const LayerOptions& options) const {
+  Pool out{.kind = pooling()};
+  if (out.kind != Pooling::attention) return out;
+  FeedForwardOptions wide{.wide = options.feed_forward.wide, .activation = options.feed_forward.activation};
+  out.attention = make_attention_pooling(scope, {.width = options.attention.width, .heads = options.attention.heads}, wide, options.eps);
+  return out;
+}
+
+}  // namespace heed

@@ -1,0 +1,120 @@
+// Writing step by step gives what all tokens at once give, and the rules of generation hold.
+#include <gtest/gtest.h>
+
+#include "heed/models/generate.h"
+#include "heed/models/parts.h"
+#include "tests/expect_error.h"
+
+namespace heed::test {
+namespace {
+
+Path fixture(const std::string& name) { return Path(HEED_SOURCE_DIR) / "tests/fixtures" / name; }
+
+Named inputs_of(const std::string& name, const std::vector<std::string>& wanted) {
+  const Safetensors io = Safetensors::open(fixture(name) / "io.safetensors");
+  Named out;
+  for (const std::string& each : wanted)
+    if (io.contains("in." + each)) out[each] = io.tensor("in." + each);
+  return out;
+}
+
+// The last row of logits (B, N, V) after `end` tokens. -> B V numbers
+std::vector<float> row_after(const Tensor& logits, int64_t end) { return slice(logits, 1, end - 1, end).to_vector<float>(); }
+
+void expect_near(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5f) << i;
+}
+
+// Tokens in pieces of 4, 1, 2, 1, ... through the caches, against the logits of all at once.
+void expect_steps_give(const Model& model, const Named& inputs, const Tensor& tokens, const Tensor& logits) {
+  Writing texts = model.decoder().start(inputs);
+  const std::vector<int64_t> pieces{4, 1, 2, 1};
+  int64_t end = 0;
+  for (size_t i = 0; end < tokens.size(1); ++i) {
+    const int64_t begin = end;
+    end = std::min(end + pieces[i % pieces.size()], tokens.size(1));
+    expect_near(model.decoder().step(texts, slice(tokens, 1, begin, end)).to_vector<float>(), row_after(logits, end));
+    EXPECT_EQ(texts.length(), end);
+  }
+}
+
+TEST(Writing, steps_of_a_decoder_give_what_all_tokens_at_once_give) {
+  const NoGrad quiet;
+  for (const char* name : {"gpt2-lm", "gpt2-unscaled", "llama-three"}) {
+    SCOPED_TRACE(name);
+    const Model model = load(fixture(name));
+    const Named inputs = inputs_of(name, {"input_ids"});
+    expect_steps_give(model, inputs, inputs.at("input_ids"), model(inputs)["logits"]);
+  }
+}
+
+TEST(Writing, padding_on_the_left_changes_nothing) {
+  const NoGrad quiet;
+  for (const char* name : {"gpt2-variant", "llama-grouped"}) {
+    SCOPED_TRACE(name);
+    const Model model = load(fixture(name));
+    const Tensor padded = inputs_of(name, {"input_ids"})["input_ids"];  // the last item has four tokens of padding
+    const Named all = inputs_of(name, {"input_ids", "attention_mask"});
+    Writing texts = model.decoder().start(all);
+    const Tensor together = model.decoder().step(texts, padded);
+    const Tensor alone = slice(slice(padded, 0, 2, 3), 1, 4, 11);
+    Writing text = model.decoder().start({{"input_ids", alone}});
+    expect_near(slice(together, 0, 2, 3).to_vector<float>(), model.decoder().step(text, alone).to_vector<float>());
+  }
+}
+
+TEST(Writing, steps_of_an_encoder_decoder_give_what_all_tokens_at_once_give) {
+  const NoGrad quiet;
+  const Model model = load(fixture("marian-shared"));
+  const Named inputs = inputs_of("marian-shared", {"input_ids", "attention_mask", "decoder_input_ids"});
+  expect_steps_give(model, inputs, inputs.at("decoder_input_ids"), model(inputs)["logits"]);
+}
+
+TEST(Writing, texts_that_change_places_go_on_where_they_were) {
+  const NoGrad quiet;
+  for (const char* name : {"gpt2-variant", "marian-shared"}) {
+    SCOPED_TRACE(name);
+    const Model model = load(fixture(name));
+    const Named inputs = inputs_of(name, {"input_ids", "attention_mask"});
+    const int64_t B = inputs.at("input_ids").size(0);
+    const Tensor first = model.decoder().encoder ? Tensor::full({B, 1}, 60, DType::i64) : inputs.at("input_ids");
+    Writing texts = model.decoder().start(inputs);
+    model.decoder().step(texts, first);
+    Writing straight = texts;
+    const std::vector<int64_t> items{1, 0, 1};
+    texts.reorder(items);
+    const Tensor next = model.decoder().step(straight, Tensor::full({B, 1}, 7, DType::i64));
+    const Tensor swapped = model.decoder().step(texts, Tensor::full({3, 1}, 7, DType::i64));
+    expect_near(swapped.to_vector<float>(), index_select(next, 0, Tensor::from(items, {3})).to_vector<float>());
+  }
+}
+
+TEST(Generate, takes_another_chooser) {
+  const Model model = load(fixture("gpt2-lm"));
+  const Named inputs = inputs_of("gpt2-lm", {"input_ids"});
+  GenerationOptions options = generation_options(model);
+  options.max_length = 12;
+  options.choose = [](const std::vector<std::vector<float>>& scores) { return std::vector<int64_t>(scores.size(), 42); };
+  const std::vector<int64_t> written = slice(generate(model, inputs, options), 1, 9, 12).to_vector<int64_t>();
+  EXPECT_EQ(written, (std::vector<int64_t>{42, 42, 42}));
+  options.end = {42};
+  EXPECT_EQ(generate(model, inputs, options).shape(), (Shape{1, 10}));
+}
+
+TEST(Generate, says_what_it_needs) {
+  const Model marian = load(fixture("marian-shared"));
+  GenerationOptions options = generation_options(marian);
+  options.start = -1;
+  const Named inputs = inputs_of("marian-shared", {"input_ids"});
+  expect_error([&] { generate(marian, inputs, options); }, "generate: no decoder_start_token_id");
+  expect_error([&] { generate(marian, {}, options); }, "model: the input 'input_ids' is missing");
+  const Model gpt2 = load(fixture("gpt2-lm"));
+  GenerationOptions far = generation_options(gpt2);
+  far.end = {};
+  far.max_length = 70;
+  expect_error([&] { generate(gpt2, inputs_of("gpt2-lm", {"input_ids"}), far); }, "model: 65 tokens, the positions end at 64");
+}
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,203 @@
+// Loading and saving folders: what is refused and how that is said, other names of the same parameters, what comes back.
+#include <gtest/gtest.h>
+
+#include "heed/models/model.h"
+#include "heed/models/parity.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+Path fixture(const std::string& name) { return Path(HEED_SOURCE_DIR) / "tests/fixtures" / name; }
+
+// A copy of a fixture that a test may change.
+class Copy {
+ public:
+  explicit Copy(const std::string& name) {
+    for (const auto& entry : std::filesystem::directory_iterator(fixture(name))) put(folder_ / entry.path().filename(), get(entry.path()));
+  }
+  const Path& path() const { return folder_.path(); }
+  Path operator/(const std::string& name) const { return folder_ / name; }
+  void set(const std::string& key, const Json& value) const {
+    Json config = read_json(folder_ / "config.json");
+    config[key] = value;
+    write_json(folder_ / "config.json", config);
+  }
+  void rename(const std::function<std::string(const std::string&)>& change) const {
+    NamedTensors tensors;
+    const Safetensors file = Safetensors::open(fixture_weights());
+    for (const std::string& name : file.names()) tensors.emplace_back(change(name), file.tensor(name));
+    write_safetensors(folder_ / "model.safetensors", tensors);
+  }
+  void refuses(const std::string& fragment, const ModelOptions& options = {}) const {
+    expect_refused([&] { load(path(), options); }, fragment);
+  }
+  void refuses_value(const std::string& key, const Json& value, const std::string& fragment) const {
+    const std::string before = get(folder_ / "config.json");
+    set(key, value);
+    refuses("config.json: " + fragment);
+    put(folder_ / "config.json", before);
+  }
+
+ private:
+  Path fixture_weights() const { return folder_ / "model.safetensors"; }
+  Folder folder_;
+};
+
+void expect_parity(const Path& folder, double tolerance = 1e-5, const ModelOptions& options = {}) {
+  for (const Difference& each : compare(load(folder, options), folder / "io.safetensors", tolerance))
+    EXPECT_TRUE(each.within) << each.name << ": " << each.relative << " " << each.problem;
+}
+
+TEST(Load, refuses_what_is_not_there) {
+  expect_refused([] { load("/nowhere"); }, "/nowhere: there is no such folder");
+  const Copy copy("vit-classify");
+  std::filesystem::remove(copy / "model.safetensors");
+  copy.refuses("found neither model.safetensors nor model.safetensors.index.json");
+  put(copy / "pytorch_model.bin", "x");
+  copy.refuses("pytorch_model.bin: pickles and the like can run any code");
+  copy.refuses("from transformers import ViTForImageClassification as M");
+  std::filesystem::remove(copy / "config.json");
+  copy.refuses("config.json: there is no such file");
+}
+
+TEST(Load, refuses_damaged_files) {
+  const Copy copy("vit-classify");
+  const std::string whole = get(copy / "model.safetensors");
+  put(copy / "model.safetensors", whole.substr(0, whole.size() - 100));
+  copy.refuses("model.safetensors: ");
+  put(copy / "model.safetensors", whole);
+  put(copy / "config.json", "{\"architectures\": [");
+  copy.refuses("config.json: ");
+  put(copy / "config.json", "[]");
+  copy.refuses("config.json: found \"[]\", expected a JSON object");
+}
+
+TEST(Load, refuses_architectures_that_it_does_not_know) {
+  const Copy copy("vit-classify");
+  copy.set("architectures", {"ViTForImageClasification"});
+  copy.refuses("is not known; did you mean 'ViTForImageClassification'? Known: BertModel, ");
+  copy.set("architectures", Json::array());
+  copy.refuses("has no list of \"architectures\"");
+}
+
+TEST(Load, refuses_values_by_the_name_of_their_key) {
+  const Copy vit("vit-classify");
+  vit.refuses_value("hidden_size", -48, "hidden_size is \"-48\", expected a whole number of 1 or more");
+  vit.refuses_value("hidden_size", "wide", "hidden_size is");
+  vit.refuses_value("num_hidden_layers", 1.5, "num_hidden_layers is \"1.5\"");
+  vit.refuses_value("num_attention_heads", 5, "multi_head: width 48 does not divide into 5 heads");
+  vit.refuses_value("hidden_act", "quick_gelu", "hidden_act: activation: 'quick_gelu' is not known");
+  vit.refuses_value("hidden_dropout_prob", 1, "hidden_dropout_prob is");
+  vit.refuses_value("patch_size", 0, "patch_size is");
+  vit.refuses_value("qkv_bias", 1, "qkv_bias is \"1\", expected true or false");
+  vit.refuses_value("num_labels", 4, "num_labels is \"4\", expected 10 as in id2label");
+  const Copy bert("bert-model");
+  bert.refuses_value("position_embedding_type", "relative_key", "position_embedding_type is");
+  bert.refuses_value("add_cross_attention", true, "add_cross_attention is \"true\", expected false");
+  const Copy llama("llama-grouped");
+  llama.refuses_value("rope_scaling", {{"rope_type", "yarn"}, {"factor", 2}}, "rope_scaling.rope_type is");
+  llama.refuses_value("rope_scaling", {{"type", "dynamic"}, {"factor", 2}}, "rope_scaling.type is");
+  llama.refuses_value("rope_scaling", {{"type", "linear"}}, "rope_scaling.factor is absent, expected");
+  llama.refuses_value("num_key_value_heads", 3, "multi_head: 4 heads do not share 3 key heads evenly");
+  const Copy marian("marian-shared");
+  marian.refuses_value("normalize_before", true, "normalize_before is");
+  marian.refuses_value("encoder_layerdrop", 0.1, "encoder_layerdrop is");
+}
+
+TEST(Load, sizes_of_a_hostile_config_cost_nothing) {
+  const Copy copy("bert-sentiment");
+  copy.set("vocab_size", int64_t{1} << 39);
+  copy.refuses("of another shape: \"bert.embeddings.word_embeddings.weight\"");
+  copy.set("vocab_size", int64_t{1} << 60);
+  copy.refuses("vocab_size is");
+}
+
+TEST(Load, lists_missing_and_unused_names_unless_they_are_allowed) {
+  const Copy copy("bert-sentiment");
+  copy.rename([](const std::string& name) { return name == "classifier.weight" ? std::string("surplus") : name; });
+  copy.refuses("1 missing: \"classifier.weight\"");
+  copy.refuses("1 not used: \"surplus\"");
+  const Model model = load(copy.path(), {.names = {.allow_missing = {"classifier"}, .allow_unused = {"surplus"}}});
+  EXPECT_EQ(model.params().count(), load(fixture("bert-sentiment")).params().count());
+}
+
+TEST(Load, knows_names_of_other_ages_and_of_inner_models) {
+  const Copy bert("bert-sentiment");
+  bert.rename([](const std::string& name) {
+    std::string old = name;
+    if (name.ends_with("LayerNorm.weight")) old.replace(name.size() - 6, 6, "gamma");
+    if (name.ends_with("LayerNorm.bias")) old.replace(name.size() - 4, 4, "beta");
+    return old;
+  });
+  expect_parity(bert.path());
+  const Copy gpt2("gpt2-lm");
+  gpt2.rename([](const std::string& name) { return name.substr(std::string("transformer.").size()); });
+  expect_parity(gpt2.path());
+  const Copy inner("bert-causal");
+  inner.rename([](const std::string& name) { return "bert." + name; });
+  expect_parity(inner.path());
+}
+
+TEST(Load, tied_words_may_have_either_name_or_both) {
+  const Copy gpt2("gpt2-lm");
+  gpt2.rename([](const std::string& name) { return name == "transformer.wte.weight" ? std::string("lm_head.weight") : name; });
+  expect_parity(gpt2.path());
+  const Copy untied("gpt2-variant");  // two different ones are two, whatever config.json says: so does transformers
+  untied.set("tie_word_embeddings", true);
+  expect_parity(untied.path());
+}
+
+TEST(Save, gives_back_what_was_loaded) {
+  for (const char* name : {"vit-classify", "bert-pretrain", "distilbert-loss", "gpt2-lm", "llama-grouped", "marian-separate"}) {
+    SCOPED_TRACE(name);
+    const Copy copy(name);
+    copy.set("a_key_of_somebody_else", {{"kept", true}});
+    save(load(copy.path()), copy.path());
+    expect_parity(copy.path());
+    EXPECT_EQ(read_json(copy / "config.json")["a_key_of_somebody_else"]["kept"], true);
+    const Safetensors before = Safetensors::open(fixture(name) / "model.safetensors"),
+                      after = Safetensors::open(copy / "model.safetensors");
+    std::vector<std::string> old_names = before.names(), new_names = after.names();
+    std::sort(old_names.begin(), old_names.end());
+    std::sort(new_names.begin(), new_names.end());
+    EXPECT_EQ(old_names, new_names);
+    for (const std::string& each : old_names) expect_same(before.tensor(each), after.tensor(each));
+    EXPECT_EQ(after.metadata().at("format"), "pt");
+  }
+}
+
+TEST(Save, in_half_precision_and_in_shards) {
+  const Copy copy("gpt2-lm");
+  const Model model = load(copy.path());
+  save(model, copy.path(), {.dtype = DType::bf16, .shard_bytes = 50'000});
+  EXPECT_FALSE(std::filesystem::exists(copy / "model.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(copy / "model.safetensors.index.json"));
+  EXPECT_EQ(read_json(copy / "config.json")["dtype"], "bfloat16");
+  expect_parity(copy.path(), 0.02);
+  save(model, copy.path(), {.dtype = DType::f16});
+  EXPECT_FALSE(std::filesystem::exists(copy / "model.safetensors.index.json"));
+  expect_parity(copy.path(), 0.002);
+  expect_error([&] { save(model, copy.path(), {.dtype = DType::i64}); }, "save: parameters as i64, expected f32, bf16 or f16");
+}
+
+TEST(ModelCalls, name_inputs_that_are_unknown_or_missing) {
+  const Model model = load(fixture("vit-classify"));
+  const Tensor x = Tensor::zeros({1, 3, 32, 32});
+  expect_error(
+      [&] {
+        model({{"pixel_value", x}});
+      },
+      "ViTForImageClassification: the input 'pixel_value' is not known; did you mean 'pixel_values'?");
+  expect_error([&] { model(Named{}); }, "model: the input 'pixel_values' is missing");
+  expect_error(
+      [&] {
+        model({{"pixel_values", Tensor::zeros({1, 3, 31, 32})}});
+      },
+      "vit: pixel_values of shape (1, 3, 31, 32), expected (B, 3, 32, 32)");
+  expect_error([&] { model.decoder(); }, "ViTForImageClassification: writes no text, expected a language model");
+}
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,59 @@
+// Every folder of tests/fixtures: the model that heed loads gives what `transformers` gave. But for marian-translate, of
+// which marian_test.cc tells more.
+#include <gtest/gtest.h>
+
+#include "heed/core/parallel.h"
+#include "heed/models/parity.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
+
+std::vector<std::string> fixtures() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFixtures))
+    if (std::filesystem::exists(entry.path() / "io.safetensors") && entry.path().filename() != "marian-translate")
+      names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Parity : public testing::TestWithParam<std::string> {};
+
+TEST_P(Parity, every_output_is_the_same) {
+  const Path folder = kFixtures / GetParam();
+  const std::vector<Difference> all = compare(load(folder), folder / "io.safetensors", 1e-5);
+  EXPECT_FALSE(all.empty());
+  for (const Difference& each : all)
+    EXPECT_TRUE(each.within) << each.name << ": " << each.absolute << " absolute, " << each.relative << " relative " << each.problem;
+}
+
+TEST_P(Parity, every_bit_is_the_same_with_any_number_of_threads) {
+  const NoGrad quiet;
+  const Path folder = kFixtures / GetParam();
+  const Safetensors io = Safetensors::open(folder / "io.safetensors");
+  Named inputs;
+  for (const std::string& name : io.names())
+    if (name.starts_with("in.")) inputs[name.substr(3)] = io.tensor(name);
+  const Model model = load(folder);
+  const int before = thread_count();
+  Named first;
+  for (const int threads : {1, 2, 7}) {
+    set_thread_count(threads);
+    const Named out = model(inputs);
+    if (threads == 1) first = out;
+    for (const auto& [name, tensor] : out) expect_same(tensor, first.at(name));
+  }
+  set_thread_count(before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, Parity, testing::ValuesIn(fixtures()), [](const auto& test) {
+  std::string name = test.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,170 @@
+// heed's own keys: every variant is built, learns, and comes back from a file; some are held against what they must do.
+#include <gtest/gtest.h>
+
+#include "heed/models/generate.h"
+#include "heed/models/model.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+Json vision(const Json& own) {
+  return {{"architectures", {"ViTForImageClassification"}},
+          {"hidden_size", 12},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 2},
+          {"intermediate_size", 20},
+          {"image_size", {8, 12}},
+          {"patch_size", 2},
+          {"num_labels", 3},
+          {"heed", own}};
+}
+Json text(const char* architecture, const Json& own) {
+  return {{"architectures", {architecture}},
+          {"vocab_size", 30},
+          {"hidden_size", 12},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 2},
+          {"intermediate_size", 20},
+          {"max_position_embeddings", 16},
+          {"n_embd", 12},
+          {"n_layer", 2},
+          {"n_head", 2},
+          {"n_positions", 16},
+          {"dim", 12},
+          {"n_layers", 2},
+          {"n_heads", 2},
+          {"hidden_dim", 20},
+          {"d_model", 12},
+          {"encoder_layers", 1},
+          {"decoder_layers", 2},
+          {"encoder_attention_heads", 2},
+          {"decoder_attention_heads", 2},
+          {"encoder_ffn_dim", 20},
+          {"decoder_ffn_dim", 20},
+          {"pad_token_id", 0},
+          {"decoder_start_token_id", 0},
+          {"tie_word_embeddings", true},
+          {"heed", own}};
+}
+
+Tensor tokens(int64_t B, int64_t N) {
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < B * N; ++i) out.push_back((7 * i * i + 3 * i) % 30);
+  return Tensor::from(out, {B, N});
+}
+Named pictures() {
+  Rng rng(3);
+  return {{"pixel_values", random_normal({2, 3, 8, 12}, 0, 1, rng)}, {"labels", Tensor::from(std::vector<int64_t>{2, 0}, {2})}};
+}
+Named sentences(const std::string& architecture) {
+  Named out{{"input_ids", tokens(2, 9)}, {"labels", tokens(2, 9)}};
+  if (architecture.find("Sequence") != std::string::npos) out["labels"] = Tensor::from(std::vector<int64_t>{1, 0}, {2});
+  return out;
+}
+
+// Built from the config, every parameter takes a gradient; saved and loaded, it gives the same.
+void expect_sound(const Json& config, const Named& inputs) {
+  SCOPED_TRACE(config["heed"].dump());
+  const Model model = make_model(config);
+  Rng rng(1);
+  Named out = model(inputs, {.mode = training_with(rng)});
+  backward(out["loss"]);
+  for (const Parameter& each : model.params().all()) EXPECT_TRUE(!each.options.learned || each.tensor.grad().defined()) << each.name;
+  const Folder folder;
+  save(model, folder.path());
+  const NoGrad quiet;
+  EXPECT_EQ(load(folder.path())(inputs)["loss"].item(), model(inputs)["loss"].item());
+}
+
+TEST(Variant, every_vision_transformer_learns_and_comes_back) {
+  for (const char* position : {"none", "learned", "sinusoidal", "rotary", "relative", "relative_content", "alibi"})
+    expect_sound(vision({{"positions", position}}), pictures());
+  for (const char* position : {"learned_2d", "sinusoidal_2d", "relative_2d", "gaussian", "gaussian_full"})
+    expect_sound(vision({{"positions", position}, {"pooling", "gap"}}), pictures());
+  for (const char* pooling : {"cls", "gap", "map", "flatten"}) expect_sound(vision({{"pooling", pooling}}), pictures());
+  for (const char* kind : {"soft", "hard", "channel"}) expect_sound(vision({{"attention", kind}}), pictures());
+  for (const char* map : {"elu", "relu", "random"}) expect_sound(vision({{"attention", "kernel"}, {"features", map}}), pictures());
+  expect_sound(vision({{"attention", "pooled"}, {"pooling", "gap"}, {"reduction", 2}}), pictures());
+  expect_sound(vision({{"norm", "after"}, {"soft_cap", 5.0}, {"positions", {"learned", "relative"}}, {"reach", 4}}), pictures());
+  expect_sound(vision({{"pattern", {{"kind", "grid_window"}, {"rows", 1}}}, {"pooling", "gap"}}), pictures());
+  expect_sound(
+      vision({{"pattern", Json::array({{{"kind", "window"}, {"before", 3}, {"globals", 1}}, {{"kind", "dilated"}, {"step", 2}}})}}),
+      pictures());
+  expect_sound(vision({{"pattern", {{"kind", "chunks"}, {"size", 5}, {"shifted", true}}}}), pictures());
+}
+
+TEST(Variant, every_text_model_learns_and_comes_back) {
+  for (const char* name :
+       {"BertForSequenceClassification", "DistilBertForSequenceClassification", "GPT2LMHeadModel", "LlamaForCausalLM", "MarianMTModel"}) {
+    SCOPED_TRACE(name);
+    for (const char* position : {"none", "sinusoidal", "rotary", "relative", "alibi"})
+      expect_sound(text(name, {{"positions", position}}), sentences(name));
+    expect_sound(text(name, {{"pattern", {{"kind", "window"}, {"before", 2}, {"after", 2}}}}), sentences(name));
+    expect_sound(text(name, {{"attention", "kernel"}}), sentences(name));
+    expect_sound(text(name, {{"norm", "before"}}), sentences(name));
+  }
+  for (const char* name : {"BertForSequenceClassification", "DistilBertForSequenceClassification"})
+    for (const char* pooling : {"gap", "map"}) expect_sound(text(name, {{"pooling", pooling}}), sentences(name));
+}
+
+// Cordonnier et al. 2020, as docs/models.md has it, smaller.
+TEST(Variant, the_convolution_experiment_is_a_config) {
+  Json config = vision({{"positions", "gaussian"}, {"content", false}, {"project_values", false}, {"pooling", "gap"}, {"norm", "after"}});
+  config["num_attention_heads"] = 9;
+  const Model model = make_model(config);
+  const int64_t D = 12, layer = 9 * 3 + 9 * D * D + D + 2 * D * 20 + 20 + D + 4 * D;
+  EXPECT_EQ(model.params().count(), 3 * 2 * 2 * D + D + 2 * layer + D * 3 + 3);
+  expect_sound(config, pictures());
+}
+
+TEST(Variant, a_window_leaves_no_probability_outside) {
+  const Model model = make_model(text("BertForSequenceClassification", {{"pattern", {{"kind", "window"}, {"before", 1}, {"after", 2}}}}));
+  const std::vector<float> map = model({{"input_ids", tokens(1, 9)}}, {.attentions = true})["attentions.1"].to_vector<float>();
+  for (int64_t i = 0; i < 9; ++i)
+    for (int64_t j = 0; j < 9; ++j) EXPECT_EQ(map[static_cast<size_t>(i * 9 + j)] > 0, j >= i - 1 && j <= i + 2) << i << ' ' << j;
+}
+
+TEST(Variant, the_mean_of_a_sentence_does_not_see_padding) {
+  for (const char* pooling : {"gap", "map"}) {
+    const Model model = make_model(text("BertForSequenceClassification", {{"pooling", pooling}}));
+    const Tensor all = tokens(1, 9);
+    const Tensor mask = Tensor::from(std::vector<int64_t>{1, 1, 1, 1, 1, 0, 0, 0, 0}, {1, 9});
+    const std::vector<float> masked = model({{"input_ids", all}, {"attention_mask", mask}})["logits"].to_vector<float>();
+    const std::vector<float> cut = model({{"input_ids", slice(all, 1, 0, 5)}})["logits"].to_vector<float>();
+    for (size_t i = 0; i < cut.size(); ++i) EXPECT_NEAR(masked[i], cut[i], 1e-6f);
+  }
+}
+
+TEST(Variant, steps_with_other_positions_give_what_all_tokens_at_once_give) {
+  const NoGrad quiet;
+  for (const Json& own : {Json{{"positions", "alibi"}}, Json{{"positions", "relative"}}, Json{{"positions", "rotary"}},
+                          Json{{"attention", "kernel"}}, Json{{"pattern", {{"kind", "window"}, {"before", 2}}}}}) {
+    SCOPED_TRACE(own.dump());
+    const Model model = make_model(text("GPT2LMHeadModel", own));
+    const Tensor all = tokens(2, 9);
+    const std::vector<float> at_once = slice(model({{"input_ids", all}})["logits"], 1, 8, 9).to_vector<float>();
+    Writing texts = model.decoder().start({{"input_ids", all}});
+    model.decoder().step(texts, slice(all, 1, 0, 7));
+    model.decoder().step(texts, slice(all, 1, 7, 8));
+    const std::vector<float> last = model.decoder().step(texts, slice(all, 1, 8, 9)).to_vector<float>();
+    for (size_t i = 0; i < last.size(); ++i) EXPECT_NEAR(last[i], at_once[i], 1e-5f);
+  }
+}
+
+TEST(Variant, refuses_what_it_does_not_know) {
+  const auto refuses = [](const Json& config, const std::string& fragment) { expect_refused([&] { make_model(config); }, fragment); };
+  refuses(vision({{"position", "alibi"}}), "config: heed.position is not known; did you mean 'positions'?");
+  refuses(vision({{"positions", "gausian"}}), "heed.positions is \"\"gausian\"\", expected one of none, learned");
+  refuses(vision({{"positions", "gaussian"}}), "there is one only of pictures, without class token");
+  refuses(vision({{"attention", "loud"}}), "heed.attention is");
+  refuses(vision({{"pooling", "sum"}}), "heed.pooling is");
+  refuses(vision({{"pattern", {{"kind", "stripes"}}}}), "heed.pattern: kind is");
+  refuses(text("BertForSequenceClassification", {{"attention", "pooled"}}), "heed.attention is");
+  const Model quiet = make_model(vision({{"attention", "channel"}}));
+  expect_error([&] { quiet(pictures(), {.attentions = true}); }, "this kind of attention has none to show");
+}
+
+}  // namespace
+}  // namespace heed::test
