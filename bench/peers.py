@@ -2,13 +2,16 @@
 op/pass/group/sizes, says all that is needed to build the same call as heed's."""
 
 import gc
+import os
 import re
 import statistics
 import sys
 import time
 
-import torch
-import torch.nn.functional as F
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no workers beside the measurement
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
 
 
 def attention_with(bias):

@@ -138,7 +138,7 @@ Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tenso
     .peak = plan.hard ? raw<float>(totals.peak) : nullptr,
     .width_e = width_e,
     .query_block = query_block,
-    .key_block = key_block_of(z.M),
+    .key_block = even_block(z.M, z.D + z.E <= 128 ? 2 * kLargestKeyBlock : kLargestKeyBlock, kKeyUnit),
     .stretch = stretch});
   return out;
 }

@@ -18,6 +18,8 @@ constexpr const char* kExamples = R"(Examples:
   heed demo                 train a small network on Fashion-MNIST
   heed demo --epochs 3      the same, shorter
   heed demo --help          the flags of a command
+  heed attend IN.safetensors causal=true -o OUT.safetensors
+                            attention on your own tensors
   heed parity FOLDER        a checkpoint against what transformers computed
 
 Environment: HEED_THREADS (a number), HEED_ISA (avx512, avx2, baseline).
