@@ -34,6 +34,7 @@ EncodeOptions encode_options(const Options& options) {
 template <class Body>
 void each_batch_of_lines(const Body& body) {
   constexpr size_t lines_at_once = 4096;
+  std::ios::sync_with_stdio(false);  // or every character would come through the C library on its own
   std::vector<std::string> lines;
   for (std::string line; std::getline(std::cin, line);) {
     lines.push_back(std::move(line));

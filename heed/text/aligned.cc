@@ -1,5 +1,7 @@
 #include "heed/text/aligned.h"
 
+#include <algorithm>
+
 #include "heed/core/check.h"
 
 namespace heed::text {
@@ -28,10 +30,29 @@ Aligned::Aligned(std::string_view original) {
 }
 
 Span Aligned::source(size_t begin, size_t end) const {
-  if (!same_) return begin < end ? Span{sources_[begin].begin, sources_[end - 1].end} : Span{};
-  while (begin > 0 && begin < text.size() && !starts_char(text[begin])) --begin;
+  if (begin >= end) return {};
+  if (!same_) {
+    Span all = sources_[begin];
+    for (size_t i = begin + 1; i < end; ++i)  // marks may have changed places
+      all = {std::min(all.begin, sources_[i].begin), std::max(all.end, sources_[i].end)};
+    return all;
+  }
+  while (begin > 0 && !starts_char(text[begin])) --begin;
   while (end < text.size() && !starts_char(text[end])) ++end;
   return {begin_ + static_cast<uint32_t>(begin), begin_ + static_cast<uint32_t>(end)};
+}
+
+void Aligned::append(const Aligned& other, size_t begin, size_t end) {
+  text.append(other.text, begin, end - begin);
+  if (!other.same_) {
+    sources_.insert(sources_.end(), other.sources_.begin() + static_cast<std::ptrdiff_t>(begin),
+                    other.sources_.begin() + static_cast<std::ptrdiff_t>(end));
+  } else {
+    for (size_t i = begin, next = 0; i < end; i = next) {
+      next = std::min(end, i + char_bytes(other.text[i]));
+      sources_.insert(sources_.end(), next - i, {other.begin_ + static_cast<uint32_t>(i), other.begin_ + static_cast<uint32_t>(next)});
+    }
+  }
 }
 
 Aligned Aligned::next() const {

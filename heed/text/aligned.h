@@ -29,7 +29,8 @@ class Aligned {
     append_utf8(text, c);
     sources_.resize(text.size(), source);
   }
-  // Where bytes [begin, end) came from, in whole characters.
+  void append(const Aligned& other, size_t begin, size_t end);  // bytes [begin, end) of another text, with their places
+  // Where bytes [begin, end) came from, in whole characters: all that lies between the first place and the last.
   Span source(size_t begin, size_t end) const;
 
   // A text that will be appended to, with room for as many bytes as this one has.

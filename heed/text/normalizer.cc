@@ -48,7 +48,9 @@ class Composer {
     const bool joins = part.c >= 0x300 && (part.c < 0x3400 || part.c >= 0x11000);
     if (joins && !waiting_.empty() && waiting_.front().order == 0 && (waiting_.size() == 1 || waiting_.back().order < part.order))
       if (const char32_t one = composed(waiting_.front().c, part.c)) {
-        waiting_.front().c = one;
+        Part& first = waiting_.front();
+        first.c = one;
+        first.source = {std::min(first.source.begin, part.source.begin), std::max(first.source.end, part.source.end)};
         return;
       }
     if (part.order == 0) flush();
@@ -106,15 +108,12 @@ void replace(Aligned& text, const Finder& find, const std::string& content) {
   if (matches.empty()) return;
   Aligned out = text.next();
   size_t at = 0;
-  const auto copy_until = [&](size_t end) {
-    for (; at < end; ++at) out.append(std::string_view(text.text).substr(at, 1), text.source(at, at + 1));
-  };
   for (const Span match : matches) {
-    copy_until(match.begin);
+    out.append(text, at, match.begin);
     out.append(content, text.source(match.begin, match.end));
     at = match.end;
   }
-  copy_until(text.text.size());
+  out.append(text, at, text.text.size());
   text = std::move(out);
 }
 
@@ -182,7 +181,7 @@ Normalizer make_one(const JsonPart& json) {
       if (text.text.empty()) return;
       Aligned out = text.next();
       out.append(prefix, text.source(0, char_bytes(text.text[0])));
-      for (size_t i = 0; i < text.text.size(); ++i) out.append(std::string_view(text.text).substr(i, 1), text.source(i, i + 1));
+      out.append(text, 0, text.text.size());
       text = std::move(out);
     };
   if (type == "Nmt") return clean_for_translation;

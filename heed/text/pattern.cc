@@ -23,6 +23,19 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(text);
 }
 
+// What a match works with; making one costs more than most matches.
+struct Scratch {
+  Owned<pcre2_match_data> data{pcre2_match_data_create(1, nullptr)};
+  Owned<pcre2_match_context> context{pcre2_match_context_create(nullptr)};
+  Owned<pcre2_jit_stack> stack{pcre2_jit_stack_create(size_t{32} << 10, size_t{16} << 20, nullptr)};
+
+  Scratch() {
+    pcre2_set_match_limit(context.get(), 10'000'000);  // steps of one match: an expression that explodes must not hang the program
+    pcre2_set_heap_limit(context.get(), 512 << 10);    // KiB
+    pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
+  }
+};
+
 class Regex {
  public:
   Regex(std::string expression, const std::string& source) : expression_(std::move(expression)) {
@@ -36,21 +49,16 @@ class Regex {
   }
 
   void find(std::string_view text, std::vector<Span>& matches) const {
-    const Owned<pcre2_match_data> data(pcre2_match_data_create_from_pattern(code_.get(), nullptr));
-    const Owned<pcre2_match_context> context(pcre2_match_context_create(nullptr));
-    const Owned<pcre2_jit_stack> stack(pcre2_jit_stack_create(size_t{32} << 10, size_t{16} << 20, nullptr));
-    pcre2_set_match_limit(context.get(), 10'000'000);  // steps of one match: an expression that explodes must not hang the program
-    pcre2_set_heap_limit(context.get(), 512 << 10);    // KiB
-    pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
+    thread_local const Scratch scratch;
     for (size_t at = 0; at < text.size();) {
       const int found = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
-                                    PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, data.get(), context.get());
+                                    PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, scratch.data.get(), scratch.context.get());
       if (found == PCRE2_ERROR_NOMATCH) return;
-      check(found > 0, "encode: the expression ", in_quotes(expression_), " gave up at byte ", at, " of ", text.size(), ": ",
-            message_of(found));
-      const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data.get());
+      if (found < 0)
+        fail("encode: the expression ", in_quotes(expression_), " gave up at byte ", at, " of ", text.size(), ": ", message_of(found));
+      const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(scratch.data.get());
       // \K in a look-around can put the begin behind the end, or either before the place where the search began.
-      check(ends[0] < ends[1] && ends[0] >= at, "encode: the expression ", in_quotes(expression_), " moves backwards at byte ", at);
+      if (ends[0] >= ends[1] || ends[0] < at) fail("encode: the expression ", in_quotes(expression_), " moves backwards at byte ", at);
       matches.push_back({static_cast<uint32_t>(ends[0]), static_cast<uint32_t>(ends[1])});
       at = ends[1];
     }
@@ -61,6 +69,7 @@ class Regex {
   Owned<pcre2_code> code_;
 };
 
+constexpr std::string_view kAnyChar = R"([\s\S])";
 constexpr std::string_view kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kGpt2Grouped = R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kLlama3 =
@@ -69,6 +78,13 @@ constexpr std::string_view kQwen2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kCl100k =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)";
+
+void find_chars(std::string_view text, std::vector<Span>& matches) {
+  for (size_t i = 0, next = 0; i < text.size(); i = next) {
+    next = i + char_bytes(text[i]);
+    matches.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(next)});
+  }
+}
 
 Finder cl100k(int longest_number) {
   return [longest_number](std::string_view text, std::vector<Span>& matches) { scan_cl100k(text, longest_number, matches); };
@@ -85,6 +101,7 @@ Finder find_literal(std::string literal) {
 }
 
 Finder find_regex(const std::string& expression, const std::string& source) {
+  if (expression == kAnyChar) return find_chars;
   if (expression == kGpt2 || expression == kGpt2Grouped) return scan_gpt2;
   if (expression == kLlama3 || expression == kCl100k) return cl100k(3);
   if (expression == kQwen2) return cl100k(1);

@@ -142,7 +142,7 @@ Finder find_class(int classes, bool (*also)(char32_t c) = nullptr) {
   };
 }
 
-// Puts `prefix` before every word for which needs(word) holds, and lets change(c) decide what becomes of each character.
+// Puts `prefix` before every word for which needs(word) holds, and `space` for every space.
 template <class Needs>
 void rebuild(Words& words, const std::string& prefix, const std::string& space, const Needs& needs) {
   const Aligned& in = words.text;
@@ -152,10 +152,12 @@ void rebuild(Words& words, const std::string& prefix, const std::string& space, 
     const uint32_t begin = place(out.text.size());
     const bool prefixed = word.id < 0 && at.begin < at.end && needs(at);
     if (prefixed) out.append(prefix, in.source(at.begin, at.begin + char_bytes(in.text[at.begin])));
-    for (size_t i = at.begin; i < at.end; ++i) {
-      const std::string_view byte = std::string_view(in.text).substr(i, 1);
-      out.append(word.id < 0 && byte == " " ? space : byte, in.source(i, i + 1));
+    size_t i = at.begin;
+    for (size_t gap = i; word.id < 0 && space != " " && (gap = in.text.find(' ', i)) < at.end; i = gap + 1) {
+      out.append(in, i, gap);
+      out.append(space, in.source(gap, gap + 1));
     }
+    out.append(in, i, at.end);
     word.at = {begin, place(out.text.size())};
   }
   words.text = std::move(out);

@@ -42,8 +42,9 @@ class Unigram : public Model {
         covered = covered || end == next;
       });
       if (covered) continue;
-      check(unknown_ >= 0, "unigram: found ", in_quotes(word.substr(i, next - i)),
-            ", which no token covers, and the model has no token for ", "unknown text");
+      if (unknown_ < 0)
+        fail("unigram: found ", in_quotes(word.substr(i, next - i)),
+             ", which no token covers, expected the model to have a token for unknown text");
       offer(i, next, unknown_, unknown_score_);
     }
     const size_t before = out.size();
