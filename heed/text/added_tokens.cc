@@ -46,7 +46,7 @@ void AddedTokens::split(std::string_view text, bool normalized, std::vector<Word
 }
 
 const AddedToken* AddedTokens::find(int64_t id) const {
-  const uint32_t* place = of_id_.find(static_cast<uint64_t>(id));
+  const uint32_t* place = id < 0 ? nullptr : of_id_.find(static_cast<uint64_t>(id));
   return place ? &tokens_[*place] : nullptr;
 }
 

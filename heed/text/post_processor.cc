@@ -20,7 +20,9 @@ std::vector<TemplateItem> read_template(const JsonPart& list, const JsonPart& pr
     const bool sequence = item.has("Sequence");
     const JsonPart body = item[sequence ? "Sequence" : "SpecialToken"];
     const std::string id = body.text("id");
-    part.type_id = static_cast<int32_t>(body.number_or("type_id", 0));
+    const int64_t type_id = body.number_or("type_id", 0);
+    if (type_id < 0 || type_id > INT32_MAX) body.refuse("found the type_id ", type_id, ", expected one from 0 to ", INT32_MAX);
+    part.type_id = static_cast<int32_t>(type_id);
     if (sequence) {
       if (id != "A" && id != "B") body.refuse("found the sequence ", in_quotes(id), ", expected A or B");
       part.sequence = id == "A" ? 0 : 1;
