@@ -24,7 +24,7 @@ LOCALES = ["en_US", "de_DE", "fr_FR", "cs_CZ", "el_GR", "ru_RU", "he_IL", "ar_AA
            "vi_VN", "la", "pl_PL", "az_AZ", "nl_BE"]
 # Lines that may differ. Expressions that heed has no scanner for go to PCRE2, which knows Unicode 14 and takes U+180E for a space.
 # Among cuts of the same tokens in another order, which are equally likely, the last bit of a sum decides.
-TOLERATED = {"bpe-suffix-nfkc": 10, "unigram-metaspace": 10}
+TOLERATED = {"bpe-suffix-nfkc": 20, "unigram-metaspace": 10}
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 
@@ -203,8 +203,7 @@ def main():
     parser.add_argument("--show", type=int, default=0, help="print so many of the differences of each kind")
     parser.add_argument("--every-char", action="store_true", help="compare every character of Unicode too; takes a minute a tokenizer")
     arguments = parser.parse_args()
-    if not arguments.models.is_dir() and not arguments.models.mkdir(parents=True):
-        print("interop: no published tokenizers", file=sys.stderr)
+    arguments.models.mkdir(parents=True, exist_ok=True)
 
     rng = random.Random(arguments.seed)
     real = real_lines(rng, arguments.lines // 2, arguments.text)
