@@ -160,7 +160,12 @@ void run_tokenize(const Options& options) {
 const Command tokenize("tokenize", "Cut text into the tokens of a model, or put tokens together", [](CLI::App& flags) {
   auto options = std::make_shared<Options>();
   flags.add_option("model", options->model, "Folder of a model, or a tokenizer.json")->type_name("MODEL")->required();
-  flags.add_option("text", options->texts, "What to encode, or ids to decode")->type_name("TEXT...");
+  // Or the parser would take "[MASK] a, b" for a list in brackets.
+  flags.add_option("text", options->texts, "What to encode, or ids to decode")
+      ->option_text("TEXT...")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1 << 20, CLI::detail::expected_max_vector_size)  // the first number only means: many
+      ->allow_extra_args(false);
   flags.add_flag("--ids", options->ids, "Print ids alone, one line a text");
   flags.add_flag("--decode", options->decode, "The text is ids: print what they stand for");
   flags.add_flag("--lines", options->lines, "Read lines from standard input; one line out for each");

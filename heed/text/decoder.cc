@@ -26,7 +26,8 @@ void clean_up(std::string& text) {
 void fuse(Tokens& tokens) {
   std::string all;
   for (const std::string& token : tokens) all += token;
-  tokens.assign(1, std::move(all));
+  tokens.clear();
+  tokens.push_back(std::move(all));
 }
 
 int hex_digit(char c) {

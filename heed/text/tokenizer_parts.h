@@ -50,8 +50,10 @@ class BorrowedWorkspace {
     }
   }
   ~BorrowedWorkspace() {
+    constexpr size_t most_bytes = size_t{1} << 20;  // one huge text must not cost memory for ever
+    if (!held_ || held_->words.text.text.capacity() > most_bytes) return;
     const std::lock_guard lock(pool_.mutex);
-    if (held_) pool_.idle.push_back(std::move(held_));
+    pool_.idle.push_back(std::move(held_));
   }
   BorrowedWorkspace(const BorrowedWorkspace&) = delete;
   BorrowedWorkspace& operator=(const BorrowedWorkspace&) = delete;

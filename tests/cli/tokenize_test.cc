@@ -34,6 +34,8 @@ TEST_F(TokenizeProgram, encodes_and_decodes) {
   EXPECT_EQ(heed("tokenize " + model() + " --ids --no-special --offsets 'hello a'"), "14 15\n0-5 6-7\n");
   EXPECT_EQ(heed("tokenize " + model() + " --ids --pair a hello"), "2 14 3 15 3\n");
   EXPECT_EQ(heed("tokenize " + model() + " --ids --max-length 3 'hello a'"), "2 14 3\n");
+  EXPECT_EQ(heed("tokenize " + model() + " --ids '[MASK]' '[a, a]' ''"), "2 4 3\n2 1 15 12 15 1 3\n2 3\n");
+  EXPECT_EQ(heed("tokenize " + model() + " --ids -- --a"), "2 1 1 15 3\n");
   EXPECT_EQ(heed("tokenize " + model() + " --decode 2 14 12 15 3"), "hello, a\n");
   EXPECT_EQ(heed("tokenize " + model() + " --decode --keep-special '[2, 14]'"), "[CLS] hello\n");
 }

@@ -5,7 +5,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace heed;
-  const std::string texts[] = {"", "Hello, world! I'll  \t\n x1 23", "\u00c9t\u00e9 e\u0301\u0323 \u4f60\u597d \U0001F468\u200D\U0001F469\u0130",
+  const std::string texts[] = {"", "Hello, world! I'll  \t\n x1 23",
+                               "\u00c9t\u00e9 e\u0301\u0323 \u4f60\u597d \U0001F468\u200D\U0001F469\u0130",
                                "[MASK] <s>a</s>\xFF\xE2\x82 \u2581\u3000", std::string(300, 'a')};
   try {
     const Tokenizer tokenizer = Tokenizer::from_json(std::string_view(reinterpret_cast<const char*>(data), size), "input");
