@@ -45,7 +45,8 @@ std::vector<std::string> flag_names(const CLI::App& app) {
 
 // What the parser could not place. Its first word is the culprit; others may be its values.
 void refuse_leftovers(const CLI::App& app) {
-  const std::vector<std::string> leftovers = app.remaining(true);
+  std::vector<std::string> leftovers = app.remaining(true);
+  std::erase(leftovers, "--");  // it only says that no flags follow
   if (leftovers.empty()) return;
   const std::string& word = leftovers.front();
   const std::vector<CLI::App*> chosen = app.get_subcommands();

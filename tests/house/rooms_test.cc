@@ -19,7 +19,7 @@ using Names = std::set<std::string>;
 const std::map<std::string, Names> kSees = {
     {"core", {}},
     {"io", {"core"}},
-    {"text", {"core"}},
+    {"text", {"core", "io"}},
     {"data", {"core", "io"}},
     {"ops", {"core"}},
     {"attention", {"core", "ops"}},

@@ -1,0 +1,189 @@
+// heed tokenize: text to tokens and ids and back, with the tokenizer of a model.
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heed/cli/command.h"
+#include "heed/io/json.h"
+#include "heed/text/tokenizer.h"
+
+namespace heed::cli {
+namespace {
+
+struct Options {
+  std::string model;
+  std::vector<std::string> texts;
+  std::string pair;
+  bool ids = false, decode = false, lines = false, count = false, json = false, offsets = false, plain = false, keep_special = false;
+  int64_t max_length = 0;
+};
+
+EncodeOptions encode_options(const Options& options) {
+  EncodeOptions out;
+  out.add_special_tokens = !options.plain;
+  out.max_length = options.max_length;
+  return out;
+}
+
+// A batch of lines at a time: memory stays small whatever comes in.
+template <class Body>
+void each_batch_of_lines(const Body& body) {
+  constexpr size_t lines_at_once = 4096;
+  std::ios::sync_with_stdio(false);  // or every character would come through the C library on its own
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(std::cin, line);) {
+    lines.push_back(std::move(line));
+    if (lines.size() < lines_at_once) continue;
+    body(lines);
+    lines.clear();
+  }
+  if (!lines.empty()) body(lines);
+}
+
+template <class List>
+void print_list(const List& list) {
+  std::string text;
+  for (const auto& value : list) text.append(text.empty() ? "" : " ").append(std::to_string(value));
+  std::cout << text << '\n';
+}
+
+void print_offsets(const Encoding& encoding) {
+  std::string text;
+  for (const text::Span at : encoding.offsets)
+    text.append(text.empty() ? "" : " ").append(std::to_string(at.begin)).append("-").append(std::to_string(at.end));
+  std::cout << text << '\n';
+}
+
+std::vector<int32_t> parse_ids(const std::string& text) {
+  std::vector<int32_t> ids;
+  size_t at = 0;
+  const auto is_gap = [](char c) { return c == ' ' || c == ',' || c == '\t' || c == '\r' || c == '[' || c == ']'; };
+  while (at < text.size()) {
+    if (is_gap(text[at])) {
+      ++at;
+      continue;
+    }
+    int64_t id = 0;
+    const size_t begin = at;
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9' && id < INT32_MAX; ++at) id = 10 * id + (text[at] - '0');
+    check<UsageError>(at > begin && (at == text.size() || is_gap(text[at])) && id <= INT32_MAX, "tokenize: found ",
+                      in_quotes(text.substr(begin), 20), ", expected ids: numbers with spaces or commas between");
+    ids.push_back(static_cast<int32_t>(id));
+  }
+  return ids;
+}
+
+void decode(const Tokenizer& tokenizer, const Options& options) {
+  const auto print = [&](const std::string& ids) {
+    const std::string text = tokenizer.decode(parse_ids(ids), !options.keep_special);
+    std::cout << (options.json ? Json{{"text", text}}.dump() : text) << '\n';
+  };
+  if (options.lines)
+    return each_batch_of_lines([&](const std::vector<std::string>& lines) { std::for_each(lines.begin(), lines.end(), print); });
+  std::string all;
+  for (const std::string& text : options.texts) all += text + " ";
+  print(all);
+}
+
+Json to_json(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding) {
+  Json tokens = Json::array(), offsets = Json::array();
+  for (const int32_t id : encoding.ids) tokens.push_back(tokenizer.token(id));
+  for (const text::Span at : encoding.offsets) offsets.push_back({at.begin, at.end});
+  return {{"text", text},       {"ids", encoding.ids},           {"tokens", tokens},
+          {"offsets", offsets}, {"type_ids", encoding.type_ids}, {"special_tokens_mask", encoding.special_mask}};
+}
+
+void print(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding, const Options& options) {
+  if (options.json) {
+    // A text that is not UTF-8 cannot stand in JSON as it is.
+    std::cout << to_json(tokenizer, text, encoding).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else if (options.ids || options.lines) {
+    print_list(encoding.ids);
+    if (options.offsets) print_offsets(encoding);
+  } else {
+    for (size_t i = 0; i < encoding.ids.size(); ++i) {
+      const text::Span at = encoding.offsets[i];
+      std::cout << std::setw(8) << encoding.ids[i] << "  " << tokenizer.token(encoding.ids[i]);
+      if (options.offsets) std::cout << "  " << at.begin << "-" << at.end;
+      std::cout << '\n';
+    }
+  }
+}
+
+// How many tokens standard input has, and how fast they come.
+void count(const Tokenizer& tokenizer, const Options& options) {
+  using Clock = std::chrono::steady_clock;
+  int64_t lines = 0, bytes = 0, tokens = 0;
+  double seconds = 0;
+  each_batch_of_lines([&](const std::vector<std::string>& batch) {
+    const Clock::time_point start = Clock::now();
+    const std::vector<Encoding> encodings = tokenizer.encode_all(batch, encode_options(options));
+    seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    lines += std::ssize(batch);
+    for (const std::string& line : batch) bytes += std::ssize(line) + 1;
+    for (const Encoding& encoding : encodings) tokens += encoding.size();
+  });
+  const double speed = seconds > 0 ? static_cast<double>(bytes) / 1e6 / seconds : 0;
+  if (options.json) {
+    std::cout << Json{{"lines", lines}, {"bytes", bytes}, {"tokens", tokens}, {"seconds", seconds}, {"mb_per_second", speed}}.dump()
+              << '\n';
+  } else {
+    std::cout << lines << " lines, " << bytes << " bytes, " << tokens << " tokens; " << std::fixed << std::setprecision(2) << seconds
+              << " s, " << std::setprecision(1) << speed << " MB/s\n";
+  }
+}
+
+void run_tokenize(const Options& options) {
+  const bool from_input = options.lines || options.count;
+  check<UsageError>(from_input == options.texts.empty(), "tokenize: found ", options.texts.size(), " texts, expected ",
+                    from_input ? "none: --lines and --count read standard input" : "at least one, or --lines to read standard input");
+  const Tokenizer tokenizer = Tokenizer::open(options.model);
+  if (options.count) return count(tokenizer, options);
+  if (options.decode) return decode(tokenizer, options);
+  if (options.lines)
+    return each_batch_of_lines([&](const std::vector<std::string>& lines) {
+      const std::vector<Encoding> encodings = tokenizer.encode_all(lines, encode_options(options));
+      for (size_t i = 0; i < lines.size(); ++i) print(tokenizer, lines[i], encodings[i], options);
+    });
+  for (const std::string& text : options.texts)
+    print(tokenizer, text,
+          options.pair.empty() ? tokenizer.encode(text, encode_options(options))
+                               : tokenizer.encode(text, options.pair, encode_options(options)),
+          options);
+}
+
+const Command tokenize("tokenize", "Cut text into the tokens of a model, or put tokens together", [](CLI::App& flags) {
+  auto options = std::make_shared<Options>();
+  flags.add_option("model", options->model, "Folder of a model, or a tokenizer.json")->type_name("MODEL")->required();
+  // Or the parser would take "[MASK] a, b" for a list in brackets.
+  flags.add_option("text", options->texts, "What to encode, or ids to decode")
+      ->option_text("TEXT...")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1 << 20, CLI::detail::expected_max_vector_size)  // the first number only means: many
+      ->allow_extra_args(false);
+  flags.add_flag("--ids", options->ids, "Print ids alone, one line a text");
+  flags.add_flag("--decode", options->decode, "The text is ids: print what they stand for");
+  flags.add_flag("--lines", options->lines, "Read lines from standard input; one line out for each");
+  flags.add_flag("--count", options->count, "Count the tokens of standard input, and the speed");
+  flags.add_option("--pair", options->pair, "A second text, encoded together with each")->type_name("TEXT");
+  flags.add_option("--max-length", options->max_length, "Drop what is more than so many tokens")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber.description(""));
+  flags.add_flag("--no-special", options->plain, "Do not add special tokens like [CLS]");
+  flags.add_flag("--keep-special", options->keep_special, "Keep special tokens when decoding");
+  flags.add_flag("--offsets", options->offsets, "Print which bytes of the text each token stands for");
+  flags.add_flag("--json", options->json, "One JSON object a line");
+  flags.footer(
+      "Examples:\n  heed tokenize minilm 'Hello, world!'\n  heed tokenize gpt2 --ids 'Hello, world!'\n  heed tokenize gpt2 --decode 15496 "
+      "11 995\n"
+      "  heed tokenize minilm --lines < corpus.txt > ids.txt\n  heed tokenize minilm --count < corpus.txt");
+  return [options] { run_tokenize(*options); };
+});
+
+}  // namespace
+}  // namespace heed::cli

@@ -1,0 +1,71 @@
+// heed vocabulary train: learns a vocabulary from text files.
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heed/cli/command.h"
+#include "heed/io/json.h"
+#include "heed/text/train_vocabulary.h"
+
+namespace heed::cli {
+namespace {
+
+const std::map<std::string, VocabularyKind> kKinds = {{"wordpiece", VocabularyKind::wordpiece},
+                                                      {"bpe", VocabularyKind::bpe},
+                                                      {"words", VocabularyKind::words},
+                                                      {"characters", VocabularyKind::characters}};
+
+struct Options {
+  std::vector<std::string> files;
+  std::string out, kind = "wordpiece";
+  TrainVocabulary training;
+  bool cased = false, json = false;
+};
+
+void run_training(Options options) {
+  options.training.kind = kKinds.at(options.kind);
+  options.training.lowercase = !options.cased;
+  const std::vector<Path> files(options.files.begin(), options.files.end());
+  const TrainedVocabulary trained = train_vocabulary(files, options.out, options.training);
+  if (options.json) {
+    std::cout << Json{{"folder", options.out},
+                      {"kind", options.kind},
+                      {"tokens", trained.tokens},
+                      {"words", trained.words},
+                      {"bytes", trained.bytes}}
+                     .dump()
+              << '\n';
+  } else {
+    std::cout << options.out << ": " << trained.tokens << " tokens (" << options.kind << ") from " << trained.words
+              << " different words in " << trained.bytes << " bytes\n\nNext: heed tokenize " << options.out << " 'some text'\n";
+  }
+}
+
+const Command vocabulary("vocabulary", "Learn a vocabulary from text", [](CLI::App& flags) {
+  auto options = std::make_shared<Options>();
+  flags.require_subcommand(1);
+  flags.footer("Examples:\n  heed vocabulary train corpus.txt --out my-vocabulary\n  heed vocabulary train --help");
+  CLI::App* train = flags.add_subcommand("train", "Learn a vocabulary from text files and write it to a folder");
+  train->option_defaults()->always_capture_default();
+  train->add_option("files", options->files, "Text files, UTF-8")->type_name("FILE...")->required();
+  train->add_option("--out", options->out, "Folder to write to")->type_name("FOLDER")->required();
+  train->add_option("--kind", options->kind, "wordpiece, bpe, words or characters")
+      ->type_name("KIND")
+      ->check(CLI::IsMember(kKinds).description(""));
+  train->add_option("--size", options->training.size, "Tokens, at most")->type_name("N")->check(CLI::PositiveNumber.description(""));
+  train->add_option("--min-count", options->training.min_count, "What is rarer does not become a token")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber.description(""));
+  train->add_flag("--cased", options->cased, "Keep upper case and accents; bpe always does");
+  train->add_flag("--json", options->json, "Print the result as JSON");
+  train->footer(
+      "Examples:\n  heed vocabulary train corpus.txt --out my-vocabulary\n  heed vocabulary train *.txt --kind bpe --size 10000 --out "
+      "my-bpe\n"
+      "  heed vocabulary train names.txt --kind characters --cased --out my-characters");
+  return [options] { run_training(*options); };
+});
+
+}  // namespace
+}  // namespace heed::cli

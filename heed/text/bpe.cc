@@ -1,0 +1,224 @@
+// Byte pair encoding. Short words look for the best pair by a scan, long ones with a heap: O(n log n) for any word.
+#include <algorithm>
+#include <queue>
+
+#include "heed/text/byte_chars.h"
+#include "heed/text/model.h"
+#include "heed/text/number_table.h"
+
+namespace heed::text {
+namespace {
+
+constexpr uint32_t kNoMerge = UINT32_MAX;
+constexpr size_t kShortWord = 40;  // symbols; a scan over so few beats a heap
+
+struct Merge {
+  uint32_t rank = kNoMerge;
+  int32_t id = -1;  // what the two become
+};
+
+uint64_t pair_key(int32_t a, int32_t b) { return uint64_t{static_cast<uint32_t>(a)} << 32 | static_cast<uint32_t>(b); }
+
+std::string fallback_token(unsigned byte) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  return std::string("<0x") + digits[byte >> 4] + digits[byte & 15] + ">";
+}
+
+class Bpe : public Model {
+ public:
+  Bpe(Vocabulary vocabulary, const Merges& merges, const BpeOptions& options, const std::string& source)
+      : Model(std::move(vocabulary)), options_(options) {
+    const Vocabulary& all = this->vocabulary();
+    if (!options.unknown.empty()) unknown_ = all.find(options.unknown);
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const std::string token = options.byte_level ? utf8(byte_chars()[byte]) : fallback_token(byte);
+      byte_ids_[byte] = options.byte_level || options.byte_fallback ? all.find(token) : -1;
+    }
+    if (options.byte_level && options.ignore_merges) {
+      std::string bytes;
+      for (int64_t id = 0; id < all.id_limit(); ++id)
+        if (all.has(id) && from_byte_chars(all.token(id), bytes)) words_.insert(bytes, static_cast<int32_t>(id));
+    }
+    for (size_t rank = 0; rank < merges.size(); ++rank) add_merge(merges[rank], static_cast<uint32_t>(rank), source);
+  }
+
+  void split(std::string_view word, Pieces& out) const override {
+    if (options_.ignore_merges) {
+      const int32_t id = options_.byte_level ? words_.find(word) : vocabulary().find(word);
+      if (id >= 0) return out.push_back({id, 0, static_cast<uint32_t>(word.size())});
+    }
+    const size_t before = out.size();
+    options_.byte_level ? append_bytes(word, out) : append_chars(word, out);
+    if (out.size() - before <= kShortWord) {
+      merge_short(out, before);
+    } else {
+      merge_long(out, before);
+    }
+  }
+
+ private:
+  void add_merge(const Merges::value_type& merge, uint32_t rank, const std::string& source) {
+    const Vocabulary& all = vocabulary();
+    const auto& [left, right] = merge;
+    const std::string& prefix = options_.continuing_prefix;
+    const size_t skipped = !prefix.empty() && right.starts_with(prefix) ? prefix.size() : 0;
+    const int32_t a = all.find(left), b = all.find(right), whole = all.find(left + right.substr(skipped));
+    for (const auto& [token, id] : {std::pair(left, a), std::pair(right, b), std::pair(left + right.substr(skipped), whole)})
+      check<FileError>(id >= 0, source, ": merge ", rank, ": found ", in_quotes(token), ", expected a token of the vocabulary");
+    Merge& known = merges_[pair_key(a, b)];
+    known = {rank, whole};  // of a merge that is listed twice the last place counts
+  }
+
+  Merge merge_of(int32_t a, int32_t b) const {
+    const Merge* merge = merges_.find(pair_key(a, b));
+    return merge ? *merge : Merge{};
+  }
+
+  void append_bytes(std::string_view word, Pieces& out) const {
+    uint32_t i = 0;
+    for (const char byte : word) {
+      append(byte_ids_[static_cast<unsigned char>(byte)], {i, i + 1}, out);
+      ++i;
+    }
+  }
+
+  void append_chars(std::string_view word, Pieces& out) const {
+    std::string token;
+    const bool plain = options_.continuing_prefix.empty() && options_.word_suffix.empty();
+    for (size_t i = 0, end = 0; i < word.size(); i = end) {
+      end = i + char_bytes(word[i]);
+      std::string_view c = word.substr(i, end - i);
+      if (!plain) {
+        token.assign(i > 0 ? options_.continuing_prefix : "").append(c).append(end == word.size() ? options_.word_suffix : "");
+        c = token;
+      }
+      const int32_t id = vocabulary().find(c);
+      if (id >= 0 || !options_.byte_fallback || !append_fallback(word, i, end, out))
+        append(id, {static_cast<uint32_t>(i), static_cast<uint32_t>(end)}, out);
+    }
+  }
+
+  // A character as tokens of its bytes, if all of them are known.
+  bool append_fallback(std::string_view word, size_t begin, size_t end, Pieces& out) const {
+    const auto id_at = [&](size_t i) { return byte_ids_[static_cast<unsigned char>(word[i])]; };
+    for (size_t i = begin; i < end; ++i)
+      if (id_at(i) < 0) return false;
+    for (size_t i = begin; i < end; ++i) out.push_back({id_at(i), static_cast<uint32_t>(i), static_cast<uint32_t>(i + 1)});
+    return true;
+  }
+
+  struct Place {
+    uint32_t begin, end;
+  };
+  void append(int32_t id, Place place, Pieces& out) const {
+    const bool unknown = id < 0;
+    if (unknown && unknown_ < 0) return;
+    if (unknown && options_.fuse_unknown && !out.empty() && out.back().id == unknown_ && out.back().end == place.begin && place.begin > 0) {
+      out.back().end = place.end;
+    } else {
+      out.push_back({unknown ? unknown_ : id, place.begin, place.end});
+    }
+  }
+
+  void merge_short(Pieces& out, size_t begin) const {
+    size_t count = out.size() - begin;
+    Piece* pieces = out.data() + begin;
+    Merge next[kShortWord];  // of piece i and piece i + 1
+    for (size_t i = 0; i + 1 < count; ++i) next[i] = merge_of(pieces[i].id, pieces[i + 1].id);
+    while (count > 1) {
+      size_t best = 0;
+      for (size_t i = 1; i + 1 < count; ++i)
+        if (next[i].rank < next[best].rank) best = i;
+      if (next[best].rank == kNoMerge) break;
+      pieces[best] = {next[best].id, pieces[best].begin, pieces[best + 1].end};
+      std::copy(pieces + best + 2, pieces + count, pieces + best + 1);
+      --count;
+      std::copy(next + best + 1, next + count, next + best);
+      if (best > 0) next[best - 1] = merge_of(pieces[best - 1].id, pieces[best].id);
+      if (best + 1 < count) next[best] = merge_of(pieces[best].id, pieces[best + 1].id);
+    }
+    out.resize(begin + count);
+  }
+
+  // A piece that has become part of its left neighbour has id -1.
+  void merge_long(Pieces& out, size_t begin) const {
+    struct Candidate {
+      Merge merge;
+      uint32_t left, right;
+      int32_t left_id, right_id;  // they must still be these when its turn comes
+      bool operator<(const Candidate& other) const {
+        return merge.rank != other.merge.rank ? merge.rank > other.merge.rank : left > other.left;
+      }
+    };
+    constexpr uint32_t none = UINT32_MAX;
+    Piece* pieces = out.data() + begin;
+    const auto count = static_cast<uint32_t>(out.size() - begin);
+    std::vector<uint32_t> before(count), after(count);
+    std::vector<Candidate> first;
+    const auto candidate = [&](uint32_t a, uint32_t b) {
+      return Candidate{merge_of(pieces[a].id, pieces[b].id), a, b, pieces[a].id, pieces[b].id};
+    };
+    for (uint32_t i = 0; i < count; ++i) {
+      before[i] = i == 0 ? none : i - 1;
+      after[i] = i + 1 == count ? none : i + 1;
+      if (i + 1 == count) break;
+      if (const Candidate pair = candidate(i, i + 1); pair.merge.rank != kNoMerge) first.push_back(pair);
+    }
+    std::priority_queue<Candidate> queue({}, std::move(first));
+    while (!queue.empty()) {
+      const Candidate pair = queue.top();
+      queue.pop();
+      const uint32_t left = pair.left, right = pair.right;
+      if (pieces[left].id != pair.left_id || pieces[right].id != pair.right_id || after[left] != right) continue;
+      pieces[left] = {pair.merge.id, pieces[left].begin, pieces[right].end};
+      pieces[right].id = -1;
+      after[left] = after[right];
+      if (after[left] != none) before[after[left]] = left;
+      const auto offer = [&](const Candidate& next) {
+        if (next.merge.rank != kNoMerge) queue.push(next);
+      };
+      if (before[left] != none) offer(candidate(before[left], left));
+      if (after[left] != none) offer(candidate(left, after[left]));
+    }
+    out.erase(std::remove_if(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(), [](const Piece& piece) { return piece.id < 0; }),
+              out.end());
+  }
+
+  BpeOptions options_;
+  NumberTable<Merge> merges_;
+  StringTable words_;  // whole words as bytes
+  int32_t byte_ids_[256] = {};
+  int32_t unknown_ = -1;
+};
+
+}  // namespace
+
+ModelPointer make_bpe(Vocabulary vocabulary, const Merges& merges, const BpeOptions& options, const std::string& source) {
+  const bool marked = !options.continuing_prefix.empty() || !options.word_suffix.empty();
+  check<FileError>(!options.byte_level || !marked, source, ": found bytes as characters together with a prefix or suffix of tokens, ",
+                   "expected one or the other");
+  check<FileError>(options.unknown.empty() || vocabulary.find(options.unknown) >= 0, source, ": found no ", in_quotes(options.unknown),
+                   " in the vocabulary, expected the token of unknown text there");
+  return std::make_unique<Bpe>(std::move(vocabulary), merges, options, source);
+}
+
+Merges read_merges(const Path& path) {
+  const std::string text = read_text(path, kMaxJsonBytes);
+  Merges out;
+  int64_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line(text.data() + begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.starts_with("#version") || (line.empty() && begin >= text.size())) continue;
+    const size_t space = line.find(' ');
+    const bool two = space != line.npos && space > 0 && space + 1 < line.size() && line.find(' ', space + 1) == line.npos;
+    check<FileError>(two, path.string(), ": line ", number, ": found ", in_quotes(line), ", expected two tokens with one space between");
+    out.emplace_back(line.substr(0, space), line.substr(space + 1));
+  }
+  return out;
+}
+
+}  // namespace heed::text

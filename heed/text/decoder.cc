@@ -1,0 +1,149 @@
+#include "heed/text/decoder.h"
+
+#include "heed/text/byte_chars.h"
+#include "heed/text/pattern.h"
+#include "heed/text/unicode.h"
+
+namespace heed::text {
+namespace {
+
+using Tokens = std::vector<std::string>;
+
+void replace_all(std::string& text, std::string_view old, std::string_view fresh) {
+  if (old.empty()) return;
+  for (size_t at = text.find(old); at != text.npos; at = text.find(old, at + fresh.size())) text.replace(at, old.size(), fresh);
+}
+
+// The spaces that cutting at punctuation put into English.
+void clean_up(std::string& text) {
+  constexpr std::pair<const char*, const char*> spaced[] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},    {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+  };
+  for (const auto& [old, fresh] : spaced) replace_all(text, old, fresh);
+}
+
+void fuse(Tokens& tokens) {
+  std::string all;
+  for (const std::string& token : tokens) all += token;
+  tokens.clear();
+  tokens.push_back(std::move(all));
+}
+
+int hex_digit(char c) {
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+// Tokens like <0x0A> are bytes; a run of them that is not UTF-8 becomes one replacement character a byte.
+void decode_fallback(Tokens& tokens) {
+  Tokens out;
+  std::string bytes;
+  const auto flush = [&] {
+    if (bytes.empty()) return;
+    if (find_bad_utf8(bytes) == bytes.npos) {
+      out.push_back(bytes);
+    } else {
+      out.insert(out.end(), bytes.size(), utf8(kReplacement));
+    }
+    bytes.clear();
+  };
+  for (std::string& token : tokens) {
+    const bool framed = token.size() == 6 && token.starts_with("<0x") && token.ends_with('>');
+    const int high = framed ? hex_digit(token[3]) : -1, low = framed ? hex_digit(token[4]) : -1;
+    if (high >= 0 && low >= 0) {
+      bytes += static_cast<char>(high * 16 + low);
+    } else {
+      flush();
+      out.push_back(std::move(token));
+    }
+  }
+  flush();
+  tokens = std::move(out);
+}
+
+// Takes up to `first` characters `c` from the begin of each token, and up to `last` from its end.
+void strip(Tokens& tokens, const std::string& c, int64_t first, int64_t last) {
+  for (std::string& token : tokens) {
+    std::string_view rest = token;
+    for (int64_t i = 0; i < first && !c.empty() && rest.starts_with(c); ++i) rest.remove_prefix(c.size());
+    for (int64_t i = 0; i < last && !c.empty() && rest.ends_with(c); ++i) rest.remove_suffix(c.size());
+    token = std::string(rest);
+  }
+}
+
+void replace_matches(Tokens& tokens, const Finder& find, const std::string& content) {
+  std::vector<Span> matches;
+  for (std::string& token : tokens) {
+    matches.clear();
+    find(token, matches);
+    std::string out;
+    size_t at = 0;
+    for (const Span match : matches) {
+      out.append(token, at, match.begin - at).append(content);
+      at = match.end;
+    }
+    token = out.append(token, at);
+  }
+}
+
+Decoder make_one(const JsonPart& json) {
+  const std::string type = json.text("type");
+  if (type == "WordPiece") return wordpiece_decoder(json.text_or("prefix", "##"), json.flag_or("cleanup", true));
+  if (type == "ByteLevel") return byte_level_decoder();
+  if (type == "Metaspace") {
+    const bool prefixed = json.text_or("prepend_scheme", json.flag_or("add_prefix_space", true) ? "always" : "never") != "never";
+    return [mark = json.text_or("replacement", "\u2581"), prefixed](Tokens& tokens) {
+      for (size_t i = 0; i < tokens.size(); ++i) replace_all(tokens[i], mark, i == 0 && prefixed ? "" : " ");
+    };
+  }
+  if (type == "BPEDecoder")
+    return [suffix = json.text_or("suffix", "</w>")](Tokens& tokens) {
+      for (size_t i = 0; i < tokens.size(); ++i) replace_all(tokens[i], suffix, i + 1 < tokens.size() ? " " : "");
+    };
+  if (type == "ByteFallback") return decode_fallback;
+  if (type == "Fuse") return fuse;
+  if (type == "Strip")
+    return [c = json.text("content"), first = json.number_or("start", 0), last = json.number_or("stop", 0)](Tokens& tokens) {
+      strip(tokens, c, first, last);
+    };
+  if (type == "Replace")
+    return
+        [find = find_pattern(json["pattern"]), content = json.text("content")](Tokens& tokens) { replace_matches(tokens, find, content); };
+  json.unknown_type("decoder", "WordPiece, ByteLevel, Metaspace, BPEDecoder, ByteFallback, Fuse, Strip, Replace, Sequence");
+}
+
+}  // namespace
+
+Decoder make_decoder(const JsonPart& json) {
+  std::vector<Decoder> steps;
+  for (const JsonPart& step : json.steps("decoders")) steps.push_back(make_one(step));
+  return [steps](Tokens& tokens) {
+    for (const Decoder& step : steps) step(tokens);
+  };
+}
+
+Decoder wordpiece_decoder(const std::string& prefix, bool cleanup) {
+  return [prefix, cleanup](Tokens& tokens) {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      std::string& token = tokens[i];
+      if (i > 0) token = token.starts_with(prefix) ? token.substr(prefix.size()) : " " + token;
+      if (cleanup) clean_up(token);
+    }
+  };
+}
+
+Decoder byte_level_decoder() {
+  return [](Tokens& tokens) {
+    std::string all, bytes;
+    for (const std::string& token : tokens) all += from_byte_chars(token, bytes) ? bytes : token;
+    tokens.assign(1, repaired_utf8(all));
+  };
+}
+
+Decoder spaced_decoder() {
+  return [](Tokens& tokens) {
+    for (size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(0, 1, ' ');
+  };
+}
+
+}  // namespace heed::text

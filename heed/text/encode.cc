@@ -1,0 +1,135 @@
+// From one or two texts to an encoding: cutting into tokens, truncation, special tokens.
+#include <algorithm>
+
+#include "heed/text/tokenizer_parts.h"
+
+namespace heed::text {
+namespace {
+
+void cut(Encoding& encoding, int64_t length, Side side) {
+  const int64_t surplus = encoding.size() - length;
+  if (surplus <= 0) return;
+  const auto drop = [&](auto& list) {
+    const auto begin = side == Side::left ? list.begin() : list.end() - surplus;
+    list.erase(begin, begin + surplus);
+  };
+  drop(encoding.ids);
+  drop(encoding.offsets);
+}
+
+// Cuts two sequences, or one with `pair` null, to `most` tokens together.
+void truncate(Encoding& first, Encoding* pair, int64_t most, const EncodeOptions& options) {
+  const int64_t total = first.size() + (pair ? pair->size() : 0);
+  if (total <= most) return;
+  if (options.truncation != Truncation::longest_first) {
+    Encoding* chosen = options.truncation == Truncation::only_first ? &first : pair;
+    check(chosen != nullptr, "encode: told to cut only the second text, found one text");
+    const int64_t left = chosen->size() - (total - most);
+    check(left > 0, "encode: found ", total, " tokens and ", chosen->size(),
+          " of them in the text that may be cut, expected it to be longer ", "than the ", total - most, " to drop");
+    return cut(*chosen, left, options.truncation_side);
+  }
+  if (!pair) return cut(first, most, options.truncation_side);
+  // The shorter one keeps all it has, up to half of the room.
+  int64_t shorter = std::min(first.size(), pair->size());
+  int64_t longer = std::max(shorter, most - shorter);
+  if (shorter + longer > most) {
+    shorter = most / 2;
+    longer = most - shorter;
+  }
+  const bool swapped = first.size() > pair->size();
+  cut(first, swapped ? longer : shorter, options.truncation_side);
+  cut(*pair, swapped ? shorter : longer, options.truncation_side);
+}
+
+}  // namespace
+
+std::span<const Piece> WordCache::pieces(const Model& model, std::string_view word) {
+  if (word.size() > kLongestWord) {
+    rare_.clear();
+    model.split(word, rare_);
+    return rare_;
+  }
+  int32_t place = table_.find(word);
+  if (place < 0) {
+    if (ranges_.size() >= kMostWords) {
+      table_.clear();
+      ranges_.clear();
+      pieces_.clear();
+    }
+    place = static_cast<int32_t>(ranges_.size());
+    const auto begin = static_cast<uint32_t>(pieces_.size());
+    model.split(word, pieces_);
+    ranges_.push_back({begin, static_cast<uint32_t>(pieces_.size())});
+    table_.insert(word, place);
+  }
+  const Span range = ranges_[static_cast<size_t>(place)];
+  return std::span(pieces_).subspan(range.begin, range.end - range.begin);
+}
+
+void TokenizerParts::append_tokens(std::string_view text, Workspace& workspace, Encoding& out) const {
+  const Aligned whole(text);
+  workspace.raw.clear();
+  added.split(whole.text, false, workspace.raw);
+  Words& words = workspace.words;
+  const auto keep = [&](int32_t id, Span at) {
+    while (post_processor.trim_offsets && at.begin < at.end && text[at.begin] == ' ') ++at.begin;
+    while (post_processor.trim_offsets && at.begin < at.end && text[at.end - 1] == ' ') --at.end;
+    out.ids.push_back(id);
+    out.offsets.push_back(at);
+  };
+  for (const Word& raw : workspace.raw) {
+    if (raw.id >= 0) {
+      keep(raw.id, whole.source(raw.at.begin, raw.at.end));
+      continue;
+    }
+    whole.cut(raw.at, words.text);
+    if (normalizer) normalizer(words.text);
+    words.words.clear();
+    added.split(words.text.text, true, words.words);
+    pre_tokenizer(words);
+    for (const Word& word : words.words) {
+      if (word.id >= 0) {
+        keep(word.id, words.text.source(word.at.begin, word.at.end));
+        continue;
+      }
+      const std::string_view bytes = std::string_view(words.text.text).substr(word.at.begin, word.at.end - word.at.begin);
+      for (const Piece& piece : workspace.cache.pieces(*model, bytes))
+        keep(piece.id, words.text.source(word.at.begin + piece.begin, word.at.begin + piece.end));
+    }
+  }
+}
+
+Encoding TokenizerParts::encode(std::string_view text, const std::string_view* pair, const EncodeOptions& options,
+                                Workspace& workspace) const {
+  Encoding sequences[2];
+  append_tokens(text, workspace, sequences[0]);
+  if (pair) append_tokens(*pair, workspace, sequences[1]);
+  if (options.max_length != 0) {
+    const int64_t special = options.add_special_tokens ? post_processor.added(pair != nullptr) : 0;
+    check(options.max_length >= special, "encode: found a max_length of ", options.max_length, ", expected at least ", special,
+          ", the number of special tokens");
+    truncate(sequences[0], pair ? &sequences[1] : nullptr, options.max_length - special, options);
+  }
+  Encoding out;
+  const auto append = [&](const Encoding& part, int32_t type_id, bool special) {
+    out.ids.insert(out.ids.end(), part.ids.begin(), part.ids.end());
+    out.offsets.insert(out.offsets.end(), part.offsets.begin(), part.offsets.end());
+    out.type_ids.resize(out.ids.size(), type_id);
+    out.attention_mask.resize(out.ids.size(), 1);
+    out.special_mask.resize(out.ids.size(), special ? 1 : 0);
+  };
+  for (const TemplateItem& item : pair ? post_processor.pair : post_processor.single) {
+    if (item.sequence >= 0) {
+      append(sequences[item.sequence], item.type_id, false);
+    } else if (options.add_special_tokens) {
+      Encoding special;
+      special.ids = item.ids;
+      special.offsets.resize(item.ids.size());
+      append(special, item.type_id, true);
+    }
+  }
+  return out;
+}
+
+}  // namespace heed::text

@@ -1,0 +1,255 @@
+#include "heed/text/normalizer.h"
+
+#include <algorithm>
+
+#include "heed/text/pattern.h"
+
+namespace heed::text {
+namespace {
+
+struct Part {  // a character on its way into canonical order
+  char32_t c;
+  int order;  // its combining class
+  Span source;
+};
+
+// sink(part) for every character of the decomposition, in canonical order.
+template <class Sink>
+void decompose_all(const Aligned& in, bool compatible, const Sink& sink) {
+  std::vector<char32_t> parts;
+  std::vector<Part> marks;
+  const auto flush = [&] {
+    std::stable_sort(marks.begin(), marks.end(), [](const Part& a, const Part& b) { return a.order < b.order; });
+    for (const Part& mark : marks) sink(mark);
+    marks.clear();
+  };
+  each_char(in, [&](char32_t c, Span source) {
+    decompose(c, compatible, parts);
+    for (const char32_t part : parts) {
+      const int order = combining_class(part);
+      if (order != 0) {
+        marks.push_back({part, order, source});
+      } else {
+        flush();
+        sink(Part{part, 0, source});
+      }
+    }
+  });
+  flush();
+}
+
+// Takes characters in canonical order and joins those that have a composed form.
+class Composer {
+ public:
+  explicit Composer(Aligned& out) : out_(out) {}
+
+  void operator()(const Part& part) {
+    // No character of these ranges joins one before it.
+    const bool joins = part.c >= 0x300 && (part.c < 0x3400 || part.c >= 0x11000);
+    if (joins && !waiting_.empty() && waiting_.front().order == 0 && (waiting_.size() == 1 || waiting_.back().order < part.order))
+      if (const char32_t one = composed(waiting_.front().c, part.c)) {
+        Part& first = waiting_.front();
+        first.c = one;
+        first.source = {std::min(first.source.begin, part.source.begin), std::max(first.source.end, part.source.end)};
+        return;
+      }
+    if (part.order == 0) flush();
+    waiting_.push_back(part);
+  }
+  void flush() {
+    for (const Part& part : waiting_) out_.append(part.c, part.source);
+    waiting_.clear();
+  }
+
+ private:
+  Aligned& out_;
+  std::vector<Part> waiting_;  // a character of class 0 and the marks behind it
+};
+
+void append_lower(Aligned& out, char32_t c, Span source) {
+  out.append(lower(c), source);
+  if (c == kDottedCapitalI) out.append(kDotAbove, source);
+}
+
+void lowercase(Aligned& text) {
+  if (is_ascii(text.text)) {
+    for (char& c : text.text)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    return;
+  }
+  Aligned out = text.next();
+  each_char(text, [&](char32_t c, Span source) { append_lower(out, c, source); });
+  text = std::move(out);
+}
+
+// Keeps the characters for which keep(c) holds.
+template <class Keep>
+void filter(Aligned& text, const Keep& keep) {
+  Aligned out = text.next();
+  each_char(text, [&](char32_t c, Span source) {
+    if (keep(c)) out.append(c, source);
+  });
+  text = std::move(out);
+}
+
+void strip(Aligned& text, bool left, bool right) {
+  size_t begin = 0, end = text.text.size();
+  while (left && begin < end && is_space(char_at(text.text, begin))) begin += char_bytes(text.text[begin]);
+  while (right && end > begin && is_space(char_at(text.text, char_before(text.text, end)))) end = char_before(text.text, end);
+  if (begin == 0 && end == text.text.size()) return;
+  Aligned out;
+  text.cut({static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, out);
+  text = std::move(out);
+}
+
+void replace(Aligned& text, const Finder& find, const std::string& content) {
+  std::vector<Span> matches;
+  find(text.text, matches);
+  if (matches.empty()) return;
+  Aligned out = text.next();
+  size_t at = 0;
+  for (const Span match : matches) {
+    out.append(text, at, match.begin);
+    out.append(content, text.source(match.begin, match.end));
+    at = match.end;
+  }
+  out.append(text, at, text.text.size());
+  text = std::move(out);
+}
+
+// The control characters and odd spaces that Google's translation models drop or make spaces.
+void clean_for_translation(Aligned& text) {
+  const auto dropped = [](char32_t c) {
+    return (c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
+  };
+  const auto spaced = [](char32_t c) {
+    return c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 ||
+           c == 0x2581 || c == 0xFEFF || c == kReplacement;
+  };
+  Aligned out = text.next();
+  each_char(text, [&](char32_t c, Span source) {
+    if (!dropped(c)) out.append(spaced(c) ? U' ' : c, source);
+  });
+  text = std::move(out);
+}
+
+std::string from_base64(const JsonPart& json) {
+  const std::string text = json.text();
+  std::string out;
+  uint32_t bits = 0;
+  int held = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    const int value = c >= 'A' && c <= 'Z'   ? c - 'A'
+                      : c >= 'a' && c <= 'z' ? c - 'a' + 26
+                      : c >= '0' && c <= '9' ? c - '0' + 52
+                      : c == '+'             ? 62
+                      : c == '/'             ? 63
+                                             : -1;
+    if (value < 0) json.refuse("found ", in_quotes(std::string(1, c)), ", expected base64");
+    bits = bits << 6 | static_cast<uint32_t>(value);
+    held += 6;
+    if (held >= 8) out += static_cast<char>(bits >> (held -= 8));
+  }
+  return out;
+}
+
+Normalizer make_one(const JsonPart& json) {
+  const std::string type = json.text("type");
+  if (type == "BertNormalizer") {
+    BertNormalizer bert;
+    bert.clean_text = json.flag_or("clean_text", true);
+    bert.handle_chinese = json.flag_or("handle_chinese_chars", true);
+    bert.lowercase = json.flag_or("lowercase", true);
+    bert.strip_accents = json.flag_or("strip_accents", bert.lowercase);
+    return bert;
+  }
+  for (const auto& [name, form] : {std::pair("NFC", Form::nfc), {"NFD", Form::nfd}, {"NFKC", Form::nfkc}, {"NFKD", Form::nfkd}})
+    if (type == name) return [form = form](Aligned& text) { normalize_form(text, form); };
+  if (type == "Lowercase") return lowercase;
+  if (type == "StripAccents")
+    return [](Aligned& text) {
+      if (!is_ascii(text.text)) filter(text, [](char32_t c) { return !(classes_of(c) & kMark); });
+    };
+  if (type == "Strip")
+    return
+        [left = json.flag_or("strip_left", true), right = json.flag_or("strip_right", true)](Aligned& text) { strip(text, left, right); };
+  if (type == "Replace")
+    return [find = find_pattern(json["pattern"]), content = json.text("content")](Aligned& text) { replace(text, find, content); };
+  if (type == "Prepend")
+    return [prefix = json.text("prepend")](Aligned& text) {
+      if (text.text.empty()) return;
+      Aligned out = text.next();
+      out.append(prefix, text.source(0, char_bytes(text.text[0])));
+      out.append(text, 0, text.text.size());
+      text = std::move(out);
+    };
+  if (type == "Nmt") return clean_for_translation;
+  if (type == "Precompiled") return make_precompiled(from_base64(json["precompiled_charsmap"]), json.place());
+  json.unknown_type("normalizer",
+                    "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, Precompiled, Sequence");
+}
+
+}  // namespace
+
+Normalizer make_normalizer(const JsonPart& json) {
+  std::vector<Normalizer> steps;
+  for (const JsonPart& step : json.steps("normalizers")) steps.push_back(make_one(step));
+  if (steps.size() == 1) return steps.front();
+  return [steps](Aligned& text) {
+    for (const Normalizer& step : steps) step(text);
+  };
+}
+
+void normalize_form(Aligned& text, Form form) {
+  if (is_ascii(text.text)) return;
+  Aligned out = text.next();
+  const bool compatible = form == Form::nfkc || form == Form::nfkd;
+  if (form == Form::nfc || form == Form::nfkc) {
+    Composer composer(out);
+    decompose_all(text, compatible, [&composer](const Part& part) { composer(part); });
+    composer.flush();
+  } else {
+    decompose_all(text, compatible, [&out](const Part& part) { out.append(part.c, part.source); });
+  }
+  text = std::move(out);
+}
+
+void BertNormalizer::operator()(Aligned& text) const {
+  const auto is_dropped = [](char32_t c) {
+    return c == 0 || c == kReplacement || ((classes_of(c) & kControl) && c != '\t' && c != '\n' && c != '\r');
+  };
+  const bool ascii = is_ascii(text.text);
+  const bool dropping = clean_text && (!ascii || std::any_of(text.text.begin(), text.text.end(),
+                                                             [&](char c) { return is_dropped(static_cast<char32_t>(c)); }));
+  if (ascii && !dropping) {  // nothing moves
+    for (char& c : text.text) {
+      if (clean_text && (c == '\t' || c == '\n' || c == '\r')) c = ' ';
+      if (lowercase && c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    }
+    return;
+  }
+  if (clean_text || handle_chinese) {
+    Aligned out = text.next();
+    each_char(text, [&](char32_t c, Span source) {
+      if (clean_text && is_dropped(c)) return;
+      const bool apart = handle_chinese && (classes_of(c) & kIdeograph);
+      if (apart) out.append(U' ', source);
+      out.append(clean_text && is_space(c) ? U' ' : c, source);
+      if (apart) out.append(U' ', source);
+    });
+    text = std::move(out);
+  }
+  if (!strip_accents) {
+    if (lowercase) heed::text::lowercase(text);
+    return;
+  }
+  Aligned out = text.next();
+  decompose_all(text, false, [&](const Part& part) {
+    if (classes_of(part.c) & kAccent) return;
+    lowercase ? append_lower(out, part.c, part.source) : out.append(part.c, part.source);
+  });
+  text = std::move(out);
+}
+
+}  // namespace heed::text

@@ -1,0 +1,30 @@
+// Post-processors join one or two sequences with the special tokens of the model: [CLS] A [SEP] B [SEP].
+#pragma once
+
+#include <vector>
+
+#include "heed/text/json_part.h"
+#include "heed/text/vocabulary.h"
+
+namespace heed::text {
+
+struct TemplateItem {
+  int sequence = -1;         // 0: A, 1: B, -1: special tokens
+  std::vector<int32_t> ids;  // of special tokens
+  int32_t type_id = 0;
+};
+
+struct PostProcessor {
+  std::vector<TemplateItem> single = {{0, {}, 0}}, pair = {{0, {}, 0}, {1, {}, 1}};
+  bool trim_offsets = false;  // spaces at the ends of a token do not count as its place
+
+  int64_t added(bool is_pair) const;  // how many special tokens
+};
+
+// The post-processor of a tokenizer.json. Kinds that heed does not know are refused by name.
+PostProcessor make_post_processor(const JsonPart& json);
+
+PostProcessor bert_post_processor(int32_t cls, int32_t sep);
+PostProcessor roberta_post_processor(int32_t cls, int32_t sep);
+
+}  // namespace heed::text

@@ -1,0 +1,92 @@
+// The character map of SentencePiece (Kudo and Richardson 2018): a double-array trie whose values are places in a list of texts,
+// each ended by a zero byte.
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "heed/text/normalizer.h"
+
+namespace heed::text {
+namespace {
+
+// One cell of the trie: whether a value hangs below, the label that leads here, and the way to the cells below.
+struct Cell {
+  uint32_t bits;
+  bool has_value() const { return bits >> 8 & 1; }
+  uint32_t value() const { return bits & 0x7FFFFFFFu; }
+  uint32_t label() const { return bits & 0x800000FFu; }
+  uint32_t offset() const { return bits >> 10 << ((bits & 0x200u) >> 6); }
+};
+
+class CharacterMap {
+ public:
+  CharacterMap(const std::string& map, const std::string& source) {
+    uint32_t bytes = 0;
+    if (map.size() >= 4) std::memcpy(&bytes, map.data(), 4);
+    check<FileError>(map.size() >= 4 && bytes % 4 == 0 && bytes > 0 && bytes <= map.size() - 4, source, ": found ", map.size(),
+                     " bytes, expected a trie of ", bytes, " bytes behind its length");
+    cells_.resize(bytes / 4);
+    std::memcpy(cells_.data(), map.data() + 4, bytes);
+    texts_ = map.substr(4 + bytes);
+    check<FileError>(find_bad_utf8(texts_) == texts_.npos, source, ": found bytes that are not UTF-8 among the texts");
+  }
+
+  // What stands for a piece of text, by the first entry that is a beginning of it.
+  std::optional<std::string_view> find(std::string_view piece) const {
+    size_t at = cells_[0].offset();
+    for (const char byte : piece) {
+      const uint32_t label = static_cast<unsigned char>(byte);
+      at ^= label;
+      if (label == 0 || at >= cells_.size() || cells_[at].label() != label) return {};
+      const Cell cell = cells_[at];
+      at ^= cell.offset();
+      if (!cell.has_value()) continue;
+      if (at >= cells_.size()) return {};
+      const uint32_t begin = cells_[at].value();
+      if (begin > texts_.size() || (begin < texts_.size() && !starts_char(texts_[begin]))) return {};
+      return std::string_view(texts_).substr(begin, std::min(texts_.find('\0', begin), texts_.size()) - begin);
+    }
+    return {};
+  }
+
+ private:
+  std::vector<Cell> cells_;
+  std::string texts_;
+};
+
+constexpr size_t kLongestCluster = 6;  // bytes; longer user-perceived characters are looked up character by character
+
+}  // namespace
+
+Normalizer make_precompiled(const std::string& map, const std::string& source) {
+  const auto characters = std::make_shared<const CharacterMap>(map, source);
+  return [characters](Aligned& in) {
+    const std::string_view text = in.text;
+    Aligned out = in.next();
+    // Only a single character, or a short cluster as a whole, is ever looked up.
+    const auto append = [&](size_t begin, size_t end) {
+      const auto found = characters->find(text.substr(begin, end - begin));
+      if (found) out.append(*found, in.source(begin, end));
+      return found.has_value();
+    };
+    for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+      int state = 0;
+      char32_t last = next_char(text, end);
+      while (end < text.size()) {
+        size_t next = end;
+        const char32_t c = next_char(text, next);
+        if (breaks_cluster(last, c, state)) break;
+        last = c;
+        end = next;
+      }
+      if (end - begin < kLongestCluster && append(begin, end)) continue;
+      for (size_t i = begin, next = 0; i < end; i = next) {
+        next = i + char_bytes(text[i]);
+        if (!append(i, next)) out.append(text.substr(i, next - i), in.source(i, next));
+      }
+    }
+    in = std::move(out);
+  };
+}
+
+}  // namespace heed::text

@@ -1,0 +1,123 @@
+// Tokenizers from the folder of a model, whichever of the usual files it has.
+#include "heed/text/tokenizer_parts.h"
+
+namespace heed {
+namespace text {
+namespace {
+
+// tokenizer_config.json, or an empty object.
+Json read_config(const Path& folder) {
+  const Path path = folder / "tokenizer_config.json";
+  Json json = std::filesystem::exists(path) ? read_json(path) : Json::object();
+  check<FileError>(json.is_object(), path.string(), ": found ", json.type_name(), ", expected an object");
+  return json;
+}
+
+// A special token of the configuration: a string, or an object that describes it.
+std::string special_token(const JsonPart& config, const std::string& key, const std::string& otherwise) {
+  if (!config.has(key)) return otherwise;
+  const JsonPart token = config[key];
+  return token.json().is_object() ? token.text("content") : token.text();
+}
+
+AddedTokens special_tokens(const std::vector<std::string>& names, const Vocabulary& vocabulary) {
+  std::vector<AddedToken> tokens;
+  StringTable seen;
+  for (const std::string& name : names) {
+    const int32_t id = vocabulary.find(name);
+    if (id >= 0 && seen.insert(name, 0)) tokens.push_back({name, id, true});
+  }
+  return {std::move(tokens), {}};
+}
+
+int32_t id_of(const Vocabulary& vocabulary, const std::string& token, const Path& path) {
+  const int32_t id = vocabulary.find(token);
+  check<FileError>(id >= 0, path.string(), ": found no ", in_quotes(token), ", expected that token in the vocabulary");
+  return id;
+}
+
+}  // namespace
+
+TokenizerParts read_bert_folder(const Path& folder) {
+  const Path path = folder / "vocab.txt";
+  const Json document = read_config(folder);
+  const JsonPart config(document, (folder / "tokenizer_config.json").string());
+  BertNormalizer normalizer;
+  normalizer.lowercase = config.flag_or("do_lower_case", true);
+  normalizer.strip_accents = config.flag_or("strip_accents", normalizer.lowercase);
+  normalizer.handle_chinese = config.flag_or("tokenize_chinese_chars", true);
+  WordPieceOptions options;
+  options.unknown = special_token(config, "unk_token", options.unknown);
+  const std::string cls = special_token(config, "cls_token", "[CLS]"), sep = special_token(config, "sep_token", "[SEP]"),
+                    pad = special_token(config, "pad_token", "[PAD]"), mask = special_token(config, "mask_token", "[MASK]");
+
+  TokenizerParts parts;
+  parts.normalizer = normalizer;
+  parts.pre_tokenizer = bert_pre_tokenizer();
+  parts.model = make_wordpiece(Vocabulary::from_lines(path), options, path.string());
+  const Vocabulary& vocabulary = parts.model->vocabulary();
+  parts.added = special_tokens({pad, options.unknown, cls, sep, mask}, vocabulary);
+  parts.post_processor = bert_post_processor(id_of(vocabulary, cls, path), id_of(vocabulary, sep, path));
+  parts.decoder = wordpiece_decoder(options.continuing_prefix, true);
+  if (const int32_t id = vocabulary.find(pad); id >= 0) parts.padding_id = id;
+  return parts;
+}
+
+TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary_path, const Path& merges_path) {
+  const Json document = read_config(folder);
+  const JsonPart config(document, (folder / "tokenizer_config.json").string());
+  const std::string kind = config.text_or("tokenizer_class", "GPT2Tokenizer");
+  const bool roberta = kind.starts_with("Roberta");
+  if (!roberta && !kind.starts_with("GPT2"))
+    config.refuse("found the tokenizer_class ", in_quotes(kind), ", expected GPT2Tokenizer or RobertaTokenizer; ",
+                  "for others heed needs a tokenizer.json");
+  BpeOptions options;
+  options.byte_level = true;
+  const Json tokens = read_json(vocabulary_path);
+  TokenizerParts parts;
+  parts.model =
+      make_bpe(Vocabulary::from_json({tokens, vocabulary_path.string()}), read_merges(merges_path), options, merges_path.string());
+  parts.pre_tokenizer = gpt2_pre_tokenizer(config.flag_or("add_prefix_space", false));
+  const Vocabulary& vocabulary = parts.model->vocabulary();
+  const std::string end = special_token(config, "eos_token", roberta ? "</s>" : "<|endoftext|>");
+  std::vector<std::string> names = {end, special_token(config, "bos_token", end), special_token(config, "unk_token", end)};
+  if (roberta) names = {"<s>", "</s>", "<unk>", "<pad>", "<mask>"};
+  parts.added = special_tokens(names, vocabulary);
+  if (roberta)
+    parts.post_processor = roberta_post_processor(id_of(vocabulary, "<s>", vocabulary_path), id_of(vocabulary, "</s>", vocabulary_path));
+  parts.post_processor.trim_offsets = true;
+  parts.decoder = byte_level_decoder();
+  const std::string pad = special_token(config, "pad_token", roberta ? "<pad>" : "");
+  if (const int32_t id = vocabulary.find(pad); id >= 0) parts.padding_id = id;
+  return parts;
+}
+
+}  // namespace text
+
+Tokenizer Tokenizer::from_json(std::string_view json, const std::string& source) {
+  return Tokenizer(std::make_shared<const text::TokenizerParts>(text::read_tokenizer_json(parse_json(source, json), source)));
+}
+
+Tokenizer Tokenizer::open(const Path& path) {
+  namespace fs = std::filesystem;
+  check<FileError>(fs::exists(path), path.string(), ": found nothing there, expected the folder of a model or a tokenizer.json");
+  const auto made = [](text::TokenizerParts parts) { return Tokenizer(std::make_shared<const text::TokenizerParts>(std::move(parts))); };
+  const auto from_file = [&](const Path& file) {
+    text::TokenizerParts parts = text::read_tokenizer_json(read_json(file), file.string());
+    const Json config = text::read_config(file.parent_path());
+    const std::string pad = text::special_token({config, "tokenizer_config.json"}, "pad_token", "");
+    if (const text::AddedToken* token = parts.added.find(pad)) parts.padding_id = token->id;
+    return made(std::move(parts));
+  };
+  if (!fs::is_directory(path)) return from_file(path);
+  if (fs::exists(path / "tokenizer.json")) return from_file(path / "tokenizer.json");
+  if (fs::exists(path / "vocab.txt")) return made(text::read_bert_folder(path));
+  for (const auto& [vocabulary, merges] : {std::pair("vocab.json", "merges.txt"), std::pair("encoder.json", "vocab.bpe")})
+    if (fs::exists(path / vocabulary) && fs::exists(path / merges))
+      return made(text::read_gpt2_folder(path, path / vocabulary, path / merges));
+  fail<FileError>(path.string(),
+                  ": found no tokenizer, expected tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or encoder.json ",
+                  "and vocab.bpe; heed does not read SentencePiece's *.spm and *.model: save such a tokenizer as tokenizer.json");
+}
+
+}  // namespace heed

@@ -1,0 +1,186 @@
+#include "heed/text/unicode.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "heed/text/unicode_versions.h"
+
+namespace heed::text {
+namespace {
+
+bool among(std::span<const Range> ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(), [c](const Range& range) { return c >= range.first && c <= range.last; });
+}
+
+uint16_t classes_in_utf8proc(char32_t c) {
+  const bool circled = among(kAlphabeticSymbols, c);
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO: return kLetter | kWord;
+    case UTF8PROC_CATEGORY_MN: return kMark | kAccent | kWord;
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME: return kMark | kWord;
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL: return kNumber | kNumeric | kWord;
+    case UTF8PROC_CATEGORY_NO: return kNumber | kNumeric;
+    case UTF8PROC_CATEGORY_PC: return kPunctuation | kWord;
+    case UTF8PROC_CATEGORY_PD:
+    case UTF8PROC_CATEGORY_PS:
+    case UTF8PROC_CATEGORY_PE:
+    case UTF8PROC_CATEGORY_PI:
+    case UTF8PROC_CATEGORY_PF:
+    case UTF8PROC_CATEGORY_PO: return kPunctuation;
+    case UTF8PROC_CATEGORY_SO: return circled ? kWord : 0;
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP: return kSpace;
+    case UTF8PROC_CATEGORY_CC: return kControl | ((c >= 9 && c <= 13) || c == 0x85 ? kSpace : 0);
+    case UTF8PROC_CATEGORY_CF: return kControl | (c == 0x200C || c == 0x200D ? kWord : 0);
+    case UTF8PROC_CATEGORY_CO: return kControl;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+namespace detail {
+
+ClassTable::ClassTable() : of(0x110000) {
+  for (char32_t c = 0; c < of.size(); ++c) of[c] = classes_in_utf8proc(c);
+  const auto change = [&](std::span<const Range> ranges, int add, int remove) {
+    for (const Range& range : ranges)
+      for (char32_t c = range.first; c <= range.last; ++c) of[c] = static_cast<uint16_t>((of[c] & ~remove) | add);
+  };
+  change(kLaterLetters, kLetter | kWord, 0);
+  change(kLaterNumbers, kNumber | kNumeric | kWord, 0);
+  change(kLaterMarks, kWord, 0);
+  change(kLatestNumbers, kNumeric, 0);
+  change(kNoPunctuationYet, 0, kPunctuation);
+  change(kPunctuationOnce, kPunctuation, 0);
+  change(kNoAccentYet, 0, kAccent);
+  change(kAccentOnce, kAccent, 0);
+  change(kNoControlYet, 0, kControl);
+  change(kNoMarkYet, 0, kMark);
+  change(kMarkOnce, kMark, 0);
+  change(kIdeographBlocks, kIdeograph, 0);
+  for (const char c : {'\r', '\n'}) of[static_cast<size_t>(c)] |= kNewLine;
+}
+
+const uint16_t* class_table() {
+  static const ClassTable table;
+  return table.of.data();
+}
+
+}  // namespace detail
+
+void append_utf8(std::string& out, char32_t c) {
+  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (c >> shift & 0x3F)); };
+  if (c < 0x80) {
+    out += static_cast<char>(c);
+  } else if (c < 0x800) {
+    out += static_cast<char>(0xC0 | c >> 6);
+    tail(0);
+  } else if (c < 0x10000) {
+    out += static_cast<char>(0xE0 | c >> 12);
+    tail(6), tail(0);
+  } else {
+    out += static_cast<char>(0xF0 | c >> 18);
+    tail(12), tail(6), tail(0);
+  }
+}
+
+std::string utf8(char32_t c) {
+  std::string out;
+  append_utf8(out, c);
+  return out;
+}
+
+int64_t count_chars(std::string_view text) { return std::count_if(text.begin(), text.end(), starts_char); }
+
+namespace {
+size_t ascii_prefix(std::string_view text, size_t i) {
+  for (; i + 8 <= text.size(); i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + i, 8);
+    if (word & 0x8080808080808080u) break;
+  }
+  while (i < text.size() && static_cast<unsigned char>(text[i]) < 0x80) ++i;
+  return i;
+}
+}  // namespace
+
+bool is_ascii(std::string_view text) { return ascii_prefix(text, 0) == text.size(); }
+
+size_t find_bad_utf8(std::string_view text, size_t* bad) {
+  for (size_t i = 0; (i = ascii_prefix(text, i)) < text.size();) {
+    const auto byte = [&](size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
+    const unsigned first = byte(0);
+    const size_t bytes = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+    // What the second byte may be: no longer forms than needed, no surrogates, nothing above 0x10FFFF.
+    const unsigned low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80, high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    size_t good = bytes == 0 ? 0 : 1;
+    if (bytes > 1 && byte(1) >= low && byte(1) <= high)
+      for (good = 2; good < bytes && (byte(good) & 0xC0) == 0x80;) ++good;
+    if (bytes == 0 || good < bytes) {
+      if (bad) *bad = std::max<size_t>(good, 1);
+      return i;
+    }
+    i += bytes;
+  }
+  return text.npos;
+}
+
+std::string repaired_utf8(std::string_view text) {
+  std::string out;
+  for (size_t bad = 0;;) {
+    const size_t at = find_bad_utf8(text, &bad);
+    out.append(text.substr(0, at));
+    if (at == text.npos) return out;
+    append_utf8(out, kReplacement);
+    text.remove_prefix(at + bad);
+  }
+}
+
+char32_t lower(char32_t c) {
+  if (c == kDottedCapitalI) return 'i';
+  for (const Lower& latest : kLatestLower)
+    if (c >= latest.first && c <= latest.last) return static_cast<char32_t>(static_cast<int>(c) + latest.shift);
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
+}
+
+void decompose(char32_t c, bool compatible, std::vector<char32_t>& out) {
+  out.assign(1, c);
+  if (c < 0xA0 || among(kNoDecompositionYet, c)) return;
+  utf8proc_int32_t parts[32];  // the longest decomposition has 18 characters
+  int boundary = 0;
+  const int options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0);
+  const utf8proc_ssize_t count =
+      utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts, 32, static_cast<utf8proc_option_t>(options), &boundary);
+  if (count > 0 && count <= 32) out.assign(parts, parts + count);
+}
+
+int combining_class(char32_t c) {
+  if (c < 0x300) return 0;
+  const int order = utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class;
+  return order != 0 && among(kNotOrderedYet, c) ? 0 : order;
+}
+
+char32_t composed(char32_t a, char32_t b) {
+  utf8proc_int32_t pair[] = {static_cast<utf8proc_int32_t>(a), static_cast<utf8proc_int32_t>(b)};
+  constexpr auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+  if (utf8proc_normalize_utf32(pair, 2, options) != 1) return 0;
+  const auto one = static_cast<char32_t>(pair[0]);
+  return among(kNoDecompositionYet, one) ? 0 : one;
+}
+
+bool breaks_cluster(char32_t a, char32_t b, int& state) {
+  return utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(a), static_cast<utf8proc_int32_t>(b), &state);
+}
+
+}  // namespace heed::text

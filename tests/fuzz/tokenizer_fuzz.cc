@@ -1,0 +1,24 @@
+// Any bytes as a tokenizer.json: refused, or a tokenizer that encodes odd texts without harm and decodes what it made of them.
+#include <cstdlib>
+
+#include "heed/text/tokenizer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace heed;
+  const std::string texts[] = {"", "Hello, world! I'll  \t\n x1 23",
+                               "\u00c9t\u00e9 e\u0301\u0323 \u4f60\u597d \U0001F468\u200D\U0001F469\u0130",
+                               "[MASK] <s>a</s>\xFF\xE2\x82 \u2581\u3000", std::string(300, 'a')};
+  try {
+    const Tokenizer tokenizer = Tokenizer::from_json(std::string_view(reinterpret_cast<const char*>(data), size), "input");
+    for (const std::string& text : texts) try {
+        const Encoding encoding = tokenizer.encode(text, "a pair");
+        if (encoding.offsets.size() != encoding.ids.size()) std::abort();
+        for (const text::Span at : encoding.offsets)
+          if (at.begin > at.end || at.end > std::max<size_t>(text.size(), 6)) std::abort();
+        tokenizer.decode(encoding.ids, false);
+      } catch (const Error&) {  // an expression that gives up, text that nothing covers
+      }
+  } catch (const FileError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,123 @@
+#include "heed/text/normalizer.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/io/files.h"
+
+namespace heed::text {
+namespace {
+
+std::string normalized(const std::string& text, const Json& json) {
+  Aligned aligned(text);
+  make_normalizer({json, "normalizer"})(aligned);
+  return aligned.text;
+}
+
+Json of_type(const std::string& type) { return {{"type", type}}; }
+Json bert(bool lowercase) {
+  return {{"type", "BertNormalizer"},
+          {"clean_text", true},
+          {"handle_chinese_chars", true},
+          {"strip_accents", nullptr},
+          {"lowercase", lowercase}};
+}
+
+TEST(Normalizer, bert_cleans_lowers_and_sets_ideographs_apart) {
+  EXPECT_EQ(normalized("HeLLo\tW\xC3\x96rld\x01!", bert(true)), "hello world!");
+  EXPECT_EQ(normalized("Caf\u00c9 e\u0301", bert(true)), "cafe e");
+  EXPECT_EQ(normalized("Caf\u00c9", bert(false)), "Caf\u00c9");
+  EXPECT_EQ(normalized("a\u4f60b", bert(true)), "a \u4f60 b");
+  EXPECT_EQ(normalized(std::string("a\0b\xEF\xBF\xBD"
+                                   "c\xC2\xAD",
+                                   9),
+                       bert(true)),
+            "abc");                                  // zero, U+FFFD, a soft hyphen
+  EXPECT_EQ(normalized("\u0130", bert(true)), "i");  // the dot above is an accent
+  EXPECT_EQ(normalized("\u1EC7", bert(true)), "e");  // two accents
+  EXPECT_EQ(normalized("\u3000x\u2028", bert(true)), " x ");
+  EXPECT_EQ(normalized("\uAC00", bert(true)), "\u1100\u1161");  // decomposed hangul stays so
+  EXPECT_EQ(normalized("", bert(true)), "");
+  EXPECT_EQ(normalized("A\x02", bert(true)), "a");  // ASCII alone takes another way
+}
+
+TEST(Normalizer, bert_keeps_places) {
+  Aligned text("X\x01\u00c9\u4f60z");
+  make_normalizer({bert(true), ""})(text);
+  ASSERT_EQ(text.text, "xe \u4f60 z");
+  EXPECT_EQ(text.source(1, 2), (Span{2, 4}));
+  EXPECT_EQ(text.source(2, 7), (Span{4, 7}));
+  EXPECT_EQ(text.source(7, 8), (Span{7, 8}));
+  EXPECT_EQ(text.source(0, 8), (Span{0, 8}));
+}
+
+TEST(Normalizer, unicode_forms) {
+  const std::string angstrom = "\u212B", ligature = "\uFB01", hangul = "\u1112\u1161\u11AB";
+  EXPECT_EQ(normalized(angstrom, of_type("NFD")), "A\u030A");
+  EXPECT_EQ(normalized(angstrom, of_type("NFC")), "\u00C5");
+  EXPECT_EQ(normalized(ligature, of_type("NFC")), ligature);
+  EXPECT_EQ(normalized(ligature, of_type("NFKC")), "fi");
+  EXPECT_EQ(normalized("\u1E9B\u0323", of_type("NFKD")), "s\u0323\u0307");
+  EXPECT_EQ(normalized("\u1E9B\u0323", of_type("NFKC")), "\u1E69");
+  EXPECT_EQ(normalized(hangul, of_type("NFC")), "\uD55C");
+  EXPECT_EQ(normalized("\uD55C", of_type("NFD")), hangul);
+  EXPECT_EQ(normalized("a\u0301\u0323", of_type("NFD")), "a\u0323\u0301");  // marks are ordered
+  EXPECT_EQ(normalized("a\u0315\u0300\u05AE\u0301b", of_type("NFC")), "\u00E0\u05AE\u0301\u0315b");
+  EXPECT_EQ(normalized("\u0301a", of_type("NFC")), "\u0301a");
+  Aligned text("e\u0301x");
+  normalize_form(text, Form::nfc);
+  EXPECT_EQ(text.source(0, 2), (Span{0, 3}));  // of both characters
+}
+
+TEST(Normalizer, small_ones) {
+  EXPECT_EQ(normalized("ABC \u0130\u00C9", of_type("Lowercase")), "abc i\u0307\u00E9");
+  EXPECT_EQ(normalized("e\u0301\u0903", of_type("StripAccents")), "e");
+  EXPECT_EQ(normalized(" \u3000a b\n", {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}), "a b");
+  EXPECT_EQ(normalized(" a ", {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}), " a");
+  EXPECT_EQ(normalized("   ", of_type("Strip")), "");
+  EXPECT_EQ(normalized("a b  c", {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}}),
+            "a\u2581"
+            "b\u2581\u2581"
+            "c");
+  EXPECT_EQ(normalized("a b  c", {{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}}), "a b c");
+  EXPECT_EQ(normalized("a", {{"type", "Prepend"}, {"prepend", "_"}}), "_a");
+  EXPECT_EQ(normalized("", {{"type", "Prepend"}, {"prepend", "_"}}), "");
+  EXPECT_EQ(normalized("a\u200Bb\x7F"
+                       "c\n",
+                       of_type("Nmt")),
+            "a bc ");
+  EXPECT_EQ(normalized("\u00C9A", {{"type", "Sequence"}, {"normalizers", {of_type("NFD"), of_type("StripAccents"), of_type("Lowercase")}}}),
+            "ea");
+}
+
+// A map with one entry: "A" becomes "bc". The cells: 0 leads by label 'A' to 0x41 ^ 1 = 0x40, which holds the value's place.
+TEST(Normalizer, precompiled_map) {
+  std::vector<uint32_t> cells(0x60, 0);
+  cells[0] = 1u << 10;                       // offset 1
+  cells[0x40] = 1u << 10 | 1u << 8 | 0x41u;  // label 'A', a value below, offset 1
+  cells[0x41] = 0x80000000u;                 // the value: place 0
+  const auto bytes = static_cast<uint32_t>(cells.size() * 4);
+  std::string map(4 + bytes, '\0');
+  std::memcpy(map.data(), &bytes, 4);
+  std::memcpy(map.data() + 4, cells.data(), bytes);
+  map += std::string("bc\0", 3);
+  Aligned text("xA\u00e9");
+  make_precompiled(map, "map")(text);
+  EXPECT_EQ(text.text, "xbc\u00e9");
+  EXPECT_EQ(text.source(1, 3), (Span{1, 2}));
+  test::expect_refused([&] { make_precompiled("abc", "map"); }, "map: found 3 bytes");
+  test::expect_refused([&] { make_precompiled(map.substr(0, 20), "map"); }, "expected a trie of 384 bytes");
+}
+
+TEST(Normalizer, refuses_what_it_does_not_know) {
+  test::expect_refused(
+      [] {
+        make_normalizer({of_type("Sparkle"), "t.json.normalizer"});
+      },
+      "t.json.normalizer: found the normalizer \"Sparkle\", expected one of");
+  test::expect_refused([] { make_normalizer({Json{{"type", "Sequence"}}, "n"}); }, "n: found no \"normalizers\"");
+  test::expect_refused([] { make_normalizer({Json{{"type", "Replace"}, {"pattern", {{"Regex", "(a"}}}, {"content", ""}}, "n"}); }, "PCRE2");
+  test::expect_refused([] { make_normalizer({Json{{"type", "Precompiled"}, {"precompiled_charsmap", "a?"}}, "n"}); }, "expected base64");
+}
+
+}  // namespace
+}  // namespace heed::text
