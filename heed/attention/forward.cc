@@ -17,7 +17,7 @@ struct ForwardWork {
   TokenRows q, k, v, out;   // (B, H, N, D), (B, G, M, D), (B, G, M, width_e), (B, H, N, E)
   float *log_total, *peak;  // (B H, N), (B H, N, 2)
   int64_t width_e, query_block, key_block;
-  int64_t stretch;  // queries of a task
+  int64_t stretches;  // of the queries of a head, each a task; they differ by one block at most
 };
 
 }  // namespace heed
@@ -28,11 +28,11 @@ namespace heed {
 namespace HWY_NAMESPACE {
 
 // All queries of a stretch, of every head that shares a key head, against all keys; each block of keys is turned once.
-void forward_task(const ForwardWork& w, int64_t key_head, int64_t first) {
+void forward_task(const ForwardWork& w, int64_t key_head, int64_t first, int64_t last) {
   const AttentionPlan& plan = *w.plan;
   const AttentionSizes& z = plan.sizes;
   const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, first_head = g * group, E = w.width_e;
-  const int64_t last = std::min(z.N, first + w.stretch), queries = last - first, stride = w.key_block + kRowPadding;
+  const int64_t queries = last - first, stride = w.key_block + kRowPadding;
   const int64_t turned_size = plan.beta != 0 ? panels_size(w.key_block, z.D) : 0, padded_queries = (group * queries + 15) / 16 * 16;
   const Tensor scratch = Tensor::empty({turned_size + w.query_block * stride + group * queries * E + 2 * padded_queries + w.key_block});
   float *turned = raw<float>(scratch), *s = turned + turned_size, *sums = s + w.query_block * stride, *tops = sums + group * queries * E;
@@ -83,8 +83,12 @@ void forward_task(const ForwardWork& w, int64_t key_head, int64_t first) {
 
 void forward_all(const ForwardWork& w) {
   const AttentionSizes& z = w.plan->sizes;
-  const int64_t stretches = (z.N + w.stretch - 1) / w.stretch;
-  parallel_tasks(z.B * z.G * stretches, [&](int64_t task) { forward_task(w, task / stretches, task % stretches * w.stretch); });
+  const int64_t blocks = (z.N + w.query_block - 1) / w.query_block;
+  const auto begin = [&](int64_t stretch) { return std::min(z.N, blocks * stretch / w.stretches * w.query_block); };
+  parallel_tasks(z.B * z.G * w.stretches, [&](int64_t task) {
+    const int64_t stretch = task % w.stretches;
+    forward_task(w, task / w.stretches, begin(stretch), begin(stretch + 1));
+  });
 }
 
 int64_t forward_lanes() { return lane_count(); }
@@ -127,7 +131,7 @@ Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tenso
   // Enough tasks to share, few enough that turning keys does not matter, and sums that stay in the second cache.
   const int64_t query_block = query_block_of(z.N), blocks = (z.N + query_block - 1) / query_block;
   const int64_t most = std::max<int64_t>(1, 8 * z.G / std::max<int64_t>(z.H, 1));
-  const int64_t stretch = std::clamp<int64_t>(blocks * z.B * z.G / 16, 1, most) * query_block;
+  const int64_t heads = std::max<int64_t>(1, z.B * z.G), wanted = std::max((16 + heads - 1) / heads, (blocks + most - 1) / most);
   HWY_DYNAMIC_DISPATCH(forward_all)
   ({.plan = &plan,
     .q = token_rows(q),
@@ -139,7 +143,7 @@ Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tenso
     .width_e = width_e,
     .query_block = query_block,
     .key_block = even_block(z.M, z.D + z.E <= 128 ? 2 * kLargestKeyBlock : kLargestKeyBlock, kKeyUnit),
-    .stretch = stretch});
+    .stretches = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(blocks, 1))});
   return out;
 }
 
