@@ -78,7 +78,7 @@ const std::vector<AttendTensor>& attend_tensors() {
        "(H, N / BLOCK, M / BLOCK)",
        {softmax},
        "block",
-       "keep block_pattern[h, i / BLOCK, j / BLOCK]; sizes rounded up; bool or integers;\nH may be 1 or missing"},
+       "keep block_pattern[h, i / BLOCK, j / BLOCK]; bool or integers;\nsizes rounded up, N from place 0 on; H may be 1 or missing"},
       {"relative_table",
        "(H, 2 R + 1), or with grid (H, 2 R + 1, 2 C + 1)",
        {softmax},
