@@ -49,6 +49,8 @@ inline bool narrow(const std::vector<Term>& terms, ScoreBlock& x) {
   return true;
 }
 
+inline bool masked_whole(const std::vector<Term>& terms, ScoreBlock x) { return !narrow(terms, x); }
+
 template <class T>
 inline constexpr bool kBends = requires {
   T::bends;

@@ -210,7 +210,7 @@ AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q
                                       const AttentionTotals& totals, const Tensor& g, const std::vector<bool>& wanted) {
   const NoGrad quiet;
   const AttentionSizes& z = plan.sizes;
-  const int64_t lanes = register_width(), width_d = (z.D + lanes - 1) / lanes * lanes, width_e = (z.E + lanes - 1) / lanes * lanes;
+  const int64_t width_d = padded_width(z.D), width_e = padded_width(z.E);
   const int64_t key_block = key_block_of(z.M), key_blocks = (z.M + key_block - 1) / key_block;
   const int64_t parts = std::clamp<int64_t>(16 / std::max<int64_t>(z.B * z.G, 1), 1, std::clamp<int64_t>(key_blocks, 1, 8));
   const Tensor wide_q = padded(q, width_d), wide_k = padded(k, width_d), wide_v = padded(v, width_e), wide_g = padded(g, width_e);

@@ -64,9 +64,8 @@ void few_queries_task(const FewQueriesWork& w, int64_t key_head, int64_t chunk) 
     bool started = false;
     for (int64_t member = 0; member < group; ++member) {
       const ScoreBlock x = plan.block(b, g * group + member, 0, z.N, j0, j0 + keys);
-      ScoreBlock seen = x;
       float* head = s + member * z.N * stride;
-      if (!narrow(plan.terms, seen)) {
+      if (masked_whole(plan.terms, x)) {
         if (started)
           for (int64_t i = 0; i < z.N; ++i) std::fill_n(head + i * stride, keys, 0.0f);
         continue;

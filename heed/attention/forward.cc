@@ -91,7 +91,7 @@ void forward_all(const ForwardWork& w) {
   });
 }
 
-int64_t forward_lanes() { return lane_count(); }
+int64_t registers_for(int64_t width) { return whole_registers(width); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace heed
@@ -103,7 +103,7 @@ HWY_AFTER_NAMESPACE();
 namespace heed {
 
 HWY_EXPORT(forward_all);
-HWY_EXPORT(forward_lanes);
+HWY_EXPORT(registers_for);
 
 Tensor padded(const Tensor& x, int64_t width) {
   if (x.size(-1) == width) return x;
@@ -120,12 +120,12 @@ Tensor laid_like(const Tensor& x, int64_t width, bool zero) {
   return heads_inside ? transpose(make({x.size(0), x.size(2), x.size(1), width}), 1, 2) : make({x.size(0), x.size(1), x.size(2), width});
 }
 
-int64_t register_width() { return HWY_DYNAMIC_DISPATCH(forward_lanes)(); }
+int64_t padded_width(int64_t width) { return HWY_DYNAMIC_DISPATCH(registers_for)(width); }
 
 Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, AttentionTotals& totals) {
   const NoGrad quiet;
   const AttentionSizes& z = plan.sizes;
-  const int64_t lanes = register_width(), width_e = (z.E + lanes - 1) / lanes * lanes;
+  const int64_t width_e = padded_width(z.E);
   const Tensor wide_v = padded(v, width_e), out = laid_like(q, z.E);
   (plan.hard ? totals.peak : totals.log_total) = plan.hard ? Tensor::empty({z.B, z.H, z.N, 2}) : Tensor::empty({z.B, z.H, z.N});
   // Enough tasks to share, few enough that turning keys does not matter, and sums that stay in the second cache.

@@ -82,8 +82,6 @@ namespace HWY_NAMESPACE {
 
 static HWY_INLINE float fade(const KernelWork& w, float difference) { return w.gains ? std::exp(std::min(difference, 0.0f)) : 1.0f; }
 
-static int64_t padded_keys(int64_t keys) { return (keys + lane_count() - 1) / lane_count() * lane_count(); }
-
 // (rows, columns) -> (columns, stride), zero behind the last row up to a whole register.
 static void turn(const float* from, int64_t rows, int64_t columns, float* to, int64_t stride) {
   const int64_t strip = lane_count();
@@ -209,7 +207,7 @@ struct KernelChunk {
 
   // s = a c^T, masked and weighed: what the queries of a head give to the keys of this chunk.
   void weigh_keys() {
-    tile_product({a, w.width_r, 1}, turned, kKernelChunk, s, kKernelChunk, rows, padded_keys(keys), w.sizes.R, false);
+    tile_product({a, w.width_r, 1}, turned, kKernelChunk, s, kKernelChunk, rows, whole_registers(keys), w.sizes.R, false);
     for (int64_t r = 0; r < rows; ++r) total[r] = weigh_row(s + r * kKernelChunk, r, 0);
   }
 };

@@ -174,7 +174,7 @@ void query_gradients(const KernelWork& w, int64_t head, int64_t segment) {
       output_gradient(w, at, x.rows, x.o, delta);
       turn_back(w, x.o, turned, x.z, delta, fades, x.rows, da);
       if (x.keys > 0) {
-        tile_product({x.o, w.width_e, 1}, x.turned, kKernelChunk, x.s, kKernelChunk, x.rows, padded_keys(x.keys), n.E, false);
+        tile_product({x.o, w.width_e, 1}, x.turned, kKernelChunk, x.s, kKernelChunk, x.rows, whole_registers(x.keys), n.E, false);
         for (int64_t r = 0; r < x.rows; ++r) x.weigh_row(x.s + r * kKernelChunk, r, delta[r]);
         tile_product({x.s, kKernelChunk, 1}, x.c, w.width_r, da, w.width_r, x.rows, w.width_r, x.keys, true);
       }
@@ -216,7 +216,7 @@ void key_gradients(const KernelWork& w, int64_t head, int64_t segment) {
         output_gradient(w, at, x.rows, x.o, delta);
         x.weigh_keys();
         tile_product({x.s, 1, kKernelChunk}, x.o, w.width_e, dv, w.width_e, x.keys, w.width_e, x.rows, true);
-        tile_product({x.o, w.width_e, 1}, values_turned, kKernelChunk, x.s, kKernelChunk, x.rows, padded_keys(x.keys), n.E, false);
+        tile_product({x.o, w.width_e, 1}, values_turned, kKernelChunk, x.s, kKernelChunk, x.rows, whole_registers(x.keys), n.E, false);
         for (int64_t r = 0; r < x.rows; ++r) x.weigh_row(x.s + r * kKernelChunk, r, delta[r]);
         tile_product({x.s, 1, kKernelChunk}, x.a, w.width_r, dc, w.width_r, x.keys, w.width_r, x.rows, true);
         add_queries(x, x.o, delta, own, x.state);
@@ -250,13 +250,12 @@ void kernel_gradients(const KernelWork& w) {
                  [&](int64_t task) { key_gradients(w, task / w.key_cut.segments, task % w.key_cut.segments); });
 }
 
-int64_t kernel_register_width() { return lane_count(); }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace heed
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "heed/attention/work.h"
 #include "heed/ops/ops.h"
 
 namespace heed {
@@ -265,7 +264,6 @@ HWY_EXPORT(kernel_gains);
 HWY_EXPORT(kernel_sums);
 HWY_EXPORT(kernel_answers);
 HWY_EXPORT(kernel_gradients);
-HWY_EXPORT(kernel_register_width);
 
 namespace {
 
@@ -276,13 +274,11 @@ struct KernelOperands {
 
 KernelOperands prepare(const KernelSizes& z, const Tensor& projection, const Tensor& lengths, const Tensor& q, const Tensor& k,
                        const Tensor& v) {
-  const int64_t lanes = HWY_DYNAMIC_DISPATCH(kernel_register_width)();
-  const auto padded = [&](int64_t width) { return (width + lanes - 1) / lanes * lanes; };
   KernelOperands o;
   o.work = {.sizes = z,
-            .width_d = padded(z.D),
-            .width_e = padded(z.E),
-            .width_r = padded(z.R),
+            .width_d = padded_width(z.D),
+            .width_e = padded_width(z.E),
+            .width_r = padded_width(z.R),
             .query_cut = kernel_cut(z.B * z.G, z.N),
             .key_cut = kernel_cut(z.B * z.G, z.M),
             .lengths = lengths.defined() ? raw<int64_t>(lengths) : nullptr,

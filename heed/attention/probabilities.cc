@@ -43,8 +43,7 @@ void probabilities_task(const ProbabilitiesWork& w, int64_t b, int64_t head, con
   float* out = w.out + ((b * static_cast<int64_t>(w.heads.size()) + head) * w.rows + run.place) * z.M;
   for (int64_t j0 = 0; j0 < z.M; j0 += w.key_block) {
     const ScoreBlock x = plan.block(b, h, run.first, run.first + run.rows, j0, std::min(z.M, j0 + w.key_block));
-    ScoreBlock seen = x;
-    const bool none = !narrow(plan.terms, seen);
+    const bool none = masked_whole(plan.terms, x);
     std::fill_n(s, run.rows * stride, none ? -HUGE_VALF : 0.0f);
     if (!none && plan.beta != 0)
       dot_scores(w.q + ((b * z.H + h) * z.N + run.first) * z.D, w.k.at(b, h / (z.H / z.G), j0), w.k.token, run.rows, x.keys(), z.D,

@@ -184,8 +184,8 @@ Tensor separable_attention(const Tensor& row_map, const Tensor& column_map, cons
   check(column_map.size(0) == work.H && work.G > 0 && work.H % work.G == 0, "separable_attention: maps of ", work.H, " and ",
         column_map.size(0), " heads, ", work.G, " value heads");
   check(value.size(2) == work.R * work.C, "separable_attention: ", value.size(2), " values on a grid of ", work.R, " x ", work.C);
-  const int64_t lanes = register_width(), E = value.size(3);
-  work.width = (E + lanes - 1) / lanes * lanes;
+  const int64_t E = value.size(3);
+  work.width = padded_width(E);
   const Tensor rows = dense_f32("separable_attention", row_map), columns = dense_f32("separable_attention", column_map),
                v = padded(dense_f32("separable_attention", value), work.width);
   const Tensor out = Tensor::empty({work.B, work.H, work.Y * work.X, work.width});

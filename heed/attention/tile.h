@@ -60,6 +60,8 @@ HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, f
   }
 }
 
+static HWY_INLINE int64_t whole_registers(int64_t columns) { return (columns + lane_count() - 1) / lane_count() * lane_count(); }
+
 // Columns of b that lie together when it is kept in panels.
 static HWY_INLINE int64_t panel_width() { return kTileVectors * lane_count(); }
 

@@ -74,7 +74,7 @@ inline int64_t even_block(int64_t size, int64_t limit, int64_t unit) {
 inline int64_t query_block_of(int64_t N) { return std::min(even_block(N, kLargestQueryBlock, 6), std::max<int64_t>(N, 1)); }
 inline int64_t key_block_of(int64_t M) { return even_block(M, kLargestKeyBlock, kKeyUnit); }
 
-int64_t register_width();  // floats in a vector register, as the kernels see it
+int64_t padded_width(int64_t width);  // to whole registers, as the kernels see them
 
 // x with its last axis padded with zeros to `width`; x itself where nothing is missing.
 Tensor padded(const Tensor& x, int64_t width);

@@ -11,12 +11,6 @@
 namespace heed::test {
 namespace {
 
-struct Inputs {
-  Tensor q, k, v;
-  explicit Inputs(const Sizes& z)
-      : q(normal_input({z.B, z.H, z.N, z.D}, 1)), k(normal_input({z.B, z.G, z.M, z.D}, 2)), v(normal_input({z.B, z.G, z.M, z.E}, 3)) {}
-};
-
 float default_beta(const Sizes& z) { return 1 / std::sqrt(static_cast<float>(z.D)); }
 
 AttentionPlan plan_of(const Sizes& z, const std::vector<Subject>& subjects) {

@@ -16,12 +16,6 @@
 namespace heed::test {
 namespace {
 
-struct Inputs {
-  Tensor q, k, v;
-  explicit Inputs(const Sizes& z)
-      : q(normal_input({z.B, z.H, z.N, z.D}, 1)), k(normal_input({z.B, z.G, z.M, z.D}, 2)), v(normal_input({z.B, z.G, z.M, z.E}, 3)) {}
-};
-
 Doubles expected_weights(const Sizes& z, const std::vector<Subject>& subjects, const Inputs& x) {
   const double beta = 1 / std::sqrt(static_cast<double>(z.D));
   return reference(z, beta, subjects, {Doubles(x.q), Doubles(x.k), Doubles(x.v)}, Doubles({z.B, z.H, z.N, z.E})).weights;

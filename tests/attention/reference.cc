@@ -201,13 +201,16 @@ Expected reference(const Sizes& z, double beta, const std::vector<Subject>& term
   return e;
 }
 
-void expect_near(const std::string& what, const Tensor& got, const Doubles& expected, double tolerance) {
+Inputs::Inputs(const Sizes& z)
+    : q(normal_input({z.B, z.H, z.N, z.D}, 1)), k(normal_input({z.B, z.G, z.M, z.D}, 2)), v(normal_input({z.B, z.G, z.M, z.E}, 3)) {}
+
+void expect_near(const std::string& what, const Tensor& got, const Doubles& expected, double tolerance, double floor) {
   ASSERT_EQ(got.shape(), expected.shape) << what;
   const Doubles values(got);
   double largest = 0;
   for (double x : expected.values) largest = std::max(largest, std::abs(x));
   for (int64_t i = 0; i < values.size(); ++i)
-    ASSERT_LE(std::abs(values[i] - expected[i]), tolerance * largest + 1e-12)
+    ASSERT_LE(std::abs(values[i] - expected[i]), tolerance * largest + floor)
         << what << " " << i << ": " << values[i] << ", expected " << expected[i];
 }
 

@@ -47,8 +47,13 @@ struct ReferenceKind {
 Expected reference(const Sizes& z, double beta, const std::vector<Subject>& terms, const Many& x, const Doubles& g,
                    const ReferenceKind& kind = {});
 
-// Every element within `tolerance` of the largest.
-void expect_near(const std::string& what, const Tensor& got, const Doubles& expected, double tolerance);
+struct Inputs {
+  Tensor q, k, v;
+  explicit Inputs(const Sizes& z);
+};
+
+// Every element within `tolerance` of the largest; `floor` for what is zero in truth.
+void expect_near(const std::string& what, const Tensor& got, const Doubles& expected, double tolerance, double floor = 1e-12);
 
 // run() gives the same tensors bit for bit whatever the number of threads.
 void expect_same_for_any_threads(const Tensors& got, const std::function<Tensors()>& run);

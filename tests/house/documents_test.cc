@@ -2,26 +2,20 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
+
+#include "tests/house/source.h"
 
 namespace heed::test {
 namespace {
 
-std::string read(const std::string& path) {
-  std::ifstream in(std::filesystem::path(HEED_SOURCE_DIR) / path);
-  EXPECT_TRUE(in.good()) << path;
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(Documents, the_program_in_the_readme_is_the_one_that_is_built) {
-  EXPECT_NE(read("README.md").find("```cpp\n" + read("tests/house/outside/main.cc") + "```"), std::string::npos);
+  EXPECT_NE(read_source("README.md").find("```cpp\n" + read_source("tests/house/outside/main.cc") + "```"), std::string::npos);
 }
 
 TEST(Documents, the_example_of_a_new_op_is_in_the_tree) {
-  const std::string guide = read("docs/architecture.md"), code = read("heed/ops/elementwise.h");
+  const std::string guide = read_source("docs/architecture.md"), code = read_source("heed/ops/elementwise.h");
   const size_t begin = guide.find("```diff\n"), end = guide.find("\n```", begin);
   ASSERT_NE(end, std::string::npos);
   std::istringstream diff(guide.substr(begin + 8, end - begin - 8));
@@ -41,7 +35,7 @@ std::string packed(std::string text) {
 }
 
 TEST(Documents, the_runnable_lines_about_attention_are_run) {
-  const std::string page = read("docs/attention.md"), code = packed(read("tests/attention/examples_test.cc"));
+  const std::string page = read_source("docs/attention.md"), code = packed(read_source("tests/attention/examples_test.cc"));
   int lines = 0;
   for (size_t end = page.find("` |\n"); end != std::string::npos; end = page.find("` |\n", end + 1)) {
     const size_t begin = page.rfind('`', end - 1) + 1;

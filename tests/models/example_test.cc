@@ -1,8 +1,7 @@
 // The example of the README, run; and the README held against it.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
+#include "tests/house/source.h"
 
 // example begins
 #include <heed/models/generate.h>
@@ -25,16 +24,8 @@ heed::Tensor go_on(const std::string& folder, const heed::Tensor& words) {
 namespace heed::test {
 namespace {
 
-std::string read(const std::string& path) {
-  std::ifstream in(std::string(HEED_SOURCE_DIR) + "/" + path);
-  EXPECT_TRUE(in.good()) << path;
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(ModelsDocument, the_readme_shows_what_runs) {
-  const std::string code = read("tests/models/example_test.cc"), begin = "// example begins\n";
-  const size_t from = code.find(begin) + begin.size(), to = code.find("// example ends");
-  EXPECT_NE(read("README.md").find("```cpp\n" + code.substr(from, to - from) + "```"), std::string::npos);
+  EXPECT_NE(read_source("README.md").find(shown_example("tests/models/example_test.cc")), std::string::npos);
   const std::string fixtures = std::string(HEED_SOURCE_DIR) + "/tests/fixtures/";
   EXPECT_EQ(classes(fixtures + "vit-classify", Tensor::zeros({2, 3, 32, 32})).shape(), (Shape{2}));
   EXPECT_EQ(go_on(fixtures + "gpt2-lm", Tensor::from(std::vector<int64_t>{5, 6, 7}, {1, 3})).shape(), (Shape{1, 20}));

@@ -1,9 +1,7 @@
 // The example of docs/layers.md, run; and the document held against it.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-
+#include "tests/house/source.h"
 #include "tests/nn/plain.h"
 
 // example begins
@@ -40,16 +38,8 @@ Network make_network(const Scope& scope, int64_t layers, int64_t heads, int64_t 
 namespace heed::test {
 namespace {
 
-std::string read(const std::string& path) {
-  std::ifstream in(std::string(HEED_SOURCE_DIR) + "/" + path);
-  EXPECT_TRUE(in.good()) << path;
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(LayersDocument, shows_what_runs) {
-  const std::string code = read("tests/nn/example_test.cc"), begin = "// example begins\n";
-  const size_t from = code.find(begin) + begin.size(), to = code.find("// example ends");
-  EXPECT_NE(read("docs/layers.md").find("```cpp\n" + code.substr(from, to - from) + "```"), std::string::npos);
+  EXPECT_NE(read_source("docs/layers.md").find(shown_example("tests/nn/example_test.cc")), std::string::npos);
 }
 
 TEST(LayersDocument, its_network_has_the_size_it_should_and_learns) {

@@ -25,6 +25,7 @@ struct BucketedBias {  // + table[h, bucket(j - i)]
     const int64_t buckets = table.size(1) / (both_ways ? 2 : 1), near = buckets / 2;
     const int64_t start = both_ways && distance > 0 ? buckets : 0, size = both_ways ? std::abs(distance) : std::max<int64_t>(-distance, 0);
     if (size < near) return start + size;
+    if (size >= far) return start + buckets - 1;  // most of a long sequence: no logarithm
     const float grown = std::log(static_cast<float>(size) / static_cast<float>(near)) /
                         static_cast<float>(std::log(static_cast<double>(far) / static_cast<double>(near))) *
                         static_cast<float>(buckets - near);

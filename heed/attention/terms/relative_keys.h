@@ -42,13 +42,12 @@ namespace HWY_NAMESPACE {
 struct Distances {
   int64_t count, first, width, wide;
   Tensor rows;
-  static int64_t padded(int64_t size) { return (size + lane_count() - 1) / lane_count() * lane_count(); }
 
   Distances(const RelativeKeys& t, const ScoreBlock& x)
       : count(distance_count(x)),
         first(first_distance(x)),
         width(t.table.shape()[2]),
-        wide(padded(width)),
+        wide(whole_registers(width)),
         rows(Tensor::empty({count, wide})) {
     const float* table = raw<float>(t.table) + x.h * t.table.shape()[1] * width;
     for (int64_t at = 0; at < count; ++at) {
@@ -70,7 +69,7 @@ inline const float* relative_queries(const RelativeKeys& t, const AttentionSizes
 // Every query meets every distance of the block; a score takes the one it is at.
 inline HWY_ATTR void block_score(const RelativeKeys& t, const AttentionSizes& z, const ScoreBlock& x, float* s, int64_t stride) {
   const Distances distances(t, x);
-  const int64_t columns = Distances::padded(distances.count), width = distances.width;
+  const int64_t columns = whole_registers(distances.count), width = distances.width;
   const Tensor turned = Tensor::empty({width, columns}), products = Tensor::empty({x.rows() + 1, columns});
   for (int64_t d = 0; d < width; ++d)
     for (int64_t at = 0; at < columns; ++at)
@@ -86,7 +85,7 @@ inline HWY_ATTR void block_score(const RelativeKeys& t, const AttentionSizes& z,
 inline HWY_ATTR void block_gradient(const RelativeKeys& t, float* const* sinks, const AttentionSizes& z, const ScoreBlock& x,
                                     const float* ds, int64_t stride) {
   const Distances distances(t, x);
-  const int64_t columns = Distances::padded(distances.count), width = distances.width, wide = distances.wide;
+  const int64_t columns = whole_registers(distances.count), width = distances.width, wide = distances.wide;
   const Tensor shifted = Tensor::zeros({x.rows(), columns}), queries = Tensor::zeros({x.rows(), wide});
   const Tensor dqueries = Tensor::empty({x.rows(), wide}), drows = Tensor::empty({distances.count, wide});
   for (int64_t r = 0; r < x.rows(); ++r) {
