@@ -54,8 +54,8 @@ Taps taps_of(int64_t from, int64_t to, const Filter& filter) {
   std::vector<double> exact(static_cast<size_t>(out.most));
   for (int64_t i = 0; i < to; ++i) {
     const double center = (static_cast<double>(i) + 0.5) * scale;
-    const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - reach + 0.5), 0);
-    const int64_t count = std::min(static_cast<int64_t>(center + reach + 0.5), from) - first;
+    const double low = center - reach + 0.5, high = center + reach + 0.5;  // cut off, not rounded
+    const int64_t first = std::max<int64_t>(static_cast<int64_t>(low), 0), count = std::min(static_cast<int64_t>(high), from) - first;
     double sum = 0;
     for (int64_t k = 0; k < count; ++k) {
       const double weight = filter.weight((static_cast<double>(k + first) - center + 0.5) * narrow);

@@ -115,7 +115,7 @@ TEST(Pictures, that_are_damaged_are_refused) {
   } bad[] = {
       {"empty", "", "held: found an empty file, expected a PNG or JPEG picture"},
       {"text", "hello, world and more\n", "held: found \"hello, world\" at the beginning, expected a PNG or JPEG picture"},
-      {"gif", "GIF89a\1\0\1\0", "held: found \"GIF89a\\x01"},
+      {"gif", "GIF89a\1\1\1\1", "held: found \"GIF89a\\x01"},
       {"signature alone", good.substr(0, 8), "held: found 8 bytes, expected a PNG header of 33"},
       {"no header", no_header, "held: found a PNG file without a header"},
       {"zero width", png(0, 2, 8, 2, zeros(10)), "held: found a picture of 0 x 2 pixels"},
