@@ -17,10 +17,10 @@ constexpr size_t kLongestLine = size_t{64} << 20;  // more is no sentence; witho
 
 }  // namespace
 
-void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs) {
+void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs, const std::string& inputs) {
   // Or the parser would take "[MASK] a, b" for a list in brackets.
-  flags.add_option("sentences", options.texts, "What to read; - or nothing: standard input, one a line")
-      ->option_text("SENTENCE...")
+  flags.add_option("sentences", options.texts, "What to read; - or nothing: standard input, one sentence a line")
+      ->option_text(inputs + "...")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->expected(1 << 20, CLI::detail::expected_max_vector_size)  // the first number only means: many
       ->allow_extra_args(false);
@@ -104,8 +104,9 @@ std::vector<Sentence> SentenceReader::next() {
 
 SentenceCounter::SentenceCounter() : live_(isatty(STDERR_FILENO) != 0), start_(Clock::now()), drawn_(start_) {}
 
-SentenceCounter::~SentenceCounter() {
+void SentenceCounter::clear() {
   if (shown_) std::cerr << "\r\x1b[K" << std::flush;
+  shown_ = false;
 }
 
 void SentenceCounter::add(int64_t sentences) {
@@ -136,6 +137,10 @@ std::string shown(const std::string& sentence, size_t longest) {
       text::append_utf8(out, c);
   }
   return at < sentence.size() ? out + "..." : out;
+}
+
+std::string padded(const std::string& text, int64_t width) {
+  return text + std::string(static_cast<size_t>(std::max<int64_t>(0, width - text::count_chars(text))), ' ');
 }
 
 }  // namespace heed::cli

@@ -18,8 +18,8 @@ struct SentenceOptions {
   bool pairs = false;                   // --pairs: two sentences with a tab between them
 };
 
-// SENTENCE..., --file and, where pairs make sense, --pairs.
-void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs);
+// SENTENCE..., --file and, where pairs make sense, --pairs. inputs: what the first are called where they may be other things too
+void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs, const std::string& inputs = "SENTENCE");
 
 class SentenceReader {
  public:
@@ -49,10 +49,11 @@ class SentenceReader {
 class SentenceCounter {
  public:
   SentenceCounter();
-  ~SentenceCounter();
+  ~SentenceCounter() { clear(); }
   SentenceCounter(const SentenceCounter&) = delete;
   SentenceCounter& operator=(const SentenceCounter&) = delete;
   void add(int64_t sentences);
+  void clear();  // before anything else is printed
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -68,5 +69,6 @@ void tell_cut(int64_t cut, int64_t most_tokens);
 
 // A sentence as a table shows it: at most so many characters, nothing that a terminal would obey.
 std::string shown(const std::string& sentence, size_t longest = 60);
+std::string padded(const std::string& text, int64_t width);  // with spaces behind it, as a column of so many characters
 
 }  // namespace heed::cli
