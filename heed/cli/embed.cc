@@ -140,7 +140,7 @@ void print_most_alike(const Embedded& all, int64_t top) {
       keep_best();
     }
   }
-  std::cout << "The " << best.size() << " pairs most alike of " << n << " sentences\n cosine  sentences\n";
+  std::cout << "Most alike of " << n << " sentences\n cosine  sentences\n";
   for (const Alike& each : best)
     std::cout << std::setw(7) << rounded(each.cosine) << "  " << shown(all.sentences[static_cast<size_t>(each.a)], 40) << " | "
               << shown(all.sentences[static_cast<size_t>(each.b)], 40) << '\n';

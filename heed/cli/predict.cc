@@ -15,17 +15,17 @@ namespace {
 constexpr size_t kWidestLabel = 32;
 
 void run_predict(const PredictOptions& options) {
-  const Path folder = options.model;
-  Model model = load(folder);
+  Model model = load(options.model);
   const std::vector<std::string>& inputs = model.inputs();
-  check<FileError>(std::find(inputs.begin(), inputs.end(), "pixel_values") == inputs.end(), folder.string(), ": no pictures yet");
+  if (std::find(inputs.begin(), inputs.end(), "pixel_values") != inputs.end()) return predict_pictures(options, model);
+  check<UsageError>(!options.skip_bad, "predict: ", model.architecture(), " takes sentences, found --skip-bad, which is for pictures");
   predict_text(options, std::move(model));
 }
 
 const Command predict("predict", "Labels for sentences or pictures, with their probabilities", [](CLI::App& flags) {
   auto options = std::make_shared<PredictOptions>();
   flags.add_option("model", options->model, "Folder of a model")->type_name("MODEL")->required();
-  add_sentence_flags(flags, options->inputs, true, "INPUT");
+  add_sentence_flags(flags, options->inputs, true, "input");
   flags.add_option("--top", options->top, "How many labels, the best first; 0: as suits the model")
       ->type_name("K")
       ->check(CLI::NonNegativeNumber.description(""));
@@ -33,13 +33,13 @@ const Command predict("predict", "Labels for sentences or pictures, with their p
       ->type_name("N")
       ->check(CLI::NonNegativeNumber.description(""));
   flags.add_flag("--json", options->json, "One JSON object a line");
+  flags.add_flag("--skip-bad", options->skip_bad, "Go on where a picture cannot be read");
   flags.footer(
-      "INPUT is a sentence, or a picture or a folder of pictures, as the model takes it.\n"
-      "Models for sentences (one label, several, values), pairs, words, or places that say [MASK].\n\n"
-      "Examples:\n  heed predict sentiment 'a fine film' 'a waste of time'\n  heed predict sentiment --file reviews.txt --json > "
-      "labels.jsonl\n"
-      "  heed predict nli --pairs --file pairs.tsv\n  heed predict bert-base 'The capital of France is [MASK].' --top 3\n"
-      "  zcat reviews.gz | heed predict sentiment");
+      "INPUT is a sentence, a picture (PNG, JPEG) or a folder of pictures, as the model takes it. Models for sentences\n"
+      "(one label, several, values), for pairs, for words, for places that say [MASK], and for pictures.\n\nExamples:\n"
+      "  heed predict sentiment 'a fine film' 'a waste of time'\n  heed predict sentiment --file reviews.txt --json > labels.jsonl\n"
+      "  zcat reviews.gz | heed predict sentiment\n  heed predict nli --pairs --file pairs.tsv\n"
+      "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n  heed predict vit photo.jpg holidays/ --skip-bad");
   return [options] { run_predict(*options); };
 });
 

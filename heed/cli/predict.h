@@ -19,6 +19,7 @@ struct PredictOptions {
 };
 
 void predict_text(const PredictOptions& options, Model model);
+void predict_pictures(const PredictOptions& options, const Model& model);
 
 // Rows of a label, its score, and what it is said about, which stands in the first row of its own alone.
 class LabelTable {

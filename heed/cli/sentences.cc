@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iomanip>
 #include <iostream>
 
@@ -17,10 +18,12 @@ constexpr size_t kLongestLine = size_t{64} << 20;  // more is no sentence; witho
 
 }  // namespace
 
-void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs, const std::string& inputs) {
+void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs, const std::string& name) {
+  std::string shown_name = name;
+  for (char& letter : shown_name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   // Or the parser would take "[MASK] a, b" for a list in brackets.
-  flags.add_option("sentences", options.texts, "What to read; - or nothing: standard input, one sentence a line")
-      ->option_text(inputs + "...")
+  flags.add_option(name, options.texts, "What to read; - or nothing: standard input, one sentence a line")
+      ->option_text(shown_name + "...")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->expected(1 << 20, CLI::detail::expected_max_vector_size)  // the first number only means: many
       ->allow_extra_args(false);
@@ -50,7 +53,7 @@ SentenceReader::SentenceReader(const SentenceOptions& options, const std::string
 }
 
 std::string SentenceReader::place() const {
-  return in_ ? source_ + ": line " + std::to_string(count_) : "sentence " + std::to_string(count_);
+  return in_ ? source_ + ": line " + std::to_string(count_) : "argument " + std::to_string(count_);
 }
 
 bool SentenceReader::next_line(std::string& line) {

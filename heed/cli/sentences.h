@@ -18,8 +18,8 @@ struct SentenceOptions {
   bool pairs = false;                   // --pairs: two sentences with a tab between them
 };
 
-// SENTENCE..., --file and, where pairs make sense, --pairs. inputs: what the first are called where they may be other things too
-void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs, const std::string& inputs = "SENTENCE");
+// SENTENCE..., --file and, where pairs make sense, --pairs. name: of the first where they may be other things too
+void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs, const std::string& name = "sentence");
 
 class SentenceReader {
  public:
@@ -34,7 +34,7 @@ class SentenceReader {
  private:
   bool next_line(std::string& line);  // false at the end
   Sentence checked(std::string line) const;
-  std::string place() const;  // "FILE: line 3" or "sentence 3"
+  std::string place() const;  // "FILE: line 3" or "argument 3"
 
   const bool pairs_;
   std::vector<std::string> texts_ = {};  // the arguments, where they are the sentences
