@@ -3,11 +3,37 @@
 
 #include <cmath>
 
-#include "heed/models/classify.h"
-#include "heed/models/embed.h"
-#include "heed/ops/ops.h"
+#include "heed/io/picture.h"
 #include "tests/expect_error.h"
+#include "tests/house/source.h"
 #include "tests/models/text_folder.h"
+
+// example begins
+#include <heed/models/classify.h>
+#include <heed/models/embed.h>
+#include <heed/models/pictures.h>
+
+// The best label of every sentence.
+std::vector<std::string> best_labels(const std::string& folder, const std::vector<heed::Sentence>& sentences) {
+  const heed::TextModel model = heed::load_text_model(folder);  // the checkpoint and its tokenizer
+  std::vector<std::string> out;
+  for (const std::vector<heed::Label>& labels : heed::classify(model, sentences)) out.push_back(labels[0].name);
+  return out;
+}
+
+// Vectors of sentences, (B, D): where they have length 1, their products are cosines.
+heed::Tensor vectors(const std::string& folder, const std::vector<heed::Sentence>& sentences) {
+  return heed::embed(heed::load_embedder(folder), sentences, heed::embed_options(folder));
+}
+
+// The five best labels of a picture.
+std::vector<heed::Label> best_of_picture(const std::string& folder, const std::string& file) {
+  const heed::Model model = heed::load(folder);
+  const std::vector<heed::Picture> pictures = {heed::read_picture(file)};
+  heed::Named out = model({{"pixel_values", heed::PictureReader(folder)(pictures)}});
+  return heed::Labels(model)(out["logits"], 5)[0];
+}
+// example ends
 
 namespace heed::test {
 namespace {
@@ -193,6 +219,15 @@ TEST(Embed, follows_the_files_of_sentence_transformers) {
   refused("config.json: pooling_mode is \"\"last\"\", expected mean, cls or max");
   put(modules, "7");
   refused("modules.json: found number, expected a list of modules");
+}
+
+TEST(SentencesDocument, shows_what_runs) {
+  EXPECT_NE(read_source("docs/models.md").find(shown_example("tests/models/sentences_test.cc")), std::string::npos);
+  const TextFolder sentiment("bert-sentiment"), encoder("bert-model");
+  EXPECT_EQ(best_labels(sentiment.path(), kSentences).size(), kSentences.size());
+  EXPECT_EQ(vectors(encoder.path(), kSentences).size(0), std::ssize(kSentences));
+  write_png(sentiment / "dot.png", {1, 1, {1, 2, 3}});
+  EXPECT_EQ(best_of_picture(fixture("vit-classify"), sentiment / "dot.png").size(), 5u);
 }
 
 TEST(TextModel, reads_no_more_than_it_can) {
