@@ -5,8 +5,12 @@
 namespace heed {
 namespace {
 
-// Larger ones are no sizes of models, and would only make sums overflow.
-constexpr int64_t kLargest = int64_t{1} << 40;
+// Larger ones are no sizes of models: the product of two cannot overflow, and a list of that length is no burden.
+constexpr int64_t kLargest = int64_t{1} << 24;
+// A layer is built before the checkpoint is found to lack it.
+constexpr int64_t kMostLayers = 10'000;
+
+int64_t most_of(std::string_view key) { return key.ends_with("layer") || key.ends_with("layers") ? kMostLayers : kLargest; }
 
 }  // namespace
 
@@ -27,9 +31,10 @@ void Config::refuse(std::string_view key, std::string_view expected) const {
 int64_t Config::size(std::string_view key, int64_t otherwise, int64_t least) const {
   const Json* found = find(key);
   if (!found) return otherwise;
-  const bool whole = found->is_number_integer() && (!found->is_number_unsigned() || found->get<uint64_t>() <= uint64_t{kLargest});
-  if (!whole || found->get<int64_t>() < least || found->get<int64_t>() > kLargest)
-    refuse(key, "a whole number of " + std::to_string(least) + " or more");
+  const int64_t most = most_of(key);
+  const bool whole = found->is_number_integer() && (!found->is_number_unsigned() || found->get<uint64_t>() <= static_cast<uint64_t>(most));
+  if (!whole || found->get<int64_t>() < least || found->get<int64_t>() > most)
+    refuse(key, "a whole number of " + std::to_string(least) + " or more, and at most " + std::to_string(most));
   return found->get<int64_t>();
 }
 
@@ -74,7 +79,8 @@ std::vector<int64_t> Config::sizes(std::string_view key, std::vector<int64_t> ot
   if (!found->is_array() || found->empty()) refuse(key, "a whole number or a list of them");
   std::vector<int64_t> out;
   for (const Json& each : *found) {
-    if (!each.is_number_integer() || each.get<int64_t>() < 1 || each.get<int64_t>() > kLargest) refuse(key, "whole numbers of 1 or more");
+    if (!each.is_number_integer() || each.get<int64_t>() < 1 || each.get<int64_t>() > kLargest)
+      refuse(key, "whole numbers of 1 or more, and at most " + std::to_string(kLargest));
     out.push_back(each.get<int64_t>());
   }
   return out;

@@ -86,7 +86,7 @@ Vision make_vision(const Scope& scope, const Config& config, bool teacher) {
 // How wide pooled pictures are.
 int64_t pooled_width(const Vision& vision) {
   const int64_t D = vision.patches.weight.size(0), P = vision.patches.weight.size(2), Q = vision.patches.weight.size(3);
-  return vision.pool.kind == Pooling::flatten ? D * (vision.image[0] / P) * (vision.image[1] / Q) : D;
+  return vision.pool.kind == Pooling::flatten ? count({D, vision.image[0] / P, vision.image[1] / Q}) : D;
 }
 
 // The token at a place. (B, N, D) -> (B, D)

@@ -14,6 +14,12 @@ std::vector<double> frequencies_of(int64_t D, double base) {
   return out;
 }
 
+// Before a table is computed: a config can ask for any size.
+void check_table(int64_t N, int64_t D) {
+  constexpr int64_t most = int64_t{1} << 28;
+  check(N <= most / std::max<int64_t>(D, 1), "positions: a table of ", N, " x ", D, " numbers, expected at most ", most, " of them");
+}
+
 // Angles of places. -> places x frequencies, row-major
 std::vector<double> angles(const std::vector<double>& places, const std::vector<double>& frequencies) {
   std::vector<double> out;
@@ -62,6 +68,7 @@ constexpr ParameterOptions kPosition{.decays = false};
 }  // namespace
 
 Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing, double base) {
+  check_table(N, D);
   return sinusoids(places_from(0, 1, N), D, pairing, base);
 }
 
@@ -84,6 +91,7 @@ Tensor LearnedPositions2d::operator()() const { return on_grid(row, column); }
 Rotary::Rotary(int64_t positions, int64_t D, const RotaryOptions& options)
     : rotated(options.rotated == 0 ? D : options.rotated), pairing(options.pairing) {
   check(rotated <= D, "rotary: ", rotated, " features turn, the heads have ", D);
+  check_table(positions, D);
   const std::vector<double> frequencies = options.frequencies.empty() ? frequencies_of(rotated, options.base) : options.frequencies;
   check(std::ssize(frequencies) * 2 == rotated, "rotary: ", frequencies.size(), " frequencies for ", rotated, " features, expected half");
   std::vector<double> cosines = angles(places_from(0, 1, positions), frequencies);

@@ -1,0 +1,62 @@
+// Any bytes as a config.json, beside a checkpoint without tensors: refused, whatever sizes it asks for. Then with sizes cut
+// down: refused, or a model. And as a preprocessor_config.json: refused, or a reader of pictures.
+#include <cstdlib>
+#include <fstream>
+
+#include "heed/models/config.h"
+#include "heed/models/model.h"
+#include "heed/models/pictures.h"
+
+namespace {
+
+using namespace heed;
+
+// Numbers that would only cost time and memory.
+void cut_down(Json& json) {
+  if (json.is_number_integer() && (json.get<int64_t>() > 48 || json.get<int64_t>() < -48)) json = json.get<int64_t>() % 48;
+  if (json.is_structured())
+    for (Json& each : json) cut_down(each);
+}
+
+// Models that leave these out would take the sizes of the published ones.
+void add_sizes(Json& json) {
+  for (const char* key : {"hidden_size", "intermediate_size", "n_embd", "n_inner", "dim", "hidden_dim", "d_model", "encoder_ffn_dim",
+                          "decoder_ffn_dim", "pooler_output_size"})
+    json.emplace(key, 24);
+  for (const char* key : {"num_hidden_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers"}) json.emplace(key, 1);
+  for (const char* key : {"vocab_size", "max_position_embeddings", "n_positions", "image_size"}) json.emplace(key, 32);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const Path folder = [] {
+    std::string name = std::filesystem::exists("/dev/shm") ? "/dev/shm/heed-fuzz-XXXXXX" : "/tmp/heed-fuzz-XXXXXX";
+    if (!mkdtemp(name.data())) std::abort();
+    static const struct Cleaner {
+      Path path;
+      ~Cleaner() { std::filesystem::remove_all(path); }
+    } cleaner{name};
+    std::ofstream(Path(name) / "model.safetensors", std::ios::binary) << std::string("\2\0\0\0\0\0\0\0{}", 10);
+    return Path(name);
+  }();
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  std::ofstream(folder / "config.json", std::ios::binary) << text;
+  try {
+    load(folder);
+    std::abort();  // something must be missing
+  } catch (const FileError&) {
+  }
+  try {
+    PictureReader reader(Config(parse_json("input", text), "input"));
+  } catch (const FileError&) {
+  }
+  try {
+    Json json = parse_json("input", text);
+    cut_down(json);
+    if (json.is_object()) add_sizes(json);
+    make_model(json);
+  } catch (const FileError&) {
+  }
+  return 0;
+}
