@@ -94,8 +94,8 @@ Sentence SentenceReader::checked(std::string line) const {
 std::vector<Sentence> SentenceReader::next() {
   std::vector<Sentence> out;
   size_t bytes = 0;
-  std::string line;
   while (out.size() < kSentencesAtOnce && bytes < kBytesAtOnce) {
+    std::string line;
     if (in_ ? !next_line(line) : static_cast<size_t>(count_) == texts_.size()) break;
     if (!in_) line = texts_[static_cast<size_t>(count_++)];
     bytes += line.size();

@@ -38,10 +38,11 @@ TEST(Sentences, come_from_arguments_and_files_in_order) {
   }
   put(file, text);
   EXPECT_EQ(all_of({.file = file}), many);
-  put(file, std::string(10'000'000, 'x') + "\nshort\n");
+  const size_t ten_megabytes = 10'000'000;
+  put(file, std::string(ten_megabytes, 'x') + "\nshort\n");
   const Lines long_first = all_of({.file = file});
   ASSERT_EQ(long_first.size(), 2u);
-  EXPECT_EQ(long_first[0].size(), 10'000'000u);
+  EXPECT_EQ(long_first[0].size(), ten_megabytes);
   EXPECT_EQ(long_first[1], "short");
 }
 

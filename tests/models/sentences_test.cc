@@ -80,9 +80,10 @@ TEST(Classify, follows_the_problem_type) {
   many.change("id2label", {{"0", "short"}, {"1", "kind"}, {"2", "angry"}, {"3", "long"}});
   const TextModel model = load_text_model(many.path());
   const std::vector<float> logits = alone(model, kSentences[1])["logits"].to_vector<float>();
-  for (const Label& label : classify(model, kSentences, 3)[1])
+  const std::vector<Label> best = classify(model, kSentences, 3)[1];
+  for (const Label& label : best)
     EXPECT_NEAR(static_cast<double>(label.score), 1 / (1 + std::exp(-static_cast<double>(logits[static_cast<size_t>(label.id)]))), 1e-5);
-  EXPECT_EQ(classify(model, kSentences, 3)[1].size(), 3u);
+  EXPECT_EQ(best.size(), 3u);
   EXPECT_EQ(Labels(model.model).names(), (std::vector<std::string>{"short", "kind", "angry", "long"}));
 
   for (const TextFolder* folder : {&one, &values}) {
