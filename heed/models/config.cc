@@ -8,7 +8,7 @@ namespace {
 // Larger ones are no sizes of models: the product of two cannot overflow, and a list of that length is no burden.
 constexpr int64_t kLargest = int64_t{1} << 24;
 // A layer is built before the checkpoint is found to lack it.
-constexpr int64_t kMostLayers = 10'000;
+constexpr int64_t kMostLayers = 2'000;
 
 int64_t most_of(std::string_view key) { return key.ends_with("layer") || key.ends_with("layers") ? kMostLayers : kLargest; }
 

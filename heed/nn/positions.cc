@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 
+#include "heed/core/parallel.h"
+
 namespace heed {
 namespace {
 
@@ -16,7 +18,7 @@ std::vector<double> frequencies_of(int64_t D, double base) {
 
 // Before a table is computed: a config can ask for any size.
 void check_table(int64_t N, int64_t D) {
-  constexpr int64_t most = int64_t{1} << 28;
+  constexpr int64_t most = int64_t{1} << 27;  // a million tokens of 128 features
   check(N <= most / std::max<int64_t>(D, 1), "positions: a table of ", N, " x ", D, " numbers, expected at most ", most, " of them");
 }
 
@@ -94,14 +96,21 @@ Rotary::Rotary(int64_t positions, int64_t D, const RotaryOptions& options)
   check_table(positions, D);
   const std::vector<double> frequencies = options.frequencies.empty() ? frequencies_of(rotated, options.base) : options.frequencies;
   check(std::ssize(frequencies) * 2 == rotated, "rotary: ", frequencies.size(), " frequencies for ", rotated, " features, expected half");
-  std::vector<double> cosines = angles(places_from(0, 1, positions), frequencies);
-  if (options.rounded)
-    for (double& x : cosines) x = static_cast<float>(x);
-  std::vector<double> sines = cosines, negative = cosines;
-  for (double& x : cosines) x = std::cos(x);
-  for (size_t i = 0; i < sines.size(); ++i) negative[i] = -(sines[i] = std::sin(sines[i]));
-  cosine = paired(cosines, cosines, positions, rotated, pairing);
-  sine = paired(negative, sines, positions, rotated, pairing);
+  const auto width = static_cast<size_t>(rotated);
+  std::vector<float> cosines(static_cast<size_t>(positions) * width), sines(cosines.size());
+  parallel_for(positions, 256, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n)
+      for (size_t i = 0; i < width / 2; ++i) {
+        const double exact = static_cast<double>(n) * frequencies[i], angle = options.rounded ? static_cast<float>(exact) : exact;
+        const bool near = pairing == Pairing::neighbours;
+        const size_t row = static_cast<size_t>(n) * width, a = row + (near ? 2 * i : i), b = row + (near ? 2 * i + 1 : i + width / 2);
+        cosines[a] = cosines[b] = static_cast<float>(std::cos(angle));
+        sines[b] = static_cast<float>(std::sin(angle));
+        sines[a] = -sines[b];
+      }
+  });
+  cosine = Tensor::from(cosines, {positions, rotated});
+  sine = Tensor::from(sines, {positions, rotated});
   if (rotated == D) return;
   cosine = concat({cosine, Tensor::ones({positions, D - rotated})}, 1);  // what does not turn turns by nothing
   sine = concat({sine, Tensor::zeros({positions, D - rotated})}, 1);

@@ -5,6 +5,7 @@
 #include "heed/models/config.h"
 #include "heed/models/model.h"
 #include "tests/expect_error.h"
+#include "tests/house/source.h"
 #include "tests/io/files.h"
 
 namespace heed::test {
@@ -18,6 +19,20 @@ PictureReader reader(const std::string& json, const std::string& model_type = "v
 
 Shape shape_of(const PictureReader& read, int64_t width, int64_t height) {
   return read(Picture{width, height, std::vector<uint8_t>(static_cast<size_t>(width * height * 3))}).shape();
+}
+
+// example begins
+Tensor scores(const Path& folder, const Path& picture) {
+  const Model model = load(folder);
+  const PictureReader read(folder);                                         // preprocessor_config.json
+  const Tensor pixels = read(std::vector<Picture>{read_picture(picture)});  // (1, 3, height, width)
+  return model({{"pixel_values", pixels}}).at("logits");
+}
+// example ends
+
+TEST(PictureReader, works_as_its_page_shows) {
+  EXPECT_EQ(scores(kFixtures / "vit-classify", kPictures / "color.jpg").size(0), 1);
+  EXPECT_NE(read_source("docs/pictures.md").find(shown_example("tests/models/pictures_test.cc")), std::string::npos);
 }
 
 TEST(PictureReader, gives_what_the_processors_give) {
@@ -85,13 +100,6 @@ TEST(PictureReader, shows_what_the_model_sees) {
   const Picture color = read_picture(kPictures / "color.png");
   const Picture seen = reader(R"({"size": {"shortest_edge": 7}, "crop_size": 5, "do_center_crop": true})").prepared(color);
   EXPECT_EQ(seen.pixels, center_crop(resize(color, 9, 7), 5, 5).pixels);
-}
-
-TEST(PictureReader, feeds_a_model) {
-  const Model model = load(kFixtures / "vit-classify");
-  const PictureReader read(kFixtures / "vit-classify");
-  const std::vector<Picture> two(2, read_picture(kPictures / "color.jpg"));
-  EXPECT_EQ(model({{"pixel_values", read(two)}}).at("logits").size(0), 2);
 }
 
 TEST(PictureReader, refuses_what_it_cannot_follow) {
