@@ -21,6 +21,9 @@ constexpr const char* kExamples = R"(Examples:
   heed attend IN.safetensors causal=true -o OUT.safetensors
                             attention on your own tensors
   heed parity FOLDER        a checkpoint against what transformers computed
+  heed predict MODEL INPUT  labels for sentences or pictures
+  heed embed MODEL 'one sentence' 'another'
+                            how alike sentences are
 
 Environment: HEED_THREADS (a number), HEED_ISA (avx512, avx2, baseline).
 Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged.)";

@@ -61,6 +61,7 @@ class Model {
   const TextDecoder& decoder() const;  // an error where the model writes no text
 
   const std::string& architecture() const { return architecture_; }
+  const std::vector<std::string>& inputs() const { return network_.inputs; }  // the names it knows
   const Json& config() const { return config_; }
   const Json& generation() const { return generation_; }  // generation_config.json, or null
   const Params& params() const { return *params_; }

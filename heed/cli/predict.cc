@@ -1,0 +1,82 @@
+// heed predict: what a classifier says about sentences or pictures. The model says which of the two it takes.
+#include "heed/cli/predict.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "heed/text/unicode.h"
+
+namespace heed::cli {
+namespace {
+
+constexpr size_t kWidestLabel = 32;
+
+void run_predict(const PredictOptions& options) {
+  Model model = load(options.model);
+  const std::vector<std::string>& inputs = model.inputs();
+  if (std::find(inputs.begin(), inputs.end(), "pixel_values") != inputs.end()) return predict_pictures(options, model);
+  check<UsageError>(!options.skip_bad, "predict: ", model.architecture(), " takes sentences, found --skip-bad, which is for pictures");
+  predict_text(options, std::move(model));
+}
+
+const Command predict("predict", "Labels for sentences or pictures, with their probabilities", [](CLI::App& flags) {
+  auto options = std::make_shared<PredictOptions>();
+  flags.add_option("model", options->model, "Folder of a model")->type_name("MODEL")->required();
+  add_sentence_flags(flags, options->inputs, true, "input");
+  flags.add_option("--top", options->top, "How many labels, the best first; 0: as suits the model")
+      ->type_name("K")
+      ->check(CLI::NonNegativeNumber.description(""));
+  flags.add_option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber.description(""));
+  flags.add_flag("--json", options->json, "One JSON object a line");
+  flags.add_flag("--skip-bad", options->skip_bad, "Go on where a picture cannot be read");
+  flags.footer(
+      "INPUT is a sentence, a picture (PNG, JPEG) or a folder of pictures, as the model takes it. Models for sentences\n"
+      "(one label, several, values), for pairs, for words, for places that say [MASK], and for pictures.\n\nExamples:\n"
+      "  heed predict sentiment 'a fine film' 'a waste of time'\n  heed predict sentiment --file reviews.txt --json > labels.jsonl\n"
+      "  zcat reviews.gz | heed predict sentiment\n  heed predict nli --pairs --file pairs.tsv\n"
+      "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n  heed predict vit photo.jpg holidays/ --skip-bad");
+  return [options] { run_predict(*options); };
+});
+
+}  // namespace
+
+LabelTable::LabelTable(const std::string& label, const std::vector<std::string>& names, Labels::Kind kind, const std::string& about)
+    : kind_(kind) {
+  width_ = text::count_chars(label);
+  for (const std::string& name : names) width_ = std::max(width_, text::count_chars(shown(name, kWidestLabel)));
+  std::cout << padded(label, width_) << (kind == Labels::Kind::value ? "     value  " : "  probability  ") << about << '\n';
+}
+
+void LabelTable::add(const std::vector<Label>& labels, const std::string& about) const {
+  for (const Label& label : labels) {
+    std::ostringstream score;
+    if (kind_ == Labels::Kind::value)
+      score << std::setw(10) << std::fixed << std::setprecision(4) << label.score;
+    else
+      score << std::setw(13) << percent(label.score);
+    std::cout << padded(shown(label.name, kWidestLabel), width_) << score.str();
+    if (&label == &labels.front()) std::cout << "  " << about;
+    std::cout << '\n';
+  }
+}
+
+std::string percent(float probability) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(2) << 100 * static_cast<double>(probability) << '%';
+  return text.str();
+}
+
+Json to_json(const std::vector<Label>& labels, const char* name) {
+  Json out = Json::array();
+  for (const Label& label : labels) out.push_back({{name, label.name}, {"id", label.id}, {"score", label.score}});
+  return out;
+}
+
+void print_json(const Json& json) { std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n'; }
+
+}  // namespace heed::cli

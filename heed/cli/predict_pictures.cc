@@ -1,0 +1,128 @@
+// heed predict for pictures: files, and folders with all that lies below them.
+#include <algorithm>
+#include <cctype>
+#include <iostream>
+
+#include "heed/cli/predict.h"
+#include "heed/core/parallel.h"
+#include "heed/io/picture.h"
+#include "heed/models/pictures.h"
+#include "heed/ops/ops.h"
+
+namespace heed::cli {
+namespace {
+
+constexpr size_t kPicturesAtOnce = 16;
+
+bool is_picture(const Path& path) {
+  std::string end = path.extension();
+  std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return end == ".png" || end == ".jpg" || end == ".jpeg";
+}
+
+// A file is itself; a folder is its pictures, by name.
+void append_pictures(const Path& path, std::vector<Path>& out) {
+  if (!std::filesystem::is_directory(path)) return out.push_back(path);
+  const size_t before = out.size();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path, std::filesystem::directory_options::skip_permission_denied))
+    if (entry.is_regular_file() && is_picture(entry.path())) out.push_back(entry.path());
+  check<FileError>(out.size() > before, path.string(), ": found no pictures in the folder, expected files with .png, .jpg or .jpeg");
+  std::sort(out.begin() + static_cast<int64_t>(before), out.end());
+}
+
+struct Read {
+  Tensor pixels;      // (3, height, width); undefined where it could not be read
+  std::string fault;  // why
+};
+
+std::vector<Read> read_all(const PictureReader& reader, std::span<const Path> paths) {
+  std::vector<Read> out(paths.size());
+  parallel_tasks(std::ssize(paths), [&](int64_t task) {
+    const auto i = static_cast<size_t>(task);
+    try {
+      out[i].pixels = reader(read_picture(paths[i]));
+    } catch (const Error& error) {
+      out[i].fault = error.what();
+    }
+  });
+  return out;
+}
+
+class PicturePredictor {
+ public:
+  PicturePredictor(const PredictOptions& options, const Model& model)
+      : options_(options), model_(model), labels_(model, (Path(options.model) / "config.json").string()), reader_(options.model) {}
+
+  void operator()(std::span<const Path> paths) {
+    const std::vector<Read> read = read_all(reader_, paths);
+    Tensors good;
+    for (size_t i = 0; i < read.size(); ++i) {
+      check<FileError>(read[i].fault.empty() || options_.skip_bad, read[i].fault);
+      if (!read[i].fault.empty()) continue;
+      good.push_back(read[i].pixels);
+      check<FileError>(good.back().shape() == good.front().shape(), paths[i].string(), ": the model would see it as ", good.back().shape(),
+                       ", the ones before as ", good.front().shape(), ", expected all alike");
+    }
+    const std::vector<std::vector<Label>> answers = good.empty() ? std::vector<std::vector<Label>>() : labelled(good);
+    counter_.add(std::ssize(paths));
+    counter_.clear();
+    if (!options_.json && !table_) table_.emplace("label", labels_.names(), labels_.kind(), "picture");
+    size_t next = 0;
+    for (size_t i = 0; i < read.size(); ++i) print(paths[i], read[i], read[i].fault.empty() ? &answers[next++] : nullptr);
+  }
+
+  void finish() const {
+    if (bad_ == 0) return;
+    check<FileError>(good_ > 0, "predict: none of ", bad_, " pictures could be read, expected at least one");
+    std::cout.flush();
+    std::cerr << "heed: " << bad_ << " of " << bad_ + good_ << " pictures could not be read and were skipped\n";
+  }
+
+ private:
+  std::vector<std::vector<Label>> labelled(const Tensors& pictures) const {
+    const NoGrad quiet;
+    Named out = model_({{"pixel_values", stack(pictures, 0)}});
+    return labels_(out["logits"], options_.top > 0 ? options_.top : 5);
+  }
+
+  void print(const Path& path, const Read& read, const std::vector<Label>* answer) {
+    ++(answer ? good_ : bad_);
+    if (!answer) {
+      std::cout.flush();
+      std::cerr << "heed: skipped: " << read.fault << '\n';
+      if (options_.json) print_json({{"file", path.string()}, {"error", read.fault}});
+    } else if (table_) {
+      table_->add(*answer, path.string());
+    } else {
+      print_json({{"file", path.string()}, {"labels", to_json(*answer)}});
+    }
+  }
+
+  const PredictOptions& options_;
+  const Model& model_;
+  const Labels labels_;
+  const PictureReader reader_;
+  std::optional<LabelTable> table_ = {};
+  SentenceCounter counter_ = {};
+  int64_t good_ = 0, bad_ = 0;
+};
+
+}  // namespace
+
+void predict_pictures(const PredictOptions& options, const Model& model) {
+  check<UsageError>(!options.inputs.pairs && options.max_length == 0, "predict: ", model.architecture(),
+                    " takes pictures, found --pairs or --max-length, which are for sentences");
+  check<FileError>(model.architecture().find("ForImageClassification") != std::string::npos, (Path(options.model) / "config.json").string(),
+                   ": ", model.architecture(), " has no labels to predict, expected a model for classification");
+  PicturePredictor predict(options, model);
+  SentenceReader reader(options.inputs, "predict");
+  for (std::vector<Sentence> some = reader.next(); !some.empty(); some = reader.next()) {
+    std::vector<Path> paths;
+    for (const Sentence& each : some) append_pictures(each.text, paths);
+    for (size_t begin = 0; begin < paths.size(); begin += kPicturesAtOnce)
+      predict(std::span(paths).subspan(begin, std::min(kPicturesAtOnce, paths.size() - begin)));
+  }
+  predict.finish();
+}
+
+}  // namespace heed::cli

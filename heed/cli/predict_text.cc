@@ -1,0 +1,150 @@
+// heed predict for sentences: labels of whole ones, of every word, or words for what is masked.
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+
+#include "heed/cli/predict.h"
+#include "heed/text/unicode.h"
+
+namespace heed::cli {
+namespace {
+
+enum class Task { sentences, words, masks };
+
+Task task_of(const TextModel& model, const PredictOptions& options) {
+  const std::string& name = model.model.architecture();
+  const bool pairs = options.inputs.pairs;
+  if (name.ends_with("ForNextSentencePrediction"))
+    check<UsageError>(pairs, "predict: ", name, " judges pairs of sentences, found single ones; expected --pairs");
+  if (name.ends_with("ForPreTraining")) return pairs ? Task::sentences : Task::masks;
+  if (name.ends_with("ForMaskedLM")) return Task::masks;
+  if (name.ends_with("ForTokenClassification")) {
+    check<UsageError>(!pairs, "predict: ", name, " judges words of single sentences, found --pairs");
+    return Task::words;
+  }
+  const bool labels = name.ends_with("ForSequenceClassification") || name.ends_with("ForNextSentencePrediction");
+  check<FileError>(labels, (model.folder / "config.json").string(), ": ", name,
+                   " has no labels to predict, expected a model for classification or masked words; heed embed makes vectors of sentences");
+  return Task::sentences;
+}
+
+Json to_json(const Sentence& sentence) {
+  Json out{{"text", sentence.text}};
+  if (sentence.pair) out["pair"] = *sentence.pair;
+  return out;
+}
+
+std::string shown_pair(const Sentence& sentence) {
+  return sentence.pair ? shown(sentence.text, 40) + " | " + shown(*sentence.pair, 40) : shown(sentence.text);
+}
+
+// Reads, computes and prints some thousand sentences at a time. print(sentences, encodings) gives the answers.
+template <class Print>
+void each_chunk(const TextModel& model, const PredictOptions& options, const Print& print) {
+  SentenceReader reader(options.inputs, "predict");
+  int64_t cut = 0;
+  for (std::vector<Sentence> sentences = reader.next(); !sentences.empty(); sentences = reader.next()) {
+    const EncodedSentences encoded = encode_sentences(model, sentences, options.max_length);
+    cut += encoded.cut;
+    print(sentences, encoded.encodings);
+  }
+  tell_cut(cut, options.max_length > 0 ? std::min(options.max_length, model.most_tokens) : model.most_tokens);
+}
+
+void predict_sentences(const TextModel& model, const PredictOptions& options) {
+  const Labels labels(model.model, (model.folder / "config.json").string());
+  const int64_t top = options.top > 0 ? options.top : labels.kind() == Labels::Kind::one ? 1 : 5;
+  SentenceCounter counter;
+  std::optional<LabelTable> table;
+  each_chunk(model, options, [&](const std::vector<Sentence>& sentences, std::span<const Encoding> encodings) {
+    const auto answers = classify(model, encodings, top, [&](int64_t done) { counter.add(done); });
+    counter.clear();
+    if (!options.json && !table) table.emplace("label", labels.names(), labels.kind(), "sentence");
+    for (size_t i = 0; i < sentences.size(); ++i) {
+      if (table) {
+        table->add(answers[i], shown_pair(sentences[i]));
+        continue;
+      }
+      Json json = to_json(sentences[i]);
+      json["labels"] = cli::to_json(answers[i]);
+      print_json(json);
+    }
+  });
+}
+
+void predict_words(const TextModel& model, const PredictOptions& options) {
+  SentenceCounter counter;
+  each_chunk(model, options, [&](const std::vector<Sentence>& sentences, std::span<const Encoding> encodings) {
+    const auto answers = label_words(model, encodings, [&](int64_t done) { counter.add(done); });
+    counter.clear();
+    for (size_t i = 0; i < sentences.size(); ++i) {
+      const std::string& text = sentences[i].text;
+      const auto word = [&](const LabelledWord& each) { return text.substr(each.at.begin, each.at.end - each.at.begin); };
+      if (options.json) {
+        Json json = to_json(sentences[i]);
+        json["words"] = Json::array();
+        for (const LabelledWord& each : answers[i])
+          json["words"].push_back({{"word", word(each)},
+                                   {"start", each.at.begin},
+                                   {"end", each.at.end},
+                                   {"label", each.label.name},
+                                   {"score", each.label.score}});
+        print_json(json);
+        continue;
+      }
+      std::cout << shown(text) << '\n';
+      int64_t widest = 0, widest_label = 0;
+      for (const LabelledWord& each : answers[i]) {
+        widest = std::max(widest, text::count_chars(shown(word(each), 30)));
+        widest_label = std::max(widest_label, text::count_chars(each.label.name));
+      }
+      for (const LabelledWord& each : answers[i])
+        std::cout << "  " << padded(shown(word(each), 30), widest) << "  " << padded(each.label.name, widest_label) << "  " << std::setw(7)
+                  << percent(each.label.score) << '\n';
+    }
+  });
+}
+
+void predict_masks(const TextModel& model, const PredictOptions& options) {
+  const std::optional<int32_t> mask = model.tokenizer.id("[MASK]");
+  check<FileError>(mask.has_value(), model.folder.string(), ": the tokenizer has no token [MASK], expected one");
+  SentenceCounter counter;
+  int64_t before = 0;
+  std::optional<LabelTable> table;
+  each_chunk(model, options, [&](const std::vector<Sentence>& sentences, std::span<const Encoding> encodings) {
+    for (size_t i = 0; i < sentences.size(); ++i) {
+      const std::vector<int32_t>& ids = encodings[i].ids;
+      check<FileError>(std::find(ids.begin(), ids.end(), *mask) != ids.end(), "predict: sentence ", before + static_cast<int64_t>(i) + 1,
+                       " has no [MASK] among its ", ids.size(), " tokens, expected one for ", model.model.architecture(), " to fill");
+    }
+    before += std::ssize(sentences);
+    const auto answers = fill_masks(model, encodings, options.top > 0 ? options.top : 5, [&](int64_t done) { counter.add(done); });
+    counter.clear();
+    if (!options.json && !table) table.emplace("word        ", std::vector<std::string>(), Labels::Kind::one, "sentence");
+    for (size_t i = 0; i < sentences.size(); ++i) {
+      if (!table) {
+        Json json = to_json(sentences[i]);
+        json["masks"] = Json::array();
+        for (const FilledMask& each : answers[i])
+          json["masks"].push_back({{"start", each.at.begin}, {"end", each.at.end}, {"words", cli::to_json(each.words, "word")}});
+        print_json(json);
+        continue;
+      }
+      for (size_t m = 0; m < answers[i].size(); ++m)
+        table->add(answers[i][m].words, m == 0 ? shown_pair(sentences[i]) : "[MASK] number " + std::to_string(m + 1) + " of it");
+    }
+  });
+}
+
+}  // namespace
+
+void predict_text(const PredictOptions& options, Model loaded) {
+  const TextModel model = with_tokenizer(std::move(loaded), options.model);
+  switch (task_of(model, options)) {
+    case Task::sentences: return predict_sentences(model, options);
+    case Task::words: return predict_words(model, options);
+    case Task::masks: return predict_masks(model, options);
+  }
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,158 @@
+#include "heed/models/classify.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "heed/models/config.h"
+#include "heed/ops/ops.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kTokensAtOnce = 4096;
+constexpr int64_t kMaskedTokensAtOnce = 1024;  // each of them has a number for every word of the vocabulary
+
+std::vector<std::string> label_names(const Config& config) {
+  std::vector<std::string> names;
+  const Config given = config.below("id2label");
+  for (int64_t id = 0; id < config.labels(); ++id) {
+    const std::string key = std::to_string(id);
+    check<FileError>(!config.has("id2label") || given.has(key), config.source(), ": id2label has ", config.labels(), " names but none for ",
+                     id, ", expected one for every number from 0 to ", config.labels() - 1);
+    names.push_back(given.word(key, "LABEL_" + key));
+  }
+  return names;
+}
+
+Labels::Kind kind_in(const Config& config, size_t labels) {
+  const std::string problem = config.word("problem_type", labels == 1 ? "regression" : "single_label_classification");
+  if (problem == "regression") return Labels::Kind::value;
+  if (problem == "multi_label_classification") return Labels::Kind::each;
+  if (problem != "single_label_classification")
+    config.refuse("problem_type", "regression, single_label_classification or multi_label_classification");
+  return Labels::Kind::one;
+}
+
+// The places of the largest numbers of a row, at most `top` of them; 0: all.
+std::vector<size_t> best_of(std::span<const float> row, int64_t top) {
+  std::vector<size_t> order(row.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const size_t kept = top > 0 ? std::min(order.size(), static_cast<size_t>(top)) : order.size();
+  const auto better = [&](size_t a, size_t b) { return row[a] != row[b] ? row[a] > row[b] : a < b; };
+  std::partial_sort(order.begin(), order.begin() + static_cast<int64_t>(kept), order.end(), better);
+  order.resize(kept);
+  return order;
+}
+
+std::span<const float> row_of(const std::vector<float>& values, size_t row, size_t width) {
+  return std::span(values).subspan(row * width, width);
+}
+
+Tensor logits_of(const TextModel& model, const TextBatch& batch, const char* of_pretraining) {
+  const auto found = batch.out.find(batch.out.contains("logits") ? "logits" : of_pretraining);
+  check(found != batch.out.end(), model.model.architecture(), ": gives no logits, expected a model with such a head");
+  return found->second;
+}
+
+}  // namespace
+
+Labels::Labels(const Model& model, const std::string& source) {
+  const Config config(model.config(), source);
+  const std::string& architecture = model.architecture();
+  if (architecture.ends_with("ForNextSentencePrediction") || architecture.ends_with("ForPreTraining")) {
+    names_ = {"is_next", "not_next"};
+    kind_ = Kind::one;
+    return;
+  }
+  names_ = label_names(config);
+  kind_ = architecture.ends_with("ForTokenClassification") ? Kind::one : kind_in(config, names_.size());
+}
+
+std::vector<std::vector<Label>> Labels::operator()(const Tensor& logits, int64_t top) const {
+  check(logits.rank() == 2 && logits.size(1) == std::ssize(names_), "labels: logits of shape ", logits.shape(), ", expected (B, ",
+        names_.size(), ")");
+  const Tensor scores = kind_ == Kind::one ? softmax(logits) : kind_ == Kind::each ? sigmoid(logits) : logits;
+  const std::vector<float> values = scores.to_vector<float>();
+  std::vector<std::vector<Label>> out(static_cast<size_t>(logits.size(0)));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const std::span<const float> row = row_of(values, i, names_.size());
+    std::vector<size_t> chosen = best_of(row, kind_ == Kind::value ? 0 : top);
+    if (kind_ == Kind::value) std::sort(chosen.begin(), chosen.end());
+    for (const size_t id : chosen) out[i].push_back({names_[id], static_cast<int64_t>(id), row[id]});
+  }
+  return out;
+}
+
+std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const Encoding> encodings, int64_t top, const Done& done) {
+  const Labels labels(model.model, (model.folder / "config.json").string());
+  std::vector<std::vector<Label>> out(encodings.size());
+  each_batch(model, encodings, kTokensAtOnce, [&](const TextBatch& batch) {
+    std::vector<std::vector<Label>> answers = labels(logits_of(model, batch, "seq_relationship_logits"), top);
+    for (size_t i = 0; i < answers.size(); ++i) out[batch.places[i]] = std::move(answers[i]);
+    if (done) done(std::ssize(answers));
+  });
+  return out;
+}
+
+std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const Sentence> sentences, int64_t top) {
+  return classify(model, encode_sentences(model, sentences).encodings, top);
+}
+
+std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::span<const Encoding> encodings, const Done& done) {
+  const Labels labels(model.model, (model.folder / "config.json").string());
+  std::vector<std::vector<LabelledWord>> out(encodings.size());
+  each_batch(model, encodings, kTokensAtOnce, [&](const TextBatch& batch) {
+    const Tensor logits = logits_of(model, batch, "logits");
+    const size_t N = static_cast<size_t>(logits.size(1));
+    std::vector<std::vector<Label>> answers = labels(reshape(logits, {-1, logits.size(2)}), 1);
+    for (size_t b = 0; b < batch.places.size(); ++b) {
+      const Encoding& encoding = encodings[batch.places[b]];
+      std::vector<LabelledWord>& words = out[batch.places[b]];
+      for (size_t i = 0; i < encoding.ids.size(); ++i) {
+        if (encoding.special_mask[i]) continue;
+        if (!words.empty() && model.tokenizer.token(encoding.ids[i]).starts_with("##"))
+          words.back().at.end = encoding.offsets[i].end;
+        else
+          words.push_back({encoding.offsets[i], std::move(answers[b * N + i].front())});
+      }
+    }
+    if (done) done(std::ssize(batch.places));
+  });
+  return out;
+}
+
+std::vector<std::vector<FilledMask>> fill_masks(const TextModel& model, std::span<const Encoding> encodings, int64_t top,
+                                                const Done& done) {
+  const std::optional<int32_t> mask = model.tokenizer.id("[MASK]");
+  check<FileError>(mask.has_value(), model.folder.string(), ": the tokenizer has no token [MASK], expected one");
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    const std::vector<int32_t>& ids = encodings[i].ids;
+    check(std::find(ids.begin(), ids.end(), *mask) != ids.end(), "fill_masks: sentence ", i + 1, " has no [MASK] among its ", ids.size(),
+          " tokens, expected at least one");
+  }
+  std::vector<std::vector<FilledMask>> out(encodings.size());
+  each_batch(model, encodings, kMaskedTokensAtOnce, [&](const TextBatch& batch) {
+    const Tensor logits = logits_of(model, batch, "prediction_logits");
+    const int64_t N = logits.size(1), V = logits.size(2);
+    std::vector<int64_t> rows;
+    for (size_t b = 0; b < batch.places.size(); ++b)
+      for (size_t i = 0; i < encodings[batch.places[b]].ids.size(); ++i)
+        if (encodings[batch.places[b]].ids[i] == *mask) rows.push_back(static_cast<int64_t>(b) * N + static_cast<int64_t>(i));
+    const Tensor masked = index_select(reshape(logits, {-1, V}), 0, Tensor::from(rows, {std::ssize(rows)}));
+    const std::vector<float> values = softmax(masked).to_vector<float>();
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const size_t place = batch.places[static_cast<size_t>(rows[r] / N)];
+      const std::span<const float> row = row_of(values, r, static_cast<size_t>(V));
+      FilledMask filled{.at = encodings[place].offsets[static_cast<size_t>(rows[r] % N)], .words = {}};
+      for (const size_t id : best_of(row, top)) {
+        const auto number = static_cast<int64_t>(id);
+        filled.words.push_back({model.tokenizer.has(number) ? model.tokenizer.token(number) : "", number, row[id]});
+      }
+      out[place].push_back(std::move(filled));
+    }
+    if (done) done(std::ssize(batch.places));
+  });
+  return out;
+}
+
+}  // namespace heed

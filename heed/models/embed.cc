@@ -1,0 +1,127 @@
+#include "heed/models/embed.h"
+
+#include <algorithm>
+
+#include "heed/models/architecture.h"
+#include "heed/nn/pooling.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kTokensAtOnce = 4096;
+
+bool is_there(const Path& path) { return std::filesystem::exists(path); }
+
+// sentence-transformers' names for ways of pooling; older files have a flag for each.
+SentencePooling read_pooling(const Path& path) {
+  const Config config(read_json(path), path.string());
+  if (config.has("pooling_mode")) {
+    const std::string name = config.word("pooling_mode", "");
+    if (name != "mean" && name != "cls" && name != "max") config.refuse("pooling_mode", "mean, cls or max");
+    return sentence_pooling_named(name);
+  }
+  std::vector<SentencePooling> chosen;
+  if (config.flag("pooling_mode_cls_token", false)) chosen.push_back(SentencePooling::first);
+  if (config.flag("pooling_mode_mean_tokens", false)) chosen.push_back(SentencePooling::mean);
+  if (config.flag("pooling_mode_max_tokens", false)) chosen.push_back(SentencePooling::largest);
+  for (const char* other : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"})
+    config.only(other, false);
+  check<FileError>(chosen.size() == 1, path.string(), ": found ", chosen.size(), " ways of pooling, expected one: mean, cls or max");
+  return chosen.front();
+}
+
+// What happens to a sentence in turn: the encoder in the folder itself, pooling, and perhaps a norm.
+void read_modules(const Path& folder, EmbedOptions& options) {
+  const Path path = folder / "modules.json";
+  const Json modules = read_json(path);
+  check<FileError>(modules.is_array(), path.string(), ": found ", modules.type_name(), ", expected a list of modules");
+  options.normalize = false;
+  for (const Json& entry : modules) {
+    const Config module(entry, path.string());
+    const std::string type = module.word("type", ""), kind = type.substr(type.rfind('.') + 1), place = module.word("path", "");
+    if (kind == "Transformer")
+      module.only("path", "");
+    else if (kind == "Pooling")
+      options.pooling = read_pooling(folder / place / "config.json");
+    else if (kind == "Normalize")
+      options.normalize = true;
+    else
+      module.refuse("type", "a Transformer, a Pooling or a Normalize");
+  }
+}
+
+// "BertForMaskedLM" -> "BertModel"; the family whose name it begins with.
+std::string inner_architecture(const Path& folder) {
+  const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
+  const auto found = config.json().find("architectures");
+  const bool named = found != config.json().end() && found->is_array() && !found->empty() && found->front().is_string();
+  const std::string name = named ? found->front().get<std::string>() : "";
+  for (const Architecture& each : architectures())
+    if (each.bare && name.starts_with(each.name.substr(0, each.name.size() - std::string_view("Model").size()))) return each.name;
+  return {};  // load() says what is wrong
+}
+
+// x: (B, N, D), lengths: B of them -> (B, D)
+Tensor pool(const Tensor& x, std::span<const int64_t> lengths, SentencePooling pooling) {
+  if (pooling == SentencePooling::first) return pool_class(x);
+  if (pooling == SentencePooling::mean) return pool_mean(x, Tensor::from(lengths, {std::ssize(lengths)}));
+  Tensors rows;
+  for (int64_t b = 0; b < std::ssize(lengths); ++b)
+    rows.push_back(max(slice(slice(x, 0, b, b + 1), 1, 0, lengths[static_cast<size_t>(b)]), {1}));
+  return concat(rows, 0);
+}
+
+}  // namespace
+
+SentencePooling sentence_pooling_named(const std::string& name) {
+  if (name == "mean") return SentencePooling::mean;
+  if (name == "cls") return SentencePooling::first;
+  check(name == "max", "embed: found the pooling ", in_quotes(name), ", expected mean, cls or max");
+  return SentencePooling::largest;
+}
+
+EmbedOptions embed_options(const Path& folder) {
+  EmbedOptions options;
+  if (is_there(folder / "modules.json"))
+    read_modules(folder, options);
+  else if (is_there(folder / "1_Pooling" / "config.json"))
+    options.pooling = read_pooling(folder / "1_Pooling" / "config.json");
+  if (const Path path = folder / "sentence_bert_config.json"; is_there(path))
+    options.max_length = Config(read_json(path), path.string()).size("max_seq_length", 0);
+  return options;
+}
+
+TextModel load_embedder(const Path& folder) {
+  check<FileError>(std::filesystem::is_directory(folder), folder.string(), ": there is no such folder");
+  ModelOptions options;
+  options.architecture = inner_architecture(folder);
+  options.names = {.allow_missing = {"pooler."}, .allow_unused = {"cls.", "classifier.", "lm_head.", "vocab_", "qa_outputs.", "score."}};
+  TextModel out = load_text_model(folder, options);
+  check<FileError>(!options.architecture.empty(), (folder / "config.json").string(), ": ", out.model.architecture(),
+                   " gives no states of its tokens, expected an encoder");
+  return out;
+}
+
+Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const EmbedOptions& options,
+             const std::function<void(int64_t sentences)>& done) {
+  const NoGrad quiet;
+  Tensors parts;
+  std::vector<int64_t> order(encodings.size());  // where each sentence lies in the parts
+  int64_t count = 0;
+  each_batch(model, encodings, kTokensAtOnce, [&](const TextBatch& batch) {
+    const auto states = batch.out.find("last_hidden_state");
+    check(states != batch.out.end(), "embed: ", model.model.architecture(), " gives no last_hidden_state, expected an encoder");
+    const Tensor pooled = pool(states->second, batch.lengths, options.pooling);
+    parts.push_back(options.normalize ? pooled / scale(sqrt(sum(pooled * pooled, {1}, true)), 1, 1e-12f) : pooled);
+    for (const size_t place : batch.places) order[place] = count++;
+    if (done) done(std::ssize(batch.places));
+  });
+  check(count > 0, "embed: found no sentences, expected at least one");
+  return index_select(concat(parts, 0), 0, Tensor::from(order, {count}));
+}
+
+Tensor embed(const TextModel& model, std::span<const Sentence> sentences, const EmbedOptions& options) {
+  return embed(model, encode_sentences(model, sentences, options.max_length).encodings, options);
+}
+
+}  // namespace heed

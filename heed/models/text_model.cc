@@ -1,0 +1,73 @@
+#include "heed/models/text_model.h"
+
+#include <algorithm>
+
+#include "heed/core/autograd.h"
+#include "heed/models/config.h"
+
+namespace heed {
+namespace {
+
+bool takes(const Model& model, std::string_view input) {
+  return std::find(model.inputs().begin(), model.inputs().end(), input) != model.inputs().end();
+}
+
+// The table of words; undefined where the model calls it something else.
+Tensor words_of(const Model& model) {
+  for (const Parameter& each : model.params().all())
+    for (const char* end : {"word_embeddings.weight", "wte.weight", "embed_tokens.weight", "model.shared.weight"})
+      if (each.name.ends_with(end)) return each.tensor;
+  return {};
+}
+
+int64_t most_tokens_of(const Model& model, const Path& folder) {
+  const Config config(model.config(), (folder / "config.json").string());
+  int64_t most = config.size("max_position_embeddings", config.size("n_positions", model.architecture().starts_with("GPT2") ? 1024 : 512));
+  const Path path = folder / "tokenizer_config.json";
+  if (!std::filesystem::exists(path)) return most;
+  const Config tokenizer(read_json(path), path.string());
+  const float named = tokenizer.number("model_max_length", 0);  // 1e30 where nobody said
+  return named >= 1 && named < static_cast<float>(most) ? static_cast<int64_t>(named) : most;
+}
+
+}  // namespace
+
+TextModel load_text_model(const Path& folder, const ModelOptions& options) { return with_tokenizer(load(folder, options), folder); }
+
+TextModel with_tokenizer(Model model, const Path& folder) {
+  check<FileError>(takes(model, "input_ids"), (folder / "config.json").string(), ": ", model.architecture(),
+                   " reads no text, expected a model that does");
+  Tokenizer tokenizer = Tokenizer::open(folder);
+  const int64_t ids = tokenizer.id_limit();
+  if (const Tensor words = words_of(model); words.defined())
+    check<FileError>(ids <= words.size(0), folder.string(), ": the tokenizer has ids up to ", ids - 1, ", the model vectors for ",
+                     words.size(0), " of them, expected one for each");
+  const int64_t most = most_tokens_of(model, folder);
+  return {std::move(model), std::move(tokenizer), folder, most};
+}
+
+EncodedSentences encode_sentences(const TextModel& model, std::span<const Sentence> sentences, int64_t max_length) {
+  const int64_t most = max_length > 0 ? std::min(max_length, model.most_tokens) : model.most_tokens;
+  return encode_sentences(model.tokenizer, sentences, EncodeOptions{.max_length = most});
+}
+
+void each_batch(const TextModel& model, std::span<const Encoding> encodings, int64_t at_once,
+                const std::function<void(const TextBatch& batch)>& use) {
+  const NoGrad quiet;
+  const Padding padding{.id = model.tokenizer.padding_id().value_or(0)};  // any will do: it is masked
+  for (std::vector<size_t>& places : batches_by_length(encodings, at_once)) {
+    std::vector<Encoding> chosen;
+    std::vector<int64_t> lengths;
+    for (const size_t place : places) {
+      chosen.push_back(encodings[place]);
+      lengths.push_back(encodings[place].size());
+    }
+    check(lengths.back() > 0, model.model.architecture(), ": found a sentence without any token, expected at least one");
+    const EncodedBatch batch = model.tokenizer.batch(chosen, padding);
+    Named inputs{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
+    if (takes(model.model, "token_type_ids")) inputs["token_type_ids"] = batch.token_type_ids;
+    use({std::move(places), std::move(lengths), model.model(inputs)});
+  }
+}
+
+}  // namespace heed
