@@ -1,8 +1,10 @@
 #include "heed/models/sample.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "heed/core/random.h"
@@ -19,9 +21,14 @@ struct Candidate {
 };
 using Candidates = std::vector<Candidate>;
 
-// A heap of the k best so far: hardly any score of a long row gets into it.
+// A heap of the k best so far: few scores of a long row get into it while k is small.
 float kth_largest(std::span<const float> scores, int64_t k) {
-  std::vector<float> best(scores.begin(), scores.begin() + k);
+  constexpr int64_t small = 200;
+  std::vector<float> best(scores.begin(), scores.begin() + (k > small ? std::ssize(scores) : k));
+  if (k > small) {
+    std::nth_element(best.begin(), best.begin() + k - 1, best.end(), std::greater<>());
+    return best[static_cast<size_t>(k - 1)];
+  }
   std::make_heap(best.begin(), best.end(), std::greater<>());
   for (const float score : scores.subspan(static_cast<size_t>(k)))
     if (score > best.front()) {
@@ -47,33 +54,33 @@ Candidates candidates_of(std::span<const float> scores, int64_t top_k) {
 }
 
 // Drops the least likely as long as they, together, have at most the probability 1 - top_p. Equal ones go by number, the
-// smaller first. Cutting in halves finds the end of them without sorting a vocabulary.
+// smaller first. Buckets of like scores find the end of them, so that one bucket is sorted and not a vocabulary.
 void keep_likely(Candidates& all, float top_p) {
-  double total = 0;
-  for (const Candidate& each : all) total += each.weight;
-  const double most = (1 - static_cast<double>(top_p)) * total, tiny = most / static_cast<double>(all.size());
-  Candidates open;
+  constexpr size_t buckets = 1024;
+  constexpr float reach = 40;  // what is further below the best counts for nothing
+  const auto [lowest, best] = std::minmax_element(all.begin(), all.end());
+  const Candidate likeliest = *best;
+  const float least = std::max(lowest->score, likeliest.score - reach);
+  const float scale = likeliest.score > least ? static_cast<float>(buckets) / (likeliest.score - least) : 0;
+  const auto bucket = [&](const Candidate& each) {
+    return std::min(buckets - 1, static_cast<size_t>(std::max(0.0f, (each.score - least) * scale)));
+  };
+  std::array<double, buckets> weights{};
+  for (const Candidate& each : all) weights[bucket(each)] += each.weight;
+  const double most = (1 - static_cast<double>(top_p)) * std::accumulate(weights.begin(), weights.end(), 0.0);
   double dropped = 0;
-  for (const Candidate& each : all)
-    if (each.weight < tiny) {  // all of these have less than `most`, whatever their number
-      dropped += each.weight;
-    } else {
-      open.push_back(each);
-    }
-  auto begin = open.begin(), end = open.end();
-  while (begin != end) {
-    const auto middle = begin + (end - begin) / 2;
-    std::nth_element(begin, middle, end);
-    double lower = 0;
-    for (auto each = begin; each <= middle; ++each) lower += each->weight;
-    if (dropped + lower <= most) {
-      dropped += lower;
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
+  size_t last = 0;
+  for (; last < buckets && dropped + weights[last] <= most; ++last) dropped += weights[last];
+  Candidates open;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(open), [&](const Candidate& each) { return bucket(each) == last; });
+  std::sort(open.begin(), open.end());
+  Candidate first = open.empty() ? likeliest : open.back();
+  for (const Candidate& each : open) {
+    dropped += each.weight;
+    if (dropped <= most) continue;
+    first = each;
+    break;
   }
-  const Candidate first = begin == open.end() ? *std::max_element(all.begin(), all.end()) : *begin;
   std::erase_if(all, [&](const Candidate& each) { return each < first; });
 }
 
