@@ -1,6 +1,8 @@
 // Storage is (B, G, capacity, width), so that appending writes behind the last token of every head and moves nothing.
 #include "heed/attention/cache.h"
 
+#include <algorithm>
+
 #include "heed/core/copy.h"
 
 namespace heed {
@@ -18,13 +20,21 @@ Tensor grown(const Tensor& stored, int64_t length, int64_t capacity) {
   return larger;
 }
 
+// In place where every item that others become stays where it is, and nobody else sees the storage: only the others are
+// copied.
 Tensor reordered(const Tensor& stored, int64_t length, std::span<const int64_t> items) {
   Shape one = stored.shape(), shape = one;
   one[0] = 1;
   shape[0] = static_cast<int64_t>(items.size());
-  const Tensor result = Tensor::empty(shape, stored.dtype(), stored.device());
+  const bool sources_stay = shape[0] == stored.size(0) &&
+                            std::all_of(items.begin(), items.end(), [&](int64_t item) { return items[static_cast<size_t>(item)] == item; });
+  const bool in_place = sources_stay && stored.owns_data_alone();
+  const Tensor result = in_place ? stored : Tensor::empty(shape, stored.dtype(), stored.device());
   const auto item = [&](const Tensor& x, int64_t b) { return tokens_of(x.view(one, x.strides(), b * x.strides()[0]), 0, length); };
-  for (size_t i = 0; i < items.size(); ++i) copy_into(item(stored, items[i]), item(result, static_cast<int64_t>(i)));
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    const int64_t from = items[static_cast<size_t>(i)];
+    if (!in_place || from != i) copy_into(item(stored, from), item(result, i));
+  }
   return result;
 }
 

@@ -70,7 +70,7 @@ Json read_if_there(const Path& path) { return std::filesystem::exists(path) ? re
 void Writing::reorder(std::span<const int64_t> items) {
   const Tensor indices = Tensor::from(items, {std::ssize(items)});
   const auto chosen = [&](const Tensor& x) { return x.defined() ? index_select(x, 0, indices) : x; };
-  for (KeyValueCache& cache : past) cache.reorder(items);
+  reorder_past(items);
   for (auto& [keys, values] : memory) {
     keys = chosen(keys);
     values = chosen(values);
@@ -80,6 +80,10 @@ void Writing::reorder(std::span<const int64_t> items) {
   if (!seen.empty())
     for (int64_t item : items) rows.push_back(seen[static_cast<size_t>(item)]);
   seen = std::move(rows);
+}
+
+void Writing::reorder_past(std::span<const int64_t> items) {
+  for (KeyValueCache& cache : past) cache.reorder(items);
 }
 
 Model::Model(Network network, std::unique_ptr<Params> params, std::string architecture, Json config, Json generation)

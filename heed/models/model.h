@@ -31,6 +31,7 @@ struct Writing {
   int64_t length() const { return past.empty() ? 0 : past[0].length(); }
   // Text i becomes what text items[i] was: beams that go on, fork or end.
   void reorder(std::span<const int64_t> items);
+  void reorder_past(std::span<const int64_t> items);  // the same where only what was written so far differs
 };
 
 // How a language model writes: texts begin with what their inputs say, every step takes tokens and tells what may follow.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "heed/models/generate.h"
+#include "heed/ops/ops.h"
 
 namespace heed {
 namespace {
@@ -38,6 +39,35 @@ bool any_has(const std::vector<std::string>& names, const char* part) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.find(part) != std::string::npos; });
 }
 
+// "beam4", "beams4", "beam.4", "beam_4" -> 4; "beam", "beams" -> as the config has it, or 4; 0 for other names
+int64_t beams_of(const std::string& name, const Model& model) {
+  if (name == "beam" || name == "beams") {
+    const int64_t beams = generation_options(model).beams;
+    return beams > 1 ? beams : 4;
+  }
+  size_t at = name.starts_with("beams") ? 5 : name.starts_with("beam") ? 4 : name.size();
+  if (at < name.size() && (name[at] == '.' || name[at] == '_')) ++at;
+  const std::string number = name.substr(at);
+  const bool digits = !number.empty() && number.size() < 4 && number.find_first_not_of("0123456789") == number.npos;
+  return digits ? std::stoll(number) : 0;
+}
+
+// What the model writes on from the inputs, by beams or greedily. expected: (rows, length) of tokens
+Tensor written(const Model& model, const Named& inputs, int64_t beams, const Tensor& expected) {
+  if (expected.rank() != 2 || expected.size(1) == 0 || !inputs.contains("input_ids")) return {};
+  GenerationOptions options = generation_options(model);
+  options.sample = false;
+  options.beams = std::max<int64_t>(beams, 1);
+  options.count = beams > 0 ? std::max<int64_t>(expected.size(0) / std::max<int64_t>(inputs.at("input_ids").size(0), 1), 1) : 1;
+  const std::vector<int64_t> last = slice(expected, 1, expected.size(1) - 1, expected.size(1)).to_vector<int64_t>();
+  const bool all_ended = std::all_of(last.begin(), last.end(), [&](int64_t token) {
+    return token == options.pad || std::find(options.end.begin(), options.end.end(), token) != options.end.end();
+  });
+  // Where beams did not all end by themselves, the longest text is as long as texts were allowed to get.
+  if (beams == 0 || !all_ended) options.max_length = expected.size(1);
+  return generate(model, inputs, options);
+}
+
 }  // namespace
 
 std::vector<Difference> compare(const Model& model, const Path& file, double tolerance) {
@@ -53,11 +83,9 @@ std::vector<Difference> compare(const Model& model, const Path& file, double tol
                    " \"out.*\", expected both");
   std::sort(outputs.begin(), outputs.end());
   Named given = model(inputs, {.hidden_states = any_has(outputs, "hidden_states."), .attentions = any_has(outputs, "attentions.")});
-  if (any_has(outputs, "greedy")) {
-    GenerationOptions options = generation_options(model);
-    options.max_length = io.entry("out.greedy").shape[1];
-    given["greedy"] = generate(model, inputs, options);
-  }
+  for (const std::string& name : outputs)
+    if (const int64_t beams = beams_of(name, model); name == "greedy" || beams > 0)
+      given[name] = written(model, inputs, beams, io.tensor("out." + name));
   std::vector<Difference> out;
   for (const std::string& name : outputs) {
     const auto found = given.find(name);

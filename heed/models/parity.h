@@ -18,7 +18,7 @@ struct Difference {
 };
 
 // Feeds the tensors "in.*" of a file to the model and compares each "out.*" with what the model gives under that name:
-// "out.logits", "out.hidden_states.0" ... "out.greedy" are the tokens that it writes.
+// "out.logits", "out.hidden_states.0" ... "out.greedy" are the tokens that it writes, "out.beam4" those that 4 beams write.
 std::vector<Difference> compare(const Model& model, const Path& file, double tolerance);
 
 }  // namespace heed

@@ -22,7 +22,9 @@ struct BertNormalizer {
 enum class Form { nfc, nfd, nfkc, nfkd };  // Unicode Standard Annex 15
 void normalize_form(Aligned& text, Form form);
 
-// The character map of SentencePiece, as bytes: a trie and the texts it leads to.
-Normalizer make_precompiled(const std::string& map, const std::string& source);
+// The character map of SentencePiece, as bytes: a trie and the texts it leads to. A tokenizer.json looks up whole clusters and
+// single characters; SentencePiece itself the longest entry at every place.
+enum class Lookup { cluster, longest };
+Normalizer make_precompiled(const std::string& map, const std::string& source, Lookup lookup = Lookup::cluster);
 
 }  // namespace heed::text

@@ -33,33 +33,66 @@ class CharacterMap {
 
   // What stands for a piece of text, by the first entry that is a beginning of it.
   std::optional<std::string_view> find(std::string_view piece) const {
-    size_t at = cells_[0].offset();
-    for (const char byte : piece) {
-      const uint32_t label = static_cast<unsigned char>(byte);
-      at ^= label;
-      if (label == 0 || at >= cells_.size() || cells_[at].label() != label) return {};
-      const Cell cell = cells_[at];
-      at ^= cell.offset();
-      if (!cell.has_value()) continue;
-      if (at >= cells_.size()) return {};
-      const uint32_t begin = cells_[at].value();
-      if (begin > texts_.size() || (begin < texts_.size() && !starts_char(texts_[begin]))) return {};
-      return std::string_view(texts_).substr(begin, std::min(texts_.find('\0', begin), texts_.size()) - begin);
-    }
-    return {};
+    std::optional<std::string_view> out;
+    each_entry(piece, [&](size_t, std::string_view text) {
+      out = text;
+      return false;
+    });
+    return out;
+  }
+  // The same by the longest such entry, and how many bytes it has.
+  std::optional<std::pair<size_t, std::string_view>> find_longest(std::string_view rest) const {
+    std::optional<std::pair<size_t, std::string_view>> out;
+    each_entry(rest, [&](size_t bytes, std::string_view text) {
+      out.emplace(bytes, text);
+      return true;
+    });
+    return out;
   }
 
  private:
+  // body(bytes, what they become) for every entry that the text begins with, the shortest first, while body says so.
+  template <class Body>
+  void each_entry(std::string_view text, const Body& body) const {
+    size_t at = cells_[0].offset();
+    for (size_t i = 0; i < text.size(); ++i) {
+      const uint32_t label = static_cast<unsigned char>(text[i]);
+      at ^= label;
+      if (label == 0 || at >= cells_.size() || cells_[at].label() != label) return;
+      const Cell cell = cells_[at];
+      at ^= cell.offset();
+      if (!cell.has_value()) continue;
+      if (at >= cells_.size()) return;
+      const uint32_t begin = cells_[at].value();
+      if (begin > texts_.size() || (begin < texts_.size() && !starts_char(texts_[begin]))) return;
+      if (!body(i + 1, std::string_view(texts_).substr(begin, std::min(texts_.find('\0', begin), texts_.size()) - begin))) return;
+    }
+  }
+
   std::vector<Cell> cells_;
   std::string texts_;
 };
 
 constexpr size_t kLongestCluster = 6;  // bytes; longer user-perceived characters are looked up character by character
 
+// Entries are whole characters; a damaged map must not cut one in two all the same.
+void replace_longest(const CharacterMap& characters, Aligned& in) {
+  const std::string_view text = in.text;
+  Aligned out = in.next();
+  for (size_t i = 0, next = 0; i < text.size(); i = next) {
+    const auto found = characters.find_longest(text.substr(i));
+    next = i + (found ? found->first : char_bytes(text[i]));
+    while (next < text.size() && !starts_char(text[next])) ++next;
+    out.append(found ? found->second : text.substr(i, next - i), in.source(i, next));
+  }
+  in = std::move(out);
+}
+
 }  // namespace
 
-Normalizer make_precompiled(const std::string& map, const std::string& source) {
+Normalizer make_precompiled(const std::string& map, const std::string& source, Lookup lookup) {
   const auto characters = std::make_shared<const CharacterMap>(map, source);
+  if (lookup == Lookup::longest) return [characters](Aligned& in) { replace_longest(*characters, in); };
   return [characters](Aligned& in) {
     const std::string_view text = in.text;
     Aligned out = in.next();

@@ -51,9 +51,10 @@ struct EncodedBatch {
 
 class Tokenizer {
  public:
-  // From the folder of a model: tokenizer.json, or vocab.txt (BERT), or vocab.json and merges.txt (GPT-2, RoBERTa). Also from the path
-  // of a tokenizer.json itself.
+  // From the folder of a model: tokenizer.json, or vocab.txt (BERT), or vocab.json and merges.txt (GPT-2, RoBERTa), or vocab.json and
+  // source.spm (Marian). Also from the path of a tokenizer.json itself.
   static Tokenizer open(const Path& path);
+  static Tokenizer open_target(const Path& path);                                // of what a translation is written in, where that differs
   static Tokenizer from_json(std::string_view json, const std::string& source);  // the text of a tokenizer.json
 
   // Bytes that are not UTF-8 count as U+FFFD. May be called from many threads.

@@ -1,4 +1,5 @@
 // Tokenizers from the folder of a model, whichever of the usual files it has.
+#include "heed/text/sentencepiece.h"
 #include "heed/text/tokenizer_parts.h"
 
 namespace heed {
@@ -92,6 +93,40 @@ TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary_path,
   return parts;
 }
 
+// Two SentencePiece models cut source and target; vocab.json, or target_vocab.json for the target, numbers their pieces. The end of
+// a sentence is a token, and one like >>deu<< may name the language that is wanted.
+TokenizerParts read_marian_folder(const Path& folder, bool target) {
+  const Json document = read_config(folder);
+  const JsonPart config(document, (folder / "tokenizer_config.json").string());
+  const Path path = folder / (target ? "target.spm" : "source.spm");
+  const Path vocabulary_path = folder / (target && config.flag_or("separate_vocabs", false) ? "target_vocab.json" : "vocab.json");
+  const Json numbers = read_json(vocabulary_path);
+  const std::string unknown = special_token(config, "unk_token", "<unk>"), end = special_token(config, "eos_token", "</s>"),
+                    pad = special_token(config, "pad_token", "<pad>");
+  const SentencePieceFile file = read_sentencepiece(path);
+  TokenizerParts parts;
+  Vocabulary all = Vocabulary::from_json({numbers, vocabulary_path.string()});
+  const int32_t unknown_id = id_of(all, unknown, vocabulary_path);
+  parts.model = make_sentencepiece(file, std::move(all), unknown_id, path.string());
+  const Vocabulary& vocabulary = parts.model->vocabulary();
+  std::vector<AddedToken> added = special_tokens({end, unknown, pad}, vocabulary).all();
+  for (int32_t id = 0; id < vocabulary.id_limit(); ++id)
+    if (vocabulary.has(id) && vocabulary.token(id).starts_with(">>") && vocabulary.token(id).ends_with("<<"))
+      added.push_back({vocabulary.token(id), id});
+  parts.added = {std::move(added), {}};
+  parts.normalizer = sentencepiece_normalizer(file, path.string());
+  const char* scheme = file.prefix_space ? "always" : "never";
+  const Json spaces{{"type", "Metaspace"}, {"prepend_scheme", scheme}, {"split", !crosses_words(file)}};
+  parts.pre_tokenizer = make_pre_tokenizer({spaces, path.string()});
+  parts.post_processor.single = {{0, {}, 0}, {-1, {id_of(vocabulary, end, vocabulary_path)}, 0}};
+  parts.post_processor.pair = {{0, {}, 0}, {1, {}, 0}, {-1, {id_of(vocabulary, end, vocabulary_path)}, 0}};
+  const Json words = {{"type", "Sequence"},
+                      {"decoders", {{{"type", "ByteFallback"}}, {{"type", "Metaspace"}, {"prepend_scheme", scheme}}}}};
+  parts.decoder = make_decoder({words, path.string()});
+  if (const int32_t id = vocabulary.find(pad); id >= 0) parts.padding_id = id;
+  return parts;
+}
+
 }  // namespace text
 
 Tokenizer Tokenizer::from_json(std::string_view json, const std::string& source) {
@@ -115,9 +150,16 @@ Tokenizer Tokenizer::open(const Path& path) {
   for (const auto& [vocabulary, merges] : {std::pair("vocab.json", "merges.txt"), std::pair("encoder.json", "vocab.bpe")})
     if (fs::exists(path / vocabulary) && fs::exists(path / merges))
       return made(text::read_gpt2_folder(path, path / vocabulary, path / merges));
+  if (fs::exists(path / "vocab.json") && fs::exists(path / "source.spm")) return made(text::read_marian_folder(path, false));
   fail<FileError>(path.string(),
-                  ": found no tokenizer, expected tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or encoder.json ",
-                  "and vocab.bpe; heed does not read SentencePiece's *.spm and *.model: save such a tokenizer as tokenizer.json");
+                  ": found no tokenizer, expected tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or encoder.json and ",
+                  "vocab.bpe, or vocab.json and source.spm; heed reads no SentencePiece *.model: save such a tokenizer as tokenizer.json");
+}
+
+Tokenizer Tokenizer::open_target(const Path& path) {
+  namespace fs = std::filesystem;
+  if (fs::exists(path / "tokenizer.json") || !fs::exists(path / "vocab.json") || !fs::exists(path / "target.spm")) return open(path);
+  return Tokenizer(std::make_shared<const text::TokenizerParts>(text::read_marian_folder(path, true)));
 }
 
 }  // namespace heed

@@ -88,6 +88,7 @@ struct TokenizerParts {
 
 TokenizerParts read_tokenizer_json(const Json& json, const std::string& source);
 TokenizerParts read_bert_folder(const Path& folder);
+TokenizerParts read_marian_folder(const Path& folder, bool target);
 TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary, const Path& merges);
 
 }  // namespace heed::text

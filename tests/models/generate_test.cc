@@ -3,6 +3,7 @@
 
 #include "heed/models/generate.h"
 #include "heed/models/parts.h"
+#include "heed/ops/ops.h"
 #include "tests/expect_error.h"
 
 namespace heed::test {
@@ -95,11 +96,54 @@ TEST(Generate, takes_another_chooser) {
   const Named inputs = inputs_of("gpt2-lm", {"input_ids"});
   GenerationOptions options = generation_options(model);
   options.max_length = 12;
-  options.choose = [](const std::vector<std::vector<float>>& scores) { return std::vector<int64_t>(scores.size(), 42); };
+  options.choose = [](std::span<float>, int64_t, int64_t) { return int64_t{42}; };
   const std::vector<int64_t> written = slice(generate(model, inputs, options), 1, 9, 12).to_vector<int64_t>();
   EXPECT_EQ(written, (std::vector<int64_t>{42, 42, 42}));
   options.end = {42};
   EXPECT_EQ(generate(model, inputs, options).shape(), (Shape{1, 10}));
+}
+
+// Every token from all tokens before it, without a cache.
+TEST(Generate, is_what_whole_passes_give) {
+  const NoGrad quiet;
+  for (const char* name : {"gpt2-lm", "llama-three", "marian-shared"}) {
+    SCOPED_TRACE(name);
+    const Model model = load(fixture(name));
+    const bool encoder = model.decoder().encoder;
+    Named inputs = inputs_of(name, {"input_ids", "attention_mask"});
+    GenerationOptions options = generation_options(model);
+    options.end = {};
+    options.forced_last = -1;
+    options.max_length = 0;
+    options.max_new_tokens = 8;
+    const Tensor written = generate(model, inputs, options);
+    const std::string tokens = encoder ? "decoder_input_ids" : "input_ids";
+    if (encoder) inputs[tokens] = slice(written, 1, 0, 1);
+    for (int i = 0; i < 8; ++i) {
+      const Tensor logits = model(inputs)["logits"];
+      const Tensor next = argmax(slice(logits, 1, logits.size(1) - 1, logits.size(1)));
+      inputs[tokens] = concat({inputs[tokens], next}, 1);
+    }
+    EXPECT_EQ(inputs[tokens].to_vector<int64_t>(), written.to_vector<int64_t>());
+  }
+}
+
+TEST(Generate, tells_every_token_once) {
+  const Model model = load(fixture("gpt2-ends"));
+  const Named inputs = inputs_of("gpt2-ends", {"input_ids", "attention_mask"});
+  GenerationOptions options = generation_options(model);
+  std::vector<std::vector<int64_t>> told(3);
+  options.told = [&](std::span<const int64_t> tokens) {
+    for (size_t b = 0; b < 3; ++b)
+      if (tokens[b] >= 0) told[b].push_back(tokens[b]);
+  };
+  const Tensor written = generate(model, inputs, options);
+  for (size_t b = 0; b < 3; ++b) {
+    std::vector<int64_t> row =
+        slice(slice(written, 0, static_cast<int64_t>(b), static_cast<int64_t>(b) + 1), 1, 6, written.size(1)).to_vector<int64_t>();
+    while (row.size() > told[b].size() && row.back() == options.pad) row.pop_back();
+    EXPECT_EQ(told[b], row);
+  }
 }
 
 TEST(Generate, says_what_it_needs) {
@@ -114,6 +158,9 @@ TEST(Generate, says_what_it_needs) {
   far.end = {};
   far.max_length = 70;
   expect_error([&] { generate(gpt2, inputs_of("gpt2-lm", {"input_ids"}), far); }, "model: 65 tokens, the positions end at 64");
+  far.count = 2;
+  expect_error([&] { generate(gpt2, inputs_of("gpt2-lm", {"input_ids"}), far); },
+               "generate: 2 texts for each, expected 1, or sampling, or beams");
 }
 
 }  // namespace

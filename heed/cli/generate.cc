@@ -1,0 +1,265 @@
+// heed generate: a language model goes on from a prompt.
+#include <unistd.h>
+
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "heed/cli/sentences.h"
+#include "heed/cli/written.h"
+#include "heed/models/beam.h"
+
+namespace heed::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string model;
+  SentenceOptions prompts;
+  std::vector<std::string> ids;
+  std::optional<float> temperature, top_p, min_p, repetition_penalty, length_penalty;
+  std::optional<int64_t> top_k, no_repeat, beams, max_new_tokens, min_new_tokens, count;
+  std::optional<uint64_t> seed;
+  bool greedy = false, stream = false, no_stream = false, json = false;
+};
+
+template <class T>
+void put(T& value, const std::optional<T>& flag) {
+  if (flag) value = *flag;
+}
+
+// What generation_config.json says, with the flags in place of it.
+GenerationOptions generation(const Model& model, const Options& flags) {
+  GenerationOptions out = generation_options_in(flags.model, model);
+  put(out.repetition_penalty, flags.repetition_penalty);
+  put(out.no_repeat, flags.no_repeat);
+  put(out.length_penalty, flags.length_penalty);
+  put(out.min_new_tokens, flags.min_new_tokens);
+  put(out.beams, flags.beams);
+  put(out.count, flags.count);
+  put(out.sampling.temperature, flags.temperature);
+  put(out.sampling.top_k, flags.top_k);
+  put(out.sampling.top_p, flags.top_p);
+  put(out.sampling.min_p, flags.min_p);
+  put(out.sampling.seed, flags.seed);
+  const bool many_beams = flags.beams && *flags.beams > 1, cold = flags.temperature && *flags.temperature == 0;
+  const bool chance = flags.temperature || flags.top_k || flags.top_p || flags.min_p || flags.seed;
+  check<UsageError>(!many_beams || !chance, "generate: found beams and flags of sampling, expected one of the two");
+  check<UsageError>(!flags.greedy || (!many_beams && !chance && !flags.count), "generate: found --greedy and other ways, expected one");
+  if (chance || (flags.count && *flags.count > 1 && !many_beams)) {
+    out.sample = true;
+    if (!many_beams) out.beams = 1;
+  }
+  if (many_beams || flags.greedy || cold) out.sample = false;
+  if (flags.greedy || cold) out.beams = out.count = 1;
+  check<UsageError>(!many_beams || out.count <= out.beams, "generate: found --count ", out.count, " of ", out.beams,
+                    " beams, expected no more than there are");
+  return out;
+}
+
+// The flag, or what generation_config.json says, or 64, as far as there are positions.
+void set_length(GenerationOptions& options, const Model& model, const Options& flags, int64_t prompt) {
+  const int64_t began = model.decoder().encoder ? 1 : prompt, limit = position_limit(model);
+  const Json& json = model.generation().is_null() ? model.config() : model.generation();
+  if (flags.max_new_tokens) {
+    options.max_length = 0;
+    options.max_new_tokens = *flags.max_new_tokens;
+  } else if (options.max_length <= began && !json.contains("max_new_tokens")) {
+    options.max_length = 0;
+    options.max_new_tokens = std::min<int64_t>(64, limit - began);
+  }
+}
+
+std::vector<int32_t> parse_ids(const std::string& text, const Model& model) {
+  std::vector<int32_t> out;
+  std::istringstream words(text);
+  const int64_t limit = model.config().value("vocab_size", int64_t{1} << 30);
+  for (std::string word; words >> word;) {
+    if (word.ends_with(',')) word.pop_back();
+    const bool whole = !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == word.npos;
+    check<UsageError>(whole && std::stoll(word) < limit, "generate: found ", in_quotes(word, 20), " among the ids, expected numbers below ",
+                      limit);
+    out.push_back(std::stoi(word));
+  }
+  return out;
+}
+
+bool has_tokenizer(const Path& folder) {
+  for (const char* name : {"tokenizer.json", "vocab.txt", "vocab.json", "encoder.json"})
+    if (std::filesystem::exists(folder / name)) return true;
+  return false;
+}
+
+struct Prompt {
+  std::string text;
+  std::vector<int32_t> ids;
+};
+
+class Writer {
+ public:
+  explicit Writer(const Options& flags)
+      : flags_(flags), model_(load_writer(flags.model)), options_(generation(model_, flags)), encoder_(model_.decoder().encoder) {
+    if (!flags.ids.empty() && !has_tokenizer(flags.model)) return;
+    source_.emplace(Tokenizer::open(flags.model));
+    target_.emplace(encoder_ ? Tokenizer::open_target(flags.model) : *source_);
+    streams_ =
+        !flags.json && !flags.no_stream && (flags.stream || isatty(STDOUT_FILENO) != 0) && options_.beams == 1 && options_.count == 1;
+  }
+
+  const Model& model() const { return model_; }
+  std::vector<int32_t> encode(const std::string& text) const { return source_->encode(text).ids; }
+
+  void write(Prompt prompt) {
+    if (prompt.ids.empty() && options_.start >= 0) prompt.ids.push_back(static_cast<int32_t>(options_.start));
+    ++number_;
+    const int64_t limit = position_limit(model_);
+    check<FileError>(!prompt.ids.empty(), "prompt ", number_, ": is empty, expected at least one token");
+    check<FileError>(std::ssize(prompt.ids) < limit, "prompt ", number_, ": found ", prompt.ids.size(), " tokens, expected fewer than ",
+                     limit, ", the positions of ", flags_.model);
+    set_length(options_, model_, flags_, std::ssize(prompt.ids));
+    const Tensor tokens = Tensor::from(std::vector<int64_t>(prompt.ids.begin(), prompt.ids.end()), {1, std::ssize(prompt.ids)});
+    const Clock::time_point start = Clock::now();
+    Beams beams;
+    if (streams_) {
+      beams.tokens = streamed(prompt, tokens);
+    } else if (options_.beams > 1) {
+      beams = beam_search(model_, {{"input_ids", tokens}}, options_);
+    } else {
+      beams.tokens = generate(model_, {{"input_ids", tokens}}, options_);
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    tell(prompt, beams, seconds);
+  }
+
+ private:
+  // What the prompt has to do with the text: it goes on from it, unless it is a translation.
+  std::vector<int32_t> context(const Prompt& prompt) const { return encoder_ ? std::vector<int32_t>() : prompt.ids; }
+  std::string shown_prompt(const Prompt& prompt) const { return encoder_ ? "" : text_of(*source_, prompt.ids); }
+
+  Tensor streamed(const Prompt& prompt, const Tensor& tokens) {
+    TextStream stream(*target_, context(prompt));
+    std::cout << shown_prompt(prompt) << std::flush;
+    options_.told = [&](std::span<const int64_t> next) {
+      const auto id = static_cast<int32_t>(next[0]);
+      std::cout << stream.add({&id, 1}) << std::flush;
+    };
+    const Tensor out = generate(model_, {{"input_ids", tokens}}, options_);
+    options_.told = {};
+    std::cout << stream.finish() << '\n';
+    return out;
+  }
+
+  void tell(const Prompt& prompt, const Beams& beams, double seconds) const {
+    const int64_t began = encoder_ ? 1 : std::ssize(prompt.ids), rows = beams.tokens.size(0);
+    int64_t count = 0;
+    std::vector<std::vector<int32_t>> written;
+    for (int64_t i = 0; i < rows; ++i) {
+      written.push_back(tokens_written(beams.tokens, i, began, options_));
+      count += std::ssize(written.back());
+    }
+    const double speed = seconds > 0 ? static_cast<double>(count) / seconds : 0;
+    for (size_t i = 0; i < written.size(); ++i) {
+      std::string text;
+      if (target_) {
+        TextStream stream(*target_, context(prompt));
+        text = stream.add(written[i]) + stream.finish();
+      }
+      if (flags_.json) {
+        Json line{{"prompt", prompt.text}, {"prompt_tokens", prompt.ids}, {"tokens", written[i]}, {"tokens_per_second", speed}};
+        if (target_) line["text"] = text;
+        if (!beams.scores.empty()) line["score"] = beams.scores[i];
+        std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+      } else if (!streams_) {
+        if (rows > 1) std::cout << i + 1 << (beams.scores.empty() ? "" : " (" + std::to_string(beams.scores[i]) + ")") << ": ";
+        if (target_) std::cout << shown_prompt(prompt) << text;
+        for (size_t k = 0; !target_ && k < written[i].size(); ++k) std::cout << (k ? " " : "") << written[i][k];
+        std::cout << '\n';
+      }
+    }
+    if (flags_.json) return;
+    std::cout.flush();
+    std::cerr << count << " tokens in " << std::fixed << std::setprecision(2) << seconds << " s, " << std::setprecision(1) << speed
+              << " tokens/s\n";
+  }
+
+  const Options& flags_;
+  Model model_;
+  GenerationOptions options_;
+  bool encoder_, streams_ = false;
+  std::optional<Tokenizer> source_, target_;  // none: ids in, ids out
+  int64_t number_ = 0;                        // of the prompt
+};
+
+void run_generate(const Options& flags) {
+  check<UsageError>(flags.ids.empty() || (flags.prompts.texts.empty() && flags.prompts.file.empty()),
+                    "generate: found --ids and prompts, expected one of the two");
+  if (!flags.ids.empty()) {
+    Writer writer(flags);
+    for (const std::string& ids : flags.ids) writer.write({ids, parse_ids(ids, writer.model())});
+    return;
+  }
+  SentenceReader reader(flags.prompts, "generate");
+  Writer writer(flags);
+  for (std::vector<Sentence> some = reader.next(); !some.empty(); some = reader.next())
+    for (const Sentence& each : some) writer.write({each.text, writer.encode(each.text)});
+}
+
+constexpr const char* kExamples = R"(Without flags heed does what generation_config.json says, else it takes the likeliest token.
+Flags of sampling choose by chance, with the same texts for the same --seed.
+
+Examples:
+  heed generate gpt2 'Once upon a time'
+  heed generate gpt2 'Once upon a time' --temperature 0.8 --top-p 0.95 --count 3 --seed 7
+  heed generate gpt2 'The answer is' --beams 4 --length-penalty 0.6 --max-new-tokens 20
+  heed generate gpt2 --file prompts.txt --json > texts.jsonl
+  heed generate tests/fixtures/gpt2-lm --ids '5 6 7')";
+
+const Command generate_command("generate", "Write on from a prompt with a language model", [](CLI::App& flags) {
+  auto options = std::make_shared<Options>();
+  Options& o = *options;
+  const auto above = [](double low) { return CLI::Range(low, 1e9).description(""); };
+  flags.add_option("model", o.model, "Folder of a model")->type_name("MODEL")->required();
+  flags.add_option("prompts", o.prompts.texts, "What to go on from; - or nothing: standard input, one a line")
+      ->option_text("PROMPT...")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1 << 20, CLI::detail::expected_max_vector_size)  // the first number only means: many
+      ->allow_extra_args(false);
+  flags.add_option("--file", o.prompts.file, "A file of prompts, one a line")->type_name("FILE");
+  flags.add_option("--ids", o.ids, "A prompt as numbers of tokens, for models without a tokenizer")
+      ->option_text("\"N N N\"")
+      ->allow_extra_args(false);
+  flags.add_option("--max-new-tokens", o.max_new_tokens, "At most so many tokens; 64 unless the model says otherwise")
+      ->type_name("N")
+      ->check(above(1));
+  flags.add_option("--min-new-tokens", o.min_new_tokens, "At least so many")->type_name("N")->check(above(0));
+  flags.add_flag("--greedy", o.greedy, "The likeliest token at every step, whatever the model's files say");
+  flags.add_option("--temperature", o.temperature, "Sample; above 1 is bolder, 0 is greedy")->type_name("T")->check(above(0));
+  flags.add_option("--top-k", o.top_k, "Sample among so many of the likeliest tokens, 50; 0: all")->type_name("K")->check(above(0));
+  flags.add_option("--top-p", o.top_p, "Sample among the likeliest that reach this probability")
+      ->type_name("P")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  flags.add_option("--min-p", o.min_p, "Sample among those at least so likely beside the likeliest")
+      ->type_name("P")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  flags.add_option("--seed", o.seed, "Sample, with other numbers for another seed")->type_name("N");
+  flags.add_option("--count", o.count, "So many texts for each prompt")->type_name("N")->check(CLI::Range(1, 4096).description(""));
+  flags.add_option("--beams", o.beams, "Search with so many beams for the likeliest whole text")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256).description(""));
+  flags.add_option("--length-penalty", o.length_penalty, "Of beams: above 0 favours long texts")->type_name("X");
+  flags.add_option("--repetition-penalty", o.repetition_penalty, "Above 1 makes tokens that stand there already less likely")
+      ->type_name("X")
+      ->check(CLI::PositiveNumber.description(""));
+  flags.add_option("--no-repeat", o.no_repeat, "No row of so many tokens comes twice")->type_name("N")->check(above(0));
+  flags.add_flag("--stream", o.stream, "Print while writing, also where the output is no terminal");
+  flags.add_flag("--no-stream", o.no_stream, "Print whole texts alone");
+  flags.add_flag("--json", o.json, "One JSON object for each text");
+  flags.footer(kExamples);
+  return [options] { run_generate(*options); };
+});
+
+}  // namespace
+}  // namespace heed::cli

@@ -1,0 +1,67 @@
+#include "heed/cli/written.h"
+
+#include <algorithm>
+
+#include "heed/ops/ops.h"
+
+namespace heed::cli {
+
+Model load_writer(const Path& folder) {
+  Model model = load(folder);
+  try {
+    model.decoder();
+  } catch (const Error& error) {
+    fail<FileError>(folder.string(), ": ", error.what());
+  }
+  return model;
+}
+
+GenerationOptions generation_options_in(const Path& folder, const Model& model) {
+  const bool own = !model.generation().is_null();
+  return generation_options(own ? model.generation() : model.config(),
+                            (folder / (own ? "generation_config.json" : "config.json")).string());
+}
+
+int64_t position_limit(const Model& model) {
+  for (const char* key : {"n_positions", "max_position_embeddings"})
+    if (const auto found = model.config().find(key); found != model.config().end() && found->is_number_integer())
+      return found->get<int64_t>();
+  return int64_t{1} << 30;
+}
+
+std::vector<int32_t> tokens_written(const Tensor& texts, int64_t row, int64_t began, const GenerationOptions& options) {
+  const std::vector<int64_t> tokens = slice(slice(texts, 0, row, row + 1), 1, began, texts.size(1)).to_vector<int64_t>();
+  auto end = std::find_first_of(tokens.begin(), tokens.end(), options.end.begin(), options.end.end());
+  if (end != tokens.end()) ++end;
+  return {tokens.begin(), end};
+}
+
+std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
+  std::vector<int32_t> known(ids.begin(), ids.end());
+  std::erase_if(known, [&](int32_t id) { return !tokenizer.has(id); });
+  return tokenizer.decode(known);
+}
+
+TextStream::TextStream(const Tokenizer& tokenizer, std::vector<int32_t> prompt)
+    : tokenizer_(tokenizer), ids_(std::move(prompt)), text_(text_of(tokenizer, ids_)), told_(text_.size()) {}
+
+std::string TextStream::told_until(size_t end) {
+  if (end <= told_) return {};
+  const std::string out = text_.substr(told_, end - told_);
+  told_ = end;
+  return out;
+}
+
+std::string TextStream::add(std::span<const int32_t> ids) {
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  text_ = text_of(tokenizer_, ids_);
+  // Half a character stands there as U+FFFD until its other bytes come.
+  constexpr std::string_view half = "\uFFFD";
+  std::string_view sure = text_;
+  while (sure.ends_with(half)) sure.remove_suffix(half.size());
+  return told_until(sure.size());
+}
+
+std::string TextStream::finish() { return told_until(text_.size()); }
+
+}  // namespace heed::cli

@@ -1,0 +1,159 @@
+// Beams find what those of `transformers` find, on every language model of tests/fixtures.
+#include <gtest/gtest.h>
+
+#include "heed/core/parallel.h"
+#include "heed/models/beam.h"
+#include "heed/models/parity.h"
+#include "heed/ops/ops.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
+
+std::vector<std::string> fixtures() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFixtures))
+    if (std::filesystem::exists(entry.path() / "beams.safetensors")) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+struct Fixture {
+  explicit Fixture(const std::string& name)
+      : model(load(kFixtures / name)), file(Safetensors::open(kFixtures / name / "beams.safetensors")) {
+    for (const std::string& each : file.names())
+      if (each.starts_with("in.")) inputs[each.substr(3)] = file.tensor(each);
+  }
+  // generation_config.json with the keys of a case in place of its own.
+  GenerationOptions options(const std::string& keys) const {
+    Json json = model.generation();
+    json.update(Json::parse(keys));
+    return generation_options(json, "case");
+  }
+  Model model;
+  Safetensors file;
+  Named inputs;
+};
+
+class BeamParity : public testing::TestWithParam<std::string> {};
+
+TEST_P(BeamParity, tokens_and_scores_are_the_same) {
+  const Fixture fixture(GetParam());
+  EXPECT_GE(fixture.file.metadata().size(), 9u);
+  for (const auto& [number, keys] : fixture.file.metadata()) {
+    SCOPED_TRACE(keys);
+    const Beams found = beam_search(fixture.model, fixture.inputs, fixture.options(keys));
+    expect_same(found.tokens, converted(fixture.file.tensor(number + ".tokens"), DType::i64));
+    const std::vector<float> scores = fixture.file.tensor(number + ".scores").to_vector<float>();
+    ASSERT_EQ(found.scores.size(), scores.size());
+    for (size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(found.scores[i], scores[i], 1e-5f * (1 + std::abs(scores[i])));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, BeamParity, testing::ValuesIn(fixtures()), [](const auto& test) {
+  std::string name = test.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+// eos that comes up is what ends both; rules of repetition see log-probabilities in one and plain scores in the other.
+TEST_P(BeamParity, one_beam_is_greedy) {
+  const Fixture fixture(GetParam());
+  GenerationOptions options = fixture.options(fixture.file.metadata().at("1"));
+  options.beams = options.count = 1;
+  options.repetition_penalty = 1;
+  options.early_stopping = EarlyStopping::yes;
+  options.pad = 1;  // 0 is no padding to beams
+  expect_same(beam_search(fixture.model, fixture.inputs, options).tokens, generate(fixture.model, fixture.inputs, options));
+}
+
+TEST_P(BeamParity, texts_do_not_see_their_neighbours_and_threads_do_not_matter) {
+  const Fixture fixture(GetParam());
+  GenerationOptions options = fixture.options(fixture.file.metadata().at("4"));
+  options.end = {};  // all texts have the same length
+  options.forced_last = -1;
+  const int before = thread_count();
+  const Beams all = beam_search(fixture.model, fixture.inputs, options);
+  for (const int threads : {1, 2, 7}) {
+    set_thread_count(threads);
+    const Beams again = beam_search(fixture.model, fixture.inputs, options);
+    expect_same(again.tokens, all.tokens);
+    EXPECT_EQ(again.scores, all.scores);
+  }
+  set_thread_count(before);
+  for (int64_t b = 0; b < fixture.inputs.at("input_ids").size(0); ++b) {
+    Named one;
+    for (const auto& [name, tensor] : fixture.inputs) one[name] = slice(tensor, 0, b, b + 1);
+    expect_same(contiguous(slice(all.tokens, 0, b * options.count, (b + 1) * options.count)),
+                beam_search(fixture.model, one, options).tokens);
+  }
+}
+
+// As many beams as tokens find the best of all texts of two tokens. Those are looked at one by one, without any cache.
+TEST(BeamSearch, enough_beams_find_the_best_text) {
+  const NoGrad quiet;
+  const Model model = load(kFixtures / "gpt2-ends");
+  const std::vector<int64_t> prompt{5, 9, 2};
+  constexpr int64_t V = 61;
+  GenerationOptions options;
+  options.max_new_tokens = 2;
+  options.beams = V;
+  options.count = 3;
+  options.length_penalty = 0;
+  const Beams found = beam_search(model, {{"input_ids", Tensor::from(prompt, {1, 3})}}, options);
+  const auto after = [&](const std::vector<int64_t>& tokens) {
+    const Tensor logits = model({{"input_ids", Tensor::from(tokens, {1, std::ssize(tokens)})}})["logits"];
+    return log_softmax(slice(logits, 1, std::ssize(tokens) - 1, std::ssize(tokens))).to_vector<float>();
+  };
+  std::vector<std::pair<float, std::vector<int64_t>>> all;
+  const std::vector<float> first = after(prompt);
+  for (int64_t i = 0; i < V; ++i) {
+    std::vector<int64_t> text = prompt;
+    text.push_back(i);
+    const std::vector<float> second = after(text);
+    for (int64_t j = 0; j < V; ++j) all.push_back({first[static_cast<size_t>(i)] + second[static_cast<size_t>(j)], {5, 9, 2, i, j}});
+  }
+  std::sort(all.begin(), all.end(), std::greater<>());
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(found.scores[i], all[i].first, 1e-4f);
+    EXPECT_EQ(slice(found.tokens, 0, static_cast<int64_t>(i), static_cast<int64_t>(i) + 1).to_vector<int64_t>(), all[i].second);
+  }
+}
+
+TEST(BeamSearch, says_what_it_needs) {
+  const Model model = load(kFixtures / "gpt2-ends");
+  const Named inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2})}};
+  GenerationOptions options;
+  options.beams = 3;
+  options.count = 4;
+  expect_error([&] { generate(model, inputs, options); }, "generate: the best 4 of 3 beams");
+  options.count = 1;
+  options.sample = true;
+  expect_error([&] { generate(model, inputs, options); }, "generate: 3 beams and sampling (do_sample, num_beams), expected one of them");
+  options.sample = false;
+  options.max_length = 2;
+  expect_error([&] { generate(model, inputs, options); }, "generate: texts begin with 2 tokens, expected less than the max_length of 2");
+}
+
+// An io file may hold what beams found: heed parity compares it.
+TEST(BeamSearch, parity_knows_the_tokens_that_beams_wrote) {
+  const Fixture fixture("gpt2-variant");
+  GenerationOptions options = generation_options(fixture.model);
+  options.beams = 4;
+  options.count = 2;
+  options.max_length = 17;
+  const Folder folder;
+  const Tensor written = generate(fixture.model, fixture.inputs, options);
+  NamedTensors io{{"out.beam4", written}, {"out.beam", written}};
+  for (const auto& [name, tensor] : fixture.inputs) io.emplace_back("in." + name, tensor);
+  write_safetensors(folder / "io.safetensors", io);
+  const std::vector<Difference> all = compare(fixture.model, folder / "io.safetensors", 1e-5);
+  ASSERT_EQ(all.size(), 2u);
+  for (const Difference& each : all) EXPECT_TRUE(each.within) << each.problem;
+}
+
+}  // namespace
+}  // namespace heed::test
