@@ -1,0 +1,139 @@
+// PNG through libpng, which jumps out of errors: functions that it may leave by a jump hold nothing that needs a destructor.
+#include <png.h>
+
+#include <csetjmp>
+#include <cstring>
+
+#include "heed/io/picture_formats.h"
+
+namespace heed {
+namespace {
+
+constexpr int kHeader = 33;  // bytes: signature, and the first chunk with its length, name and checksum
+
+struct Png {
+  png_structp state = nullptr;
+  png_infop info = nullptr;
+  std::span<const std::byte> left = {};  // of a file that is read
+  std::string* written = nullptr;
+  char fault[160] = "";
+
+  ~Png() {
+    if (written) {
+      png_destroy_write_struct(&state, &info);
+    } else {
+      png_destroy_read_struct(&state, &info, nullptr);
+    }
+  }
+};
+
+[[noreturn]] void on_error(png_structp state, png_const_charp text) {
+  Png& png = *static_cast<Png*>(png_get_error_ptr(state));
+  std::strncpy(png.fault, text, sizeof(png.fault) - 1);
+  png_longjmp(state, 1);
+}
+
+void on_warning(png_structp, png_const_charp) {}
+
+void take(png_structp state, png_bytep to, size_t bytes) {
+  Png& png = *static_cast<Png*>(png_get_io_ptr(state));
+  if (bytes > png.left.size()) png_error(state, "the file is cut short");
+  std::memcpy(to, png.left.data(), bytes);
+  png.left = png.left.subspan(bytes);
+}
+
+void put(png_structp state, png_bytep from, size_t bytes) {
+  bool room = true;
+  try {
+    static_cast<Png*>(png_get_io_ptr(state))->written->append(reinterpret_cast<const char*>(from), bytes);
+  } catch (const std::exception&) {
+    room = false;
+  }
+  if (!room) png_error(state, "no memory is left");
+}
+
+void flush(png_structp) {}
+
+// False: png.fault says why.
+bool start(Png& png) {
+  if (setjmp(png_jmpbuf(png.state))) return false;                              // NOLINT: the way libpng has
+  png_set_user_limits(png.state, PNG_UINT_31_MAX, PNG_UINT_31_MAX);             // blank_picture checks the product
+  png_set_keep_unknown_chunks(png.state, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // no profiles, comments and the like
+  png_set_read_fn(png.state, &png, take);
+  png_read_info(png.state, png.info);
+  png_set_expand(png.state);
+  png_set_strip_16(png.state);
+  png_set_strip_alpha(png.state);
+  png_set_gray_to_rgb(png.state);
+  return true;
+}
+
+bool read_rows(Png& png, uint8_t* pixels, int64_t width, int64_t height) {
+  if (setjmp(png_jmpbuf(png.state))) return false;  // NOLINT
+  const int passes = png_set_interlace_handling(png.state);
+  png_read_update_info(png.state, png.info);
+  if (png_get_rowbytes(png.state, png.info) != static_cast<size_t>(width) * 3) png_error(png.state, "rows of an unexpected length");
+  for (int pass = 0; pass < passes; ++pass)
+    for (int64_t row = 0; row < height; ++row) png_read_row(png.state, pixels + row * width * 3, nullptr);
+  png_read_end(png.state, nullptr);
+  return true;
+}
+
+bool write_rows(Png& png, const uint8_t* pixels, int64_t width, int64_t height) {
+  if (setjmp(png_jmpbuf(png.state))) return false;  // NOLINT
+  png_set_user_limits(png.state, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  png_set_write_fn(png.state, &png, put, flush);
+  png_set_IHDR(png.state, png.info, static_cast<png_uint_32>(width), static_cast<png_uint_32>(height), 8, PNG_COLOR_TYPE_RGB,
+               PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_write_info(png.state, png.info);
+  for (int64_t row = 0; row < height; ++row) png_write_row(png.state, pixels + row * width * 3);
+  png_write_end(png.state, nullptr);
+  return true;
+}
+
+int64_t big_endian(std::span<const std::byte> file, size_t at) {
+  int64_t out = 0;
+  for (size_t i = 0; i < 4; ++i) out = out << 8 | std::to_integer<int64_t>(file[at + i]);
+  return out;
+}
+
+}  // namespace
+
+bool detail::is_png(std::span<const std::byte> file) {
+  return file.size() >= 8 && png_sig_cmp(reinterpret_cast<png_const_bytep>(file.data()), 0, 8) == 0;
+}
+
+Picture detail::parse_png(std::span<const std::byte> file, const std::string& name, int64_t most_pixels) {
+  check<FileError>(file.size() >= kHeader, name, ": found ", file.size(), " bytes, expected a PNG header of ", kHeader);
+  check<FileError>(std::memcmp(file.data() + 12, "IHDR", 4) == 0, name, ": found a PNG file without a header");
+  // Deflate never makes data more than 1032 times larger, and a pixel has at least one bit.
+  Picture out = blank_picture(name, big_endian(file, 16), big_endian(file, 20), most_pixels, static_cast<int64_t>(file.size()) * 1032 * 8);
+  Png png;
+  png.state = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png, on_error, on_warning);
+  check(png.state, name, ": libpng cannot start");
+  png.info = png_create_info_struct(png.state);
+  check(png.info, name, ": libpng cannot start");
+  png.left = file;
+  const bool ok = start(png) && read_rows(png, out.pixels.data(), out.width, out.height);
+  check<FileError>(ok, name, ": the PNG picture cannot be decoded: ", png.fault);
+  return out;
+}
+
+std::string png_bytes(const Picture& picture) {
+  const auto [width, height, pixels] = std::tie(picture.width, picture.height, picture.pixels);
+  check(width > 0 && height > 0 && width <= PNG_UINT_31_MAX && height <= PNG_UINT_31_MAX, "png: found a picture of ", width, " x ", height,
+        " pixels, expected sides from 1 to ", PNG_UINT_31_MAX);
+  check(std::ssize(pixels) / 3 / width == height && std::ssize(pixels) == width * height * 3, "png: found ", pixels.size(),
+        " bytes, expected 3 for each of ", width, " x ", height, " pixels");
+  std::string out;
+  Png png;
+  png.written = &out;
+  png.state = png_create_write_struct(PNG_LIBPNG_VER_STRING, &png, on_error, on_warning);
+  check(png.state, "png: libpng cannot start");
+  png.info = png_create_info_struct(png.state);
+  check(png.info, "png: libpng cannot start");
+  check(write_rows(png, pixels.data(), width, height), "png: the picture cannot be encoded: ", png.fault);
+  return out;
+}
+
+}  // namespace heed
