@@ -1,0 +1,184 @@
+#include "heed/models/pictures.h"
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "heed/core/parallel.h"
+#include "heed/models/config.h"
+
+namespace heed {
+namespace {
+
+constexpr const char* kFile = "preprocessor_config.json";
+
+// "ViTImageProcessorFast" -> "ViT"; empty where the file names no class.
+std::string family_in(const Config& config) {
+  const char* const key = config.has("image_processor_type") ? "image_processor_type" : "feature_extractor_type";
+  const std::string name = config.word(key, "");
+  for (const char* family : {"ViT", "DeiT"})
+    for (const char* kind : {"ImageProcessor", "ImageProcessorFast", "ImageProcessorPil", "FeatureExtractor"})
+      if (name == std::string(family) + kind) return family;
+  if (!name.empty()) config.refuse(key, "ViTImageProcessor, DeiTImageProcessor or one of their kin");
+  return name;
+}
+
+double finite(const Config& config, const char* key, double otherwise) {
+  if (!config.has(key)) return otherwise;
+  const Json& found = config.json()[key];
+  if (!found.is_number() || !std::isfinite(found.get<double>())) config.refuse(key, "a number");
+  return found.get<double>();
+}
+
+std::array<float, 3> per_channel(const Config& config, const char* key) {
+  std::array<float, 3> out{0.5F, 0.5F, 0.5F};
+  if (!config.has(key)) return out;
+  const Json& found = config.json()[key];
+  const bool list = found.is_array();
+  if (list && found.size() != out.size()) config.refuse(key, "3 numbers, for red, green and blue");
+  for (size_t c = 0; c < out.size(); ++c) {
+    const Json& each = list ? found[c] : found;
+    if (!each.is_number() || !std::isfinite(each.get<float>())) config.refuse(key, "a number, or 3 of them");
+    out[c] = each.get<float>();
+  }
+  return out;
+}
+
+// Steps that would change the numbers in ways that heed does not know.
+void refuse_other_steps(const Config& config) {
+  config.only("do_pad", false);
+  config.only("data_format", "channels_first");
+  for (const auto& [key, value] : config.json().items()) {
+    if (!key.starts_with("do_") || value != true) continue;
+    bool known = false;
+    for (const char* step : {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}) known = known || key == step;
+    if (!known) config.refuse(key, "a step that heed knows: resize, center_crop, rescale, normalize, convert_rgb");
+  }
+}
+
+Config config_of(const Path& folder) {
+  if (std::filesystem::exists(folder / kFile)) return {read_json(folder / kFile), (folder / kFile).string()};
+  const std::string source = (folder / "config.json").string();
+  const Config model(read_json(source), source);
+  if (model.size("num_channels", 3) != 3) model.refuse("num_channels", "3, for pictures");
+  std::vector<int64_t> size = model.sizes("image_size", {224});
+  if (size.size() > 2) model.refuse("image_size", "one or two numbers");
+  return {Json{{"size", {size.front(), size.back()}}}, source};
+}
+
+std::string model_type_of(const Path& folder) {
+  const Path path = folder / "config.json";
+  if (!std::filesystem::exists(folder / kFile) || !std::filesystem::exists(path)) return "vit";
+  return Config(read_json(path), path.string()).word("model_type", "vit");
+}
+
+}  // namespace
+
+PictureReader::Size PictureReader::size_in(const Config& config, const char* key, Size otherwise, bool square) {
+  if (!config.has(key)) return otherwise;
+  const Json& found = config.json()[key];
+  Size out;
+  if (found.is_object()) {
+    const Config inner = config.below(key);
+    if (inner.has("height") && inner.has("width") && found.size() == 2) {
+      out = {inner.size("height", 0), inner.size("width", 0), 0};
+    } else if (inner.has("shortest_edge") && found.size() == 1) {
+      out.shorter = inner.size("shortest_edge", 0);
+    } else {
+      config.refuse(key, "height and width, or shortest_edge alone");
+    }
+  } else {
+    const std::vector<int64_t> sides = config.sizes(key, {});
+    if (sides.size() > 2) config.refuse(key, "a height and a width");
+    out = {sides.front(), sides.back(), 0};
+    if (sides.size() == 1 && !square) out = {0, 0, sides.front()};
+  }
+  if (std::max(out.height, out.shorter) > kMostPixels / std::max(out.width, out.shorter))
+    config.refuse(key, "at most " + std::to_string(kMostPixels) + " pixels");
+  return out;
+}
+
+PictureReader::PictureReader(const Config& config, const std::string& model_type) {
+  std::string family = family_in(config);
+  if (family.empty()) family = model_type == "deit" ? "DeiT" : "ViT";
+  const bool deit = family == "DeiT";
+  refuse_other_steps(config);
+  resizes_ = config.flag("do_resize", true);
+  crops_ = config.flag("do_center_crop", deit);
+  config.flag("do_convert_rgb", true);  // pictures are always red, green and blue here
+  const int64_t side = deit ? 256 : 224;
+  size_ = size_in(config, "size", {side, side, 0}, config.flag("default_to_square", true));
+  crop_ = size_in(config, "crop_size", deit ? Size{224, 224, 0} : Size{}, true);
+  if (crops_ && crop_.height == 0) config.refuse("crop_size", "a height and a width, as do_center_crop is true");
+  const int64_t filter = config.size("resample", deit ? 3 : 2, 0);
+  if (filter > 5) config.refuse("resample", "the number of a filter, from 0 to 5");
+  filter_ = static_cast<Resample>(filter);
+
+  const bool rescales = config.flag("do_rescale", true), normalizes = config.flag("do_normalize", true);
+  const double factor = finite(config, "rescale_factor", 1.0 / 255);
+  const std::array<float, 3> mean = per_channel(config, "image_mean"), deviation = per_channel(config, "image_std");
+  for (size_t c = 0; c < 3; ++c) {
+    if (normalizes && deviation[c] == 0) config.refuse("image_std", "numbers other than 0");
+    for (size_t shade = 0; shade < 256; ++shade) {
+      const auto plain = static_cast<double>(shade);
+      const auto x = static_cast<float>(rescales ? plain * factor : plain);
+      values_[c][shade] = normalizes ? (x - mean[c]) / deviation[c] : x;
+    }
+  }
+}
+
+PictureReader::PictureReader(const Path& folder) : PictureReader(config_of(folder), model_type_of(folder)) {}
+
+PictureReader::Size PictureReader::resized(const Picture& picture) const {
+  check(picture.width > 0 && picture.height > 0, "pictures: found ", picture.width, " x ", picture.height, " pixels, expected some");
+  Size out = resizes_ ? size_ : Size{picture.height, picture.width, 0};
+  if (out.shorter > 0) {
+    const int64_t shorter = std::min(picture.height, picture.width), longer = std::max(picture.height, picture.width);
+    const auto other = static_cast<int64_t>(static_cast<double>(out.shorter) * static_cast<double>(longer) / static_cast<double>(shorter));
+    check<FileError>(other <= kMostPixels / out.shorter, "pictures: ", picture.width, " x ", picture.height, " pixels would become ",
+                     out.shorter, " x ", other, ", expected at most ", kMostPixels, " of them");
+    out = picture.width <= picture.height ? Size{other, out.shorter, 0} : Size{out.shorter, other, 0};
+  }
+  return out;
+}
+
+Picture PictureReader::prepared(const Picture& picture) const {
+  const Size size = resized(picture);
+  Picture out = resize(picture, size.width, size.height, filter_);
+  return crops_ ? center_crop(out, crop_.width, crop_.height) : out;
+}
+
+void PictureReader::write(const Picture& picture, float* out) const {
+  const Picture seen = prepared(picture);
+  const int64_t count = seen.width * seen.height;
+  const uint8_t* pixel = seen.pixels.data();
+  for (int64_t i = 0; i < count; ++i, pixel += 3)
+    for (size_t c = 0; c < 3; ++c) out[static_cast<int64_t>(c) * count + i] = values_[c][pixel[c]];
+}
+
+Tensor PictureReader::operator()(std::span<const Picture> pictures) const {
+  check(!pictures.empty(), "pictures: found none, expected one at least");
+  const Size size = outcome(pictures[0]);
+  for (size_t b = 1; b < pictures.size(); ++b) {
+    const Size other = outcome(pictures[b]);
+    check(other == size, "pictures: number ", b, " comes out with ", other.width, " x ", other.height, " pixels, number 0 with ",
+          size.width, " x ", size.height, "; give them one by one");
+  }
+  const int64_t B = std::ssize(pictures), each = 3 * size.height * size.width;
+  const Shape shape{B, 3, size.height, size.width};
+  const std::shared_ptr<float[]> values(new float[static_cast<size_t>(heed::count(shape))]);
+  const auto fill = [&](int64_t b) { write(pictures[static_cast<size_t>(b)], values.get() + b * each); };
+  if (B == 1) {
+    fill(0);  // inside a task its own tasks would run one after another
+  } else {
+    parallel_tasks(B, fill);
+  }
+  return Tensor::borrow(values, reinterpret_cast<std::byte*>(values.get()), shape, DType::f32);
+}
+
+Tensor PictureReader::operator()(const Picture& picture) const {
+  const Tensor out = (*this)(std::span(&picture, 1));
+  return out.view({3, out.size(2), out.size(3)}, {out.size(2) * out.size(3), out.size(3), 1});
+}
+
+}  // namespace heed

@@ -1,0 +1,140 @@
+// Pictures as models take them, against the processors of `transformers` (tests/fixtures/make_pictures.py).
+#include "heed/models/pictures.h"
+
+#include "heed/core/parallel.h"
+#include "heed/models/config.h"
+#include "heed/models/model.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures", kPictures = kFixtures / "pictures";
+
+PictureReader reader(const std::string& json, const std::string& model_type = "vit") {
+  return PictureReader(Config(parse_json("held", json), "held"), model_type);
+}
+
+Shape shape_of(const PictureReader& read, int64_t width, int64_t height) {
+  return read(Picture{width, height, std::vector<uint8_t>(static_cast<size_t>(width * height * 3))}).shape();
+}
+
+TEST(PictureReader, gives_what_the_processors_give) {
+  const Safetensors expected = Safetensors::open(kPictures / "expected.safetensors");
+  const Json cases = read_json(kPictures / "processors.json");
+  EXPECT_EQ(cases.size(), 7u);
+  for (const auto& [name, entry] : cases.items()) {
+    SCOPED_TRACE(name);
+    const PictureReader read(Config(entry["config"], "held"));
+    expect_same(read(read_picture(kPictures / entry["picture"].get<std::string>())), expected.tensor("process/" + name));
+  }
+}
+
+TEST(PictureReader, has_the_defaults_of_each_class) {
+  for (const char* name : {"ViTImageProcessor", "ViTImageProcessorFast", "ViTImageProcessorPil"})
+    EXPECT_EQ(shape_of(reader(std::string(R"({"image_processor_type": ")") + name + "\"}"), 30, 20), (Shape{3, 224, 224}));
+  EXPECT_EQ(shape_of(reader(R"({"feature_extractor_type": "ViTFeatureExtractor", "size": 9})"), 30, 20), (Shape{3, 9, 9}));
+  EXPECT_EQ(shape_of(reader(R"({"feature_extractor_type": "DeiTFeatureExtractor"})"), 30, 20), (Shape{3, 224, 224}));
+  EXPECT_EQ(shape_of(reader(R"({"image_processor_type": "DeiTImageProcessor", "do_center_crop": false})"), 30, 20), (Shape{3, 256, 256}));
+  EXPECT_EQ(shape_of(reader(R"({"do_center_crop": null})", "deit"), 30, 20), (Shape{3, 224, 224}));
+  EXPECT_EQ(shape_of(reader(R"({"size": 7, "default_to_square": false})"), 30, 20), (Shape{3, 7, 10}));
+  EXPECT_EQ(shape_of(reader(R"({"size": [7, 5]})"), 30, 20), (Shape{3, 7, 5}));
+  const Picture white{2, 2, std::vector<uint8_t>(12, 255)};
+  EXPECT_EQ(reader(R"({"size": 1})")(white).to_vector<float>(), (std::vector<float>{1, 1, 1}));
+  EXPECT_EQ(reader(R"({"size": 1, "do_rescale": false, "do_normalize": false})")(white).to_vector<float>(),
+            (std::vector<float>{255, 255, 255}));
+}
+
+TEST(PictureReader, reads_the_folder_of_a_model) {
+  const Folder folder;
+  expect_refused([&] { PictureReader{folder.path()}; }, "config.json: there is no such file");
+  put(folder / "config.json", R"({"model_type": "deit", "image_size": [6, 8]})");
+  EXPECT_EQ(shape_of(PictureReader(folder.path()), 30, 20), (Shape{3, 6, 8}));
+  put(folder / "preprocessor_config.json", R"({"crop_size": 5})");
+  EXPECT_EQ(shape_of(PictureReader(folder.path()), 30, 20), (Shape{3, 5, 5}));
+  put(folder / "preprocessor_config.json", R"({"size": "large"})");
+  expect_refused([&] { PictureReader{folder.path()}; }, "preprocessor_config.json: size is ");
+  std::filesystem::remove(folder / "preprocessor_config.json");
+  put(folder / "config.json", R"({"num_channels": 2})");
+  expect_refused([&] { PictureReader{folder.path()}; }, "config.json: num_channels is \"2\", expected 3");
+}
+
+TEST(PictureReader, makes_batches_with_the_same_bits) {
+  std::vector<Picture> pictures;
+  for (const char* name : {"color.png", "color.jpg", "noise.png", "gray.png"}) pictures.push_back(read_picture(kPictures / name));
+  pictures.push_back(resize(pictures[0], 31, 90));
+  const PictureReader read = reader(R"({"size": 20, "resample": 3})");
+  const int before = thread_count();
+  for (const int threads : {1, 2, 7}) {
+    set_thread_count(threads);
+    const Tensor all = read(pictures);
+    EXPECT_EQ(all.shape(), (Shape{5, 3, 20, 20}));
+    for (int64_t b = 0; b < 5; ++b) expect_same(all.view({3, 20, 20}, {400, 20, 1}, b * 1200), read(pictures[static_cast<size_t>(b)]));
+  }
+  set_thread_count(before);
+  const PictureReader shorter = reader(R"({"size": {"shortest_edge": 20}})");
+  EXPECT_EQ(shorter(std::span(pictures).first(4)).shape(), (Shape{4, 3, 20, 26}));
+  expect_error([&] { shorter(pictures); }, "pictures: number 4 comes out with 20 x 58 pixels, number 0 with 26 x 20");
+  expect_error([&] { read(std::span<const Picture>()); }, "pictures: found none");
+  expect_error([&] { read(Picture{}); }, "pictures: found 0 x 0 pixels");
+  expect_refused([&] { shape_of(reader(R"({"size": {"shortest_edge": 400}})"), 1, 5000000); }, "pictures: 1 x 5000000 pixels would become");
+}
+
+TEST(PictureReader, shows_what_the_model_sees) {
+  const Picture color = read_picture(kPictures / "color.png");
+  const Picture seen = reader(R"({"size": {"shortest_edge": 7}, "crop_size": 5, "do_center_crop": true})").prepared(color);
+  EXPECT_EQ(seen.pixels, center_crop(resize(color, 9, 7), 5, 5).pixels);
+}
+
+TEST(PictureReader, feeds_a_model) {
+  const Model model = load(kFixtures / "vit-classify");
+  const PictureReader read(kFixtures / "vit-classify");
+  const std::vector<Picture> two(2, read_picture(kPictures / "color.jpg"));
+  EXPECT_EQ(model({{"pixel_values", read(two)}}).at("logits").size(0), 2);
+}
+
+TEST(PictureReader, refuses_what_it_cannot_follow) {
+  const struct {
+    const char *json, *fragment;
+  } bad[] = {
+      {"[]", "held: found \"[]\", expected a JSON object"},
+      {R"({"image_processor_type": "CLIPImageProcessor"})", "held: image_processor_type is \"\"CLIPImageProcessor\"\", expected ViTImage"},
+      {R"({"feature_extractor_type": 3})", "held: feature_extractor_type is \"3\", expected a string"},
+      {R"({"size": 0})", "held: size is \"0\", expected a whole number of 1 or more"},
+      {R"({"size": -5})", "held: size is \"-5\""},
+      {R"({"size": 1.5})", "held: size is \"1.5\""},
+      {R"({"size": 1000000000000000000000})", "held: size is "},
+      {R"({"size": 20000})", "held: size is \"20000\", expected at most 178956970 pixels"},
+      {R"({"size": {"shortest_edge": 20000}})", "held: size is "},
+      {R"({"size": []})", "held: size is "},
+      {R"({"size": [1, 2, 3]})", "held: size is \"[1,2,3]\", expected a height and a width"},
+      {R"({"size": {"height": 5}})", "expected height and width, or shortest_edge alone"},
+      {R"({"size": {"height": 5, "width": "a"}})", "held: size.width is \"\"a\"\""},
+      {R"({"size": {"height": 0, "width": 4}})", "held: size.height is \"0\""},
+      {R"({"size": {"shortest_edge": 5, "longest_edge": 9}})", "expected height and width, or shortest_edge alone"},
+      {R"({"size": {"max_height": 5, "max_width": 9}})", "expected height and width"},
+      {R"({"do_center_crop": true})", "held: crop_size is absent, expected a height and a width"},
+      {R"({"do_center_crop": true, "crop_size": {"shortest_edge": 3}})", "held: crop_size is "},
+      {R"({"do_center_crop": 1})", "held: do_center_crop is \"1\", expected true or false"},
+      {R"({"resample": 6})", "held: resample is \"6\", expected the number of a filter, from 0 to 5"},
+      {R"({"resample": -1})", "held: resample is \"-1\""},
+      {R"({"rescale_factor": "x"})", "held: rescale_factor is "},
+      {R"({"image_mean": [0.5, 0.5]})", "held: image_mean is \"[0.5,0.5]\", expected 3 numbers"},
+      {R"({"image_mean": "half"})", "held: image_mean is "},
+      {R"({"image_std": [0.5, 0, 0.5]})", "held: image_std is \"[0.5,0,0.5]\", expected numbers other than 0"},
+      {R"({"image_std": [0.5, 1e300, 0.5]})", "held: image_std is "},
+      {R"({"do_pad": true})", "held: do_pad is \"true\", expected false"},
+      {R"({"data_format": "channels_last"})", "held: data_format is "},
+      {R"({"do_flip_channel_order": true})", "held: do_flip_channel_order is \"true\", expected a step that heed knows"},
+  };
+  for (const auto& c : bad) {
+    SCOPED_TRACE(c.json);
+    expect_refused([&] { reader(c.json); }, c.fragment);
+  }
+  reader(
+      R"({"do_pad": false, "do_flip_channel_order": false, "do_convert_rgb": true, "processor_class": "X", "data_format": "channels_first"})");
+}
+
+}  // namespace
+}  // namespace heed::test
