@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "heed/core/autograd.h"
+#include "heed/models/config.h"
 #include "heed/models/generate.h"
 #include "heed/models/pictures.h"
 #include "heed/text/tokenizer.h"

@@ -12,10 +12,10 @@
 namespace heed::cli {
 
 struct LookOptions {
-  std::string input;                  // a file or a text, as the model reads
-  std::optional<std::string> pair;    // a second text
-  std::optional<std::string> target;  // of a translation; none: the model writes one
-  bool ids = false;                   // texts are numbers of tokens
+  std::string input = {};                  // a file or a text, as the model reads
+  std::optional<std::string> pair = {};    // a second text
+  std::optional<std::string> target = {};  // of a translation; none: the model writes one
+  bool ids = false;                        // texts are numbers of tokens
   MapChoice choice = {};
 };
 

@@ -91,8 +91,7 @@ std::string html_page(const Look& look) {
   out += std::string("<button id=\"all\">") + (picture && look.first > 0 ? "class token" : "all") + "</button>\n</div>\n";
   out += "<div class=\"panels\">\n";
   out += picture ? panel("over the picture", "picture") : panel("lines", "lines");
-  out +=
-      "<section class=\"panel\"><h2>where <span id=\"query\"></span> looks most</h2><table><tbody id=\"top\"></tbody></table></section>\n";
+  out += "<section class=\"panel\"><h2>seen most by <span id=\"query\"></span></h2><table><tbody id=\"top\"></tbody></table></section>\n";
   out += panel("matrix: queries down, keys across", "matrix");
   out += panel("every layer (down) and head (across)", "overview");
   out += "</div>\n<noscript>This page draws with JavaScript, which is switched off.</noscript>\n";

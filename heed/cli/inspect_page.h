@@ -43,11 +43,12 @@ for (const set of data.sets) {
 }
 const shown = text => text.replace(/[\u0000-\u001f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0)));
 
-function oneMap(set, layer, head) {
-  const N = set.rows.length, M = set.columns.length, out = new Float32Array(N * M), first = (layer * set.heads.length + head) * N;
-  for (let i = 0; i < N; ++i) {
-    const scale = set.largest[first + i] / 65025, row = (first + i) * M;
-    for (let j = 0; j < M; ++j) out[i * M + j] = scale * set.packed[row + j] * set.packed[row + j];
+// Rows of a map, all of them unless told otherwise.
+function oneMap(set, layer, head, begin = 0, end = set.rows.length) {
+  const M = set.columns.length, out = new Float32Array((end - begin) * M), first = (layer * set.heads.length + head) * set.rows.length;
+  for (let i = begin; i < end; ++i) {
+    const scale = set.largest[first + i] / 65025, row = (first + i) * M, to = (i - begin) * M;
+    for (let j = 0; j < M; ++j) out[to + j] = scale * set.packed[row + j] * set.packed[row + j];
   }
   return out;
 }
@@ -76,7 +77,13 @@ function dots(values, width, height) {
   canvas.width = width;
   canvas.height = height;
   const image = new ImageData(width, height);
-  for (let i = 0; i < width * height; ++i) image.data.set([...colour(values[i] / top), 255], 4 * i);
+  for (let i = 0; i < width * height; ++i) {
+    const [red, green, blue] = colour(values[i] / top), to = 4 * i;
+    image.data[to] = red;
+    image.data[to + 1] = green;
+    image.data[to + 2] = blue;
+    image.data[to + 3] = 255;
+  }
   canvas.getContext('2d').putImageData(image, 0, 0);
   return canvas;
 }
@@ -195,9 +202,10 @@ function drawOverview() {
   set.heads.forEach((head, h) => context.fillText(head, edge + (thumb + 3) * (h + .5), edge / 2));
   set.layers.forEach((layer, l) => context.fillText(layer, edge / 2, edge + (thumb + 3) * (l + .5)));
   set.layers.forEach((_, l) => set.heads.forEach((__, h) => {
-    const x = edge + (thumb + 3) * h, y = edge + (thumb + 3) * l, weights = oneMap(set, l, h), grid = data.grid;
-    if (grid) paint(context, seen(weights, state.query).subarray(grid.first), grid.columns, grid.rows, x, y, thumb, thumb);
-    else paint(context, weights, M, N, x, y, thumb, thumb);
+    const x = edge + (thumb + 3) * h, y = edge + (thumb + 3) * l, grid = data.grid, query = state.query;
+    const row = !grid ? null : query < 0 ? seen(oneMap(set, l, h), -1) : oneMap(set, l, h, query, query + 1);
+    if (grid) paint(context, row.subarray(grid.first), grid.columns, grid.rows, x, y, thumb, thumb);
+    else paint(context, oneMap(set, l, h), M, N, x, y, thumb, thumb);
     if (l !== state.layer || (h !== state.head && state.head >= 0)) return;
     context.lineWidth = 2;
     context.strokeStyle = css('--line');
