@@ -74,9 +74,8 @@ void check_ids(const Model& model, const Ids& ids, const std::string& text) {
   const Config config(model.config(), "config.json");
   const int64_t words = config.size("vocab_size", int64_t{1} << 40);
   for (int64_t id : ids) check<FileError>(id < words, "inspect: token ", id, ", the model knows ", words);
-  const int64_t places = config.size(config.has("n_positions") ? "n_positions" : "max_position_embeddings", int64_t{1} << 40);
-  check<FileError>(std::ssize(ids) <= places || config.below("heed").has("positions"), "inspect: ", ids.size(), " tokens, the model has ",
-                   places, " positions");
+  const int64_t places = most_tokens(model);
+  check<FileError>(std::ssize(ids) <= places, "inspect: ", ids.size(), " tokens, the model has ", places, " positions");
 }
 
 bool is_picture_name(const std::string& text) {
@@ -126,9 +125,7 @@ void look_at_text(const Model& model, const Path& folder, const LookOptions& opt
 Ids written(const Model& model, const Ids& source) {
   GenerationOptions writing = generation_options(model);
   const Json& rules = model.generation().is_null() ? model.config() : model.generation();
-  const Config config(model.config(), "config.json");
-  if (!rules.contains("max_length"))
-    writing.max_length = std::min(2 * std::ssize(source) + 10, config.size("max_position_embeddings", 1024));
+  if (!rules.contains("max_length")) writing.max_length = std::min(2 * std::ssize(source) + 10, most_tokens(model));
   return generate(model, {{"input_ids", as_batch(source)}}, writing).to_vector<int64_t>();
 }
 

@@ -83,12 +83,11 @@ void Counter::settle_size() {
     size_.tokens = patches_ + first;
     return;
   }
-  const int64_t places = config_.size(config_.has("n_positions") ? "n_positions" : "max_position_embeddings", int64_t{1} << 20);
+  const int64_t places = most_tokens(model_);
   if (size_.tokens == 0) size_.tokens = std::min<int64_t>(128, places);
   if (kind_ == InputKind::translation && size_.target == 0) size_.target = size_.tokens;
   const int64_t longest = std::max(size_.tokens, size_.target);
-  check<UsageError>(longest <= places || config_.below("heed").has("positions"), "inspect: ", longest, " tokens, the model has ", places,
-                    " positions");
+  check<UsageError>(longest <= places, "inspect: ", longest, " tokens, the model has ", places, " positions");
 }
 
 // Weight and bias make a module; what has neither stands alone.
@@ -191,6 +190,14 @@ InputKind input_kind(const Model& model) {
     if (has(parameter.name, "encoder_attn")) return InputKind::translation;
   }
   return model.architecture() == "MarianMTModel" ? InputKind::translation : InputKind::text;
+}
+
+int64_t most_tokens(const Model& model) {
+  const Config config(model.config(), "config.json");
+  if (config.below("heed").has("positions")) return int64_t{1} << 40;
+  const std::string& name = model.architecture();
+  if (name.starts_with("GPT2")) return config.size("n_positions", 1024);
+  return config.size("max_position_embeddings", name.starts_with("Llama") ? 2048 : name.starts_with("Marian") ? 1024 : 512);
 }
 
 ModelCost cost_of(const Model& model, InputSize size) { return Counter(model, size).count(); }

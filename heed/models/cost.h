@@ -36,6 +36,8 @@ struct ModelCost {
 
 enum class InputKind { picture, text, translation };
 InputKind input_kind(const Model& model);
+// How many tokens a text may have; very many where config.json has positions of our own.
+int64_t most_tokens(const Model& model);
 
 // An error where the model has no positions for so many tokens.
 ModelCost cost_of(const Model& model, InputSize size = {});
