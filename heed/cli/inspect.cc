@@ -153,7 +153,7 @@ constexpr const char* kHelp = R"(Examples:
   heed inspect minilm 'The cat sat on the mat.'  which tokens look at which, here in the terminal
   heed inspect minilm 'The cat sat.' --layers 0,5 --heads 0-3 --html cat.html
   heed inspect vit-base cat.png --html cat.html  point at a patch to see where it looks
-  heed inspect vit-base cat.png --png cat.png --query 3,5
+  heed inspect vit-base cat.png --png look.png --query 3,5
   heed inspect en-de 'A dog runs.' --target 'Ein Hund rennt.' --svg alignment.svg)";
 
 const Command inspect("inspect", "Show what a model is made of, what it costs, and where its heads look", [](CLI::App& flags) {

@@ -9,6 +9,7 @@
 #include "heed/cli/inspect_look.h"
 #include "heed/cli/inspect_tree.h"
 #include "heed/io/json.h"
+#include "tests/house/source.h"
 #include "tests/io/files.h"
 #include "tests/text/vocabularies.h"
 
@@ -133,6 +134,12 @@ TEST_F(InspectProgram, prints_the_tree) {
   for (const Json& module : json["modules"]) sum += module["multiply_adds"].get<int64_t>();
   EXPECT_EQ(json["multiply_adds"], sum);
   EXPECT_EQ(json["modules"][0]["tensors"][0]["name"], "bert.embeddings.word_embeddings.weight");
+}
+
+TEST_F(InspectProgram, is_what_its_page_says) {
+  const std::string page = read_source("docs/inspect.md");
+  EXPECT_NE(page.find(heed("--help").out), std::string::npos);
+  EXPECT_NE(page.find("$ heed inspect tests/fixtures/gpt2-lm\n" + heed(fixture("gpt2-lm")).out), std::string::npos);
 }
 
 TEST_F(InspectProgram, a_config_alone_will_do) {
