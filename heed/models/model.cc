@@ -124,7 +124,7 @@ Model load(const Path& folder, const ModelOptions& options) {
 Model make_model(const Json& json, const ModelOptions& options) {
   const Config config(json, "config");
   const Architecture& architecture = architecture_named(config.source(), architecture_in(config, options));
-  auto params = std::make_unique<Params>(options.seed);
+  auto params = std::make_unique<Params>(options.seed, options.names);
   Network network = made(architecture, *params, config);
   return {std::move(network), std::move(params), architecture.name, json, Json()};
 }

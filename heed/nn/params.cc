@@ -47,25 +47,30 @@ Tensor Params::get(const std::string& name, const Shape& shape, const Initialise
   }
   check(!options.stored_transposed || shape.rank() == 2, "params: ", name, " is stored transposed and has shape ", shape,
         ", expected two axes");
-  std::optional<Tensor> tensor = from_file(name, shape, options.stored_transposed);
-  const bool read = tensor.has_value();
-  if (!read && file_ && !allowed(options_.allow_missing, name)) {  // finish() will fail: a stand-in costs nothing, whatever its size
+  const std::optional<std::string> found = name_in_file(name, shape, options.stored_transposed);
+  const bool read = found.has_value();
+  Tensor tensor;
+  // A stand-in costs nothing, whatever its size. Where the file lacks a name, finish() will fail.
+  if (options_.shapes_only || (!read && file_ && !allowed(options_.allow_missing, name))) {
     Shape still = shape;
     for (int axis = 0; axis < still.rank(); ++axis) still[axis] = 0;
     tensor = Tensor::zeros({1}).view(shape, still);
-  } else if (!read) {
+  } else if (read) {
+    tensor = converted(file_->tensor(*found), DType::f32);
+    if (options.stored_transposed) tensor = contiguous(transpose(tensor, 0, 1));
+  } else {
     check(static_cast<bool>(initial), "params: ", name, " has no initialiser");
     Rng rng(seed_, stream_of(name));
     tensor = initial(shape, rng);
-    check(tensor->shape() == shape, "params: the initialiser of ", name, " gives shape ", tensor->shape(), ", expected ", shape);
+    check(tensor.shape() == shape, "params: the initialiser of ", name, " gives shape ", tensor.shape(), ", expected ", shape);
   }
-  if (options.learned) tensor->require_grad();
+  if (options.learned) tensor.require_grad();
   places_[name] = all_.size();
-  all_.push_back({name, *tensor, options, read});
-  return *tensor;
+  all_.push_back({name, tensor, options, read, read ? file_->entry(*found).dtype : DType::f32});
+  return tensor;
 }
 
-std::optional<Tensor> Params::from_file(const std::string& name, const Shape& shape, bool transposed) {
+std::optional<std::string> Params::name_in_file(const std::string& name, const Shape& shape, bool transposed) {
   if (!file_) return std::nullopt;
   std::vector<std::string> names{name};
   if (const auto others = aliases_.find(name); others != aliases_.end())
@@ -83,8 +88,7 @@ std::optional<Tensor> Params::from_file(const std::string& name, const Shape& sh
       misfits_.push_back(in_quotes(names[0]) + " " + text_of(found) + ", expected " + text_of(expected));
     return std::nullopt;
   }
-  const Tensor tensor = converted(file_->tensor(names[0]), DType::f32);
-  return transposed ? contiguous(transpose(tensor, 0, 1)) : tensor;
+  return names[0];
 }
 
 void Params::alias(const std::string& other, const std::string& name) {

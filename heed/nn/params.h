@@ -26,18 +26,20 @@ struct Parameter {
   std::string name;
   Tensor tensor;  // f32
   ParameterOptions options;
-  bool read = false;  // from the file
+  bool read = false;          // from the file
+  DType stored = DType::f32;  // in the file
 };
 
 // What a file may lack or hold too much: names that contain one of these. {""} allows every name.
 struct LoadOptions {
   std::vector<std::string> allow_missing = {};  // these are initialised where the file lacks them or has another shape
   std::vector<std::string> allow_unused = {};
+  bool shapes_only = false;  // for looking at a model of any size: tensors have shapes, but no values and no memory
 };
 
 class Params {
  public:
-  explicit Params(uint64_t seed) : seed_(seed) {}
+  explicit Params(uint64_t seed, LoadOptions options = {}) : seed_(seed), options_(std::move(options)) {}
   // A safetensors file, an index of several, or a folder that holds either. Half precision becomes f32.
   Params(const Path& file, uint64_t seed, LoadOptions options = {});
 
@@ -57,7 +59,7 @@ class Params {
   NamedTensors stored() const;                                // as files hold them: write_safetensors(path, params.stored())
 
  private:
-  std::optional<Tensor> from_file(const std::string& name, const Shape& shape, bool transposed);
+  std::optional<std::string> name_in_file(const std::string& name, const Shape& shape, bool transposed);  // none: absent, or a misfit
 
   uint64_t seed_;
   std::string source_ = {};

@@ -1,0 +1,108 @@
+// A drawing as pixels: rectangles and curves with soft edges, letters from the table.
+#include <algorithm>
+#include <cmath>
+
+#include "heed/core/shape.h"
+#include "heed/io/drawing.h"
+#include "heed/io/letters.h"
+#include "heed/io/markup.h"
+
+namespace heed {
+namespace {
+
+// What stands in for Latin letters with marks, U+00C0 to U+00FF: eight rows have no room for the marks.
+constexpr std::string_view kPlain = "AAAAAAACEEEEIIIIDNOOOOOxOUUUUYPsaaaaaaaceeeeiiiidnooooo/ouuuuypy";
+constexpr char kMiddleDot = 0x7f;
+
+bool is_ink(char32_t point, int row, int column) {
+  if (point == 0xb7) point = kMiddleDot;
+  if (point >= 0xc0 && point <= 0xff) point = static_cast<unsigned char>(kPlain[point - 0xc0]);
+  if (point < 0x20 || point > 0x7f)
+    return row < kLetterHeight - 1 && (row == 0 || row == kLetterHeight - 2 || column == 0 || column == kLetterWidth - 1);
+  constexpr size_t line = kLettersInBand * (kLetterWidth + 1);  // with its end
+  const size_t place = point - 0x20, band = place / kLettersInBand, inside = place % kLettersInBand;
+  // Behind the line end that the table begins with; another one ends every band.
+  const size_t at = 1 + band * (kLetterHeight * line + 1) + static_cast<size_t>(row) * line;
+  return kLetters[at + inside * (kLetterWidth + 1) + static_cast<size_t>(column)] == '#';
+}
+
+struct ToPixels {
+  Picture& out;
+
+  void blend(int64_t x, int64_t y, Colour colour, double share) const {
+    if (x < 0 || y < 0 || x >= out.width || y >= out.height || share <= 0) return;
+    uint8_t* pixel = &out.pixels[static_cast<size_t>(3 * (y * out.width + x))];
+    const Colour now = mixed({pixel[0], pixel[1], pixel[2]}, colour, std::min(share, 1.0));
+    pixel[0] = now.red;
+    pixel[1] = now.green;
+    pixel[2] = now.blue;
+  }
+  static double overlap(double begin, double end, int64_t pixel) {
+    const auto at = static_cast<double>(pixel);
+    return std::max(0.0, std::min(end, at + 1) - std::max(begin, at));
+  }
+  static int64_t first(double x) { return static_cast<int64_t>(std::floor(x)); }
+  static int64_t last(double x) { return static_cast<int64_t>(std::ceil(x)); }
+
+  void operator()(const Drawing::Rectangle& item) const {
+    const double right = item.x + item.width, bottom = item.y + item.height;
+    for (int64_t y = first(item.y); y < last(bottom); ++y)
+      for (int64_t x = first(item.x); x < last(right); ++x)
+        blend(x, y, item.colour, overlap(item.x, right, x) * overlap(item.y, bottom, y));
+  }
+
+  // Column by column: a stretch that is higher where the curve is steep.
+  void operator()(const Drawing::Curve& item) const {
+    const double width = item.to_x - item.x, height = item.to_y - item.y;
+    for (int64_t x = first(item.x); x < last(item.to_x); ++x) {
+      const double along = std::clamp((static_cast<double>(x) + 0.5 - item.x) / width, 0.0, 1.0);
+      const double y = item.y + height * along * along * (3 - 2 * along), slope = height / width * 6 * along * (1 - along);
+      const double half = item.thickness / 2 * std::sqrt(1 + slope * slope), share = item.opacity * overlap(item.x, item.to_x, x);
+      for (int64_t row = first(y - half); row < last(y + half); ++row) blend(x, row, item.colour, share * overlap(y - half, y + half, row));
+    }
+  }
+
+  void operator()(const Drawing::Text& item) const {
+    const std::vector<Letter> points = letters_of(item.text);
+    const int64_t scale = std::max<int64_t>(1, std::lround(item.size * kLetterStep / (kLetterWidth + 1)));
+    const auto length = static_cast<double>(scale * (kLetterWidth + 1) * std::ssize(points));
+    const double before = item.anchor == Drawing::Anchor::start ? 0 : item.anchor == Drawing::Anchor::end ? length : length / 2;
+    const int64_t half = scale * (kLetterHeight - 1) / 2;
+    for (size_t i = 0; i < points.size(); ++i)
+      for (int row = 0; row < kLetterHeight; ++row)
+        for (int column = 0; column < kLetterWidth; ++column) {
+          if (!is_ink(points[i].point, row, column)) continue;
+          const int64_t along = std::lround(-before) + scale * (static_cast<int64_t>(i) * (kLetterWidth + 1) + column),
+                        across = scale * row - half;
+          for (int64_t a = along; a < along + scale; ++a)
+            for (int64_t b = across; b < across + scale; ++b)
+              item.upward ? blend(std::lround(item.x) + b, std::lround(item.y) - a, item.colour, 1)
+                          : blend(std::lround(item.x) + a, std::lround(item.y) + b, item.colour, 1);
+        }
+  }
+
+  void operator()(const Drawing::Image& item) const {
+    const Picture& from = item.picture;
+    for (int64_t y = std::max<int64_t>(0, std::lround(item.y)); y < std::min<int64_t>(out.height, std::lround(item.y + item.height)); ++y)
+      for (int64_t x = std::max<int64_t>(0, std::lround(item.x)); x < std::min<int64_t>(out.width, std::lround(item.x + item.width)); ++x) {
+        const auto place = [](double at, double size, int64_t pixels) {
+          return std::clamp<int64_t>(static_cast<int64_t>(at / size * static_cast<double>(pixels)), 0, pixels - 1);
+        };
+        const int64_t column = place(static_cast<double>(x) + 0.5 - item.x, item.width, from.width);
+        const int64_t row = place(static_cast<double>(y) + 0.5 - item.y, item.height, from.height);
+        const auto source = from.pixels.begin() + 3 * (row * from.width + column);
+        std::copy(source, source + 3, out.pixels.begin() + 3 * (y * out.width + x));
+      }
+  }
+};
+
+}  // namespace
+
+Picture Drawing::pixels() const {
+  check(checked_multiply(width_, height_) <= kMostPixels, "drawing: ", width_, " x ", height_, " pixels, expected at most ", kMostPixels);
+  Picture out{.width = width_, .height = height_, .pixels = std::vector<uint8_t>(static_cast<size_t>(3 * width_ * height_), 255)};
+  for (const Item& item : items_) std::visit(ToPixels{out}, item);
+  return out;
+}
+
+}  // namespace heed

@@ -1,0 +1,67 @@
+#include "heed/io/markup.h"
+
+#include <cstdint>
+
+namespace heed {
+namespace {
+
+// How many bytes a letter has that begins with this one; 0: none begins so.
+size_t bytes_from(unsigned char first) {
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first >= 0xf5) return 0;
+  return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+bool forbidden(char32_t point) { return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xfffe || point == 0xffff; }
+
+}  // namespace
+
+std::vector<Letter> letters_of(std::string_view text) {
+  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  std::vector<Letter> out;
+  for (size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at]);
+    const size_t bytes = bytes_from(first);
+    char32_t point = bytes <= 1 ? first : first & (0x7fu >> bytes);
+    bool whole = bytes > 0 && at + bytes <= text.size();
+    for (size_t i = 1; whole && i < bytes; ++i) {
+      const auto next = static_cast<unsigned char>(text[at + i]);
+      whole = (next & 0xc0) == 0x80;
+      point = point << 6 | (next & 0x3f);
+    }
+    whole = whole && point >= least[bytes] && point <= 0x10ffff && !(point >= 0xd800 && point < 0xe000);
+    out.push_back({whole ? point : 0xfffd, text.substr(at, whole ? bytes : 1)});
+    at += out.back().bytes.size();
+  }
+  return out;
+}
+
+std::string in_markup(std::string_view text) {
+  std::string out;
+  for (const Letter& letter : letters_of(text)) {
+    switch (letter.point) {
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '&': out += "&amp;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      case 0xfffd: out += "\xef\xbf\xbd"; break;
+      default: out += forbidden(letter.point) ? "\xef\xbf\xbd" : letter.bytes;
+    }
+  }
+  return out;
+}
+
+std::string base64(std::span<const std::byte> bytes) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    const auto byte = [&](size_t i) { return at + i < bytes.size() ? std::to_integer<uint32_t>(bytes[at + i]) : 0; };
+    const uint32_t three = byte(0) << 16 | byte(1) << 8 | byte(2);
+    for (size_t i = 0; i < 4; ++i) out += at + i <= bytes.size() ? digits[three >> (18 - 6 * i) & 63] : '=';
+  }
+  return out;
+}
+
+}  // namespace heed

@@ -1,0 +1,40 @@
+// Where the heads of a model look: the maps of one input, chosen by layer and head, and what they add up to over the layers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heed/models/model.h"
+
+namespace heed {
+
+// Which layers and heads; empty: all.
+struct MapChoice {
+  std::vector<int64_t> layers = {}, heads = {};
+};
+
+// The maps of one kind of attention for one input. Rows are queries and sum to 1.
+struct AttentionMaps {
+  std::string kind = {};                             // "attention", or "encoder", "decoder" and "cross" of a translation
+  std::vector<int64_t> layers = {}, heads = {};      // those that are here
+  int64_t all_layers = 0, all_heads = 0;             // of the model
+  int64_t N = 0, M = 0;                              // queries, keys
+  std::vector<float> weights = {};                   // (layers, heads, N, M)
+  std::vector<std::string> rows = {}, columns = {};  // what queries and keys are called; whoever draws fills them
+
+  std::span<const float> map(size_t layer, size_t head) const;  // places in the two lists; (N, M)
+  std::vector<float> mean(size_t layer) const;                  // over the heads that are here; (N, M)
+};
+
+// outputs: of a call with Ask::attentions. prefix: "attentions.", "cross_attentions." ... Of a batch, the first item. Layers and
+// heads that the model lacks are a UsageError; with `lenient`, layers that it lacks are left out.
+AttentionMaps maps_in(const Named& outputs, const std::string& prefix, const std::string& kind, const MapChoice& choice,
+                      bool lenient = false);
+
+// Attention rollout (Abnar and Zuidema 2020): how much of every token at the beginning is in every token at the end, if a layer
+// gives half of each token to the residual and half to where its heads look on average. All layers and heads of the model.
+// -> (N, N), rows sum to 1
+std::vector<float> rollout(const Named& outputs, const std::string& prefix);
+
+}  // namespace heed

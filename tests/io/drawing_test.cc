@@ -1,0 +1,133 @@
+// Drawings as SVG and as pixels, and text as it stands in them.
+#include "heed/io/drawing.h"
+
+#include <gtest/gtest.h>
+
+#include "heed/io/markup.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+Colour pixel(const Picture& picture, int64_t x, int64_t y) {
+  const auto at = static_cast<size_t>(3 * (y * picture.width + x));
+  return {picture.pixels[at], picture.pixels[at + 1], picture.pixels[at + 2]};
+}
+
+// Relative luminance, near enough for an order.
+double light(Colour colour) {
+  return 0.2126 * colour.red * colour.red + 0.7152 * colour.green * colour.green + 0.0722 * colour.blue * colour.blue;
+}
+
+constexpr Colour kWhite{255, 255, 255}, kRed{255, 0, 0};
+
+TEST(Heat, grows_lighter_all_the_way) {
+  EXPECT_EQ(heat(0), kHeat.front());
+  EXPECT_EQ(heat(1), kHeat.back());
+  EXPECT_EQ(heat(0.5), kHeat[3]);
+  for (int i = 1; i <= 100; ++i) EXPECT_GE(light(heat(i / 100.0)), light(heat((i - 1) / 100.0))) << i;
+  EXPECT_EQ(heat(-1), heat(0));
+  EXPECT_EQ(heat(2), heat(1));
+  EXPECT_EQ(heat(std::numeric_limits<double>::quiet_NaN()), heat(0));
+}
+
+TEST(Markup, escapes_what_means_something) {
+  EXPECT_EQ(in_markup("<s> & \"it's\""), "&lt;s&gt; &amp; &quot;it&#39;s&quot;");
+  EXPECT_EQ(in_markup("a\nb\x01\x7f"), "a\ufffdb\ufffd\ufffd");
+  EXPECT_EQ(in_markup("\u4f60\u00fc\U0001f600"), "\u4f60\u00fc\U0001f600");
+  EXPECT_EQ(in_markup("\xff\xe4\xbd_\xed\xa0\x80\xc0\x80"), "\ufffd\ufffd\ufffd_\ufffd\ufffd\ufffd\ufffd\ufffd");
+  EXPECT_EQ(in_markup("\uffff"), "\ufffd");
+}
+
+TEST(Markup, base64_of_every_length) {
+  const auto coded = [](std::string_view text) { return base64(std::as_bytes(std::span(text))); };
+  EXPECT_EQ(coded(""), "");
+  EXPECT_EQ(coded("M"), "TQ==");
+  EXPECT_EQ(coded("Ma"), "TWE=");
+  EXPECT_EQ(coded("Man"), "TWFu");
+  EXPECT_EQ(coded("\xff\xff\xfe"), "///+");
+}
+
+TEST(Drawing, rectangles_have_soft_edges) {
+  Drawing drawing(6, 4);
+  drawing.add(Drawing::Rectangle{1, 1, 2.5, 2, kRed});
+  const Picture picture = drawing.pixels();
+  EXPECT_EQ(pixel(picture, 0, 1), kWhite);
+  EXPECT_EQ(pixel(picture, 1, 1), kRed);
+  EXPECT_EQ(pixel(picture, 2, 2), kRed);
+  EXPECT_EQ(pixel(picture, 3, 1), (Colour{255, 128, 128}));
+  EXPECT_EQ(pixel(picture, 1, 3), kWhite);
+}
+
+TEST(Drawing, what_lies_outside_is_cut) {
+  Drawing drawing(5, 5);
+  drawing.add(Drawing::Rectangle{-100, -100, 1000, 102, kRed});
+  drawing.add(Drawing::Curve{-10, -10, 20, 20, kRed, 1, 3});
+  drawing.add(Drawing::Text{-3, 100, "far", 10});
+  drawing.add(Drawing::Image{-4, -4, 40, 40, {.width = 1, .height = 1, .pixels = {1, 2, 3}}});
+  EXPECT_EQ(pixel(drawing.pixels(), 4, 4), (Colour{1, 2, 3}));
+}
+
+TEST(Drawing, curves_begin_and_end_where_they_are_told) {
+  Drawing drawing(100, 60);
+  drawing.add(Drawing::Curve{0, 10.5, 100, 50.5, kRed, 1, 1});
+  const Picture picture = drawing.pixels();
+  EXPECT_LT(pixel(picture, 0, 10).green, 30);
+  EXPECT_LT(pixel(picture, 99, 50).green, 30);
+  EXPECT_LT(pixel(picture, 50, 30).green, 100);
+  EXPECT_EQ(pixel(picture, 50, 10), kWhite);
+}
+
+TEST(Drawing, letters_are_those_of_the_table) {
+  Drawing drawing(40, 12);
+  drawing.add(Drawing::Text{0, 4, "T\u00dc\u00b7\u4f60", 10, Drawing::Anchor::start, false, {0, 0, 0}});
+  const Picture picture = drawing.pixels();
+  std::string rows;
+  for (int64_t y = 1; y < 9; ++y) {
+    for (int64_t x = 0; x < 24; ++x) rows += pixel(picture, x, y) == kWhite ? '.' : '#';
+    rows += '\n';
+  }
+  EXPECT_EQ(rows,
+            "#####.#...#.......#####.\n"
+            "..#...#...#.......#...#.\n"
+            "..#...#...#.......#...#.\n"
+            "..#...#...#..##...#...#.\n"
+            "..#...#...#..##...#...#.\n"
+            "..#...#...#.......#...#.\n"
+            "..#....###........#####.\n"
+            "........................\n");
+}
+
+TEST(Drawing, text_may_end_or_be_centred_at_a_place_and_climb) {
+  Drawing drawing(40, 40);
+  drawing.add(Drawing::Text{30, 20, "||", 10, Drawing::Anchor::end, false, kRed});
+  drawing.add(Drawing::Text{36, 38, "|", 10, Drawing::Anchor::start, true, kRed});
+  const Picture picture = drawing.pixels();
+  EXPECT_EQ(pixel(picture, 30 - 12 + 2, 20), kRed);
+  EXPECT_EQ(pixel(picture, 30 - 6 + 2, 20), kRed);
+  for (int64_t x = 33; x < 40; ++x) EXPECT_EQ(pixel(picture, x, 36), kRed) << x;
+}
+
+TEST(Drawing, svg_says_the_same) {
+  Drawing drawing(20, 10);
+  drawing.add(Drawing::Rectangle{1, 2, 3.5, 4, kRed});
+  drawing.add(Drawing::Curve{0, 1, 9, 5, {0, 128, 255}, 0.25, 2});
+  drawing.add(Drawing::Text{5, 6, "<s> & \"", 10, Drawing::Anchor::end, true});
+  drawing.add(Drawing::Image{0, 0, 8, 8, {.width = 2, .height = 1, .pixels = {1, 2, 3, 4, 5, 6}}});
+  const std::string svg = drawing.svg();
+  for (const char* piece :
+       {"<rect x=\"1\" y=\"2\" width=\"3.5\" height=\"4\" fill=\"#ff0000\"/>", "<path d=\"M0 1C3 1 6 5 9 5\"",
+        "stroke=\"#0080ff\" stroke-width=\"2\" stroke-opacity=\"0.25\"", "text-anchor=\"end\" transform=\"rotate(-90 5 6)\"",
+        ">&lt;s&gt; &amp; &quot;</text>", "href=\"data:image/png;base64,iVBOR", "viewBox=\"0 0 20 10\""})
+    EXPECT_NE(svg.find(piece), std::string::npos) << piece << "\n" << svg;
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+}
+
+TEST(Drawing, refuses_sizes_that_are_none) {
+  expect_error([] { Drawing(0, 5); }, "drawing: 0 x 5 pixels, expected 1 or more");
+  expect_error([] { Drawing(1 << 20, 1 << 20).pixels(); }, "drawing: 1048576 x 1048576 pixels, expected at most");
+}
+
+}  // namespace
+}  // namespace heed::test
