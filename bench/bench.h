@@ -31,6 +31,7 @@ std::vector<Benchmark> graph_benchmarks();      // graph.cc
 std::vector<Benchmark> picture_benchmarks();    // picture.cc: batched products and convolutions
 std::vector<Benchmark> attention_benchmarks();  // attention.cc
 std::vector<Benchmark> cheaper_benchmarks();    // cheaper.cc: kernel and channel attention, pooled keys
+std::vector<Benchmark> model_benchmarks();      // models.cc: whole models
 
 // --- building calls --------------------------------------------------------------------------------------------- calls.cc
 using Function = std::function<Tensor(const Tensors&)>;

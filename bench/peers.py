@@ -13,6 +13,8 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no workers beside
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
+import peer_models  # noqa: E402
+
 
 def attention_with(bias):
     """The ways to attention with a learned term: PyTorch's own op with the term written out as a mask, plain ops, and both
@@ -151,6 +153,8 @@ def quickest(calls):
 def build(name):
     op, kind, group, sizes = name.split("/")
     sizes = tuple(int(size) for size in sizes.split("x"))
+    if group in ("torch", "onnx"):
+        return peer_models.build(op.removesuffix("_int8"), group, sizes)
     if op == "graph":
         return chain(*sizes)
     if op == "adamw":
@@ -171,7 +175,9 @@ class Timed:
 
     def __init__(self, call):
         self.call = call
-        self.batch = max(1, round(50e-6 / self.run(20e-3, 2)))
+        once = self.run(20e-3, 2)
+        self.long = once > 0.5
+        self.batch = max(1, round(50e-6 / once))
 
     def run(self, duration, least):
         spent, calls = 0.0, 0
@@ -183,9 +189,10 @@ class Timed:
         return spent / calls
 
     def round(self, duration):
-        self.run(5e-3, 1)
+        if not self.long:
+            self.run(5e-3, 1)
         spent, times, call, batch = 0.0, [], self.call, range(self.batch)
-        while spent < duration or len(times) < 3:
+        while spent < duration or len(times) < (1 if self.long else 3):
             start = time.perf_counter()
             for _ in batch:
                 call()

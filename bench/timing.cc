@@ -13,8 +13,9 @@ double median(std::vector<double> values) {
 }
 
 Timed::Timed(Call call) : call_(std::move(call)) {
-  constexpr double kWarmUp = 20e-3, kBatch = 50e-6;
+  constexpr double kWarmUp = 20e-3, kBatch = 50e-6, kLong = 0.5;
   const double once = run(kWarmUp, 2);
+  long_ = once > kLong;
   batch_ = std::max<int64_t>(1, std::llround(kBatch / once));
 }
 
@@ -27,9 +28,10 @@ double Timed::run(double duration, int64_t least) const {
 
 double Timed::round(double duration) {
   constexpr double kWarmUp = 5e-3;
-  run(kWarmUp, 1);
+  if (!long_) run(kWarmUp, 1);
   std::vector<double> times;
-  for (double spent = 0; spent < duration || times.size() < 3;) {
+  const size_t least = long_ ? 1 : 3;
+  for (double spent = 0; spent < duration || times.size() < least;) {
     const double time = seconds_of([&] {
       for (int64_t i = 0; i < batch_; ++i) call_();
     });

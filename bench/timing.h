@@ -21,13 +21,14 @@ double median(std::vector<double> values);
 class Timed {
  public:
   explicit Timed(Call call);      // runs it for 20 ms
-  double round(double duration);  // runs it 5 ms unmeasured, then `duration` seconds or three times: median seconds of one call
+  double round(double duration);  // 5 ms unmeasured, then `duration` seconds or three times (long calls: once): median seconds of one call
 
  private:
   double run(double duration, int64_t least) const;  // seconds of a call, on average
 
   Call call_;
   int64_t batch_ = 1;  // calls between two looks at the clock
+  bool long_ = false;  // one call is a round, and needs no other to warm it up
 };
 
 }  // namespace heed::bench

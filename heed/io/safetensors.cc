@@ -154,4 +154,11 @@ Tensor Safetensors::tensor(std::string_view name) const {
                      wanted.dtype);
 }
 
+void Safetensors::release(std::string_view name) const {
+  const Place found = place(name);
+  const Shard& shard = shards_[found.shard];
+  const TensorEntry& entry_of = entry(found);
+  shard.file->release(shard.data_begin + entry_of.begin, count(entry_of.shape) * static_cast<int64_t>(bytes_of(entry_of.dtype)));
+}
+
 }  // namespace heed

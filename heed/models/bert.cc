@@ -81,9 +81,9 @@ struct WordHead {
   Linear transform;
   Norm norm;
   Activation activation;
-  Tensor words, bias;  // (V, D), (V)
+  Linear words;  // (V, D)
 
-  Tensor operator()(const Tensor& x) const { return linear(norm(transform(x, activation)), words, bias); }  // (..., D) -> (..., V)
+  Tensor operator()(const Tensor& x) const { return words(norm(transform(x, activation))); }  // (..., D) -> (..., V)
 };
 
 WordHead make_word_head(const Scope& scope, const Config& config, const Bert& bert, bool shared) {
@@ -98,9 +98,8 @@ WordHead make_word_head(const Scope& scope, const Config& config, const Bert& be
   return {.transform = Linear(scope / "transform.dense", D, D),
           .norm = Norm(scope / "transform.LayerNorm", D, config.number("layer_norm_eps", 1e-12f)),
           .activation = config.activation("hidden_act", "gelu"),
-          .words = shared ? bert.words.weight : scope.get("decoder.weight", {V, D}, scope.initial().embedding),
-          .bias = shared ? scope.get("bias", {V}, initial::zeros(), {.decays = false})
-                         : scope.get("decoder.bias", {V}, initial::zeros(), {.decays = false})};
+          .words = shared ? Linear(scope, bert.words.weight, scope.get("bias", {V}, initial::zeros(), {.decays = false}))
+                          : Linear(scope / "decoder", D, V, {.weight = scope.initial().embedding})};
 }
 
 bool shares_words(const Scope& scope, const Config& config) {

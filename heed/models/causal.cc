@@ -20,7 +20,7 @@ Named run(const CausalModel& model, const Named& inputs, const Ask& ask) {
     out["last_hidden_state"] = x;
     return out;
   }
-  out["logits"] = linear(x, model.head);
+  out["logits"] = model.head(x);
   if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = next_token_loss(out["logits"], labels);
   return out;
 }
@@ -34,7 +34,7 @@ Tensor step(const CausalModel& model, Writing& texts, const Tensor& tokens) {
   x = model.positions(x, next.positions, texts.length());
   for (size_t i = 0; i < model.layers.size(); ++i) x = model.layers[i](x, next.options, {}, {&texts.past[i], next.positions});
   const Tensor last = reshape(slice(x, 1, n - 1, n), {B, x.size(2)});
-  return linear(model.norm(last), model.head);
+  return model.head(model.norm(last));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ struct CausalModel {
   AddedPositions positions;  // to words; none where layers turn queries and keys
   std::vector<EncoderLayer> layers;
   Norm norm;
-  Tensor head;        // (V, D); undefined: the network gives its last states alone
+  Linear head;        // (V, D); undefined: the network gives its last states alone
   float dropout = 0;  // of words
 };
 

@@ -49,7 +49,7 @@ Network make(const Scope& root, const Config& config, bool head) {
     const float width = scaled ? static_cast<float>(D / H) : 1;
     model.layers.back().attention.beta = 1 / (std::sqrt(width) * static_cast<float>(by_layer ? i + 1 : 1));
   }
-  if (head) model.head = shared ? model.words.weight : scope.get("lm_head.weight", model.words.weight.shape(), scope.initial().embedding);
+  if (head) model.head = language_head(scope, model.words, shared);
   return causal_network(model);
 }
 

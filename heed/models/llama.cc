@@ -78,7 +78,7 @@ Network make(const Scope& root, const Config& config, bool head) {
                     .head = {}};
   for (int64_t i = 0; i < config.size("num_hidden_layers", 32, 0); ++i)
     model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.changed(options, i), kNames));
-  if (head) model.head = shared ? model.words.weight : scope.get("lm_head.weight", model.words.weight.shape(), scope.initial().embedding);
+  if (head) model.head = language_head(scope, model.words, shared);
   return causal_network(model);
 }
 

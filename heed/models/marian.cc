@@ -28,11 +28,12 @@ struct Marian {
   Side source, target;
   std::vector<EncoderLayer> encoder;
   std::vector<DecoderLayer> decoder;
-  Tensor head, bias;  // (V, D), (1, V) or undefined
+  Linear head;
+  Tensor bias;  // (1, V) or undefined
   int64_t pad, start;
 
   Tensor logits(const Tensor& x) const {  // (..., D) -> (..., V)
-    const Tensor y = linear(x, head);
+    const Tensor y = head(x);
     return bias.defined() ? y + reshape(bias, {-1}) : y;
   }
   Tensor encode(const Named& inputs, const Ask& ask, Named& out) const;  // -> (B, M, D)
@@ -143,7 +144,7 @@ Marian make_marian(const Scope& scope, const Config& config) {
   if (shared && !tie) inner.get("shared.weight", {V, D}, scope.initial().embedding, {.learned = false});  // kept, but nobody reads it
   made.source.words = tie && shared ? Embedding(inner / "shared", V, D) : Embedding(encoder / "embed_tokens", V, D);
   made.target.words = tie && shared ? made.source.words : Embedding(decoder / "embed_tokens", W, D);
-  made.head = tie ? made.target.words.weight : scope.get("lm_head.weight", {W, D}, scope.initial().embedding);
+  made.head = language_head(scope, made.target.words, tie);
   if (scope.params().file_names().empty() || scope.params().file_has("final_logits_bias"))
     made.bias = scope.get("final_logits_bias", {1, W}, initial::zeros(), {.learned = false, .decays = false});
   const Variant variant(config, P);

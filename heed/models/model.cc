@@ -114,7 +114,7 @@ Model load(const Path& folder, const ModelOptions& options) {
   if (!std::filesystem::exists(folder / kWeights) && !std::filesystem::exists(folder / kIndex)) refuse_folder(folder, architecture.name);
   LoadOptions names = options.names;
   names.allow_unused.insert(names.allow_unused.end(), architecture.ignored.begin(), architecture.ignored.end());
-  auto params = std::make_unique<Params>(folder, options.seed, names);
+  auto params = std::make_unique<Params>(folder, options.seed, names, options.weights);
   alias_names(*params, architecture);
   Network network = made(architecture, *params, config);
   params->finish();
@@ -124,7 +124,7 @@ Model load(const Path& folder, const ModelOptions& options) {
 Model make_model(const Json& json, const ModelOptions& options) {
   const Config config(json, "config");
   const Architecture& architecture = architecture_named(config.source(), architecture_in(config, options));
-  auto params = std::make_unique<Params>(options.seed, options.names);
+  auto params = std::make_unique<Params>(options.seed, options.names, options.weights);
   Network network = made(architecture, *params, config);
   return {std::move(network), std::move(params), architecture.name, json, Json()};
 }

@@ -49,9 +49,10 @@ struct Network {
 };
 
 struct ModelOptions {
-  LoadOptions names = {};         // what a checkpoint may lack or hold too much
-  std::string architecture = {};  // in place of what config.json says
-  uint64_t seed = 1;              // of what is not in the checkpoint
+  LoadOptions names = {};                // what a checkpoint may lack or hold too much
+  Weights weights = Weights::trainable;  // packed: for inference alone, quicker and without gradients; int8: bytes, a quarter of the memory
+  std::string architecture = {};         // in place of what config.json says
+  uint64_t seed = 1;                     // of what is not in the checkpoint
 };
 
 class Model {

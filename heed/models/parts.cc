@@ -9,6 +9,11 @@ Tensor given(const Named& inputs, const std::string& name) {
   return found == inputs.end() ? Tensor() : found->second;
 }
 
+Linear language_head(const Scope& scope, const Embedding& words, bool shared) {
+  if (shared) return Linear(scope, words.weight);
+  return Linear(scope / "lm_head", words.weight.size(1), words.weight.size(0), {.bias = false, .weight = scope.initial().embedding});
+}
+
 Tensor needed(const Named& inputs, const std::string& name) {
   const Tensor found = given(inputs, name);
   check(found.defined(), "model: the input '", name, "' is missing");

@@ -11,7 +11,10 @@
 
 namespace heed {
 
-Tensor given(const Named& inputs, const std::string& name);   // undefined where there is none
+Tensor given(const Named& inputs, const std::string& name);  // undefined where there is none
+// From states to words: the words' own vectors where they are shared, else lm_head.
+Linear language_head(const Scope& scope, const Embedding& words, bool shared);
+
 Tensor needed(const Named& inputs, const std::string& name);  // an error where there is none
 // input_ids and the like. -> (B, N) i64
 Tensor tokens_in(const Named& inputs, const std::string& name);

@@ -29,6 +29,7 @@ DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options,
   FeedForwardOptions feed_forward = options.feed_forward;
   self.memory_width = 0;
   cross.fused = false;
+  cross.cross = true;
   cross.rotary.reset();
   cross.positions = {};
   cross.kind = {};

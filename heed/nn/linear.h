@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "heed/nn/params.h"
-#include "heed/ops/ops.h"
+#include "heed/ops/packed_weight.h"
 
 namespace heed {
 
@@ -15,23 +15,27 @@ struct LinearOptions {
 };
 
 struct Linear {
-  Tensor weight;  // (O, I)
-  Tensor bias;    // (O) or undefined
+  Tensor weight;                                    // (O, I); undefined where it is packed
+  Tensor bias;                                      // (O) or undefined
+  std::shared_ptr<const PackedWeight> packed = {};  // in place of the weight, for inference
 
   Linear() = default;
-  Linear(const Scope& scope, int64_t inputs, int64_t outputs, const LinearOptions& options = {})
-      : weight(scope.get("weight", {outputs, inputs}, options.weight ? options.weight : scope.initial().weight,
-                         {.stored_transposed = options.stored_transposed})) {
-    if (options.bias) bias = scope.get("bias", {outputs}, initial::zeros(), {.decays = false});
-  }
+  Linear(const Scope& scope, int64_t inputs, int64_t outputs, const LinearOptions& options = {});
+  // With a weight that others use too. weight: (O, I), bias: (O) or undefined
+  Linear(const Scope& scope, const Tensor& weight, const Tensor& bias = {});
 
-  bool defined() const { return weight.defined(); }
-  int64_t inputs() const { return weight.size(1); }
-  int64_t outputs() const { return weight.size(0); }
+  bool defined() const { return weight.defined() || packed; }
+  int64_t inputs() const { return packed ? packed->inputs() : weight.size(1); }
+  int64_t outputs() const { return packed ? packed->outputs() : weight.size(0); }
 
   // x: (..., I) -> (..., O)
-  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const { return linear(x, weight, bias, activation); }
+  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const {
+    return packed ? (*packed)(x, bias, activation) : linear(x, weight, bias, activation);
+  }
 };
+
+// Layers with the same inputs as one product, for inference.
+Linear packed_together(const std::vector<Scope>& scopes, int64_t inputs, const std::vector<int64_t>& outputs, const LinearOptions& options);
 
 enum class NormKind { layer, root_mean_square };  // Ba et al. 2016; Zhang and Sennrich 2019
 
@@ -64,7 +68,6 @@ struct Embedding {
   Embedding(const Scope& scope, int64_t V, int64_t D) : weight(scope.get("weight", {V, D}, scope.initial().embedding)) {}
 
   Tensor operator()(const Tensor& indices) const { return embedding(weight, indices); }  // (...) -> (..., D)
-  Tensor logits(const Tensor& x) const { return linear(x, weight); }                     // (..., D) -> (..., V): tied weights
 };
 
 }  // namespace heed

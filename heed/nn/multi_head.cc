@@ -154,6 +154,9 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
           memory, ", expected equal ones");
     made.qkv = Linear(scope / names.qkv, width, (H + 2 * G) * D,
                       {.bias = options.bias, .stored_transposed = transposed, .weight = initial::in_parts({H * D, G * D, G * D}, weight)});
+  } else if (scope.params().weights() != Weights::trainable && options.content && options.project_values && !options.cross && E == D &&
+             memory == width) {
+    made.qkv = packed_together({scope / names.query, scope / names.key, scope / names.value}, width, {H * D, G * D, G * D}, part);
   } else {
     if (options.content) {
       made.query = Linear(scope / names.query, width, H * D, part);

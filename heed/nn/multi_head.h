@@ -37,6 +37,7 @@ struct MultiHeadOptions {
   int64_t value_width = 0;   // E; 0: head_width
   int64_t memory_width = 0;  // of the tokens that keys and values are made of; 0: width
   int64_t output_width = 0;  // 0: width
+  bool cross = false;        // keys and values are of other tokens than queries
   bool fused = false;        // one projection "qkv" in place of "query", "key", "value"
   bool bias = true;          // of queries, keys and values
   bool output_bias = true;

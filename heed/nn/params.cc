@@ -34,48 +34,72 @@ std::string text_of(const Shape& shape) {
   return text.str();
 }
 
+// Of any shape, in the memory of one number.
+Tensor stand_in(const Shape& shape) {
+  Shape still = shape;
+  for (int axis = 0; axis < still.rank(); ++axis) still[axis] = 0;
+  return Tensor::zeros({1}).view(shape, still);
+}
+
 }  // namespace
 
-Params::Params(const Path& file, uint64_t seed, LoadOptions options)
-    : seed_(seed), source_(file.string()), file_(Safetensors::open(file)), options_(std::move(options)) {}
+Params::Params(const Path& file, uint64_t seed, LoadOptions options, Weights weights)
+    : seed_(seed), weights_(weights), source_(file.string()), file_(Safetensors::open(file)), options_(std::move(options)) {}
 
 Tensor Params::get(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options) {
   if (const auto place = places_.find(name); place != places_.end()) {
-    const Tensor& before = all_[place->second].tensor;
-    check(before.shape() == shape, "params: ", name, " is asked for with shape ", shape, ", before with ", before.shape());
-    return before;
+    const Parameter& before = all_[place->second];
+    check(before.tensor.shape() == shape, "params: ", name, " is asked for with shape ", shape, ", before with ", before.tensor.shape());
+    return before.packed ? made(name, shape, initial, options).tensor : before.tensor;
   }
   check(!options.stored_transposed || shape.rank() == 2, "params: ", name, " is stored transposed and has shape ", shape,
         ", expected two axes");
+  places_[name] = all_.size();
+  all_.push_back(made(name, shape, initial, options));
+  return all_.back().tensor;
+}
+
+Parameter Params::made(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options) {
   const std::optional<std::string> found = name_in_file(name, shape, options.stored_transposed);
-  const bool read = found.has_value();
-  Tensor tensor;
+  Parameter parameter{.name = name, .tensor = {}, .options = options, .read = found.has_value()};
+  Tensor& tensor = parameter.tensor;
+  if (found) parameter.stored = file_->entry(*found).dtype;
   // A stand-in costs nothing, whatever its size. Where the file lacks a name, finish() will fail.
-  if (options_.shapes_only || (!read && file_ && !allowed(options_.allow_missing, name))) {
-    Shape still = shape;
-    for (int axis = 0; axis < still.rank(); ++axis) still[axis] = 0;
-    tensor = Tensor::zeros({1}).view(shape, still);
-  } else if (read) {
+  if (options_.shapes_only || (!found && file_ && !allowed(options_.allow_missing, name))) {
+    tensor = stand_in(shape);
+  } else if (found) {
     tensor = converted(file_->tensor(*found), DType::f32);
     if (options.stored_transposed) tensor = contiguous(transpose(tensor, 0, 1));
+    if (options.stored_transposed || parameter.stored != DType::f32) file_->release(*found);  // it has been copied
   } else {
     check(static_cast<bool>(initial), "params: ", name, " has no initialiser");
     Rng rng(seed_, stream_of(name));
     tensor = initial(shape, rng);
     check(tensor.shape() == shape, "params: the initialiser of ", name, " gives shape ", tensor.shape(), ", expected ", shape);
   }
-  if (options.learned) tensor.require_grad();
-  places_[name] = all_.size();
-  all_.push_back({name, tensor, options, read, read ? file_->entry(*found).dtype : DType::f32});
-  return tensor;
+  if (options.learned && weights_ == Weights::trainable) tensor.require_grad();
+  return parameter;
 }
 
-std::optional<std::string> Params::name_in_file(const std::string& name, const Shape& shape, bool transposed) {
-  if (!file_) return std::nullopt;
+void Params::release(const std::string& name) {
+  Parameter& parameter = all_[places_.at(name)];
+  parameter.tensor = stand_in(parameter.tensor.shape());
+  parameter.packed = true;
+  if (parameter.read)
+    for (const std::string& each : names_in_file(name)) file_->release(each);
+}
+
+std::vector<std::string> Params::names_in_file(const std::string& name) const {
   std::vector<std::string> names{name};
   if (const auto others = aliases_.find(name); others != aliases_.end())
     names.insert(names.end(), others->second.begin(), others->second.end());
   std::erase_if(names, [&](const std::string& each) { return !file_->contains(each); });
+  return names;
+}
+
+std::optional<std::string> Params::name_in_file(const std::string& name, const Shape& shape, bool transposed) {
+  if (!file_) return std::nullopt;
+  const std::vector<std::string> names = names_in_file(name);
   if (names.empty()) {
     if (!allowed(options_.allow_missing, name)) missing_.push_back(in_quotes(name));
     return std::nullopt;
@@ -122,6 +146,7 @@ int64_t Params::count() const {
 NamedTensors Params::stored() const {
   NamedTensors out;
   for (const Parameter& parameter : all_) {
+    check(!parameter.packed, "params: ", parameter.name, " is packed for inference, expected a model that was loaded to be trained");
     const Tensor tensor = parameter.tensor.detach();
     out.emplace_back(parameter.name, parameter.options.stored_transposed ? transpose(tensor, 0, 1) : tensor);
   }

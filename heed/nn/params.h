@@ -24,11 +24,16 @@ struct ParameterOptions {
 
 struct Parameter {
   std::string name;
-  Tensor tensor;  // f32
+  Tensor tensor;  // f32; a stand-in of the same shape where the weight is packed
   ParameterOptions options;
   bool read = false;          // from the file
   DType stored = DType::f32;  // in the file
+  bool packed = false;        // lives in a linear layer, in another form
 };
+
+// How linear layers keep their weights: to be trained, laid out for the machine, or that as bytes. Without gradients but for
+// the first.
+enum class Weights { trainable, packed, int8 };
 
 // What a file may lack or hold too much: names that contain one of these. {""} allows every name.
 struct LoadOptions {
@@ -39,12 +44,16 @@ struct LoadOptions {
 
 class Params {
  public:
-  explicit Params(uint64_t seed, LoadOptions options = {}) : seed_(seed), options_(std::move(options)) {}
+  explicit Params(uint64_t seed, LoadOptions options = {}, Weights weights = Weights::trainable)
+      : seed_(seed), weights_(weights), options_(std::move(options)) {}
   // A safetensors file, an index of several, or a folder that holds either. Half precision becomes f32.
-  Params(const Path& file, uint64_t seed, LoadOptions options = {});
+  Params(const Path& file, uint64_t seed, LoadOptions options = {}, Weights weights = Weights::trainable);
 
   // The parameter of that name. Asking again gives the same tensor: that is how weights are tied.
   Tensor get(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options = {});
+  // A layer has packed the parameter: its memory is free again. Who asks for it once more gets it as it was.
+  void release(const std::string& name);
+  Weights weights() const { return weights_; }
   // Files may hold `name` as `other`, or hold both. To be said before `name` is asked for.
   void alias(const std::string& other, const std::string& name);
   bool file_has(std::string_view name) const { return file_ && file_->contains(name); }
@@ -59,9 +68,12 @@ class Params {
   NamedTensors stored() const;                                // as files hold them: write_safetensors(path, params.stored())
 
  private:
+  Parameter made(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options);
+  std::vector<std::string> names_in_file(const std::string& name) const;
   std::optional<std::string> name_in_file(const std::string& name, const Shape& shape, bool transposed);  // none: absent, or a misfit
 
   uint64_t seed_;
+  Weights weights_;
   std::string source_ = {};
   std::optional<Safetensors> file_ = {};
   LoadOptions options_ = {};
@@ -82,6 +94,7 @@ class Scope {
   Scope with(Initialisation initial) const;  // the same place, other beginnings
 
   Tensor get(std::string_view name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options = {}) const;
+  void release(std::string_view name) const { params_->release((*this / name).path_); }
   const Initialisation& initial() const { return *initial_; }
   const std::string& path() const { return path_; }
   Params& params() const { return *params_; }

@@ -1,6 +1,7 @@
 #include "heed/ops/conv_primitive.h"
 
 #include "heed/core/raw.h"
+#include "heed/ops/onednn.h"
 
 namespace heed {
 namespace {
@@ -8,24 +9,14 @@ namespace {
 using Memory = dnnl::memory;
 using Description = dnnl::memory::desc;
 
-const dnnl::engine& engine() {
-  static const auto* const instance = new dnnl::engine(dnnl::engine::kind::cpu, 0);  // never destroyed: threads may outlive statics
-  return *instance;
-}
-
-const dnnl::stream& stream() {
-  thread_local const dnnl::stream own(engine());
-  return own;
-}
-
 Description any_layout(const Description& of) { return {of.dims(), Memory::data_type::f32, Memory::format_tag::any}; }
 
 void reorder(const Memory& from, const Memory& to) {
   Memory source = from, target = to;
-  dnnl::reorder(source, target).execute(stream(), source, target);
+  dnnl::reorder(source, target).execute(dnnl_stream(), source, target);
 }
 
-Memory at(const Description& layout, float* data) { return {layout, engine(), data}; }
+Memory at(const Description& layout, float* data) { return {layout, dnnl_engine(), data}; }
 
 }  // namespace
 
@@ -54,7 +45,7 @@ ConvPrimitive::ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t imag
     using Forward = dnnl::convolution_forward;
     const Forward::primitive_desc forward(
         {dnnl::prop_kind::forward_training, algorithm::convolution_direct, x_any, w_any, bias_, y_any, stride, dilation, padding, padding},
-        attributes, engine());
+        attributes, dnnl_engine());
     if (pass == ConvPass::forward) {
       x_.inside = forward.src_desc(), weights_.inside = forward.weights_desc(), y_.inside = forward.dst_desc();
       primitive_ = Forward(forward);
@@ -62,14 +53,14 @@ ConvPrimitive::ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t imag
     } else if (pass == ConvPass::data) {
       using Back = dnnl::convolution_backward_data;
       const Back::primitive_desc back({algorithm::convolution_direct, x_any, w_any, y_any, stride, dilation, padding, padding}, attributes,
-                                      engine(), forward);
+                                      dnnl_engine(), forward);
       x_.inside = back.diff_src_desc(), weights_.inside = back.weights_desc(), y_.inside = back.diff_dst_desc();
       primitive_ = Back(back);
       made(back);
     } else {
       using Back = dnnl::convolution_backward_weights;
       const Back::primitive_desc back({algorithm::convolution_direct, x_any, w_any, bias_, y_any, stride, dilation, padding, padding},
-                                      attributes, engine(), forward);
+                                      attributes, dnnl_engine(), forward);
       x_.inside = back.src_desc(), weights_.inside = back.diff_weights_desc(), y_.inside = back.diff_dst_desc();
       primitive_ = Back(back);
       made(back);
@@ -99,7 +90,7 @@ void ConvPrimitive::run(float* x, float* packed, const Description& packing, flo
   Tensors room;
   const auto fresh = [&](const Description& layout) {
     room.push_back(Tensor::empty({static_cast<int64_t>(layout.get_size())}, DType::u8));
-    return Memory(layout, engine(), raw<uint8_t>(room.back()));
+    return Memory(layout, dnnl_engine(), raw<uint8_t>(room.back()));
   };
   std::unordered_map<int, Memory> bound{{DNNL_ARG_SCRATCHPAD, fresh(scratch_)}};
   for (const Argument& a : arguments) {
@@ -109,7 +100,7 @@ void ConvPrimitive::run(float* x, float* packed, const Description& packing, flo
     if (!direct && !a.written) reorder(at(a.outside, a.data), memory);
     bound.emplace(a.name, memory);
   }
-  primitive_.execute(stream(), bound);
+  primitive_.execute(dnnl_stream(), bound);
   for (const Argument& a : arguments)
     if (a.written && a.data != nullptr && a.outside != a.inside) reorder(bound.at(a.name), at(a.outside, a.data));
 }

@@ -21,12 +21,14 @@ struct Tile {
   int64_t row, rows, column, columns;
 };
 
+using AfterTile = std::function<void(int64_t item, const Tile& tile)>;
+
 // c = a b for `batch` independent products. a: (M, K), b: (K, N), c: (M, N) not transposed.
 // `operands(item, a, b, c)` sets the three for one product; `after(item, tile)`, if any, runs while the tile is in cache.
 struct Products {
   int64_t batch = 1, M = 0, N = 0, K = 0;
   std::function<void(int64_t item, Matrix& a, Matrix& b, Matrix& c)> operands;
-  std::function<void(int64_t item, const Tile& tile)> after = {};
+  AfterTile after = {};
 };
 void multiply_matrices(const Products& products);
 

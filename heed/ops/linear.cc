@@ -7,6 +7,7 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/ops/finish_tile.h"
 #include "heed/ops/gemm.h"
 #include "heed/ops/half.h"
 #include "heed/ops/ops.h"
@@ -40,8 +41,7 @@ HWY_INLINE void with_formula(Activation activation, const Visit& visit) {
   }
 }
 
-// z += bias; y = activation(z). z and y: (rows, columns) with rows `stride` apart; they may be the same memory.
-void finish_tile(float* z, float* y, int64_t stride, const float* bias, Activation activation, int64_t rows, int64_t columns) {
+void finish_rows(float* z, float* y, int64_t stride, const float* bias, Activation activation, int64_t rows, int64_t columns) {
   with_formula(activation, [&]<class Formula>(Formula) HWY_ATTR {
     for (int64_t row = 0; row < rows; ++row, z += stride, y += stride) {
       for_lanes(columns, [&](int64_t i, auto load, auto store) HEED_LANES {
@@ -70,8 +70,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed {
 
-HWY_EXPORT(finish_tile);
+HWY_EXPORT(finish_rows);
 HWY_EXPORT(activation_gradient);
+
+void finish_tile(float* z, float* y, int64_t stride, const float* bias, Activation activation, int64_t rows, int64_t columns) {
+  HWY_DYNAMIC_DISPATCH(finish_rows)(z, y, stride, bias, activation, rows, columns);
+}
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Activation activation) {
   if (is_half(input) || is_half(weight) || is_half(bias))
@@ -101,8 +105,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Act
   if (added || active)
     products.after = [&](int64_t, const Tile& tile) {
       const int64_t offset = tile.row * O + tile.column;
-      HWY_DYNAMIC_DISPATCH(finish_tile)
-      (sums + offset, to + offset, O, added ? added + tile.column : nullptr, activation, tile.rows, tile.columns);
+      finish_tile(sums + offset, to + offset, O, added ? added + tile.column : nullptr, activation, tile.rows, tile.columns);
     };
   multiply_matrices(products);
   if (!tracked) return y;

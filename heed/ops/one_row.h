@@ -6,8 +6,6 @@
 
 namespace heed {
 
-using AfterTile = std::function<void(int64_t item, const Tile& tile)>;
-
 // c = a b with M = 1. a: (1, K), b: (K, N), c: (1, N)
 void multiply_row(int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, const AfterTile& after);
 

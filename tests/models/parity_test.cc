@@ -30,6 +30,17 @@ TEST_P(Parity, every_output_is_the_same) {
     EXPECT_TRUE(each.within) << each.name << ": " << each.absolute << " absolute, " << each.relative << " relative " << each.problem;
 }
 
+// Bytes round every row of x and of the weight to 127 steps; the fixtures' weights are random, so nothing averages out.
+TEST_P(Parity, packed_weights_give_the_same_and_bytes_nearly) {
+  const Path folder = kFixtures / GetParam();
+  for (const Difference& each : compare(load(folder, {.weights = Weights::packed}), folder / "io.safetensors", 1e-5))
+    EXPECT_TRUE(each.within) << each.name << ": " << each.relative << " relative " << each.problem;
+  for (const Difference& each : compare(load(folder, {.weights = Weights::int8}), folder / "io.safetensors", 0.1)) {
+    if (each.name == "out.greedy") continue;
+    EXPECT_TRUE(each.within) << each.name << ": " << each.relative << " relative " << each.problem;
+  }
+}
+
 TEST_P(Parity, every_bit_is_the_same_with_any_number_of_threads) {
   const NoGrad quiet;
   const Path folder = kFixtures / GetParam();

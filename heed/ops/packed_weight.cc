@@ -1,0 +1,110 @@
+#include "heed/ops/packed_weight.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "heed/core/parallel.h"
+#include "heed/core/raw.h"
+#include "heed/ops/byte_product.h"
+#include "heed/ops/byte_rows.h"
+#include "heed/ops/finish_tile.h"
+#include "heed/ops/half.h"
+#include "heed/ops/panels.h"
+
+namespace heed {
+
+// Blocks of some outputs, each a matrix of its own, so that tasks share the work by outputs too.
+class PackedWeight::Bytes {
+ public:
+  Bytes(const Tensor& weight) : inputs_(weight.size(1)), scales_(static_cast<size_t>(weight.size(0))) {
+    const int64_t O = weight.size(0);
+    std::vector<int8_t> rows(static_cast<size_t>(O * inputs_));
+    rows_to_bytes(raw<float>(weight), O, inputs_, largest_weight_byte(), rows.data(), scales_.data());
+    for (int64_t first = 0; first < O; first += kBlock) blocks_.emplace_back();
+    parallel_tasks(std::ssize(blocks_), [&](int64_t block) {
+      const int64_t first = block * kBlock;
+      blocks_[static_cast<size_t>(block)] =
+          std::make_unique<ByteMatrix>(rows.data() + first * inputs_, std::min(kBlock, O - first), inputs_);
+    });
+  }
+
+  int64_t bytes() const {
+    return std::accumulate(blocks_.begin(), blocks_.end(), int64_t{0}, [](int64_t sum, const auto& block) { return sum + block->bytes(); });
+  }
+
+  // x: (rows, I) -> y: (rows, O)
+  void multiply(const Tensor& x, int64_t rows, float* y, const float* bias, Activation activation) const {
+    const Tensor rounded = Tensor::empty({rows, inputs_}, DType::u8), row_scales = Tensor::empty({rows});
+    auto* bytes = raw<int8_t>(rounded);
+    float* scales = raw<float>(row_scales);
+    rows_to_bytes(raw<float>(x), rows, inputs_, 127, bytes, scales);
+    const int64_t across = std::ssize(blocks_), O = std::ssize(scales_), parts = (rows + kRows - 1) / kRows,
+                  height = (rows + parts - 1) / parts;
+    parallel_tasks(parts * across, [&](int64_t task) {
+      const int64_t row = task / across * height, count = std::min(height, rows - row), column = task % across * kBlock;
+      const int64_t columns = std::min(kBlock, O - column);
+      float* to = y + row * O + column;
+      thread_local std::vector<float> sums(static_cast<size_t>(kRows * kBlock));
+      blocks_[static_cast<size_t>(task % across)]->multiply(bytes + row * inputs_, count, sums.data());
+      scale_tile(sums.data(), scales + row, scales_.data() + column, count, columns, to, O);
+      if (bias || activation != Activation::none) finish_tile(to, to, O, bias ? bias + column : nullptr, activation, count, columns);
+    });
+  }
+
+ private:
+  static constexpr int64_t kBlock = 256, kRows = 128;
+
+  int64_t inputs_;
+  std::vector<float> scales_;  // of outputs
+  std::vector<std::unique_ptr<ByteMatrix>> blocks_ = {};
+};
+
+PackedWeight::PackedWeight(const Tensors& parts, WeightForm form) {
+  const NoGrad quiet;
+  const Tensor weight = dense_f32("packed_weight", parts.size() == 1 ? parts[0] : concat(parts, 0));
+  check(weight.rank() == 2, "packed_weight: the weight has shape ", weight.shape(), ", expected (outputs, inputs)");
+  outputs_ = weight.size(0), inputs_ = weight.size(1);
+  if (form == WeightForm::bytes && weight.count() > 0) {
+    bytes_ = std::make_unique<Bytes>(weight);
+  } else if (panel_width() > 0) {
+    panels_ = Tensor::empty({panel_floats(outputs_, inputs_)}, DType::f32, weight.device());
+    pack_panels({raw<float>(weight), inputs_, true}, outputs_, inputs_, raw<float>(panels_));
+  } else {
+    panels_ = weight;
+  }
+}
+
+PackedWeight::~PackedWeight() = default;
+
+int64_t PackedWeight::bytes() const { return bytes_ ? bytes_->bytes() : panels_.count() * static_cast<int64_t>(sizeof(float)); }
+
+Tensor PackedWeight::operator()(const Tensor& input, const Tensor& bias, Activation activation) const {
+  if (is_half(input)) return cast((*this)(widen(input), bias, activation), input.dtype());
+  check(input.rank() >= 1 && input.size(-1) == inputs_, "linear: x has ", input.rank() ? input.size(-1) : 0, " columns, the weight ",
+        inputs_);
+  check(!bias.defined() || bias.shape() == Shape{outputs_}, "linear: the bias has shape ", bias.defined() ? bias.shape() : Shape{},
+        ", the weight ", outputs_, " rows");
+  check(!tracking({&input, &bias}), "linear: packed weights have no gradients, expected a model that was loaded to be trained");
+  if (!bytes_ && panel_width() == 0) return linear(input, panels_, bias, activation);
+  const Tensor x = dense_f32("linear", input), b = bias.defined() ? dense_f32("linear", bias) : Tensor();
+  Shape shape = x.shape();
+  shape[x.rank() - 1] = outputs_;
+  const Tensor y = Tensor::empty(shape, DType::f32, x.device());
+  const int64_t rows = x.count() / std::max<int64_t>(inputs_, 1);
+  const float* added = b.defined() ? raw<float>(b) : nullptr;
+  float* to = raw<float>(y);
+  if (bytes_) {
+    if (rows > 0) bytes_->multiply(x, rows, to, added, activation);
+    return y;
+  }
+  AfterTile after;
+  if (added || activation != Activation::none)
+    after = [&](int64_t, const Tile& tile) {
+      float* at = to + tile.row * outputs_ + tile.column;
+      finish_tile(at, at, outputs_, added ? added + tile.column : nullptr, activation, tile.rows, tile.columns);
+    };
+  multiply_panels(rows, outputs_, inputs_, {raw<float>(x), inputs_}, raw<float>(panels_), {to, outputs_}, after);
+  return y;
+}
+
+}  // namespace heed

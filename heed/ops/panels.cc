@@ -1,0 +1,157 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/panels.cc"
+#include "hwy/foreach_target.h"
+// after foreach_target
+#include "heed/core/lanes.h"
+
+#include <hwy/cache_control.h>
+
+#include "heed/core/parallel.h"
+#include "heed/core/raw.h"
+#include "heed/ops/panels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// With six rows of c, a panel's width fills the register file.
+inline constexpr int kPanelRows = 6, kPanelLanes = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+
+int64_t width_of_panel() { return HWY_TARGET == HWY_SCALAR ? 0 : kPanelLanes * lane_count(); }
+
+// c = a b, or c += a b: R rows of one panel. a: (R, K) with rows `a_stride` apart, b: (K, panel) dense, c: (R, panel)
+template <int R>
+HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t K, bool more) {
+  const int64_t step = lane_count();
+  Lanes sums[R][kPanelLanes];
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < kPanelLanes; ++v) {
+      float* at = c + r * c_stride + v * step;
+      if (!more) hwy::Prefetch(at);
+      sums[r][v] = more ? Lanes::load(at) : Lanes(0.0f);
+    }
+  }
+  for (int64_t k = 0; k < K; ++k, b += kPanelLanes * step) {
+    Lanes right[kPanelLanes];
+    for (int v = 0; v < kPanelLanes; ++v) right[v] = Lanes::load(b + v * step);
+    for (int r = 0; r < R; ++r) {
+      const Lanes left = a[r * a_stride + k];
+      for (int v = 0; v < kPanelLanes; ++v) sums[r][v] = fma(left, right[v], sums[r][v]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < kPanelLanes; ++v) sums[r][v].store(c + r * c_stride + v * step);
+}
+
+void multiply_few_rows(int64_t rows, const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t K, bool more) {
+  switch (rows) {
+    case 1: return multiply_panel<1>(a, a_stride, b, c, c_stride, K, more);
+    case 2: return multiply_panel<2>(a, a_stride, b, c, c_stride, K, more);
+    case 3: return multiply_panel<3>(a, a_stride, b, c, c_stride, K, more);
+    case 4: return multiply_panel<4>(a, a_stride, b, c, c_stride, K, more);
+    case 5: return multiply_panel<5>(a, a_stride, b, c, c_stride, K, more);
+    default: return multiply_panel<kPanelRows>(a, a_stride, b, c, c_stride, K, more);
+  }
+}
+
+// Copies columns [column, column + width) of b side by side, a row after the other. They are all there.
+void pack_panel(const Matrix& b, int64_t column, int64_t width, int64_t K, float* to) {
+  if (!b.transposed) {
+    for (int64_t k = 0; k < K; ++k) std::copy_n(b.data + k * b.stride + column, width, to + k * width);
+    return;
+  }
+  const float* from = b.data + column * b.stride;
+  int64_t k = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::FixedTag<float, 4> four;  // squares of 4 x 4 change their rows for their columns
+  for (int64_t j = 0; j < width; j += 4) {
+    for (k = 0; k + 4 <= K; k += 4) {
+      const float* corner = from + j * b.stride + k;
+      const auto r0 = hn::LoadU(four, corner), r1 = hn::LoadU(four, corner + b.stride);
+      const auto r2 = hn::LoadU(four, corner + 2 * b.stride), r3 = hn::LoadU(four, corner + 3 * b.stride);
+      const auto even_low = hn::InterleaveLower(four, r0, r2), odd_low = hn::InterleaveLower(four, r1, r3);
+      const auto even_high = hn::InterleaveUpper(four, r0, r2), odd_high = hn::InterleaveUpper(four, r1, r3);
+      hn::StoreU(hn::InterleaveLower(four, even_low, odd_low), four, to + k * width + j);
+      hn::StoreU(hn::InterleaveUpper(four, even_low, odd_low), four, to + (k + 1) * width + j);
+      hn::StoreU(hn::InterleaveLower(four, even_high, odd_high), four, to + (k + 2) * width + j);
+      hn::StoreU(hn::InterleaveUpper(four, even_high, odd_high), four, to + (k + 3) * width + j);
+    }
+  }
+#endif
+  for (; k < K; ++k)
+    for (int64_t j = 0; j < width; ++j) to[k * width + j] = from[j * b.stride + k];
+}
+
+// Rows [begin, end) of one panel of c. A panel is walked in pieces that stay in the second cache while all rows meet them.
+void panel_task(const Matrix& a, const float* panel, const Matrix& c, int64_t K, int64_t begin, int64_t end, int64_t column,
+                int64_t columns, const AfterTile& after) {
+  const int64_t width = width_of_panel(), pieces = std::max<int64_t>(1, (K + 1023) / 1024), depth = (K + pieces - 1) / pieces;
+  const bool whole = columns == width;
+  HWY_ALIGN float edge[kPanelRows * kPanelLanes * kLanes];
+  for (int64_t first = 0; first == 0 || first < K; first += depth) {
+    const int64_t last = std::min(K, first + depth);
+    for (int64_t row = begin; row < end; row += kPanelRows) {
+      const int64_t rows = std::min<int64_t>(kPanelRows, end - row);
+      float *to = c.data + row * c.stride + column, *at = whole ? to : edge;
+      const int64_t stride = whole ? c.stride : width;
+      if (!whole && first > 0)
+        for (int64_t r = 0; r < rows; ++r) std::copy_n(to + r * c.stride, columns, edge + r * width);
+      multiply_few_rows(rows, a.data + row * a.stride + first, a.stride, panel + first * width, at, stride, last - first, first > 0);
+      if (!whole)
+        for (int64_t r = 0; r < rows; ++r) std::copy_n(edge + r * width, columns, to + r * c.stride);
+      if (after && last == K) after(0, {row, rows, column, columns});
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+
+HWY_EXPORT(width_of_panel);
+HWY_EXPORT(pack_panel);
+HWY_EXPORT(panel_task);
+
+int64_t panel_width() { return HWY_DYNAMIC_DISPATCH(width_of_panel)(); }
+
+int64_t panel_floats(int64_t N, int64_t K) {
+  const int64_t width = panel_width();
+  return (N + width - 1) / width * width * K;
+}
+
+void pack_panels(const Matrix& b, int64_t N, int64_t K, float* panels) {
+  const int64_t width = panel_width();
+  parallel_for((N + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t column = panel * width, columns = std::min(width, N - column);
+      float* to = panels + column * K;
+      if (columns == width) {
+        HWY_DYNAMIC_DISPATCH(pack_panel)(b, column, width, K, to);
+        continue;
+      }
+      for (int64_t k = 0; k < K; ++k) {
+        for (int64_t j = 0; j < columns; ++j)
+          to[k * width + j] = b.data[b.transposed ? (column + j) * b.stride + k : k * b.stride + column + j];
+        std::fill_n(to + k * width + columns, width - columns, 0.0f);
+      }
+    }
+  });
+}
+
+void multiply_panels(int64_t M, int64_t N, int64_t K, const Matrix& a, const float* panels, const Matrix& c, const AfterTile& after) {
+  // Rows in even parts that, with a panel, stay in the second cache; all panels meet them before the next part does.
+  constexpr int64_t limit = 96;
+  const int64_t width = panel_width(), across = (N + width - 1) / width, parts = (M + limit - 1) / limit;
+  const int64_t rows = ((M + parts - 1) / parts + 5) / 6 * 6;
+  parallel_tasks(parts * across, [&](int64_t task) {
+    const int64_t begin = task / across * rows, column = task % across * width;
+    HWY_DYNAMIC_DISPATCH(panel_task)
+    (a, panels + column * K, c, K, begin, std::min(M, begin + rows), column, std::min(width, N - column), after);
+  });
+}
+
+}  // namespace heed
+#endif
