@@ -9,9 +9,6 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kTokensAtOnce = 4096;
-constexpr int64_t kMaskedTokensAtOnce = 1024;  // each of them has a number for every word of the vocabulary
-
 std::vector<std::string> label_names(const Config& config) {
   std::vector<std::string> names;
   const Config given = config.below("id2label");
@@ -86,7 +83,7 @@ std::vector<std::vector<Label>> Labels::operator()(const Tensor& logits, int64_t
 std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const Encoding> encodings, int64_t top, const Done& done) {
   const Labels labels(model.model, (model.folder / "config.json").string());
   std::vector<std::vector<Label>> out(encodings.size());
-  each_batch(model, encodings, kTokensAtOnce, [&](const TextBatch& batch) {
+  each_batch(model, encodings, [&](const TextBatch& batch) {
     std::vector<std::vector<Label>> answers = labels(logits_of(model, batch, "seq_relationship_logits"), top);
     for (size_t i = 0; i < answers.size(); ++i) out[batch.places[i]] = std::move(answers[i]);
     if (done) done(std::ssize(answers));
@@ -101,7 +98,7 @@ std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const
 std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::span<const Encoding> encodings, const Done& done) {
   const Labels labels(model.model, (model.folder / "config.json").string());
   std::vector<std::vector<LabelledWord>> out(encodings.size());
-  each_batch(model, encodings, kTokensAtOnce, [&](const TextBatch& batch) {
+  each_batch(model, encodings, [&](const TextBatch& batch) {
     const Tensor logits = logits_of(model, batch, "logits");
     const size_t N = static_cast<size_t>(logits.size(1));
     std::vector<std::vector<Label>> answers = labels(reshape(logits, {-1, logits.size(2)}), 1);
@@ -131,7 +128,7 @@ std::vector<std::vector<FilledMask>> fill_masks(const TextModel& model, std::spa
           " tokens, expected at least one");
   }
   std::vector<std::vector<FilledMask>> out(encodings.size());
-  each_batch(model, encodings, kMaskedTokensAtOnce, [&](const TextBatch& batch) {
+  each_batch(model, encodings, [&](const TextBatch& batch) {
     const Tensor logits = logits_of(model, batch, "prediction_logits");
     const int64_t N = logits.size(1), V = logits.size(2);
     std::vector<int64_t> rows;

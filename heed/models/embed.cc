@@ -8,8 +8,6 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kTokensAtOnce = 4096;
-
 bool is_there(const Path& path) { return std::filesystem::exists(path); }
 
 // sentence-transformers' names for ways of pooling; older files have a flag for each.
@@ -108,7 +106,7 @@ Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const 
   Tensors parts;
   std::vector<int64_t> order(encodings.size());  // where each sentence lies in the parts
   int64_t count = 0;
-  each_batch(model, encodings, kTokensAtOnce, [&](const TextBatch& batch) {
+  each_batch(model, encodings, [&](const TextBatch& batch) {
     const auto states = batch.out.find("last_hidden_state");
     check(states != batch.out.end(), "embed: ", model.model.architecture(), " gives no last_hidden_state, expected an encoder");
     const Tensor pooled = pool(states->second, batch.lengths, options.pooling);

@@ -51,11 +51,10 @@ EncodedSentences encode_sentences(const TextModel& model, std::span<const Senten
   return encode_sentences(model.tokenizer, sentences, EncodeOptions{.max_length = most});
 }
 
-void each_batch(const TextModel& model, std::span<const Encoding> encodings, int64_t at_once,
-                const std::function<void(const TextBatch& batch)>& use) {
+void each_batch(const TextModel& model, std::span<const Encoding> encodings, const std::function<void(const TextBatch& batch)>& use) {
   const NoGrad quiet;
   const Padding padding{.id = model.tokenizer.padding_id().value_or(0)};  // any will do: it is masked
-  for (std::vector<size_t>& places : batches_by_length(encodings, at_once)) {
+  for (std::vector<size_t>& places : batches_by_length(encodings)) {
     std::vector<Encoding> chosen;
     std::vector<int64_t> lengths;
     for (const size_t place : places) {

@@ -27,8 +27,7 @@ struct TextBatch {
   std::vector<int64_t> lengths;  // tokens of each; what follows in its row is padding
   Named out;                     // what the model gave
 };
-// Sentences in batches of like length, none of more than `at_once` tokens; `use` sees each of them.
-void each_batch(const TextModel& model, std::span<const Encoding> encodings, int64_t at_once,
-                const std::function<void(const TextBatch& batch)>& use);
+// Sentences in batches of like length; `use` sees each of them.
+void each_batch(const TextModel& model, std::span<const Encoding> encodings, const std::function<void(const TextBatch& batch)>& use);
 
 }  // namespace heed
