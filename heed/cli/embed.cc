@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 
+#include "heed/cli/int8_flag.h"
 #include "heed/cli/sentences.h"
 #include "heed/io/npy.h"
 #include "heed/ops/ops.h"
@@ -20,7 +21,7 @@ constexpr int64_t kRowsAtOnce = 256;   // of a large matrix of cosines, which is
 struct Options {
   std::string model, npy, pooling;
   SentenceOptions inputs;
-  bool json = false, similar = false, normalize = false, plain = false;
+  bool int8 = false, json = false, similar = false, normalize = false, plain = false;
   int64_t top = 20, max_length = 0;
 };
 
@@ -40,7 +41,7 @@ EmbedOptions how(const Options& options) {
 // Some thousand sentences at a time; use(part) sees each of them.
 template <class Use>
 void each_part(const Options& options, const Use& use) {
-  const TextModel model = load_embedder(options.model);
+  const TextModel model = load_embedder(options.model, weights_for(options.int8));
   const EmbedOptions embedding = how(options);
   SentenceReader reader(options.inputs, "embed");
   SentenceCounter counter;
@@ -199,6 +200,7 @@ const Command embed_command("embed", "Sentences as vectors, and how alike they a
   flags.add_option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber.description(""));
+  add_int8_flag(flags, options->int8);
   flags.add_flag("--json", options->json, "One JSON object a line, with the vector of a sentence or the cosine of a pair");
   flags.add_option("--npy", options->npy, "Write all vectors into a file for NumPy, a row each")->type_name("FILE");
   flags.add_flag("--similar", options->similar, "Print cosines: all of them, or of the pairs most alike; with --json always all");

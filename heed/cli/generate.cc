@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "heed/cli/int8_flag.h"
 #include "heed/cli/sentences.h"
 #include "heed/cli/written.h"
 #include "heed/models/beam.h"
@@ -23,7 +24,7 @@ struct Options {
   std::optional<float> temperature, top_p, min_p, repetition_penalty, length_penalty;
   std::optional<int64_t> top_k, no_repeat, beams, max_new_tokens, min_new_tokens, count;
   std::optional<uint64_t> seed;
-  bool greedy = false, stream = false, no_stream = false, json = false;
+  bool int8 = false, greedy = false, stream = false, no_stream = false, json = false;
 };
 
 template <class T>
@@ -101,7 +102,10 @@ struct Prompt {
 class Writer {
  public:
   explicit Writer(const Options& flags)
-      : flags_(flags), model_(load_writer(flags.model)), options_(generation(model_, flags)), encoder_(model_.decoder().encoder) {
+      : flags_(flags),
+        model_(load_writer(flags.model, flags.int8)),
+        options_(generation(model_, flags)),
+        encoder_(model_.decoder().encoder) {
     if (!flags.ids.empty() && !has_tokenizer(flags.model)) return;
     source_.emplace(Tokenizer::open(flags.model));
     target_.emplace(encoder_ ? Tokenizer::open_target(flags.model) : *source_);
@@ -256,6 +260,7 @@ const Command generate_command("generate", "Write on from a prompt with a langua
   flags.add_option("--no-repeat", o.no_repeat, "No row of so many tokens comes twice")->type_name("N")->check(above(0));
   flags.add_flag("--stream", o.stream, "Print while writing, also where the output is no terminal");
   flags.add_flag("--no-stream", o.no_stream, "Print whole texts alone");
+  add_int8_flag(flags, o.int8);
   flags.add_flag("--json", o.json, "One JSON object for each text");
   flags.footer(kExamples);
   return [options] { run_generate(*options); };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -15,8 +16,11 @@ namespace {
 struct Options {
   std::string folder, file;
   double tolerance = 1e-4;
+  std::string weights = "trainable";
   std::vector<std::string> allow_missing, allow_unused;
 };
+
+const std::map<std::string, Weights> kWeights = {{"trainable", Weights::trainable}, {"packed", Weights::packed}, {"int8", Weights::int8}};
 
 std::string text_of(const Shape& shape) {
   std::ostringstream text;
@@ -26,7 +30,7 @@ std::string text_of(const Shape& shape) {
 
 void run_parity(const Options& options) {
   const Path folder = options.folder;
-  const Model model = load(folder, {.names = {options.allow_missing, options.allow_unused}});
+  const Model model = load(folder, {.names = {options.allow_missing, options.allow_unused}, .weights = kWeights.at(options.weights)});
   const std::vector<Difference> all =
       compare(model, options.file.empty() ? folder / "io.safetensors" : Path(options.file), options.tolerance);
   size_t name_width = 4, shape_width = 5;
@@ -65,6 +69,9 @@ const Command parity("parity", "Compare a checkpoint's outputs with those that a
   flags.add_option("--tolerance", options->tolerance, "Largest difference, relative to the largest value of an output")
       ->type_name("R")
       ->check(CLI::NonNegativeNumber.description(""));
+  flags.add_option("--weights", options->weights, "trainable, packed as the other commands have them, or int8")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"trainable", "packed", "int8"}).description(""));
   flags.add_option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack")
       ->type_name("NAME")
       ->allow_extra_args(false);

@@ -2,11 +2,13 @@
 #include "heed/cli/predict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "heed/cli/int8_flag.h"
 #include "heed/text/unicode.h"
 
 namespace heed::cli {
@@ -15,7 +17,8 @@ namespace {
 constexpr size_t kWidestLabel = 32;
 
 void run_predict(const PredictOptions& options) {
-  Model model = load(options.model);
+  check<UsageError>(!options.agreement || options.int8, "predict: found --agreement without --int8, expected both");
+  Model model = load(options.model, {.weights = weights_for(options.int8)});
   const std::vector<std::string>& inputs = model.inputs();
   if (std::find(inputs.begin(), inputs.end(), "pixel_values") != inputs.end()) return predict_pictures(options, model);
   check<UsageError>(!options.skip_bad, "predict: ", model.architecture(), " takes sentences, found --skip-bad, which is for pictures");
@@ -33,13 +36,17 @@ const Command predict("predict", "Labels for sentences or pictures, with their p
       ->type_name("N")
       ->check(CLI::NonNegativeNumber.description(""));
   flags.add_flag("--json", options->json, "One JSON object a line");
+  add_int8_flag(flags, options->int8);
+  flags.add_flag("--agreement", options->agreement,
+                 "With --int8: computes with floats too, and says how often the first label is the same");
   flags.add_flag("--skip-bad", options->skip_bad, "Go on where a picture cannot be read");
   flags.footer(
       "INPUT is a sentence, a picture (PNG, JPEG) or a folder of pictures, as the model takes it. Models for sentences\n"
       "(one label, several, values), for pairs, for words, for places that say [MASK], and for pictures.\n\nExamples:\n"
       "  heed predict sentiment 'a fine film' 'a waste of time'\n  heed predict sentiment --file reviews.txt --json > labels.jsonl\n"
       "  zcat reviews.gz | heed predict sentiment\n  heed predict nli --pairs --file pairs.tsv\n"
-      "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n  heed predict vit photo.jpg holidays/ --skip-bad");
+      "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n  heed predict vit photo.jpg holidays/ --skip-bad\n"
+      "  heed predict sentiment --file reviews.txt --int8 --agreement");
   return [options] { run_predict(*options); };
 });
 
@@ -63,6 +70,21 @@ void LabelTable::add(const std::vector<Label>& labels, const std::string& about)
     if (&label == &labels.front()) std::cout << "  " << about;
     std::cout << '\n';
   }
+}
+
+void Agreement::add(const std::vector<Label>& bytes, const std::vector<Label>& floats) {
+  ++inputs_;
+  same_ += bytes.empty() || bytes.front().id == floats.front().id;
+  for (const Label& label : bytes)
+    for (const Label& other : floats)
+      if (other.id == label.id) apart_ = std::max(apart_, std::abs(label.score - other.score));
+}
+
+void Agreement::tell() const {
+  std::cout.flush();
+  std::cerr << "heed: the first label is the same in bytes and in floats for " << same_ << " of " << inputs_ << " inputs ("
+            << percent(static_cast<float>(same_) / static_cast<float>(std::max<int64_t>(inputs_, 1))) << "); scores differ by at most "
+            << apart_ << '\n';
 }
 
 std::string percent(float probability) {

@@ -15,11 +15,24 @@ struct PredictOptions {
   int64_t top = 0;         // 0: as suits the model
   int64_t max_length = 0;  // tokens
   bool json = false;
-  bool skip_bad = false;  // pictures that cannot be read
+  bool int8 = false;
+  bool agreement = false;  // with int8: floats compute too, and the two are compared
+  bool skip_bad = false;   // pictures that cannot be read
 };
 
 void predict_text(const PredictOptions& options, Model model);
 void predict_pictures(const PredictOptions& options, const Model& model);
+
+// How far the answers of a model in bytes are those of the same model in floats.
+class Agreement {
+ public:
+  void add(const std::vector<Label>& bytes, const std::vector<Label>& floats);  // all labels of one input, the best first
+  void tell() const;                                                            // on standard error
+
+ private:
+  int64_t inputs_ = 0, same_ = 0;
+  float apart_ = 0;  // the most that a score moved
+};
 
 // Rows of a label, its score, and what it is said about, which stands in the first row of its own alone.
 class LabelTable {

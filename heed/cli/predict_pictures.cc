@@ -51,7 +51,9 @@ std::vector<Read> read_all(const PictureReader& reader, std::span<const Path> pa
 class PicturePredictor {
  public:
   PicturePredictor(const PredictOptions& options, const Model& model)
-      : options_(options), model_(model), labels_(model, (Path(options.model) / "config.json").string()), reader_(options.model) {}
+      : options_(options), model_(model), labels_(model, (Path(options.model) / "config.json").string()), reader_(options.model) {
+    if (options.agreement) floats_.emplace(load(options.model, {.weights = Weights::packed}));
+  }
 
   void operator()(std::span<const Path> paths) {
     const std::vector<Read> read = read_all(reader_, paths);
@@ -72,6 +74,7 @@ class PicturePredictor {
   }
 
   void finish() const {
+    if (floats_) agreement_.tell();
     if (bad_ == 0) return;
     check<FileError>(good_ > 0, "predict: none of ", bad_, " pictures could be read, expected at least one");
     std::cout.flush();
@@ -79,10 +82,15 @@ class PicturePredictor {
   }
 
  private:
-  std::vector<std::vector<Label>> labelled(const Tensors& pictures) const {
+  std::vector<std::vector<Label>> labelled(const Tensors& pictures) {
     const NoGrad quiet;
-    Named out = model_({{"pixel_values", stack(pictures, 0)}});
-    return labels_(out["logits"], options_.top > 0 ? options_.top : 5);
+    const Named inputs{{"pixel_values", stack(pictures, 0)}};
+    const Tensor logits = model_(inputs).at("logits");
+    if (floats_) {
+      const auto bytes = labels_(logits), expected = labels_((*floats_)(inputs).at("logits"));
+      for (size_t i = 0; i < bytes.size(); ++i) agreement_.add(bytes[i], expected[i]);
+    }
+    return labels_(logits, options_.top > 0 ? options_.top : 5);
   }
 
   void print(const Path& path, const Read& read, const std::vector<Label>* answer) {
@@ -103,6 +111,8 @@ class PicturePredictor {
   const Labels labels_;
   const PictureReader reader_;
   std::optional<LabelTable> table_ = {};
+  std::optional<Model> floats_ = {};  // to compare with
+  Agreement agreement_ = {};
   SentenceCounter counter_ = {};
   int64_t good_ = 0, bad_ = 0;
 };

@@ -56,8 +56,18 @@ void predict_sentences(const TextModel& model, const PredictOptions& options) {
   const int64_t top = options.top > 0 ? options.top : labels.kind() == Labels::Kind::one ? 1 : 5;
   SentenceCounter counter;
   std::optional<LabelTable> table;
+  std::optional<TextModel> floats;
+  Agreement agreement;
+  if (options.agreement) floats.emplace(load_text_model(model.folder, {.weights = Weights::packed}));
   each_chunk(model, options, [&](const std::vector<Sentence>& sentences, std::span<const Encoding> encodings) {
-    const auto answers = classify(model, encodings, top, [&](int64_t done) { counter.add(done); });
+    auto answers = classify(model, encodings, floats ? 0 : top, [&](int64_t done) { counter.add(done); });
+    if (floats) {
+      const auto expected = classify(*floats, encodings, 0);
+      for (size_t i = 0; i < answers.size(); ++i) {
+        agreement.add(answers[i], expected[i]);
+        if (std::ssize(answers[i]) > top) answers[i].resize(static_cast<size_t>(top), {});
+      }
+    }
     counter.clear();
     if (!options.json && !table) table.emplace("label", labels.names(), labels.kind(), "sentence");
     for (size_t i = 0; i < sentences.size(); ++i) {
@@ -70,6 +80,7 @@ void predict_sentences(const TextModel& model, const PredictOptions& options) {
       print_json(json);
     }
   });
+  if (floats) agreement.tell();
 }
 
 void predict_words(const TextModel& model, const PredictOptions& options) {
@@ -140,7 +151,10 @@ void predict_masks(const TextModel& model, const PredictOptions& options) {
 
 void predict_text(const PredictOptions& options, Model loaded) {
   const TextModel model = with_tokenizer(std::move(loaded), options.model);
-  switch (task_of(model, options)) {
+  const Task task = task_of(model, options);
+  check<UsageError>(!options.agreement || task == Task::sentences,
+                    "predict: --agreement compares labels of whole sentences and pictures, found ", model.model.architecture());
+  switch (task) {
     case Task::sentences: return predict_sentences(model, options);
     case Task::words: return predict_words(model, options);
     case Task::masks: return predict_masks(model, options);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "heed/cli/int8_flag.h"
 #include "heed/cli/sentences.h"
 #include "heed/cli/written.h"
 #include "heed/models/beam.h"
@@ -16,7 +17,7 @@ struct Options {
   SentenceOptions sentences;
   std::optional<int64_t> beams, max_length;
   std::optional<float> length_penalty;
-  bool json = false;
+  bool int8 = false, json = false;
 };
 
 struct Translation {
@@ -28,7 +29,7 @@ struct Translation {
 class Translator {
  public:
   explicit Translator(const Options& flags)
-      : model_(load_writer(flags.model)), source_(Tokenizer::open(flags.model)), target_(Tokenizer::open_target(flags.model)) {
+      : model_(load_writer(flags.model, flags.int8)), source_(Tokenizer::open(flags.model)), target_(Tokenizer::open_target(flags.model)) {
     check<FileError>(model_.decoder().encoder, flags.model, ": found ", model_.architecture(),
                      ", expected a model that translates: MarianMTModel");
     options_ = generation_options_in(flags.model, model_);
@@ -131,6 +132,7 @@ const Command translate_command("translate", "Translate sentences with an encode
   flags.add_option("--max-length", options->max_length, "At most so many tokens")
       ->type_name("N")
       ->check(CLI::Range(2.0, 1e9).description(""));
+  add_int8_flag(flags, options->int8);
   flags.add_flag("--json", options->json, "One JSON object for each sentence");
   flags.footer(
       "One line for each sentence, in order.\n\nExamples:\n  heed translate opus-mt-en-de 'Good morning.' 'How are you?'\n"

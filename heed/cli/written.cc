@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "heed/cli/int8_flag.h"
 #include "heed/ops/ops.h"
 
 namespace heed::cli {
 
-Model load_writer(const Path& folder) {
-  Model model = load(folder);
+Model load_writer(const Path& folder, bool int8) {
+  Model model = load(folder, {.weights = weights_for(int8)});
   try {
     model.decoder();
   } catch (const Error& error) {

@@ -89,9 +89,9 @@ EmbedOptions embed_options(const Path& folder) {
   return options;
 }
 
-TextModel load_embedder(const Path& folder) {
+TextModel load_embedder(const Path& folder, Weights weights) {
   check<FileError>(std::filesystem::is_directory(folder), folder.string(), ": there is no such folder");
-  ModelOptions options;
+  ModelOptions options{.weights = weights};
   options.architecture = inner_architecture(folder);
   options.names = {.allow_missing = {"pooler."}, .allow_unused = {"cls.", "classifier.", "lm_head.", "vocab_", "qa_outputs.", "score."}};
   TextModel out = load_text_model(folder, options);

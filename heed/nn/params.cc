@@ -54,8 +54,8 @@ Tensor Params::get(const std::string& name, const Shape& shape, const Initialise
   }
   check(!options.stored_transposed || shape.rank() == 2, "params: ", name, " is stored transposed and has shape ", shape,
         ", expected two axes");
-  places_[name] = all_.size();
   all_.push_back(made(name, shape, initial, options));
+  places_[name] = all_.size() - 1;
   return all_.back().tensor;
 }
 

@@ -5,11 +5,26 @@
 
 namespace heed {
 
+struct RowPeak {
+  float peak, square;  // the size of the largest number of a row, and the mean of all squares
+};
+
 // The largest number of a row becomes `most`, at most 127. x: (rows, columns) dense -> bytes: (rows, columns), scales: (rows)
 void rows_to_bytes(const float* x, int64_t rows, int64_t columns, float most, int8_t* bytes, float* scales);
 
-// to = from row_scales column_scales. from: (rows, columns) dense, to: the same with rows `stride` apart
-void scale_tile(const float* from, const float* row_scales, const float* column_scales, int64_t rows, int64_t columns, float* to,
+// The same with room for finer rows: where one number stands far out from the others of its row, as some features of trained
+// transformers do (Dettmers et al. 2022), a second row of bytes behind all the first ones holds what the first rounds away.
+struct FineRows {
+  int8_t* bytes;    // (2 rows, columns), of which `count` are used
+  float* scales;    // (2 rows)
+  int64_t* second;  // (rows): where the second row is, or -1
+  int64_t count;
+};
+// One thread. most: 127
+void to_fine_rows(const float* x, int64_t rows, int64_t columns, FineRows& out);
+
+// to = sums of the scaled rows times column_scales. sums: (count, columns) dense, to: (rows, columns) with rows `stride` apart
+void scale_tile(const float* sums, const FineRows& scaled, const float* column_scales, int64_t rows, int64_t columns, float* to,
                 int64_t stride);
 
 }  // namespace heed

@@ -34,25 +34,32 @@ class PackedWeight::Bytes {
 
   // x: (rows, I) -> y: (rows, O)
   void multiply(const Tensor& x, int64_t rows, float* y, const float* bias, Activation activation) const {
-    const Tensor rounded = Tensor::empty({rows, inputs_}, DType::u8), row_scales = Tensor::empty({rows});
-    auto* bytes = raw<int8_t>(rounded);
-    float* scales = raw<float>(row_scales);
-    rows_to_bytes(raw<float>(x), rows, inputs_, 127, bytes, scales);
-    const int64_t across = std::ssize(blocks_), O = std::ssize(scales_), parts = (rows + kRows - 1) / kRows,
-                  height = (rows + parts - 1) / parts;
+    const int64_t across = std::ssize(blocks_), O = std::ssize(scales_);
+    const int64_t parts = (rows + kRows - 1) / kRows, height = (rows + parts - 1) / parts;
+    const Tensor bytes = Tensor::empty({parts, 2 * height, inputs_}, DType::u8), scales = Tensor::empty({parts, 2 * height});
+    const Tensor second = Tensor::empty({parts, height}, DType::i64);
+    std::vector<FineRows> rounded;
+    for (int64_t part = 0; part < parts; ++part)
+      rounded.push_back({raw<int8_t>(bytes) + part * 2 * height * inputs_, raw<float>(scales) + part * 2 * height,
+                         raw<int64_t>(second) + part * height, 0});
+    const auto rows_of = [&](int64_t part) { return std::min(height, rows - part * height); };
+    parallel_tasks(parts, [&](int64_t part) {
+      to_fine_rows(raw<float>(x) + part * height * inputs_, rows_of(part), inputs_, rounded[static_cast<size_t>(part)]);
+    });
     parallel_tasks(parts * across, [&](int64_t task) {
-      const int64_t row = task / across * height, count = std::min(height, rows - row), column = task % across * kBlock;
-      const int64_t columns = std::min(kBlock, O - column);
-      float* to = y + row * O + column;
-      thread_local std::vector<float> sums(static_cast<size_t>(kRows * kBlock));
-      blocks_[static_cast<size_t>(task % across)]->multiply(bytes + row * inputs_, count, sums.data());
-      scale_tile(sums.data(), scales + row, scales_.data() + column, count, columns, to, O);
-      if (bias || activation != Activation::none) finish_tile(to, to, O, bias ? bias + column : nullptr, activation, count, columns);
+      const int64_t part = task / across, block = task % across, column = block * kBlock, columns = std::min(kBlock, O - column);
+      const FineRows& from = rounded[static_cast<size_t>(part)];
+      float* to = y + part * height * O + column;
+      thread_local std::vector<float> sums(static_cast<size_t>(2 * kRows * kBlock));
+      blocks_[static_cast<size_t>(block)]->multiply(from.bytes, from.count, sums.data());
+      scale_tile(sums.data(), from, scales_.data() + column, rows_of(part), columns, to, O);
+      if (bias || activation != Activation::none)
+        finish_tile(to, to, O, bias ? bias + column : nullptr, activation, rows_of(part), columns);
     });
   }
 
  private:
-  static constexpr int64_t kBlock = 256, kRows = 128;
+  static constexpr int64_t kBlock = 256, kRows = 96;
 
   int64_t inputs_;
   std::vector<float> scales_;  // of outputs
@@ -103,7 +110,7 @@ Tensor PackedWeight::operator()(const Tensor& input, const Tensor& bias, Activat
       float* at = to + tile.row * outputs_ + tile.column;
       finish_tile(at, at, outputs_, added ? added + tile.column : nullptr, activation, tile.rows, tile.columns);
     };
-  multiply_panels(rows, outputs_, inputs_, {raw<float>(x), inputs_}, raw<float>(panels_), {to, outputs_}, after);
+  if (rows > 0) multiply_panels(rows, outputs_, inputs_, {raw<float>(x), inputs_}, raw<float>(panels_), {to, outputs_}, after);
   return y;
 }
 

@@ -36,7 +36,7 @@ TEST_P(Parity, packed_weights_give_the_same_and_bytes_nearly) {
   for (const Difference& each : compare(load(folder, {.weights = Weights::packed}), folder / "io.safetensors", 1e-5))
     EXPECT_TRUE(each.within) << each.name << ": " << each.relative << " relative " << each.problem;
   for (const Difference& each : compare(load(folder, {.weights = Weights::int8}), folder / "io.safetensors", 0.1)) {
-    if (each.name == "out.greedy") continue;
+    if (each.shape.rank() == 2 && (each.name.starts_with("greedy") || each.name.starts_with("beam"))) continue;
     EXPECT_TRUE(each.within) << each.name << ": " << each.relative << " relative " << each.problem;
   }
 }

@@ -174,7 +174,7 @@ TEST(Embed, pools_what_is_no_padding) {
 TEST(Embed, takes_the_encoder_out_of_any_checkpoint) {
   for (const char* name : {"bert-masked", "bert-sentiment", "distilbert-sentiment", "bert-pretrain"}) {
     const TextFolder folder(name);
-    const TextModel whole = load_text_model(folder.path()), inner = load_embedder(folder.path());
+    const TextModel whole = load_text_model(folder.path()), inner = load_embedder(folder.path(), Weights::trainable);
     const NoGrad quiet;
     const Encoding encoding = encode_sentences(whole, kSentences).encodings[1];
     const Tensor ids = whole.tokenizer.batch(std::span(&encoding, 1)).input_ids;

@@ -37,7 +37,8 @@ TEST(PackedWeight, products_of_all_sizes) {
     for (const Activation activation : {Activation::none, Activation::gelu})
       for (const Tensor& bias : {b, Tensor()}) {
         const Tensor expected = linear(x, w, bias, activation);
-        EXPECT_LE(difference(PackedWeight({w}, WeightForm::panels)(x, bias, activation), expected), 1e-6);
+        EXPECT_LE(difference(PackedWeight({w}, WeightForm::panels)(x, bias, activation), expected),
+                  2e-6);  // sums of up to 2050 products, in another order
         EXPECT_LE(difference(PackedWeight({w}, WeightForm::bytes)(x, bias, activation), expected), 0.03);
       }
   }
