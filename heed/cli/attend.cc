@@ -67,15 +67,13 @@ void run_attend(const CommandLine& line) {
   print(results, line.output, taken.count());
 }
 
-const Command attend_command("attend", "Compute attention on the tensors of a safetensors file", [](CLI::App& flags) {
+const Command attend_command("attend", "Compute attention on the tensors of a safetensors file", [](Flags& flags) {
   auto line = std::make_shared<CommandLine>();
-  flags.add_option("FILE", line->words, "Safetensors file to read, and options name=value")->type_name("name=value")->default_str("");
-  flags.add_option("-o,--output", line->output, "Safetensors file to write, whole or not at all")->type_name("OUT");
+  flags.option("FILE", line->words, "Safetensors file to read, and options name=value").value("name=value").no_default();
+  flags.option("-o,--output", line->output, "Safetensors file to write, whole or not at all").value("OUT");
   for (const AttendOption& option : attend_options())  // some will type them so; the help has them only once
-    flags
-        .add_option_function<std::string>(
-            "--" + option.name, [line, name = option.name](const std::string& value) { line->flags.push_back(name + "=" + value); })
-        ->group("");
+    flags.each("--" + option.name, [line, name = option.name](const std::string& value) { line->flags.push_back(name + "=" + value); })
+        .hidden();
   flags.footer(attend_help());
   return [line] { run_attend(*line); };
 });

@@ -1,6 +1,7 @@
 // The parts that all commands share: the list of them, the command line, errors and exit codes.
 #include "heed/cli/command.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <new>
@@ -70,10 +71,11 @@ int parse_and_run(int argc, const char* const* argv) {
   app.allow_extras();
   std::vector<std::pair<CLI::App*, std::function<void()>>> actions;
   for (const Command* command : every_command()) {
-    CLI::App* flags = app.add_subcommand(command->name, command->summary);
-    flags->allow_extras();
-    flags->option_defaults()->always_capture_default();
-    actions.emplace_back(flags, command->setup(*flags));
+    CLI::App* own = app.add_subcommand(command->name, command->summary);
+    own->allow_extras();
+    own->option_defaults()->always_capture_default();
+    Flags flags(*own);
+    actions.emplace_back(own, command->setup(flags));
   }
   try {
     app.parse(argc, argv);

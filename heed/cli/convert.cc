@@ -56,22 +56,20 @@ void run_convert(const Options& options) {
             << '\n';
 }
 
-const Command convert("convert", "Write a checkpoint in another precision, in one file or in shards", [](CLI::App& flags) {
+const Command convert("convert", "Write a checkpoint in another precision, in one file or in shards", [](Flags& flags) {
   auto options = std::make_shared<Options>();
-  flags.add_option("from", options->from, "Folder with config.json and model.safetensors or its shards")->required()->type_name("FROM");
-  flags.add_option("to", options->to, "Folder to write, made if need be")->required()->type_name("TO");
-  flags.add_option("--dtype", options->dtype, "f32, f16 or bf16; as it is unless given")
-      ->type_name("TYPE")
-      ->check(CLI::IsMember(kDTypes).description(""));
-  flags.add_option("--shard", options->shard, "The most that one file holds, 2GB for example; one file unless given")
-      ->type_name("BYTES")
-      ->transform(CLI::AsSizeValue(false).description(""));
-  flags.add_option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack: they begin anew")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  flags.add_option("--allow-unused", options->allow_unused, "Part of names that the checkpoint may hold too much: they are left out")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+  flags.option("from", options->from, "Folder with config.json and model.safetensors or its shards").required().value("FROM");
+  flags.option("to", options->to, "Folder to write, made if need be").required().value("TO");
+  flags.option("--dtype", options->dtype, "f32, f16 or bf16; as it is unless given").value("TYPE").must_be(one_of(kDTypes));
+  flags.option("--shard", options->shard, "The most that one file holds, 2GB for example; one file unless given")
+      .value("BYTES")
+      .must_be(byte_size());
+  flags.option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack: they begin anew")
+      .value("NAME")
+      .one_value();
+  flags.option("--allow-unused", options->allow_unused, "Part of names that the checkpoint may hold too much: they are left out")
+      .value("NAME")
+      .one_value();
   flags.footer("Examples:\n  heed convert my-model my-model-bf16 --dtype bf16\n  heed convert my-model shards --shard 2GB");
   return [options] { run_convert(*options); };
 });

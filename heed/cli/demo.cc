@@ -126,12 +126,12 @@ void run_demo(const Options& options) {
             << "docs/architecture.md explains the engine under it.\n";
 }
 
-const Command demo("demo", "Train a small network on Fashion-MNIST", [](CLI::App& flags) {
+const Command demo("demo", "Train a small network on Fashion-MNIST", [](Flags& flags) {
   auto options = std::make_shared<Options>();
-  flags.add_option("--data", options->data, "Folder with the four IDX files, plain or .gz")->type_name("FOLDER");
-  flags.add_option("--epochs", options->epochs, "Passes over the pictures")->type_name("N")->check(CLI::Range(1, 1000).description(""));
-  flags.add_option("--rate", options->rate, "Learning rate at the start")->type_name("R")->check(CLI::PositiveNumber.description(""));
-  flags.add_option("--seed", options->seed, "Another seed, other random numbers")->type_name("N");
+  flags.option("--data", options->data, "Folder with the four IDX files, plain or .gz").value("FOLDER");
+  flags.option("--epochs", options->epochs, "Passes over the pictures").value("N").must_be(whole_within(1, 1000));
+  flags.option("--rate", options->rate, "Learning rate at the start").value("R").must_be(positive());
+  flags.option("--seed", options->seed, "Another seed, other random numbers").value("N");
   flags.footer("Examples:\n  heed demo\n  heed demo --epochs 3 --seed 7\n  heed demo --data my-pictures");
   return [options] { run_demo(*options); };
 });

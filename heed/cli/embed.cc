@@ -188,25 +188,23 @@ void run_embed(const Options& options) {
   }
 }
 
-const Command embed_command("embed", "Sentences as vectors, and how alike they are", [](CLI::App& flags) {
+const Command embed_command("embed", "Sentences as vectors, and how alike they are", [](Flags& flags) {
   auto options = std::make_shared<Options>();
-  flags.add_option("model", options->model, "Folder of a model")->type_name("MODEL")->required();
+  flags.option("model", options->model, "Folder of a model").value("MODEL").required();
   add_sentence_flags(flags, options->inputs, true);
-  flags.add_option("--pooling", options->pooling, "mean, cls or max of the tokens; as the model's folder says unless given, or else mean")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"mean", "cls", "max"}).description(""));
-  flags.add_flag("--normalize", options->normalize, "Vectors of length 1, as they are unless the folder's modules.json says no");
-  flags.add_flag("--no-normalize", options->plain, "Vectors as long as they come");
-  flags.add_option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber.description(""));
+  flags.option("--pooling", options->pooling, "mean, cls or max of the tokens; as the model's folder says unless given, or else mean")
+      .value("KIND")
+      .must_be(one_of({"mean", "cls", "max"}));
+  flags.flag("--normalize", options->normalize, "Vectors of length 1, as they are unless the folder's modules.json says no");
+  flags.flag("--no-normalize", options->plain, "Vectors as long as they come");
+  flags.option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
+      .value("N")
+      .must_be(non_negative());
   add_int8_flag(flags, options->int8);
-  flags.add_flag("--json", options->json, "One JSON object a line, with the vector of a sentence or the cosine of a pair");
-  flags.add_option("--npy", options->npy, "Write all vectors into a file for NumPy, a row each")->type_name("FILE");
-  flags.add_flag("--similar", options->similar, "Print cosines: all of them, or of the pairs most alike; with --json always all");
-  flags.add_option("--top", options->top, "How many pairs, where there are too many cosines for a table")
-      ->type_name("K")
-      ->check(CLI::PositiveNumber.description(""));
+  flags.flag("--json", options->json, "One JSON object a line, with the vector of a sentence or the cosine of a pair");
+  flags.option("--npy", options->npy, "Write all vectors into a file for NumPy, a row each").value("FILE");
+  flags.flag("--similar", options->similar, "Print cosines: all of them, or of the pairs most alike; with --json always all");
+  flags.option("--top", options->top, "How many pairs, where there are too many cosines for a table").value("K").must_be(positive());
   flags.footer(
       "Examples:\n  heed embed minilm 'someone is eating food' 'a man is having lunch' 'the sky is blue'\n"
       "  heed embed minilm --pairs --file pairs.tsv\n  heed embed minilm --file corpus.txt --npy corpus.npy\n"

@@ -221,47 +221,38 @@ Examples:
   heed generate gpt2 --file prompts.txt --json > texts.jsonl
   heed generate tests/fixtures/gpt2-lm --ids '5 6 7')";
 
-const Command generate_command("generate", "Write on from a prompt with a language model", [](CLI::App& flags) {
+const Command generate_command("generate", "Write on from a prompt with a language model", [](Flags& flags) {
   auto options = std::make_shared<Options>();
   Options& o = *options;
-  const auto above = [](double low) { return CLI::Range(low, 1e9).description(""); };
-  flags.add_option("model", o.model, "Folder of a model")->type_name("MODEL")->required();
-  flags.add_option("prompts", o.prompts.texts, "What to go on from; - or nothing: standard input, one a line")
-      ->option_text("PROMPT...")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->expected(1 << 20, CLI::detail::expected_max_vector_size)  // the first number only means: many
-      ->allow_extra_args(false);
-  flags.add_option("--file", o.prompts.file, "A file of prompts, one a line")->type_name("FILE");
-  flags.add_option("--ids", o.ids, "A prompt as numbers of tokens, for models without a tokenizer")
-      ->option_text("\"N N N\"")
-      ->allow_extra_args(false);
-  flags.add_option("--max-new-tokens", o.max_new_tokens, "At most so many tokens; 64 unless the model says otherwise")
-      ->type_name("N")
-      ->check(above(1));
-  flags.add_option("--min-new-tokens", o.min_new_tokens, "At least so many")->type_name("N")->check(above(0));
-  flags.add_flag("--greedy", o.greedy, "The likeliest token at every step, whatever the model's files say");
-  flags.add_option("--temperature", o.temperature, "Sample; above 1 is bolder, 0 is greedy")->type_name("T")->check(above(0));
-  flags.add_option("--top-k", o.top_k, "Sample among so many of the likeliest tokens, 50; 0: all")->type_name("K")->check(above(0));
-  flags.add_option("--top-p", o.top_p, "Sample among the likeliest that reach this probability")
-      ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0).description(""));
-  flags.add_option("--min-p", o.min_p, "Sample among those at least so likely beside the likeliest")
-      ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0).description(""));
-  flags.add_option("--seed", o.seed, "Sample, with other numbers for another seed")->type_name("N");
-  flags.add_option("--count", o.count, "So many texts for each prompt")->type_name("N")->check(CLI::Range(1, 4096).description(""));
-  flags.add_option("--beams", o.beams, "Search with so many beams for the likeliest whole text")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256).description(""));
-  flags.add_option("--length-penalty", o.length_penalty, "Of beams: above 0 favours long texts")->type_name("X");
-  flags.add_option("--repetition-penalty", o.repetition_penalty, "Above 1 makes tokens that stand there already less likely")
-      ->type_name("X")
-      ->check(CLI::PositiveNumber.description(""));
-  flags.add_option("--no-repeat", o.no_repeat, "No row of so many tokens comes twice")->type_name("N")->check(above(0));
-  flags.add_flag("--stream", o.stream, "Print while writing, also where the output is no terminal");
-  flags.add_flag("--no-stream", o.no_stream, "Print whole texts alone");
+  const auto above = [](double low) { return within(low, 1e9); };
+  flags.option("model", o.model, "Folder of a model").value("MODEL").required();
+  flags.option("prompts", o.prompts.texts, "What to go on from; - or nothing: standard input, one a line")
+      .shown("PROMPT...")
+      .many()
+      .one_value();
+  flags.option("--file", o.prompts.file, "A file of prompts, one a line").value("FILE");
+  flags.option("--ids", o.ids, "A prompt as numbers of tokens, for models without a tokenizer").shown("\"N N N\"").one_value();
+  flags.option("--max-new-tokens", o.max_new_tokens, "At most so many tokens; 64 unless the model says otherwise")
+      .value("N")
+      .must_be(above(1));
+  flags.option("--min-new-tokens", o.min_new_tokens, "At least so many").value("N").must_be(above(0));
+  flags.flag("--greedy", o.greedy, "The likeliest token at every step, whatever the model's files say");
+  flags.option("--temperature", o.temperature, "Sample; above 1 is bolder, 0 is greedy").value("T").must_be(above(0));
+  flags.option("--top-k", o.top_k, "Sample among so many of the likeliest tokens, 50; 0: all").value("K").must_be(above(0));
+  flags.option("--top-p", o.top_p, "Sample among the likeliest that reach this probability").value("P").must_be(within(0.0, 1.0));
+  flags.option("--min-p", o.min_p, "Sample among those at least so likely beside the likeliest").value("P").must_be(within(0.0, 1.0));
+  flags.option("--seed", o.seed, "Sample, with other numbers for another seed").value("N");
+  flags.option("--count", o.count, "So many texts for each prompt").value("N").must_be(whole_within(1, 4096));
+  flags.option("--beams", o.beams, "Search with so many beams for the likeliest whole text").value("N").must_be(whole_within(1, 256));
+  flags.option("--length-penalty", o.length_penalty, "Of beams: above 0 favours long texts").value("X");
+  flags.option("--repetition-penalty", o.repetition_penalty, "Above 1 makes tokens that stand there already less likely")
+      .value("X")
+      .must_be(positive());
+  flags.option("--no-repeat", o.no_repeat, "No row of so many tokens comes twice").value("N").must_be(above(0));
+  flags.flag("--stream", o.stream, "Print while writing, also where the output is no terminal");
+  flags.flag("--no-stream", o.no_stream, "Print whole texts alone");
   add_int8_flag(flags, o.int8);
-  flags.add_flag("--json", o.json, "One JSON object for each text");
+  flags.flag("--json", o.json, "One JSON object for each text");
   flags.footer(kExamples);
   return [options] { run_generate(*options); };
 });

@@ -156,39 +156,33 @@ constexpr const char* kHelp = R"(Examples:
   heed inspect vit-base cat.png --png look.png --query 3,5
   heed inspect en-de 'A dog runs.' --target 'Ein Hund rennt.' --svg alignment.svg)";
 
-const Command inspect("inspect", "Show what a model is made of, what it costs, and where its heads look", [](CLI::App& flags) {
+const Command inspect("inspect", "Show what a model is made of, what it costs, and where its heads look", [](Flags& flags) {
   auto options = std::make_shared<Options>();
-  flags.add_option("model", options->folder, "Folder of a model; config.json alone will do to see its parts")
-      ->type_name("MODEL")
-      ->required();
+  flags.option("model", options->folder, "Folder of a model; config.json alone will do to see its parts").value("MODEL").required();
   // Or the parser would take "[MASK] a, b" for a list in brackets.
-  flags.add_option("input", options->input, "A picture's file or a sentence to look at")
-      ->option_text("INPUT")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->expected(1 << 20, CLI::detail::expected_max_vector_size)  // the first number only means: many
-      ->allow_extra_args(false);
-  flags.add_option("--size", options->size, "Of inputs: batch, tokens, target; by default 1 and 128")->type_name("SIZES");
-  flags.add_flag("--all", options->all, "Print every layer, though they are alike");
-  flags.add_option("--layers", options->layers, "Which to look at: 0,3-5; all unless given")->type_name("LIST");
-  flags.add_option("--heads", options->heads, "Which to look at: 0,3-5; all unless given")->type_name("LIST");
-  flags.add_option("--query", options->query, "The patch that looks, in drawings; the class token unless given")->type_name("ROW,COLUMN");
+  flags.option("input", options->input, "A picture's file or a sentence to look at").shown("INPUT").many().one_value();
+  flags.option("--size", options->size, "Of inputs: batch, tokens, target; by default 1 and 128").value("SIZES");
+  flags.flag("--all", options->all, "Print every layer, though they are alike");
+  flags.option("--layers", options->layers, "Which to look at: 0,3-5; all unless given").value("LIST");
+  flags.option("--heads", options->heads, "Which to look at: 0,3-5; all unless given").value("LIST");
+  flags.option("--query", options->query, "The patch that looks, in drawings; the class token unless given").value("ROW,COLUMN");
   flags
       .add_option_function<std::string>(
           "--pair", [options](const std::string& text) { options->pair = text, options->has_pair = true; }, "A second sentence")
-      ->type_name("TEXT");
+      .value("TEXT");
   flags
       .add_option_function<std::string>(
           "--target", [options](const std::string& text) { options->target = text, options->has_target = true; },
           "A translation of the sentence; the model's own unless given")
-      ->type_name("TEXT");
-  flags.add_option("--maps", options->kind, "Of translations, what drawings show: cross, encoder or decoder")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"cross", "encoder", "decoder"}).description(""));
-  flags.add_flag("--ids", options->ids, "Sentences are numbers of tokens");
-  flags.add_option("--html", options->html, "Write a page to look at in a browser")->type_name("FILE");
-  flags.add_option("--png", options->png, "Write a drawing")->type_name("FILE");
-  flags.add_option("--svg", options->svg, "Write a drawing that can be enlarged")->type_name("FILE");
-  flags.add_flag("--json", options->json, "For machines");
+      .value("TEXT");
+  flags.option("--maps", options->kind, "Of translations, what drawings show: cross, encoder or decoder")
+      .value("KIND")
+      .must_be(one_of({"cross", "encoder", "decoder"}));
+  flags.flag("--ids", options->ids, "Sentences are numbers of tokens");
+  flags.option("--html", options->html, "Write a page to look at in a browser").value("FILE");
+  flags.option("--png", options->png, "Write a drawing").value("FILE");
+  flags.option("--svg", options->svg, "Write a drawing that can be enlarged").value("FILE");
+  flags.flag("--json", options->json, "For machines");
   flags.footer(kHelp);
   return [options] { run_inspect(*options); };
 });

@@ -60,24 +60,18 @@ void run_parity(const Options& options) {
   std::cout << "all " << all.size() << " are within " << options.tolerance << " of their largest value\n";
 }
 
-const Command parity("parity", "Compare a checkpoint's outputs with those that another program computed", [](CLI::App& flags) {
+const Command parity("parity", "Compare a checkpoint's outputs with those that another program computed", [](Flags& flags) {
   auto options = std::make_shared<Options>();
-  flags.add_option("folder", options->folder, "Folder with config.json, model.safetensors and io.safetensors")
-      ->required()
-      ->type_name("FOLDER");
-  flags.add_option("--io", options->file, "Another file with the tensors in.* and out.*")->type_name("FILE");
-  flags.add_option("--tolerance", options->tolerance, "Largest difference, relative to the largest value of an output")
-      ->type_name("R")
-      ->check(CLI::NonNegativeNumber.description(""));
-  flags.add_option("--weights", options->weights, "trainable, packed as the other commands have them, or int8")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"trainable", "packed", "int8"}).description(""));
-  flags.add_option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  flags.add_option("--allow-unused", options->allow_unused, "Part of names that the model may leave unused")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+  flags.option("folder", options->folder, "Folder with config.json, model.safetensors and io.safetensors").required().value("FOLDER");
+  flags.option("--io", options->file, "Another file with the tensors in.* and out.*").value("FILE");
+  flags.option("--tolerance", options->tolerance, "Largest difference, relative to the largest value of an output")
+      .value("R")
+      .must_be(non_negative());
+  flags.option("--weights", options->weights, "trainable, packed as the other commands have them, or int8")
+      .value("KIND")
+      .must_be(one_of({"trainable", "packed", "int8"}));
+  flags.option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack").value("NAME").one_value();
+  flags.option("--allow-unused", options->allow_unused, "Part of names that the model may leave unused").value("NAME").one_value();
   flags.footer("Examples:\n  heed parity tests/fixtures/vit-classify\n  heed parity my-model --io mine.safetensors --tolerance 1e-5");
   return [options] { run_parity(*options); };
 });

@@ -25,21 +25,18 @@ void run_predict(const PredictOptions& options) {
   predict_text(options, std::move(model));
 }
 
-const Command predict("predict", "Labels for sentences or pictures, with their probabilities", [](CLI::App& flags) {
+const Command predict("predict", "Labels for sentences or pictures, with their probabilities", [](Flags& flags) {
   auto options = std::make_shared<PredictOptions>();
-  flags.add_option("model", options->model, "Folder of a model")->type_name("MODEL")->required();
+  flags.option("model", options->model, "Folder of a model").value("MODEL").required();
   add_sentence_flags(flags, options->inputs, true, "input");
-  flags.add_option("--top", options->top, "How many labels, the best first; 0: as suits the model")
-      ->type_name("K")
-      ->check(CLI::NonNegativeNumber.description(""));
-  flags.add_option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber.description(""));
-  flags.add_flag("--json", options->json, "One JSON object a line");
+  flags.option("--top", options->top, "How many labels, the best first; 0: as suits the model").value("K").must_be(non_negative());
+  flags.option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
+      .value("N")
+      .must_be(non_negative());
+  flags.flag("--json", options->json, "One JSON object a line");
   add_int8_flag(flags, options->int8);
-  flags.add_flag("--agreement", options->agreement,
-                 "With --int8: computes with floats too, and says how often the first label is the same");
-  flags.add_flag("--skip-bad", options->skip_bad, "Go on where a picture cannot be read");
+  flags.flag("--agreement", options->agreement, "With --int8: computes with floats too, and says how often the first label is the same");
+  flags.flag("--skip-bad", options->skip_bad, "Go on where a picture cannot be read");
   flags.footer(
       "INPUT is a sentence, a picture (PNG, JPEG) or a folder of pictures, as the model takes it. Models for sentences\n"
       "(one label, several, values), for pairs, for words, for places that say [MASK], and for pictures.\n\nExamples:\n"

@@ -18,17 +18,16 @@ constexpr size_t kLongestLine = size_t{64} << 20;  // more is no sentence; witho
 
 }  // namespace
 
-void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs, const std::string& name) {
+void add_sentence_flags(Flags& flags, SentenceOptions& options, bool pairs, const std::string& name) {
   std::string shown_name = name;
   for (char& letter : shown_name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   // Or the parser would take "[MASK] a, b" for a list in brackets.
-  flags.add_option(name, options.texts, "What to read; - or nothing: standard input, one sentence a line")
-      ->option_text(shown_name + "...")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->expected(1 << 20, CLI::detail::expected_max_vector_size)  // the first number only means: many
-      ->allow_extra_args(false);
-  flags.add_option("--file", options.file, "A file to read, one sentence a line")->type_name("FILE");
-  if (pairs) flags.add_flag("--pairs", options.pairs, "Every line holds two sentences with a tab between them");
+  flags.option(name, options.texts, "What to read; - or nothing: standard input, one sentence a line")
+      .shown(shown_name + "...")
+      .many()
+      .one_value();
+  flags.option("--file", options.file, "A file to read, one sentence a line").value("FILE");
+  if (pairs) flags.flag("--pairs", options.pairs, "Every line holds two sentences with a tab between them");
 }
 
 SentenceReader::SentenceReader(const SentenceOptions& options, const std::string& command) : pairs_(options.pairs) {

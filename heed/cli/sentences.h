@@ -19,7 +19,7 @@ struct SentenceOptions {
 };
 
 // SENTENCE..., --file and, where pairs make sense, --pairs. name: of the first where they may be other things too
-void add_sentence_flags(CLI::App& flags, SentenceOptions& options, bool pairs, const std::string& name = "sentence");
+void add_sentence_flags(Flags& flags, SentenceOptions& options, bool pairs, const std::string& name = "sentence");
 
 class SentenceReader {
  public:

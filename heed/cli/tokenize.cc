@@ -157,27 +157,21 @@ void run_tokenize(const Options& options) {
           options);
 }
 
-const Command tokenize("tokenize", "Cut text into the tokens of a model, or put tokens together", [](CLI::App& flags) {
+const Command tokenize("tokenize", "Cut text into the tokens of a model, or put tokens together", [](Flags& flags) {
   auto options = std::make_shared<Options>();
-  flags.add_option("model", options->model, "Folder of a model, or a tokenizer.json")->type_name("MODEL")->required();
+  flags.option("model", options->model, "Folder of a model, or a tokenizer.json").value("MODEL").required();
   // Or the parser would take "[MASK] a, b" for a list in brackets.
-  flags.add_option("text", options->texts, "What to encode, or ids to decode")
-      ->option_text("TEXT...")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->expected(1 << 20, CLI::detail::expected_max_vector_size)  // the first number only means: many
-      ->allow_extra_args(false);
-  flags.add_flag("--ids", options->ids, "Print ids alone, one line a text");
-  flags.add_flag("--decode", options->decode, "The text is ids: print what they stand for");
-  flags.add_flag("--lines", options->lines, "Read lines from standard input; one line out for each");
-  flags.add_flag("--count", options->count, "Count the tokens of standard input, and the speed");
-  flags.add_option("--pair", options->pair, "A second text, encoded together with each")->type_name("TEXT");
-  flags.add_option("--max-length", options->max_length, "Drop what is more than so many tokens")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber.description(""));
-  flags.add_flag("--no-special", options->plain, "Do not add special tokens like [CLS]");
-  flags.add_flag("--keep-special", options->keep_special, "Keep special tokens when decoding");
-  flags.add_flag("--offsets", options->offsets, "Print which bytes of the text each token stands for");
-  flags.add_flag("--json", options->json, "One JSON object a line");
+  flags.option("text", options->texts, "What to encode, or ids to decode").shown("TEXT...").many().one_value();
+  flags.flag("--ids", options->ids, "Print ids alone, one line a text");
+  flags.flag("--decode", options->decode, "The text is ids: print what they stand for");
+  flags.flag("--lines", options->lines, "Read lines from standard input; one line out for each");
+  flags.flag("--count", options->count, "Count the tokens of standard input, and the speed");
+  flags.option("--pair", options->pair, "A second text, encoded together with each").value("TEXT");
+  flags.option("--max-length", options->max_length, "Drop what is more than so many tokens").value("N").must_be(non_negative());
+  flags.flag("--no-special", options->plain, "Do not add special tokens like [CLS]");
+  flags.flag("--keep-special", options->keep_special, "Keep special tokens when decoding");
+  flags.flag("--offsets", options->offsets, "Print which bytes of the text each token stands for");
+  flags.flag("--json", options->json, "One JSON object a line");
   flags.footer(
       "Examples:\n  heed tokenize minilm 'Hello, world!'\n  heed tokenize gpt2 --ids 'Hello, world!'\n  heed tokenize gpt2 --decode 15496 "
       "11 995\n"

@@ -121,19 +121,17 @@ void run_translate(const Options& flags) {
   tell_cut(translator.cut(), translator.limit());
 }
 
-const Command translate_command("translate", "Translate sentences with an encoder-decoder", [](CLI::App& flags) {
+const Command translate_command("translate", "Translate sentences with an encoder-decoder", [](Flags& flags) {
   auto options = std::make_shared<Options>();
-  flags.add_option("model", options->model, "Folder of a model, Marian's for example")->type_name("MODEL")->required();
+  flags.option("model", options->model, "Folder of a model, Marian's for example").value("MODEL").required();
   add_sentence_flags(flags, options->sentences, false);
-  flags.add_option("--beams", options->beams, "Search with so many beams; as generation_config.json says, or 1")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256).description(""));
-  flags.add_option("--length-penalty", options->length_penalty, "Of beams: above 0 favours long translations")->type_name("X");
-  flags.add_option("--max-length", options->max_length, "At most so many tokens")
-      ->type_name("N")
-      ->check(CLI::Range(2.0, 1e9).description(""));
+  flags.option("--beams", options->beams, "Search with so many beams; as generation_config.json says, or 1")
+      .value("N")
+      .must_be(whole_within(1, 256));
+  flags.option("--length-penalty", options->length_penalty, "Of beams: above 0 favours long translations").value("X");
+  flags.option("--max-length", options->max_length, "At most so many tokens").value("N").must_be(within(2.0, 1e9));
   add_int8_flag(flags, options->int8);
-  flags.add_flag("--json", options->json, "One JSON object for each sentence");
+  flags.flag("--json", options->json, "One JSON object for each sentence");
   flags.footer(
       "One line for each sentence, in order.\n\nExamples:\n  heed translate opus-mt-en-de 'Good morning.' 'How are you?'\n"
       "  heed translate opus-mt-en-de --file english.txt --beams 4 > german.txt\n"

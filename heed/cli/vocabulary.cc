@@ -43,24 +43,18 @@ void run_training(Options options) {
   }
 }
 
-const Command vocabulary("vocabulary", "Learn a vocabulary from text", [](CLI::App& flags) {
+const Command vocabulary("vocabulary", "Learn a vocabulary from text", [](Flags& flags) {
   auto options = std::make_shared<Options>();
-  flags.require_subcommand(1);
   flags.footer("Examples:\n  heed vocabulary train corpus.txt --out my-vocabulary\n  heed vocabulary train --help");
-  CLI::App* train = flags.add_subcommand("train", "Learn a vocabulary from text files and write it to a folder");
-  train->option_defaults()->always_capture_default();
-  train->add_option("files", options->files, "Text files, UTF-8")->type_name("FILE...")->required();
-  train->add_option("--out", options->out, "Folder to write to")->type_name("FOLDER")->required();
-  train->add_option("--kind", options->kind, "wordpiece, bpe, words or characters")
-      ->type_name("KIND")
-      ->check(CLI::IsMember(kKinds).description(""));
-  train->add_option("--size", options->training.size, "Tokens, at most")->type_name("N")->check(CLI::PositiveNumber.description(""));
-  train->add_option("--min-count", options->training.min_count, "What is rarer does not become a token")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber.description(""));
-  train->add_flag("--cased", options->cased, "Keep upper case and accents; bpe always does");
-  train->add_flag("--json", options->json, "Print the result as JSON");
-  train->footer(
+  Flags train = flags.command("train", "Learn a vocabulary from text files and write it to a folder");
+  train.option("files", options->files, "Text files, UTF-8").value("FILE...").required();
+  train.option("--out", options->out, "Folder to write to").value("FOLDER").required();
+  train.option("--kind", options->kind, "wordpiece, bpe, words or characters").value("KIND").must_be(one_of(kKinds));
+  train.option("--size", options->training.size, "Tokens, at most").value("N").must_be(positive());
+  train.option("--min-count", options->training.min_count, "What is rarer does not become a token").value("N").must_be(positive());
+  train.flag("--cased", options->cased, "Keep upper case and accents; bpe always does");
+  train.flag("--json", options->json, "Print the result as JSON");
+  train.footer(
       "Examples:\n  heed vocabulary train corpus.txt --out my-vocabulary\n  heed vocabulary train *.txt --kind bpe --size 10000 --out "
       "my-bpe\n"
       "  heed vocabulary train names.txt --kind characters --cased --out my-characters");

@@ -14,7 +14,7 @@ namespace {
 
 template <class Thrown>
 Command::Setup failing(const Thrown& thrown) {
-  return [thrown](CLI::App&) { return [thrown] { throw thrown; }; };
+  return [thrown](Flags&) { return [thrown] { throw thrown; }; };
 }
 
 const Command usage("test-usage", "", failing(UsageError("u")));

@@ -2,6 +2,8 @@
 // which marian_test.cc tells more.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "heed/core/parallel.h"
 #include "heed/models/parity.h"
 #include "tests/io/files.h"
@@ -30,14 +32,34 @@ TEST_P(Parity, every_output_is_the_same) {
     EXPECT_TRUE(each.within) << each.name << ": " << each.absolute << " absolute, " << each.relative << " relative " << each.problem;
 }
 
-// Bytes round every row of x and of the weight to 127 steps; the fixtures' weights are random, so nothing averages out.
-TEST_P(Parity, packed_weights_give_the_same_and_bytes_nearly) {
+TEST_P(Parity, packed_weights_give_the_same) {
   const Path folder = kFixtures / GetParam();
   for (const Difference& each : compare(load(folder, {.weights = Weights::packed}), folder / "io.safetensors", 1e-5))
     EXPECT_TRUE(each.within) << each.name << ": " << each.relative << " relative " << each.problem;
-  for (const Difference& each : compare(load(folder, {.weights = Weights::int8}), folder / "io.safetensors", 0.1)) {
-    if (each.shape.rank() == 2 && (each.name.starts_with("greedy") || each.name.starts_with("beam"))) continue;
-    EXPECT_TRUE(each.within) << each.name << ": " << each.relative << " relative " << each.problem;
+}
+
+Named inputs_in(const Safetensors& io) {
+  Named inputs;
+  for (const std::string& name : io.names())
+    if (name.starts_with("in.")) inputs[name.substr(3)] = io.tensor(name);
+  return inputs;
+}
+
+// The networks are tiny and random, so roundings do not average out: outputs point the same way, that is all. Machines
+// without VNNI round weights to 63 steps instead of 127.
+TEST_P(Parity, bytes_give_nearly_the_same) {
+  const Path folder = kFixtures / GetParam();
+  const Safetensors io = Safetensors::open(folder / "io.safetensors");
+  for (const auto& [name, tensor] : load(folder, {.weights = Weights::int8})(inputs_in(io))) {
+    if (!io.contains("out." + name) || tensor.count() < 20) continue;
+    const std::vector<float> x = tensor.to_vector<float>(), y = io.tensor("out." + name).to_vector<float>();
+    double both = 0, first = 0, second = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      both += static_cast<double>(x[i]) * y[i];
+      first += static_cast<double>(x[i]) * x[i];
+      second += static_cast<double>(y[i]) * y[i];
+    }
+    EXPECT_GE(both / std::sqrt(first * second), 0.99) << name;
   }
 }
 
@@ -45,9 +67,7 @@ TEST_P(Parity, every_bit_is_the_same_with_any_number_of_threads) {
   const NoGrad quiet;
   const Path folder = kFixtures / GetParam();
   const Safetensors io = Safetensors::open(folder / "io.safetensors");
-  Named inputs;
-  for (const std::string& name : io.names())
-    if (name.starts_with("in.")) inputs[name.substr(3)] = io.tensor(name);
+  const Named inputs = inputs_in(io);
   const Model model = load(folder);
   const int before = thread_count();
   Named first;

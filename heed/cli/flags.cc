@@ -1,0 +1,97 @@
+#include "heed/cli/flags.h"
+
+#include <CLI/CLI.hpp>
+
+namespace heed::cli {
+namespace {
+
+// Help texts name no types and ranges of CLI11's own.
+template <class Validator>
+Check checked(const Validator& validator) {
+  return [validator](CLI::Option& option) { option.check(CLI::Validator(validator).description("")); };
+}
+
+}  // namespace
+
+Check positive() { return checked(CLI::PositiveNumber); }
+Check non_negative() { return checked(CLI::NonNegativeNumber); }
+Check within(double least, double most) { return checked(CLI::Range(least, most)); }
+Check whole_within(int64_t least, int64_t most) { return checked(CLI::Range(least, most)); }
+Check one_of(std::vector<std::string> words) { return checked(CLI::IsMember(std::move(words))); }
+Check byte_size() {
+  return [](CLI::Option& option) { option.transform(CLI::AsSizeValue(false).description("")); };
+}
+
+Flag& Flag::value(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Flag& Flag::shown(const std::string& text) {
+  option_->option_text(text);
+  return *this;
+}
+
+Flag& Flag::required() {
+  option_->required();
+  return *this;
+}
+
+Flag& Flag::hidden() {
+  option_->group("");
+  return *this;
+}
+
+Flag& Flag::no_default() {
+  option_->default_str("");
+  return *this;
+}
+
+Flag& Flag::one_value() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Flag& Flag::many() {
+  option_->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  option_->expected(1 << 20, CLI::detail::expected_max_vector_size);  // the first number only means: many
+  return *this;
+}
+
+Flag& Flag::must_be(const Check& check) {
+  check(*option_);
+  return *this;
+}
+
+template <class T>
+Flag Flags::option(const std::string& name, T& value, const std::string& text) {
+  return Flag(app_->add_option(name, value, text));
+}
+
+template Flag Flags::option(const std::string&, std::string&, const std::string&);
+template Flag Flags::option(const std::string&, std::vector<std::string>&, const std::string&);
+template Flag Flags::option(const std::string&, int64_t&, const std::string&);
+template Flag Flags::option(const std::string&, uint64_t&, const std::string&);
+template Flag Flags::option(const std::string&, int&, const std::string&);
+template Flag Flags::option(const std::string&, float&, const std::string&);
+template Flag Flags::option(const std::string&, double&, const std::string&);
+template Flag Flags::option(const std::string&, std::optional<int64_t>&, const std::string&);
+template Flag Flags::option(const std::string&, std::optional<uint64_t>&, const std::string&);
+template Flag Flags::option(const std::string&, std::optional<float>&, const std::string&);
+
+Flag Flags::each(const std::string& name, std::function<void(const std::string&)> use) {
+  return Flag(app_->add_option_function<std::string>(name, std::move(use)));
+}
+
+Flag Flags::flag(const std::string& name, bool& value, const std::string& text) { return Flag(app_->add_flag(name, value, text)); }
+
+void Flags::footer(const std::string& text) { app_->footer(text); }
+
+Flags Flags::command(const std::string& name, const std::string& text) {
+  app_->require_subcommand(1);
+  CLI::App* below = app_->add_subcommand(name, text);
+  below->option_defaults()->always_capture_default();
+  return Flags(*below);
+}
+
+}  // namespace heed::cli
