@@ -6,9 +6,8 @@ namespace heed::cli {
 namespace {
 
 // Help texts name no types and ranges of CLI11's own.
-template <class Validator>
-Check checked(const Validator& validator) {
-  return [validator](CLI::Option& option) { option.check(CLI::Validator(validator).description("")); };
+Check checked(const CLI::Validator& validator) {
+  return [validator](CLI::Option& option) { option.check(validator.description("")); };
 }
 
 }  // namespace
@@ -79,8 +78,8 @@ template Flag Flags::option(const std::string&, std::optional<int64_t>&, const s
 template Flag Flags::option(const std::string&, std::optional<uint64_t>&, const std::string&);
 template Flag Flags::option(const std::string&, std::optional<float>&, const std::string&);
 
-Flag Flags::each(const std::string& name, std::function<void(const std::string&)> use) {
-  return Flag(app_->add_option_function<std::string>(name, std::move(use)));
+Flag Flags::each(const std::string& name, std::function<void(const std::string&)> use, const std::string& text) {
+  return Flag(app_->add_option_function<std::string>(name, std::move(use), text));
 }
 
 Flag Flags::flag(const std::string& name, bool& value, const std::string& text) { return Flag(app_->add_flag(name, value, text)); }

@@ -167,11 +167,11 @@ const Command inspect("inspect", "Show what a model is made of, what it costs, a
   flags.option("--heads", options->heads, "Which to look at: 0,3-5; all unless given").value("LIST");
   flags.option("--query", options->query, "The patch that looks, in drawings; the class token unless given").value("ROW,COLUMN");
   flags
-      .add_option_function<std::string>(
+      .each(
           "--pair", [options](const std::string& text) { options->pair = text, options->has_pair = true; }, "A second sentence")
       .value("TEXT");
   flags
-      .add_option_function<std::string>(
+      .each(
           "--target", [options](const std::string& text) { options->target = text, options->has_target = true; },
           "A translation of the sentence; the model's own unless given")
       .value("TEXT");

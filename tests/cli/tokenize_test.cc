@@ -76,7 +76,7 @@ TEST_F(TokenizeProgram, learns_a_vocabulary) {
   EXPECT_NE(heed(train + " --kind bpe --size 260").find("260 tokens (bpe) from"), std::string::npos);
   EXPECT_EQ(heed("tokenize " + out + " --decode $('" HEED_PROGRAM "' tokenize " + out + " --ids 'low lowest')"), "low lowest\n");
   EXPECT_EQ(heed("vocabulary train --out x"), "2: heed: files is required\n");
-  EXPECT_EQ(heed(train + " --kind letters"), "2: heed: --kind: letters not in {bpe,characters,wordpiece,words}\n");
+  EXPECT_EQ(heed(train + " --kind letters"), "2: heed: --kind: letters not in {wordpiece,bpe,words,characters}\n");
 }
 
 }  // namespace
