@@ -21,11 +21,13 @@ class PackedWeight::Bytes {
     std::vector<int8_t> rows(static_cast<size_t>(O * inputs_));
     rows_to_bytes(raw<float>(weight), O, inputs_, largest_weight_byte(), rows.data(), scales_.data());
     for (int64_t first = 0; first < O; first += kBlock) blocks_.emplace_back();
-    parallel_tasks(std::ssize(blocks_), [&](int64_t block) {
+    const auto pack = [&](int64_t block) {
       const int64_t first = block * kBlock;
       blocks_[static_cast<size_t>(block)] =
           std::make_unique<ByteMatrix>(rows.data() + first * inputs_, std::min(kBlock, O - first), inputs_);
-    });
+    };
+    parallel_tasks(1, pack);  // the first prepares what oneDNN's threads share
+    parallel_tasks(std::ssize(blocks_) - 1, [&](int64_t block) { pack(block + 1); });
   }
 
   int64_t bytes() const {
