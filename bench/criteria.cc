@@ -35,6 +35,9 @@ const Criterion kCriteria[] = {
     {"attention with a learned term, PyTorch's time / heed's", "^(relative|gaussian)_attention/train/", &Result::peer, 0, 3.0},
     {"a window of 256, share of full attention's speed", "^window_attention/", &Result::beside, 0, 8.0},
     {"position-only attention, share of the composed form's speed", "^position_attention/train/", &Result::beside, 0, 5.0},
+    {"whole models, PyTorch's time / heed's", "^(vit_b16|bert_base|gpt2)/.*/torch/", &Result::peer, 0, 1.2},
+    {"whole models, ONNX Runtime's time / heed's", "^(vit_b16|bert_base|gpt2)/.*/onnx/", &Result::peer, 0, 1.0},
+    {"whole models in bytes, the time of ONNX Runtime's floats / heed's", "_int8/", &Result::peer, 0, 2.0},
     {"graph overhead, PyTorch's time / heed's", "^graph/", &Result::peer, 0, 2.0},
     {"elementwise and norms on big tensors, share of stream", "/big/", &Result::beside, 0, 0.8},
 };

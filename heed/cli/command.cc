@@ -25,6 +25,10 @@ constexpr const char* kExamples = R"(Examples:
   heed predict MODEL INPUT  labels for sentences or pictures
   heed embed MODEL 'one sentence' 'another'
                             how alike sentences are
+  heed generate MODEL 'Once upon a time'
+                            a language model goes on
+  heed translate MODEL 'Good morning.'
+  heed inspect MODEL        what a model is made of, and where its heads look
 
 Environment: HEED_THREADS (a number), HEED_ISA (avx512, avx2, baseline).
 Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged.)";

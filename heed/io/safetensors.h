@@ -57,7 +57,7 @@ class Safetensors {
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const TensorEntry& entry(std::string_view name) const;  // shape and dtype, without touching the data
   Tensor tensor(std::string_view name) const;
-  void release(std::string_view name) const;  // its memory, while nobody holds the tensor: the next one is read again
+  void release(std::string_view name) const;              // its memory, while nobody holds the tensor: the next one is read again
   const Metadata& metadata() const { return metadata_; }  // of all shards; the first that has a key wins
 
  private:
