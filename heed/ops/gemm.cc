@@ -10,7 +10,8 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kPanelWorth = 64;
+// Rows of a from which on laying out b is worth its time; sgemm is at its best where it need not turn b.
+int64_t rows_worth_panels(bool b_transposed) { return b_transposed ? 64 : 512; }
 
 // How the result of one product is cut. Wide tiles, since each packs its operands for itself; but a product that is worth
 // it is cut into at least four, so that there is something to share.
@@ -45,8 +46,7 @@ void multiply_matrices(const Products& p) {
     const int64_t width = panel_width();
     if (p.K == 1) return outer_product(p.M, p.N, left, right, out, p.after);
     if (p.M == 1 && width > 0) return multiply_row(p.N, p.K, left, right, out, p.after);
-    // Laying out b takes as long as some rows of the product.
-    if (p.M >= kPanelWorth && width > 0 && !left.transposed) {
+    if (p.M >= rows_worth_panels(right.transposed) && width > 0 && !left.transposed) {
       const Tensor panels = Tensor::empty({panel_floats(p.N, p.K)});
       pack_panels(right, p.N, p.K, raw<float>(panels));
       return multiply_panels(p.M, p.N, p.K, left, raw<float>(panels), out, p.after);
