@@ -78,8 +78,8 @@ template Flag Flags::option(const std::string&, std::optional<int64_t>&, const s
 template Flag Flags::option(const std::string&, std::optional<uint64_t>&, const std::string&);
 template Flag Flags::option(const std::string&, std::optional<float>&, const std::string&);
 
-Flag Flags::each(const std::string& name, std::function<void(const std::string&)> use, const std::string& text) {
-  return Flag(app_->add_option_function<std::string>(name, std::move(use), text));
+Flag Flags::each(const std::string& name, const std::function<void(const std::string&)>& use, const std::string& text) {
+  return Flag(app_->add_option_function<std::string>(name, use, text));
 }
 
 Flag Flags::flag(const std::string& name, bool& value, const std::string& text) { return Flag(app_->add_flag(name, value, text)); }

@@ -51,7 +51,7 @@ class Flags {
   // std::optional of them, which stay empty where the flag is not given
   template <class T>
   Flag option(const std::string& name, T& value, const std::string& text);
-  Flag each(const std::string& name, std::function<void(const std::string& value)> use, const std::string& text = {});
+  Flag each(const std::string& name, const std::function<void(const std::string& value)>& use, const std::string& text = {});
   Flag flag(const std::string& name, bool& value, const std::string& text);
   void footer(const std::string& text);                             // examples, below all flags in --help
   Flags command(const std::string& name, const std::string& text);  // one below this one; one of them must be given
