@@ -13,8 +13,6 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no workers beside
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
-import peer_models  # noqa: E402
-
 
 def attention_with(bias):
     """The ways to attention with a learned term: PyTorch's own op with the term written out as a mask, plain ops, and both
@@ -154,6 +152,8 @@ def build(name):
     op, kind, group, sizes = name.split("/")
     sizes = tuple(int(size) for size in sizes.split("x"))
     if group in ("torch", "onnx"):
+        import peer_models  # takes seconds, and the other lines do not need it
+
         return peer_models.build(op.removesuffix("_int8"), group, sizes)
     if op == "graph":
         return chain(*sizes)

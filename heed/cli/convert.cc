@@ -60,7 +60,7 @@ const Command convert("convert", "Write a checkpoint in another precision, in on
   auto options = std::make_shared<Options>();
   flags.option("from", options->from, "Folder with config.json and model.safetensors or its shards").required().value("FROM");
   flags.option("to", options->to, "Folder to write, made if need be").required().value("TO");
-  flags.option("--dtype", options->dtype, "f32, f16 or bf16; as it is unless given").value("TYPE").must_be(one_of({"bf16", "f16", "f32"}));
+  flags.option("--dtype", options->dtype, "f32, f16 or bf16; as it is unless given").value("TYPE").must_be(key_of(kDTypes));
   flags.option("--shard", options->shard, "The most that one file holds, 2GB for example; one file unless given")
       .value("BYTES")
       .must_be(byte_size());

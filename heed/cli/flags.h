@@ -23,6 +23,12 @@ Check non_negative();
 Check within(double least, double most);
 Check whole_within(int64_t least, int64_t most);
 Check one_of(std::vector<std::string> words);
+template <class Map>
+Check key_of(const Map& known) {
+  std::vector<std::string> words;
+  for (const auto& [word, meaning] : known) words.push_back(word);
+  return one_of(words);
+}
 Check byte_size();  // "2GB" becomes a number of bytes
 
 // A flag or argument that has been added.

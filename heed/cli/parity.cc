@@ -69,7 +69,7 @@ const Command parity("parity", "Compare a checkpoint's outputs with those that a
       .must_be(non_negative());
   flags.option("--weights", options->weights, "trainable, packed as the other commands have them, or int8")
       .value("KIND")
-      .must_be(one_of({"trainable", "packed", "int8"}));
+      .must_be(key_of(kWeights));
   flags.option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack").value("NAME").one_value();
   flags.option("--allow-unused", options->allow_unused, "Part of names that the model may leave unused").value("NAME").one_value();
   flags.footer("Examples:\n  heed parity tests/fixtures/vit-classify\n  heed parity my-model --io mine.safetensors --tolerance 1e-5");

@@ -49,9 +49,7 @@ const Command vocabulary("vocabulary", "Learn a vocabulary from text", [](Flags&
   Flags train = flags.command("train", "Learn a vocabulary from text files and write it to a folder");
   train.option("files", options->files, "Text files, UTF-8").value("FILE...").required();
   train.option("--out", options->out, "Folder to write to").value("FOLDER").required();
-  train.option("--kind", options->kind, "wordpiece, bpe, words or characters")
-      .value("KIND")
-      .must_be(one_of({"wordpiece", "bpe", "words", "characters"}));
+  train.option("--kind", options->kind, "wordpiece, bpe, words or characters").value("KIND").must_be(key_of(kKinds));
   train.option("--size", options->training.size, "Tokens, at most").value("N").must_be(positive());
   train.option("--min-count", options->training.min_count, "What is rarer does not become a token").value("N").must_be(positive());
   train.flag("--cased", options->cased, "Keep upper case and accents; bpe always does");

@@ -1,12 +1,9 @@
 // heed generate and heed translate as their users meet them.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
 
 #include "heed/cli/written.h"
 #include "heed/models/beam.h"
-#include "tests/io/files.h"
+#include "tests/cli/program.h"
 #include "tests/text/vocabularies.h"
 
 namespace heed::test {
@@ -43,15 +40,7 @@ class WritingProgram : public testing::Test {
     put(to / "tokenizer.json", words(211, end).dump());
     return to.string();
   }
-  // What a command prints, or its exit code and complaint.
-  std::string heed(const std::string& arguments, const std::string& input = "") {
-    put(folder / "in", input);
-    const auto quoted = [&](const char* name) { return "'" + (folder / name).string() + "'"; };
-    const int status =
-        std::system(("'" HEED_PROGRAM "' " + arguments + " <" + quoted("in") + " >" + quoted("out") + " 2>" + quoted("err")).c_str());
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return code == 0 ? get(folder / "out") : std::to_string(code) + ": " + get(folder / "err");
-  }
+  static std::string heed(const std::string& arguments, const std::string& input = "") { return said_by_heed(arguments, input); }
   const Folder folder;
 };
 
@@ -70,8 +59,10 @@ TEST_F(WritingProgram, goes_on_from_prompts) {
     return generate(loaded, {{"input_ids", Tensor::from(prompt, {1, std::ssize(prompt)})}}, options).to_vector<int64_t>();
   };
   const std::string one = as_words(expected({5, 6, 7})), two = as_words(expected({9}));
-  EXPECT_EQ(heed(some + "'w5 w6 w7' w9"), one + two);
-  EXPECT_EQ(get(folder / "err").substr(0, 12), "6 tokens in ");
+  const Ran ran = run_heed(some + "'w5 w6 w7' w9");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.out, one + two);
+  EXPECT_EQ(ran.err.substr(0, 12), "6 tokens in ");
   EXPECT_EQ(heed(some, "w5 w6 w7\nw9\n"), one + two);
   put(folder / "prompts", "w9\n");
   EXPECT_EQ(heed(some + "--file " + (folder / "prompts").string()), two);

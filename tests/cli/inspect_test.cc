@@ -1,35 +1,24 @@
 // heed inspect as its users meet it: the tree, pages, drawings, the view in a terminal, and what is refused.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <map>
 
 #include "heed/cli/inspect_look.h"
 #include "heed/cli/inspect_tree.h"
 #include "heed/io/json.h"
+#include "tests/cli/program.h"
 #include "tests/house/source.h"
-#include "tests/io/files.h"
 #include "tests/text/vocabularies.h"
 
 namespace heed::test {
 namespace {
 
-struct Outcome {
-  int exit_code;
-  std::string out, err;
-};
-
 class InspectProgram : public testing::Test {
  protected:
-  Outcome heed(const std::string& arguments) {
-    const auto quoted = [&](const char* name) { return "'" + (folder / name).string() + "'"; };
-    const int status = std::system(("'" HEED_PROGRAM "' inspect " + arguments + " >" + quoted("out") + " 2>" + quoted("err")).c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, get(folder / "out"), get(folder / "err")};
-  }
+  static Ran heed(const std::string& arguments) { return run_heed("inspect " + arguments); }
   void refused(const std::string& arguments, int exit_code, const std::string& message) {
-    const Outcome outcome = heed(arguments);
+    const Ran outcome = heed(arguments);
     EXPECT_EQ(outcome.exit_code, exit_code) << arguments << "\n" << outcome.err;
     EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
   }
@@ -119,13 +108,13 @@ TEST(InspectFigures, are_readable) {
 }
 
 TEST_F(InspectProgram, prints_the_tree) {
-  const Outcome tree = heed(fixture("gpt2-lm"));
+  const Ran tree = heed(fixture("gpt2-lm"));
   EXPECT_EQ(tree.exit_code, 0) << tree.err;
   for (const char* line : {"GPT2LMHeadModel: 69840 parameters, 273 KiB\n", "  h 0..1 x 2 ", "    each ",
                            "        c_attn    (48, 144) + (144)  f32 ", "        (attend) ", "lm_head (tied) ", "\ntotal ",
                            "Key/value cache: 768 B for each token of a text\n", "For a batch of 1 with 64 tokens each: "})
     EXPECT_NE(tree.out.find(line), std::string::npos) << line << "\n" << tree.out;
-  const Outcome all = heed(fixture("gpt2-lm") + " --all --size 'batch=2 tokens=10'");
+  const Ran all = heed(fixture("gpt2-lm") + " --all --size 'batch=2 tokens=10'");
   EXPECT_EQ(all.out.find("0..1"), std::string::npos) << all.out;
   EXPECT_NE(all.out.find("For a batch of 2 with 10 tokens each: "), std::string::npos) << all.out;
   const Json json = Json::parse(heed(fixture("bert-sentiment") + " --json").out);
@@ -144,18 +133,18 @@ TEST_F(InspectProgram, is_what_its_page_says) {
 
 TEST_F(InspectProgram, a_config_alone_will_do) {
   put(folder / "config.json", R"({"architectures": ["LlamaForCausalLM"], "max_position_embeddings": 256})");
-  const Outcome tree = heed(folder.path().string());
+  const Ran tree = heed(folder.path().string());
   EXPECT_EQ(tree.exit_code, 0) << tree.err;
   EXPECT_NE(tree.out.find("LlamaForCausalLM: 6738415616 parameters, 25.1 GiB\n"), std::string::npos) << tree.out;
 }
 
 TEST_F(InspectProgram, shows_text_in_the_terminal) {
-  const Outcome view = heed(with_tokenizer("bert-sentiment") + " 'Hello, <s> a!'");
+  const Ran view = heed(with_tokenizer("bert-sentiment") + " 'Hello, <s> a!'");
   EXPECT_EQ(view.exit_code, 0) << view.err;
   for (const char* line : {"BertForSequenceClassification, Hello, <s> a!\n", "layer 1, mean of 3 heads:\n", "  [CLS] ->  ", "  <s>   ->  "})
     EXPECT_NE(view.out.find(line), std::string::npos) << line << "\n" << view.out;
   EXPECT_EQ(view.out.find("layer 0"), std::string::npos) << view.out;
-  const Outcome chosen = heed(file("bert-sentiment") + " --layers 0 --heads 2 hello --pair a");
+  const Ran chosen = heed(file("bert-sentiment") + " --layers 0 --heads 2 hello --pair a");
   EXPECT_NE(chosen.out.find("layer 0, head 2:\n"), std::string::npos) << chosen.out << chosen.err;
   const Json json = Json::parse(heed(file("bert-sentiment") + " --layers 0-1 --heads 2 --json 'hello a'").out);
   EXPECT_EQ(json["maps"][0]["queries"], (Json{"[CLS]", "hello", "a", "[SEP]"}));
@@ -166,7 +155,7 @@ TEST_F(InspectProgram, shows_text_in_the_terminal) {
 }
 
 TEST_F(InspectProgram, writes_a_page_that_needs_nothing_else) {
-  const Outcome made = heed(with_tokenizer("bert-sentiment") + " 'hello </script> <s> \"& a' --html " + file("page.html"));
+  const Ran made = heed(with_tokenizer("bert-sentiment") + " 'hello </script> <s> \"& a' --html " + file("page.html"));
   EXPECT_EQ(made.exit_code, 0) << made.err;
   const std::string page = get(folder / "page.html");
   expect_balanced(page);
@@ -188,8 +177,7 @@ TEST_F(InspectProgram, writes_a_page_that_needs_nothing_else) {
 }
 
 TEST_F(InspectProgram, draws_text) {
-  const Outcome made =
-      heed(with_tokenizer("bert-sentiment") + " 'hello <s> a' --heads 0,1 --png " + file("a.png") + " --svg " + file("a.svg"));
+  const Ran made = heed(with_tokenizer("bert-sentiment") + " 'hello <s> a' --heads 0,1 --png " + file("a.png") + " --svg " + file("a.svg"));
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_NE(made.out.find("a.svg: "), std::string::npos) << made.out;
   const Picture picture = read_picture(folder / "a.png");
@@ -204,10 +192,10 @@ TEST_F(InspectProgram, draws_text) {
 
 TEST_F(InspectProgram, looks_over_pictures) {
   const std::string vit = fixture("vit-classify") + " " + picture();
-  const Outcome view = heed(vit);
+  const Ran view = heed(vit);
   EXPECT_EQ(view.exit_code, 0) << view.err;
   EXPECT_NE(view.out.find("rollout over all layers:\n  |"), std::string::npos) << view.out;
-  const Outcome made = heed(vit + " --query 1,2 --html " + file("v.html") + " --png " + file("v.png") + " --svg " + file("v.svg"));
+  const Ran made = heed(vit + " --query 1,2 --html " + file("v.html") + " --png " + file("v.png") + " --svg " + file("v.svg"));
   EXPECT_EQ(made.exit_code, 0) << made.err;
   const std::string page = get(folder / "v.html");
   expect_balanced(page);
@@ -222,12 +210,12 @@ TEST_F(InspectProgram, looks_over_pictures) {
 
 TEST_F(InspectProgram, aligns_translations) {
   const std::string model = fixture("marian-translate") + " --ids '5 6 7 8' ";
-  const Outcome own = heed(model + "--html " + file("t.html") + " --png " + file("t.png"));
+  const Ran own = heed(model + "--html " + file("t.html") + " --png " + file("t.png"));
   EXPECT_EQ(own.exit_code, 0) << own.err;
   const Json data = Json::parse(between(get(folder / "t.html"), "<script type=\"application/json\" id=\"data\">", "</script>"));
   EXPECT_EQ(data["sets"].size(), 3u);
   EXPECT_EQ(data["sets"][0]["kind"], "cross");
-  const Outcome given = heed(model + "--target '9 3 1'");
+  const Ran given = heed(model + "--target '9 3 1'");
   EXPECT_NE(given.out.find("cross, layer 1, mean of 3 heads:\n  9 ->  "), std::string::npos) << given.out << given.err;
   EXPECT_NE(heed(model + "--target '9 3 1' --maps encoder").out.find("encoder, layer 1, mean of 3 heads:\n  5 ->  "), std::string::npos);
 }

@@ -24,4 +24,10 @@ inline Ran run_heed(const std::string& arguments, const std::string& input = "")
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, get(folder / "out"), get(folder / "err")};
 }
 
+// What the program prints, or its exit code and complaint.
+inline std::string said_by_heed(const std::string& arguments, const std::string& input = "") {
+  const Ran ran = run_heed(arguments, input);
+  return ran.exit_code == 0 ? ran.out : std::to_string(ran.exit_code) + ": " + ran.err;
+}
+
 }  // namespace heed::test

@@ -1,10 +1,7 @@
 // heed tokenize and heed vocabulary as their users meet them.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
-
-#include "tests/io/files.h"
+#include "tests/cli/program.h"
 #include "tests/text/vocabularies.h"
 
 namespace heed::test {
@@ -14,15 +11,7 @@ class TokenizeProgram : public testing::Test {
  protected:
   TokenizeProgram() { put(folder / "tokenizer.json", bert_json().dump()); }
 
-  // What a command prints, or its exit code and complaint.
-  std::string heed(const std::string& arguments, const std::string& input = "") {
-    put(folder / "in", input);
-    const auto quoted = [&](const char* name) { return "'" + (folder / name).string() + "'"; };
-    const int status =
-        std::system(("'" HEED_PROGRAM "' " + arguments + " <" + quoted("in") + " >" + quoted("out") + " 2>" + quoted("err")).c_str());
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return code == 0 ? get(folder / "out") : std::to_string(code) + ": " + get(folder / "err");
-  }
+  static std::string heed(const std::string& arguments, const std::string& input = "") { return said_by_heed(arguments, input); }
   std::string model() const { return folder.path().string(); }
   const Folder folder;
 };
@@ -76,7 +65,7 @@ TEST_F(TokenizeProgram, learns_a_vocabulary) {
   EXPECT_NE(heed(train + " --kind bpe --size 260").find("260 tokens (bpe) from"), std::string::npos);
   EXPECT_EQ(heed("tokenize " + out + " --decode $('" HEED_PROGRAM "' tokenize " + out + " --ids 'low lowest')"), "low lowest\n");
   EXPECT_EQ(heed("vocabulary train --out x"), "2: heed: files is required\n");
-  EXPECT_EQ(heed(train + " --kind letters"), "2: heed: --kind: letters not in {wordpiece,bpe,words,characters}\n");
+  EXPECT_EQ(heed(train + " --kind letters"), "2: heed: --kind: letters not in {bpe,characters,wordpiece,words}\n");
 }
 
 }  // namespace

@@ -7,25 +7,15 @@
 #include "heed/ops/ops.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
+#include "tests/models/fixtures.h"
 
 namespace heed::test {
 namespace {
 
-const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
-
-std::vector<std::string> fixtures() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kFixtures))
-    if (std::filesystem::exists(entry.path() / "beams.safetensors")) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 struct Fixture {
   explicit Fixture(const std::string& name)
       : model(load(kFixtures / name)), file(Safetensors::open(kFixtures / name / "beams.safetensors")) {
-    for (const std::string& each : file.names())
-      if (each.starts_with("in.")) inputs[each.substr(3)] = file.tensor(each);
+    inputs = inputs_in(file);
   }
   // generation_config.json with the keys of a case in place of its own.
   GenerationOptions options(const std::string& keys) const {
@@ -53,7 +43,7 @@ TEST_P(BeamParity, tokens_and_scores_are_the_same) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, BeamParity, testing::ValuesIn(fixtures()), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(Fixtures, BeamParity, testing::ValuesIn(fixtures_with("beams.safetensors")), [](const auto& test) {
   std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;

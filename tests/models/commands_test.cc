@@ -1,36 +1,23 @@
 // heed parity and heed convert as their users meet them.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
 
 #include "heed/io/safetensors.h"
-#include "tests/io/files.h"
+#include "tests/cli/program.h"
 
 namespace heed::test {
 namespace {
 
-struct Outcome {
-  int exit_code;
-  std::string out, err;
-};
-
-Outcome heed(const std::string& arguments) {
-  const Folder folder;
-  const std::string out = folder / "out", err = folder / "err";
-  const int status = std::system(("'" HEED_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err + "'").c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, get(out), get(err)};
-}
+Ran heed(const std::string& arguments) { return run_heed(arguments); }
 
 std::string fixture(const std::string& name) { return std::string(HEED_SOURCE_DIR) + "/tests/fixtures/" + name; }
 
 TEST(Program, parity_prints_a_table_and_says_whether_all_is_the_same) {
-  const Outcome same = heed("parity " + fixture("gpt2-lm"));
+  const Ran same = heed("parity " + fixture("gpt2-lm"));
   EXPECT_EQ(same.exit_code, 0) << same.err;
   for (const char* part : {"GPT2LMHeadModel, ", "name             shape         absolute   relative   verdict\n",
                            "greedy           (1, 29)       0.0e+00", "all 8 are within 0.0001 of their largest value\n"})
     EXPECT_NE(same.out.find(part), std::string::npos) << same.out;
-  const Outcome strict = heed("parity " + fixture("gpt2-lm") + " --tolerance 0");
+  const Ran strict = heed("parity " + fixture("gpt2-lm") + " --tolerance 0");
   EXPECT_EQ(strict.exit_code, 1);
   EXPECT_NE(strict.out.find("DIFFERS"), std::string::npos) << strict.out;
   EXPECT_NE(strict.err.find(" of 8 outputs differ by more than 0 of their largest value"), std::string::npos) << strict.err;
@@ -38,18 +25,18 @@ TEST(Program, parity_prints_a_table_and_says_whether_all_is_the_same) {
 
 TEST(Program, parity_refuses_bad_folders_with_exit_code_3) {
   EXPECT_EQ(heed("parity").exit_code, 2);
-  const Outcome nowhere = heed("parity /nowhere");
+  const Ran nowhere = heed("parity /nowhere");
   EXPECT_EQ(nowhere.exit_code, 3);
   EXPECT_EQ(nowhere.err, "heed: /nowhere: there is no such folder\n");
   const Folder folder;
   put(folder / "config.json", get(fixture("vit-classify/config.json")));
   const std::string whole = get(fixture("vit-classify/model.safetensors"));
   put(folder / "model.safetensors", whole.substr(0, whole.size() / 2));
-  const Outcome truncated = heed("parity " + folder.path().string());
+  const Ran truncated = heed("parity " + folder.path().string());
   EXPECT_EQ(truncated.exit_code, 3);
   EXPECT_NE(truncated.err.find("model.safetensors: "), std::string::npos) << truncated.err;
   put(folder / "model.safetensors", whole);
-  const Outcome alone = heed("parity " + folder.path().string());
+  const Ran alone = heed("parity " + folder.path().string());
   EXPECT_EQ(alone.exit_code, 3);
   EXPECT_NE(alone.err.find("io.safetensors: there is no such file"), std::string::npos) << alone.err;
 }
@@ -57,11 +44,11 @@ TEST(Program, parity_refuses_bad_folders_with_exit_code_3) {
 TEST(Program, convert_writes_folders_that_it_reads) {
   const Folder folder;
   const std::string to = folder.path().string() + "/half", shards = folder.path().string() + "/shards";
-  const Outcome half = heed("convert " + fixture("bert-sentiment") + " " + to + " --dtype bf16");
+  const Ran half = heed("convert " + fixture("bert-sentiment") + " " + to + " --dtype bf16");
   EXPECT_EQ(half.exit_code, 0) << half.err;
   EXPECT_EQ(Safetensors::open(to + "/model.safetensors").entry("classifier.weight").dtype, DType::bf16);
   EXPECT_EQ(heed("parity " + to + " --tolerance 0.05").exit_code, 0);
-  const Outcome split = heed("convert " + to + " " + shards + " --shard 50kb");
+  const Ran split = heed("convert " + to + " " + shards + " --shard 50kb");
   EXPECT_EQ(split.exit_code, 0) << split.err;
   EXPECT_EQ(Safetensors::open(shards).entry("classifier.weight").dtype, DType::bf16);
   EXPECT_TRUE(std::filesystem::exists(shards + "/model.safetensors.index.json"));

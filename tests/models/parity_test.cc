@@ -7,18 +7,14 @@
 #include "heed/core/parallel.h"
 #include "heed/models/parity.h"
 #include "tests/io/files.h"
+#include "tests/models/fixtures.h"
 
 namespace heed::test {
 namespace {
 
-const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
-
 std::vector<std::string> fixtures() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kFixtures))
-    if (std::filesystem::exists(entry.path() / "io.safetensors") && entry.path().filename() != "marian-translate")
-      names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
+  std::vector<std::string> names = fixtures_with("io.safetensors");
+  std::erase(names, "marian-translate");
   return names;
 }
 
@@ -36,13 +32,6 @@ TEST_P(Parity, packed_weights_give_the_same) {
   const Path folder = kFixtures / GetParam();
   for (const Difference& each : compare(load(folder, {.weights = Weights::packed}), folder / "io.safetensors", 1e-5))
     EXPECT_TRUE(each.within) << each.name << ": " << each.relative << " relative " << each.problem;
-}
-
-Named inputs_in(const Safetensors& io) {
-  Named inputs;
-  for (const std::string& name : io.names())
-    if (name.starts_with("in.")) inputs[name.substr(3)] = io.tensor(name);
-  return inputs;
 }
 
 // The networks are tiny and random, so roundings do not average out: outputs point the same way, that is all. Machines

@@ -1,0 +1,30 @@
+// The folders of tests/fixtures.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "heed/models/model.h"
+
+namespace heed::test {
+
+inline const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
+
+// The names of those that hold such a file, sorted.
+inline std::vector<std::string> fixtures_with(const char* file) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFixtures))
+    if (std::filesystem::exists(entry.path() / file)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+inline Named inputs_in(const Safetensors& io) {
+  Named inputs;
+  for (const std::string& name : io.names())
+    if (name.starts_with("in.")) inputs[name.substr(3)] = io.tensor(name);
+  return inputs;
+}
+
+}  // namespace heed::test
