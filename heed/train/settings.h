@@ -1,0 +1,46 @@
+// The settings of a run: keys with values, meanings and bounds. They come from a TOML file, from a preset and from key=value
+// words; what a key is bound to takes the value. Unknown keys are refused with the nearest right one.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "heed/io/json.h"
+
+namespace heed {
+
+struct Allowed {  // bounds of a number, or the words that there are
+  double least = -1e300, most = 1e300;
+  std::vector<std::string> words = {};
+};
+
+class Settings {
+ public:
+  // T: std::string, int64_t, uint64_t, float, bool. `value` must outlive the settings and holds the default.
+  template <class T>
+  void add(const std::string& key, T& value, const std::string& meaning, Allowed allowed = {});
+  void heading(const std::string& text);  // above the keys that follow, in help() and toml()
+
+  // Later ones win, but a preset never takes the place of what a person said. Errors are UsageErrors (words) or FileErrors that
+  // name file and line (TOML).
+  enum class By { preset, person };
+  void set(const std::string& key, const std::string& value, By by = By::person);
+  void assign(const std::string& word);  // "key=value"
+  void read(const Path& toml);           // tables are dotted keys: [model] hidden_size = 64 is model.hidden_size
+  bool given(const std::string& key) const;
+  std::string text(const std::string& key) const;  // the value in force
+
+  std::string toml() const;  // all values in force under their headings, with meanings as comments; read() takes it back
+  std::string help() const;  // a line a key: name, default, meaning
+  Json json() const;
+
+  // Keys below a prefix that only others can judge, config.json's for example: "model." takes model.hidden_size=64.
+  void add_open(const std::string& prefix, Json& values, const std::string& meaning, std::function<std::vector<std::string>()> known);
+
+ private:
+  struct Entry;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace heed
