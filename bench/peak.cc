@@ -1,4 +1,4 @@
-// The peak of multiply-adds in registers and of streams through memory.
+// Streams through memory, and the peak of both.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/peak.cc"
 #include "hwy/foreach_target.h"
@@ -13,6 +13,7 @@
 #include "bench/peak.h"
 #include "bench/timing.h"
 #include "heed/core/parallel.h"
+#include "heed/core/peak.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::bench {
@@ -22,22 +23,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using heed::HWY_NAMESPACE::FloatTag;
 using heed::HWY_NAMESPACE::lane_count;
 using heed::HWY_NAMESPACE::Lanes;
-
-// Twelve sums that do not wait for one another hide the latency of every multiply-add unit known to us and still leave
-// registers for the factors where there are only sixteen.
-inline constexpr int kSums = 12;
-
-// Returns the operations done. `sink` takes a value that depends on all of them.
-double multiply_adds(int64_t steps, float* sink) {
-  const Lanes a(0.5f), b(1.0f);
-  Lanes sums[kSums];
-  for (int i = 0; i < kSums; ++i) sums[i] = Lanes(i);
-  for (int64_t step = 0; step < steps; ++step)
-    for (int i = 0; i < kSums; ++i) sums[i] = fma(sums[i], a, b);
-  for (int i = 1; i < kSums; ++i) sums[0] = sums[0] + sums[i];
-  *sink = sum(sums[0]);
-  return 2.0 * kSums * static_cast<double>(steps * lane_count());
-}
 
 // Pointers are aligned and the count is a multiple of the lanes.
 void stream(Stream kind, const float* a, const float* b, float* y, int64_t count) {
@@ -60,29 +45,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed::bench {
 
-HWY_EXPORT(multiply_adds);
 HWY_EXPORT(stream);
 
 namespace {
 
 constexpr int kTries = 15;  // the best of them: other tenants of the machine only ever slow it down
-
-double flops_per_second(int64_t tasks) {
-  std::vector<double> done(static_cast<size_t>(tasks));
-  std::vector<float> sinks(static_cast<size_t>(tasks));
-  double best = 0;
-  for (int i = 0; i < kTries; ++i) {
-    const double time = seconds_of([&] {
-      parallel_tasks(tasks, [&](int64_t task) {
-        done[static_cast<size_t>(task)] = HWY_DYNAMIC_DISPATCH(multiply_adds)(100'000, &sinks[static_cast<size_t>(task)]);
-      });
-    });
-    double total = 0;
-    for (double one : done) total += one;
-    best = std::max(best, total / time);
-  }
-  return best;
-}
 
 double bytes_per_second(Stream kind) {
   const int64_t cache = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));  // in bytes: as floats, four times it
@@ -110,9 +77,9 @@ Peak measure_peak() {
   Peak peak;
   const int threads = thread_count();
   set_thread_count(1);
-  peak.one_thread = flops_per_second(16);
+  peak.one_thread = peak_flops();
   set_thread_count(threads);
-  peak.flops = flops_per_second(16 * threads);
+  peak.flops = peak_flops();
   peak.copy = bytes_per_second(Stream::copy);
   peak.scale = bytes_per_second(Stream::scale);
   peak.triad = bytes_per_second(Stream::triad);

@@ -212,6 +212,12 @@ void set_thread_count(int threads) {
   if (threads != thread_count()) pool() = std::make_unique<Pool>(threads);
 }
 
+StayInThread::StayInThread() : before_(inside_task) {
+  omp_set_num_threads(1);
+  inside_task = true;
+}
+StayInThread::~StayInThread() { inside_task = before_; }
+
 void detail::run_tasks(int64_t tasks, void (*call)(const void*, int64_t), const void* body) {
   if (tasks <= 0) return;
   const FlushToZero flush;

@@ -10,6 +10,18 @@ namespace heed {
 int thread_count();
 void set_thread_count(int threads);  // by default HEED_THREADS, else the cores this process may use
 
+// While one of these lives, all work of this thread stays in it: for background threads that must not wait for the pool.
+class StayInThread {
+ public:
+  StayInThread();
+  ~StayInThread();
+  StayInThread(const StayInThread&) = delete;
+  StayInThread& operator=(const StayInThread&) = delete;
+
+ private:
+  bool before_;
+};
+
 namespace detail {
 void run_tasks(int64_t tasks, void (*call)(const void* body, int64_t task), const void* body);
 }

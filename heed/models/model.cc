@@ -109,7 +109,7 @@ const TextDecoder& Model::decoder() const {
 
 Model load(const Path& folder, const ModelOptions& options) {
   check<FileError>(std::filesystem::is_directory(folder), folder.string(), ": there is no such folder");
-  const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
+  const Config config(options.config.is_null() ? read_json(folder / "config.json") : options.config, (folder / "config.json").string());
   const Architecture& architecture = architecture_named(config.source(), architecture_in(config, options));
   if (!std::filesystem::exists(folder / kWeights) && !std::filesystem::exists(folder / kIndex)) refuse_folder(folder, architecture.name);
   LoadOptions names = options.names;

@@ -52,6 +52,7 @@ struct ModelOptions {
   LoadOptions names = {};                // what a checkpoint may lack or hold too much
   Weights weights = Weights::trainable;  // packed: for inference alone, quicker and without gradients; int8: bytes, a quarter of the memory
   std::string architecture = {};         // in place of what config.json says
+  Json config = {};                      // in place of config.json, of load()
   uint64_t seed = 1;                     // of what is not in the checkpoint
 };
 

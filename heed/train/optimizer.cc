@@ -75,6 +75,13 @@ void scale_piece(float* g, int64_t count, float factor) {
   for_lanes(count, [&](int64_t i, auto load, auto store) HEED_LANES { store(g + i, load(g + i) * factor); });
 }
 
+void average_piece(float* average, const float* w, int64_t count, float share) {
+  for_lanes(count, [&](int64_t i, auto load, auto store) HEED_LANES {
+    const Lanes before = load(average + i);
+    store(average + i, fma(load(w + i) - before, share, before));
+  });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace heed
 HWY_AFTER_NAMESPACE();
@@ -86,6 +93,7 @@ HWY_EXPORT(sgd_piece);
 HWY_EXPORT(adam_piece);
 HWY_EXPORT(square_sum);
 HWY_EXPORT(scale_piece);
+HWY_EXPORT(average_piece);
 
 namespace {
 
@@ -140,6 +148,12 @@ void for_pieces(const std::vector<Piece>& pieces, const Body& body) {
   });
 }
 
+Tensors joined(const std::vector<Tensors>& lists) {
+  Tensors all;
+  for (const Tensors& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
 void drop_gradients(const std::vector<ParameterGroup>& groups) {
   for (const ParameterGroup& group : groups)
     for (const Tensor& parameter : group.parameters) parameter.zero_grad();
@@ -162,6 +176,8 @@ void Sgd::step(float rate) {
 
 void Sgd::zero_grad() const { drop_gradients(groups_); }
 
+Tensors Sgd::state() const { return joined(velocity_); }
+
 Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options) : groups_(std::move(groups)), options_(options) {
   check_parameters(groups_);
   first_ = zeros_like(groups_);
@@ -182,6 +198,12 @@ void Adam::step(float rate) {
 
 void Adam::zero_grad() const { drop_gradients(groups_); }
 
+Tensors Adam::state() const {
+  Tensors all = joined(first_);
+  for (const Tensor& second : joined(second_)) all.push_back(second);
+  return all;
+}
+
 float clip_gradients(const Tensors& parameters, float limit) {
   check(limit > 0, "clip_gradients: the limit is ", limit, ", expected more than 0");
   Pieces pieces;
@@ -198,6 +220,28 @@ float clip_gradients(const Tensors& parameters, float limit) {
   if (norm > limit)
     for_pieces(pieces.list, [&](size_t i) { HWY_DYNAMIC_DISPATCH(scale_piece)(pieces.list[i].g, pieces.list[i].count, limit / norm); });
   return norm;
+}
+
+void move_towards(const Tensors& averages, const Tensors& parameters, float share) {
+  check(averages.size() == parameters.size(), "move_towards: ", averages.size(), " averages of ", parameters.size(), " parameters");
+  struct Stretch {
+    float *average, *w;
+    int64_t count;
+  };
+  std::vector<Stretch> stretches;
+  for (size_t k = 0; k < averages.size(); ++k) {
+    check(averages[k].shape() == parameters[k].shape() && averages[k].is_contiguous() && parameters[k].is_contiguous(),
+          "move_towards: an average of shape ", averages[k].shape(), " of a parameter of shape ", parameters[k].shape());
+    for (int64_t begin = 0; begin < averages[k].count(); begin += kPiece)
+      stretches.push_back(
+          {raw<float>(averages[k]) + begin, raw<float>(parameters[k]) + begin, std::min(kPiece, averages[k].count() - begin)});
+  }
+  parallel_for(std::ssize(stretches), 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Stretch& s = stretches[static_cast<size_t>(i)];
+      HWY_DYNAMIC_DISPATCH(average_piece)(s.average, s.w, s.count, share);
+    }
+  });
 }
 
 }  // namespace heed

@@ -25,6 +25,7 @@ class Sgd {
   Sgd(std::vector<ParameterGroup> groups, SgdOptions options);
   void step(float rate);
   void zero_grad() const;
+  Tensors state() const;  // what it remembers, to be kept and filled again
 
  private:
   std::vector<ParameterGroup> groups_;
@@ -43,6 +44,9 @@ class Adam {
   Adam(std::vector<ParameterGroup> groups, AdamOptions options);
   void step(float rate);
   void zero_grad() const;
+  Tensors state() const;  // all first moments, then all second ones; besides them it remembers how many steps it took
+  int64_t steps() const { return steps_; }
+  void continue_from(int64_t steps) { steps_ = steps; }
 
  private:
   std::vector<ParameterGroup> groups_;
@@ -53,5 +57,8 @@ class Adam {
 
 // The Euclidean norm over all gradients; when it exceeds `limit`, every gradient is scaled so that it does not.
 float clip_gradients(const Tensors& parameters, float limit);
+
+// averages += share (parameters - averages): a moving average of weights (Polyak and Juditsky 1992).
+void move_towards(const Tensors& averages, const Tensors& parameters, float share);
 
 }  // namespace heed

@@ -27,8 +27,9 @@ struct Share {
 using Shares = std::map<std::string, Share>;
 
 struct Outcome {
-  Tensor loss;         // (), of which gradients are taken
-  Shares shares = {};  // for the live line and the curves: "accuracy" and the like
+  Tensor loss;               // (), of which gradients are taken
+  Shares shares = {};        // for the live line and the curves: "accuracy" and the like
+  double multiply_adds = 0;  // of the forward pass
 };
 
 // One thing that was judged, for the report: a picture with attention on its patches, tokens with attention on each, or a translation
@@ -53,10 +54,11 @@ struct Task {
   std::shared_ptr<Model> model = {};
   std::string metric = "accuracy";  // by which the best epoch is known
   bool larger_is_better = true;
+  std::vector<std::pair<std::string, int64_t>> counts = {};  // of samples, by part, for people
 
   // Which samples of the training data go together in every step of an epoch. A function of (seed, epoch) alone.
   std::function<std::vector<std::vector<int64_t>>(int64_t epoch)> batches = {};
-  // Those samples as inputs. Called in background threads, so it must not use ops; chance comes from (seed, epoch, sample) alone.
+  // Those samples as inputs. Called in background threads; chance comes from (seed, epoch, sample) alone.
   std::function<Batch(int64_t epoch, const std::vector<int64_t>& samples)> batch = {};
   std::function<Outcome(const Batch& batch, const Ask& ask)> learn = {};
   std::function<Evaluation()> evaluate = {};  // on the validation part, without gradients

@@ -1,0 +1,57 @@
+#include "heed/train/diverged.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace heed {
+namespace {
+
+// The first number that is not finite.
+std::optional<float> wrong_in(const Tensor& x) {
+  if (!x.defined() || !is_floating(x.dtype())) return {};
+  for (const float value : converted(x, DType::f32).to_vector<float>())
+    if (!std::isfinite(value)) return value;
+  return {};
+}
+
+// "hidden_states.10" comes behind "hidden_states.9", and all states before logits and losses.
+std::pair<int64_t, std::string> place_of(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  if (name.find("hidden_states.") == std::string::npos || dot == std::string::npos) return {name == "loss" ? 1'000'001 : 1'000'000, name};
+  return {std::stoll(name.substr(dot + 1)), name};
+}
+
+}  // namespace
+
+bool all_finite(const std::vector<Parameter>& parameters) {
+  return std::none_of(parameters.begin(), parameters.end(),
+                      [](const Parameter& parameter) { return wrong_in(parameter.tensor).has_value(); });
+}
+
+std::string first_not_finite(const Model& model, const Batch& batch, Rng rng) {
+  const auto said = [](const std::string& name, float value, const char* rest) {
+    std::ostringstream text;
+    text << name << " holds " << value << " (" << rest << ')';
+    return text.str();
+  };
+  for (const auto& [name, input] : batch.inputs)
+    if (const auto value = wrong_in(input)) return said("the input " + name, *value, "look at the data");
+  for (const Parameter& parameter : model.params().all())
+    if (const auto value = wrong_in(parameter.tensor))
+      return said("the parameter " + parameter.name, *value, "the step before was too long");
+  const NoGrad quiet;
+  const Named out = model(batch.inputs, {.hidden_states = true, .mode = training_with(rng)});
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : out) names.push_back(name);
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });
+  for (const std::string& name : names)
+    if (const auto value = wrong_in(out.at(name))) return said(name, *value, "everything before it is finite");
+  const std::vector<Parameter>& all = model.params().all();
+  for (auto parameter = all.rbegin(); parameter != all.rend(); ++parameter)
+    if (const auto value = wrong_in(parameter->tensor.grad()))
+      return said("the gradient of " + parameter->name, *value, "nearest to the loss");
+  return "the loss alone";
+}
+
+}  // namespace heed

@@ -1,0 +1,287 @@
+#include "heed/train/fit.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "heed/core/peak.h"
+#include "heed/train/diverged.h"
+#include "heed/train/fit_state.h"
+#include "heed/train/learner.h"
+#include "heed/train/loader.h"
+
+namespace heed {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// A run that is killed loses at most what it did in so many seconds.
+constexpr double kSaveSeconds = 120;
+
+// Model, gradient and optimizer's step of the same batch cost three times the forward pass; a multiply-add is two operations.
+constexpr double kOperations = 2 * 3;
+
+// What depends on time, since some moment.
+struct Pace {
+  Clock::time_point start = Clock::now();
+  double samples = 0, multiply_adds = 0;
+  int64_t steps = 0;
+
+  double samples_per_second() const { return samples / std::max(seconds_since(start), 1e-9); }
+  double share_of(double flops) const { return kOperations * multiply_adds / std::max(seconds_since(start), 1e-9) / flops; }
+};
+
+class Fitting {
+ public:
+  Fitting(const Task& task, const LearnOptions& options, RunFolder& run, const Watch& watch)
+      : task_(task), options_(options), run_(run), watch_(watch), learner_(*task.model, options), checkpoints_(run.path() / "checkpoints") {
+    metric_ = options.best.empty() ? task.metric : options.best;
+    state_.rng = Rng(options.seed);
+  }
+
+  FitResult run() {
+    begin();
+    bool stopped = false;
+    while (!state_.over && !stopped) stopped = !epoch();
+    const bool early = options_.patience > 0 && state_.epochs_since_best >= options_.patience;
+    return {.ending = stopped ? Ending::stopped
+                      : early ? Ending::patience
+                              : Ending::complete,
+            .epochs = state_.epoch,
+            .steps = state_.step,
+            .skipped = state_.skipped,
+            .best_epoch = state_.best_epoch,
+            .best = state_.best};
+  }
+
+ private:
+  void say(const std::string& text) {
+    run_.log(text);
+    if (watch_.say) watch_.say(text);
+  }
+
+  int64_t steps_in(size_t batches) const { return (static_cast<int64_t>(batches) + options_.accumulate - 1) / options_.accumulate; }
+
+  void begin() {
+    const size_t batches = task_.batches(0).size();
+    check(batches > 0, task_.name, ": there is nothing to learn from");
+    all_steps_ = options_.epochs * steps_in(batches);
+    if (options_.steps > 0) all_steps_ = std::min(all_steps_, options_.steps);
+    if (const std::optional<Checkpoint> found = checkpoints_.newest([&](const std::string& text) { say(text); })) {
+      state_ = fit_state_from(found->state.at("fit"));
+      learner_.fill(found->tensors, found->state.at("optimizer_steps").get<int64_t>(), (run_.path() / "checkpoints").string());
+      run_.rewind(found->state.at("files"));
+      if (state_.step > 0) say("goes on from step " + std::to_string(state_.step) + " of " + std::to_string(all_steps_));
+    } else {
+      save();
+    }
+    peak_ = peak_flops(4);
+    pace_ = window_ = {};
+  }
+
+  void save() {
+    checkpoints_.write(state_.step,
+                       {learner_.tensors(), {{"fit", to_json(state_)}, {"optimizer_steps", learner_.steps()}, {"files", run_.mark()}}});
+    saved_ = Clock::now();
+  }
+
+  // False: somebody asked to stop.
+  bool epoch() {
+    const std::vector<std::vector<int64_t>> batches = task_.batches(state_.epoch);
+    Loader loader(
+        batches, static_cast<size_t>(state_.batch),
+        [&, now = state_.epoch](const std::vector<int64_t>& samples) { return task_.batch(now, samples); }, options_.loaders);
+    const Clock::time_point start = Clock::now();
+    Pace pace;
+    while (state_.batch < std::ssize(batches) && !reached_the_end()) {
+      step(loader, steps_in(batches.size()), std::ssize(batches), pace);
+      if (watch_.stop && watch_.stop()) {
+        save();
+        return false;
+      }
+      const bool often = options_.save_every > 0 && state_.step % options_.save_every == 0;
+      if (often || seconds_since(saved_) > kSaveSeconds) save();
+    }
+    end_epoch(start, pace);
+    return true;
+  }
+
+  bool reached_the_end() const { return options_.steps > 0 && state_.step >= options_.steps; }
+
+  void step(Loader& loader, int64_t steps, int64_t batches, Pace& pace) {
+    before_step_ = state_;
+    learner_.zero_grad();
+    const int64_t parts = std::min(options_.accumulate, batches - state_.batch);
+    bool good = true;
+    for (int64_t part = 0; part < parts; ++part) {
+      const Batch batch = loader.next();
+      const Rng before = state_.rng;
+      const Outcome outcome = task_.learn(batch, {.mode = training_with(state_.rng)});
+      const float loss = outcome.loss.item();
+      ++state_.batch;
+      if (!std::isfinite(loss)) {
+        diverge("loss", loss, batch, before);
+        good = false;
+        continue;
+      }
+      backward(parts == 1 ? outcome.loss : scale(outcome.loss, 1 / static_cast<float>(parts)));
+      if (part == parts - 1 && good) good = move(batch, before);
+      if (!good) continue;
+      state_.loss.add({loss * static_cast<double>(batch.samples), static_cast<double>(batch.samples)});
+      for (const auto& [name, share] : outcome.shares) state_.shares[name].add(share);
+      for (Pace* each : {&pace, &pace_, &window_}) {
+        each->samples += static_cast<double>(batch.samples);
+        each->multiply_adds += outcome.multiply_adds;
+      }
+    }
+    ++state_.step;
+    for (Pace* each : {&pace, &pace_, &window_}) ++each->steps;
+    if (!good) ++state_.skipped;
+    tell_step((state_.batch + options_.accumulate - 1) / options_.accumulate, steps);
+  }
+
+  // One step of the optimizer. False: the gradient was not finite, and nothing moved.
+  bool move(const Batch& batch, const Rng& before) {
+    rate_ = rate_at(options_, state_.step, all_steps_);
+    norm_ = learner_.step(static_cast<float>(rate_));
+    if (std::isfinite(norm_)) return true;
+    diverge("norm of the gradient", norm_, batch, before);
+    return false;
+  }
+
+  void diverge(const char* what, float value, const Batch& batch, const Rng& before) {
+    std::ostringstream text;
+    text << task_.name << ": the " << what << " is " << value << " in epoch " << state_.epoch + 1 << ", step " << state_.step + 1 << ": "
+         << first_not_finite(*task_.model, batch, before);
+    if (options_.on_nan == "skip") return say(text.str() + ". The step is skipped");
+    if (all_finite(learner_.parameters())) {
+      state_ = before_step_;
+      save();
+      text << ". The state before this step is kept in " << (run_.path() / "checkpoints").string();
+    } else {
+      text << ". The newest good state is in " << (run_.path() / "checkpoints").string();
+    }
+    run_.log(text.str());
+    fail<DivergedError>(text.str(), "; try a lower rate or clip, or on_nan=skip");
+  }
+
+  Figures means() const {
+    Figures out{{"loss", state_.loss.sum / std::max(state_.loss.of, 1.0)}};
+    for (const auto& [name, share] : state_.shares) out.emplace_back(name, share.sum / std::max(share.of, 1.0));
+    return out;
+  }
+
+  void tell_step(int64_t step, int64_t steps) {
+    const StepDone done{
+        .epoch = state_.epoch + 1,
+        .epochs = options_.epochs,
+        .step = step,
+        .steps = steps,
+        .all_step = state_.step,
+        .all_steps = all_steps_,
+        .means = means(),
+        .rate = rate_,
+        .gradient_norm = norm_,
+        .samples_per_second = window_.samples_per_second(),
+        .share_of_peak = window_.share_of(peak_),
+        .seconds_left = seconds_since(pace_.start) / static_cast<double>(pace_.steps) * static_cast<double>(all_steps_ - state_.step)};
+    if (state_.step % options_.log_every == 0) {
+      Figures row;
+      for (const auto& [name, value] : done.means) row.emplace_back("train_" + name, value);
+      row.emplace_back("rate", rate_);
+      row.emplace_back("gradient_norm", norm_);
+      run_.add_step(state_.epoch + 1, state_.step, row);
+    }
+    if (watch_.step) watch_.step(done);
+    if (seconds_since(window_.start) > 5) window_ = {};
+  }
+
+  void end_epoch(Clock::time_point start, const Pace& pace) {
+    EpochDone done{.epoch = state_.epoch + 1, .epochs = options_.epochs, .step = state_.step};
+    for (const auto& [name, value] : means()) done.figures.emplace_back("train_" + name, value);
+    done.samples_per_second = pace.samples_per_second();
+    done.share_of_peak = pace.share_of(peak_);
+    write_histograms();
+    const Averaged averaged(learner_);
+    const Evaluation evaluation = [&] {
+      const NoGrad quiet;
+      return task_.evaluate();
+    }();
+    for (const auto& [name, value] : evaluation.figures) done.figures.emplace_back("validation_" + name, value);
+    done.figures.emplace_back("rate", rate_at(options_, std::max<int64_t>(state_.step - 1, 0), all_steps_));
+    done.seconds = seconds_since(start);
+    run_.add_epoch(done.epoch, state_.step, done.figures);
+    run_.add_speed(done.epoch, state_.step,
+                   {{"seconds", done.seconds}, {"samples_per_second", done.samples_per_second}, {"share_of_peak", done.share_of_peak}});
+    done.best = judge(evaluation);
+    save_model_folder(task_, run_.path() / "last");
+    if (done.best) save_model_folder(task_, run_.path() / "best");
+    next_epoch();
+    if (watch_.epoch) watch_.epoch(done);
+  }
+
+  // Whether this epoch is the best so far.
+  bool judge(const Evaluation& evaluation) {
+    for (const auto& [name, value] : evaluation.figures) {
+      if (name != metric_) continue;
+      const bool larger = metric_ == task_.metric ? task_.larger_is_better : metric_ != "loss" && metric_ != "perplexity";
+      const bool better = state_.best_epoch == 0 || (larger ? value > state_.best : value < state_.best);
+      state_.epochs_since_best = better ? 0 : state_.epochs_since_best + 1;
+      if (better) state_.best = value, state_.best_epoch = state_.epoch + 1;
+      return better;
+    }
+    std::string names;
+    for (const auto& [name, value] : evaluation.figures) names += (names.empty() ? "" : ", ") + name;
+    fail<UsageError>(task_.name, ": there is no metric '", metric_, "' to tell the best epoch by; there are ", names);
+  }
+
+  // With plain weights in the checkpoint: the average is beside them.
+  void next_epoch() {
+    ++state_.epoch;
+    state_.batch = 0;
+    state_.loss = {};
+    state_.shares.clear();
+    const bool enough = options_.patience > 0 && state_.epochs_since_best >= options_.patience;
+    state_.over = state_.epoch == options_.epochs || reached_the_end() || enough;
+    learner_.swap_averages();
+    save();
+    learner_.swap_averages();
+  }
+
+  // Of every parameter and of the last gradient, once an epoch.
+  void write_histograms() {
+    for (const Parameter& parameter : learner_.parameters()) {
+      run_.events().histogram("weights/" + parameter.name, state_.step, parameter.tensor.to_vector<float>());
+      if (parameter.tensor.grad().defined())
+        run_.events().histogram("gradients/" + parameter.name, state_.step, parameter.tensor.grad().to_vector<float>());
+    }
+  }
+
+  const Task& task_;
+  const LearnOptions& options_;
+  RunFolder& run_;
+  const Watch& watch_;
+  Learner learner_;
+  Checkpoints checkpoints_;
+  FitState state_, before_step_;
+  std::string metric_;
+  int64_t all_steps_ = 0;
+  double rate_ = 0, norm_ = 0, peak_ = 1;
+  Pace pace_, window_;  // since the beginning, and over the last seconds
+  Clock::time_point saved_ = Clock::now();
+};
+
+}  // namespace
+
+void save_model_folder(const Task& task, const Path& folder) {
+  replace_folder(folder, [&](const Path& beside) {
+    if (task.save_beside) task.save_beside(beside);
+    save(*task.model, beside);
+  });
+}
+
+FitResult fit(const Task& task, const LearnOptions& options, RunFolder& run, const Watch& watch) {
+  return Fitting(task, options, run, watch).run();
+}
+
+}  // namespace heed

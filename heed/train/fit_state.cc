@@ -1,0 +1,42 @@
+#include "heed/train/fit_state.h"
+
+namespace heed {
+namespace {
+
+Json to_json(const Share& share) { return {share.sum, share.of}; }
+Share share_from(const Json& json) { return {json.at(0).get<double>(), json.at(1).get<double>()}; }
+
+}  // namespace
+
+Json to_json(const FitState& state) {
+  Json shares = Json::object();
+  for (const auto& [name, share] : state.shares) shares[name] = to_json(share);
+  return {{"epoch", state.epoch},
+          {"batch", state.batch},
+          {"step", state.step},
+          {"random", {state.rng.seed(), state.rng.next_stream()}},
+          {"loss", to_json(state.loss)},
+          {"shares", shares},
+          {"skipped", state.skipped},
+          {"best_epoch", state.best_epoch},
+          {"epochs_since_best", state.epochs_since_best},
+          {"best", state.best},
+          {"over", state.over}};
+}
+
+FitState fit_state_from(const Json& json) {
+  FitState state{.epoch = json.at("epoch").get<int64_t>(),
+                 .batch = json.at("batch").get<int64_t>(),
+                 .step = json.at("step").get<int64_t>(),
+                 .rng = Rng(json.at("random").at(0).get<uint64_t>(), json.at("random").at(1).get<uint64_t>()),
+                 .loss = share_from(json.at("loss")),
+                 .skipped = json.at("skipped").get<int64_t>(),
+                 .best_epoch = json.at("best_epoch").get<int64_t>(),
+                 .epochs_since_best = json.at("epochs_since_best").get<int64_t>(),
+                 .best = json.at("best").get<double>(),
+                 .over = json.at("over").get<bool>()};
+  for (const auto& [name, share] : json.at("shares").items()) state.shares[name] = share_from(share);
+  return state;
+}
+
+}  // namespace heed

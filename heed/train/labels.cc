@@ -1,0 +1,49 @@
+#include "heed/train/labels.h"
+
+#include <algorithm>
+
+namespace heed {
+
+void set_labels(Json& config, const std::vector<std::string>& classes) {
+  config.erase("num_labels");
+  config["id2label"] = config["label2id"] = Json::object();
+  for (size_t i = 0; i < classes.size(); ++i) {
+    config["id2label"][std::to_string(i)] = classes[i];
+    config["label2id"][classes[i]] = i;
+  }
+}
+
+std::shared_ptr<Model> model_for(const Chosen& chosen, const Json& config, const std::vector<std::string>& new_parts) {
+  const uint64_t seed = chosen.learn.seed;
+  if (chosen.from.empty()) return std::make_shared<Model>(make_model(config, {.seed = seed}));
+  return std::make_shared<Model>(
+      load(chosen.from, {.names = {.allow_missing = new_parts, .allow_unused = new_parts}, .config = config, .seed = seed}));
+}
+
+Share right_of(const Tensor& logits, const Tensor& labels) {
+  const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>(), truth = labels.to_vector<int64_t>();
+  Share share{0, static_cast<double>(truth.size())};
+  for (size_t i = 0; i < truth.size(); ++i) share.sum += guesses[i] == truth[i];
+  return share;
+}
+
+void judge(Sample& sample, const std::vector<float>& probabilities, const std::vector<std::string>& classes) {
+  const auto best = std::max_element(probabilities.begin(), probabilities.end());
+  sample.guess = classes[static_cast<size_t>(best - probabilities.begin())];
+  sample.score = *best;
+  sample.right = sample.guess == sample.truth;
+}
+
+std::vector<Sample> some_right_and_wrong(int64_t count, const std::function<Sample(int64_t i)>& look_at) {
+  constexpr int64_t kOfEach = 8, kTried = 400;
+  std::vector<Sample> right, wrong;
+  for (int64_t i = 0; i < std::min(count, kTried) && (std::ssize(right) < kOfEach || std::ssize(wrong) < kOfEach); ++i) {
+    Sample sample = look_at(i);
+    std::vector<Sample>& list = sample.right ? right : wrong;
+    if (std::ssize(list) < kOfEach) list.push_back(std::move(sample));
+  }
+  right.insert(right.end(), std::make_move_iterator(wrong.begin()), std::make_move_iterator(wrong.end()));
+  return right;
+}
+
+}  // namespace heed

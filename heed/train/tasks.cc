@@ -1,0 +1,23 @@
+#include "heed/train/tasks.h"
+
+#include "heed/core/nearest.h"
+
+namespace heed {
+
+const std::vector<TaskKind>& task_kinds() {
+  static const std::vector<TaskKind> kinds{classify_kind()};
+  return kinds;
+}
+
+const TaskKind& task_kind(const std::string& name) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const TaskKind& kind : task_kinds()) {
+    if (kind.name == name) return kind;
+    names.push_back(kind.name);
+    list += (list.empty() ? "" : ", ") + kind.name;
+  }
+  fail<UsageError>("train: there is no task '", name, "'", did_you_mean(name, names), " There are ", list);
+}
+
+}  // namespace heed
