@@ -1,0 +1,217 @@
+// heed data look: what is in a data set, before anything learns from it.
+#include "heed/cli/data.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "heed/cli/command.h"
+#include "heed/cli/data_sheet.h"
+#include "heed/cli/sentences.h"
+#include "heed/core/parallel.h"
+#include "heed/io/json.h"
+#include "heed/text/unicode.h"
+
+namespace heed::cli {
+namespace {
+
+const std::vector<std::pair<std::string, DataPart>> kParts = {
+    {"train", DataPart::train}, {"validation", DataPart::validation}, {"test", DataPart::test}};
+constexpr int64_t kLookedAt = 1000;  // pictures of a part whose sizes are measured
+constexpr size_t kWidestClass = 32;
+constexpr int64_t kBar = 30;  // characters
+
+struct Options {
+  std::string where, part, sheet;
+  SheetOptions drawing = {};
+  AugmentOptions augment = {};
+  bool every = false;
+  TextLook text = {};
+};
+
+struct Range {
+  int64_t least, median, most;
+};
+
+Range range_of(std::vector<int64_t> values) {
+  std::sort(values.begin(), values.end());
+  return {values.front(), values[values.size() / 2], values.back()};
+}
+
+struct PartLook {
+  std::string name = {};
+  PictureData data = {};
+  std::vector<int64_t> per_class = {};
+  int64_t looked_at = 0;
+  Range width = {}, height = {};
+};
+
+PartLook look_at(const std::string& where, const std::string& name, DataPart part, bool every) {
+  PartLook out{.name = name, .data = read_pictures(where, part)};
+  out.per_class.resize(out.data.classes.size());
+  for (const int64_t label : out.data.labels) ++out.per_class[static_cast<size_t>(label)];
+  const int64_t count = out.data.count();
+  out.looked_at = every ? count : std::min(count, kLookedAt);
+  if (count == 0) return out;
+  std::vector<int64_t> widths(static_cast<size_t>(out.looked_at)), heights = widths;
+  parallel_for(out.looked_at, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Picture picture = out.data.picture(i * count / out.looked_at);
+      widths[static_cast<size_t>(i)] = picture.width;
+      heights[static_cast<size_t>(i)] = picture.height;
+    }
+  });
+  out.width = range_of(std::move(widths));
+  out.height = range_of(std::move(heights));
+  return out;
+}
+
+std::string size_text(const PartLook& part) {
+  if (part.looked_at == 0) return "";
+  std::ostringstream text;
+  text << part.width.median << " x " << part.height.median;
+  const bool same = part.width.least == part.width.most && part.height.least == part.height.most;
+  if (!same)
+    text << " (median; " << part.width.least << " to " << part.width.most << " wide, " << part.height.least << " to " << part.height.most
+         << " high" << (part.looked_at < part.data.count() ? ", of " + std::to_string(part.looked_at) + " looked at" : "") << ")";
+  return text.str();
+}
+
+// In eighths of a character.
+std::string bar(int64_t count, int64_t most) {
+  static const std::vector<std::string> ends = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int64_t eighths = most == 0 ? 0 : (count * kBar * 8 + most - 1) / most;
+  std::string out;
+  for (int64_t i = 0; i < eighths / 8; ++i) out += "█";
+  return out + ends[static_cast<size_t>(eighths % 8)];
+}
+
+// The part that bars and sheets show: the first one that has pictures.
+const PartLook& shown_part(const std::vector<PartLook>& parts) {
+  for (const PartLook& part : parts)
+    if (part.data.count() > 0) return part;
+  return parts.front();
+}
+
+void print_tables(const std::vector<PartLook>& parts) {
+  const PartLook& main = shown_part(parts);
+  std::cout << "part        pictures  size\n";
+  for (const PartLook& part : parts)
+    std::cout << padded(part.name, 10) << std::setw(10) << part.data.count() << (part.data.count() > 0 ? "  " : "") << size_text(part)
+              << '\n';
+  int64_t width = 5;
+  for (const std::string& name : main.data.classes) width = std::max(width, text::count_chars(shown(name, kWidestClass)));
+  std::cout << '\n' << padded("class", width);
+  for (const PartLook& part : parts) std::cout << std::setw(12) << part.name;
+  std::cout << '\n';
+  const int64_t most = main.per_class.empty() ? 0 : *std::max_element(main.per_class.begin(), main.per_class.end());
+  for (size_t i = 0; i < main.data.classes.size(); ++i) {
+    std::cout << padded(shown(main.data.classes[i], kWidestClass), width);
+    for (const PartLook& part : parts) std::cout << std::setw(12) << part.per_class[i];
+    if (main.per_class[i] > 0) std::cout << "  " << bar(main.per_class[i], most);
+    std::cout << '\n';
+  }
+}
+
+Json to_json(const Range& range) { return {{"least", range.least}, {"median", range.median}, {"most", range.most}}; }
+
+void print_json(const Options& options, const std::vector<PartLook>& parts) {
+  Json out = {{"source", options.where}, {"classes", parts.front().data.classes}, {"parts", Json::object()}};
+  for (const PartLook& part : parts) {
+    Json one = {{"pictures", part.data.count()}, {"per_class", part.per_class}, {"looked_at", part.looked_at}};
+    if (part.looked_at > 0) one.update({{"width", to_json(part.width)}, {"height", to_json(part.height)}});
+    out["parts"][part.name] = one;
+  }
+  if (!options.sheet.empty()) out["sheet"] = options.sheet;
+  std::cout << out.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+bool is_changing(const AugmentOptions& options) {
+  return options.pad > 0 || options.flip || options.resized_crop < 1 || options.colour > 0 || options.random_ops > 0 || options.erase > 0;
+}
+
+void look_at_pictures(Options& options) {
+  check<UsageError>(options.sheet.empty() || options.sheet.ends_with(".png"), "data look: found -o ", options.sheet,
+                    ", expected a name that ends in .png");
+  if (is_changing(options.augment)) options.drawing.augment = options.augment;
+  check<UsageError>(!options.drawing.augment || !options.sheet.empty(),
+                    "data look: found flags that change pictures, expected -o SHEET.png too: only the sheet shows them");
+  std::vector<PartLook> parts;
+  for (const auto& [name, part] : kParts)
+    if (options.part.empty() || options.part == name) parts.push_back(look_at(options.where, name, part, options.every));
+  const PartLook& main = shown_part(parts);
+  if (!options.sheet.empty()) {
+    check<FileError>(main.data.count() > 0, options.where, ": found no pictures in part ", main.name, ", expected some for a sheet");
+    const std::string title = options.where + ", " + main.name + ": " + std::to_string(main.data.count()) + " pictures" +
+                              (options.drawing.augment ? ", one of each class and how it is changed" : "");
+    write_png(options.sheet, contact_sheet(main.data, title, options.drawing).pixels());
+  }
+  if (options.text.json) return print_json(options, parts);
+  print_tables(parts);
+  if (options.sheet.empty())
+    std::cout << "\nTo see some of them: heed data look " << options.where << " -o sheet.png\n";
+  else
+    std::cout << "\n" << options.sheet << ": " << options.drawing.each << " pictures of every class of " << main.name << '\n';
+}
+
+// By its name: the words for texts made by rule, and files whose names end as texts do.
+bool is_text(std::string where) {
+  for (const std::string word : {"opinions", "entailment", "numbers"})
+    if (where == word || where.starts_with(word + ":")) return true;
+  if (where.ends_with(".gz")) where.resize(where.size() - 3);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(where, ignored)) return false;
+  for (const char* end : {".tsv", ".csv", ".jsonl", ".txt"})
+    if (where.ends_with(end)) return true;
+  return false;
+}
+
+void run_look(Options options) {
+  if (!is_text(options.where)) return look_at_pictures(options);
+  check<UsageError>(options.sheet.empty() && options.part.empty() && !is_changing(options.augment), "data look: ", options.where,
+                    " is a text, found flags for pictures (-o, --part and those that change pictures), expected none");
+  look_at_text(options.where, options.text);
+}
+
+const Command data_command("data", "Look at data before a model learns from it", [](Flags& flags) {
+  auto options = std::make_shared<Options>();
+  flags.footer("Examples:\n  heed data look shapes\n  heed data look --help");
+  Flags look = flags.command("look", "How much there is of what, and some of it to see");
+  std::vector<std::string> parts;
+  for (const auto& [name, part] : kParts) parts.push_back(name);
+  AugmentOptions& augment = options->augment;
+  look.option("path", options->where, "A folder of pictures, a file of text, or made by rule: shapes, opinions, entailment, numbers")
+      .value("PATH")
+      .required();
+  look.option("--part", options->part, "Only train, validation or test").value("PART").no_default().must_be(one_of(parts));
+  look.option("-o,--output", options->sheet, "Pictures: write some of every class onto one PNG").value("SHEET.png").no_default();
+  look.option("--each", options->drawing.each, "Pictures of every class on the sheet").value("N").must_be(whole_within(1, 64));
+  look.flag("--every", options->every, "Pictures: read every one, not only some; the first that cannot be read is named");
+  look.option("--lines", options->text.lines, "Texts: how many of them to show").value("N").must_be(non_negative());
+  look.flag("--json", options->text.json, "One JSON object");
+  look.option("--pad", augment.pad, "Sheet: crop from the picture with so many black pixels around it")
+      .value("N")
+      .must_be(whole_within(0, 4096));
+  look.flag("--flip", augment.flip, "Sheet: left and right, every second time");
+  look.option("--resized-crop", augment.resized_crop, "Sheet: parts of at least this share of the area, made larger")
+      .value("SHARE")
+      .must_be(within(0.001, 1));
+  look.option("--colour", augment.colour, "Sheet: brightness, contrast and saturation by 1 - C to 1 + C").value("C").must_be(within(0, 10));
+  look.option("--random-ops", augment.random_ops, "Sheet: so many operations of RandAugment").value("N").must_be(whole_within(0, 100));
+  look.option("--random-strength", augment.random_strength, "Sheet: how strong they are").value("S").must_be(within(0, 1));
+  look.option("--erase", augment.erase, "Sheet: the probability that a rectangle becomes noise").value("P").must_be(within(0, 1));
+  look.option("--seed", options->drawing.seed, "Sheet: of the changes").value("N");
+  look.footer(
+      "Folders of pictures hold CIFAR-10's or CIFAR-100's binary files, IDX files as MNIST's, or one folder of PNG and JPEG files for\n"
+      "every class, which may lie below train/, validation/ (or val/) and test/. shapes:500 makes so many shapes.\n\nExamples:\n"
+      "  heed data look shapes -o sheet.png\n  heed data look cifar-10-batches-bin --part test\n"
+      "  heed data look /usr/share/datasets/fashion-mnist -o fashion.png --each 12\n"
+      "  heed data look photos --every --json\n  heed data look shapes -o changed.png --pad 4 --flip --random-ops 2\n"
+      "  heed data look reviews.tsv.gz --lines 10");
+  return [options] { run_look(*options); };
+});
+
+}  // namespace
+}  // namespace heed::cli

@@ -1,0 +1,94 @@
+// Classes are rows. Many classes stand in several columns, so that the sheet is about as wide as high.
+#include "heed/cli/data_sheet.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/core/parallel.h"
+#include "heed/io/markup.h"
+#include "heed/io/resize.h"
+
+namespace heed::cli {
+namespace {
+
+constexpr int64_t kTile = 64, kGap = 4, kMargin = 16, kTitle = 40;
+constexpr double kSize = 20, kLetter = kSize * kLetterStep;
+constexpr size_t kLongest = 16;  // letters of a name
+constexpr Colour kFaint{110, 110, 110}, kMissing{236, 236, 236};
+
+std::string shortened(const std::string& name) {
+  const std::vector<Letter> letters = letters_of(name);
+  std::string out;
+  for (size_t i = 0; i < std::min(letters.size(), kLongest); ++i) out += letters[i].bytes;
+  return letters.size() > kLongest ? out + ".." : out;
+}
+
+// As large as a tile lets it be: small ones by a whole number, so that their pixels stay squares.
+Drawing::Image placed(Picture picture, int64_t x, int64_t y) {
+  const int64_t longer = std::max(picture.width, picture.height);
+  if (longer > kTile) {
+    const auto fitted = [&](int64_t size) { return std::max<int64_t>(size * kTile / longer, 1); };
+    picture = resize(picture, fitted(picture.width), fitted(picture.height));
+  }
+  const int64_t scale = std::max<int64_t>(kTile / longer, 1), width = scale * picture.width, height = scale * picture.height;
+  return {static_cast<double>(x + (kTile - width) / 2), static_cast<double>(y + (kTile - height) / 2), static_cast<double>(width),
+          static_cast<double>(height), std::move(picture)};
+}
+
+// The tiles of one class, at most `each`.
+std::vector<Picture> tiles_of(const PictureData& data, const std::vector<int64_t>& pictures, const SheetOptions& options) {
+  std::vector<Picture> out;
+  if (pictures.empty()) return out;
+  if (options.augment) {
+    const int64_t which = pictures[pictures.size() / 2];
+    out.push_back(data.picture(which));
+    for (uint64_t i = 1; i < static_cast<uint64_t>(options.each); ++i)
+      out.push_back(augmented(out.front(), *options.augment, {options.seed, static_cast<uint64_t>(which) << 16 | i}));
+    return out;
+  }
+  const int64_t count = std::min(options.each, std::ssize(pictures));
+  for (int64_t i = 0; i < count; ++i) out.push_back(data.picture(pictures[static_cast<size_t>(i * std::ssize(pictures) / count)]));
+  return out;
+}
+
+}  // namespace
+
+Drawing contact_sheet(const PictureData& data, const std::string& title, const SheetOptions& options) {
+  const auto classes = std::ssize(data.classes);
+  std::vector<std::vector<int64_t>> of_class(data.classes.size());
+  for (int64_t i = 0; i < data.count(); ++i) of_class[static_cast<size_t>(data.labels[static_cast<size_t>(i)])].push_back(i);
+  size_t longest = 0;
+  for (const std::string& name : data.classes) longest = std::max(longest, letters_of(shortened(name)).size());
+
+  const int64_t names = std::lround(static_cast<double>(longest) * kLetter) + 2 * kGap;
+  const int64_t step = kTile + kGap, block = names + options.each * step + kMargin;
+  // As many blocks beside one another as make the sheet about square.
+  const auto blocks =
+      std::clamp<int64_t>(std::lround(std::sqrt(static_cast<double>(classes * step) / static_cast<double>(block))), 1, classes);
+  const int64_t rows = (classes + blocks - 1) / blocks;
+  const auto title_width = std::lround(static_cast<double>(letters_of(title).size()) * kLetter);
+  Drawing sheet(kMargin + std::max(blocks * block, title_width + kMargin), kTitle + kMargin + rows * step + kMargin);
+  sheet.add(Drawing::Text{kMargin, kMargin + kSize / 2, title, kSize, Drawing::Anchor::start, false, kFaint});
+
+  std::vector<std::vector<Picture>> tiles(data.classes.size());
+  parallel_tasks(classes, [&](int64_t task) {
+    const auto place = static_cast<size_t>(task);
+    tiles[place] = tiles_of(data, of_class[place], options);
+  });
+  for (int64_t i = 0; i < classes; ++i) {
+    const auto place = static_cast<size_t>(i);
+    const int64_t left = kMargin + i / rows * block, top = kTitle + kMargin + i % rows * step;
+    sheet.add(Drawing::Text{static_cast<double>(left + names - 2 * kGap), static_cast<double>(top + kTile / 2),
+                            shortened(data.classes[place]), kSize, Drawing::Anchor::end});
+    for (int64_t column = 0; column < options.each; ++column) {
+      const int64_t x = left + names + column * step;
+      if (column < std::ssize(tiles[place]))
+        sheet.add(placed(std::move(tiles[place][static_cast<size_t>(column)]), x, top));
+      else
+        sheet.add(Drawing::Rectangle{static_cast<double>(x), static_cast<double>(top), kTile, kTile, kMissing});
+    }
+  }
+  return sheet;
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,43 @@
+// Random numbers one after the other, all of them a function of one key.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "heed/core/random.h"
+
+namespace heed {
+
+class Draws {
+ public:
+  // chapter: draws of one chapter do not move those of another, however many there are
+  explicit Draws(RandomKey key, uint64_t chapter = 0) : key_(key), block_(chapter << 32) {}
+
+  uint32_t bits() {
+    if (at_ == words_.size()) {
+      words_ = philox(key_, block_++);
+      at_ = 0;
+    }
+    return words_[at_++];
+  }
+  double unit() { return static_cast<double>(bits()) * 0x1p-32; }  // [0, 1)
+  double between(double low, double high) { return low + (high - low) * unit(); }
+  bool coin() { return bits() >> 31 != 0; }
+  double sign() { return coin() ? 1 : -1; }
+  int64_t below(int64_t bound) {  // at most 2^31: the small ones are likelier by bound / 2^32 at most
+    return static_cast<int64_t>(static_cast<uint64_t>(bits()) * static_cast<uint64_t>(bound) >> 32);
+  }
+  double normal() {  // the first of Box and Muller's two
+    const double radius = std::sqrt(-2 * std::log(1 - unit()));
+    return radius * std::cos(2 * std::numbers::pi * unit());
+  }
+
+ private:
+  RandomKey key_;
+  uint64_t block_;
+  std::array<uint32_t, 4> words_{};
+  size_t at_ = 4;
+};
+
+}  // namespace heed

@@ -1,0 +1,159 @@
+// A shape is drawn by the distance of every pixel's middle from its outline: edges come out soft from one look at each pixel.
+#include "heed/data/shapes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "heed/data/draws.h"
+
+namespace heed {
+namespace {
+
+struct Point {
+  double x, y;
+};
+Point operator-(Point a, Point b) { return {a.x - b.x, a.y - b.y}; }
+double dot(Point a, Point b) { return a.x * b.x + a.y * b.y; }
+double length(Point a) { return std::sqrt(dot(a, a)); }
+
+using Outline = std::vector<Point>;  // corners of a polygon
+
+Outline regular(int corners, double inner = 1) {  // inner: every second corner is so near: a star
+  Outline out;
+  for (int i = 0; i < corners; ++i) {
+    const double angle = 2 * std::numbers::pi * i / corners, radius = i % 2 == 1 ? inner : 1;
+    out.push_back({radius * std::sin(angle), -radius * std::cos(angle)});
+  }
+  return out;
+}
+
+Outline heart() {
+  Outline out;
+  for (int i = 0; i < 24; ++i) {
+    const double t = 2 * std::numbers::pi * i / 24, s = std::sin(t);
+    out.push_back({s * s * s, -(13 * std::cos(t) - 5 * std::cos(2 * t) - 2 * std::cos(3 * t) - std::cos(4 * t)) / 16});
+  }
+  return out;
+}
+
+// Below zero inside. Crossings of the ray to the right tell inside from outside.
+double distance(const Outline& outline, Point p) {
+  double nearest = 1e9;
+  bool inside = false;
+  for (size_t i = 0, before = outline.size() - 1; i < outline.size(); before = i++) {
+    const Point a = outline[before], along = outline[i] - a, to = p - a;
+    const double share = std::clamp(dot(to, along) / dot(along, along), 0.0, 1.0);
+    const Point away = {to.x - share * along.x, to.y - share * along.y};
+    nearest = std::min(nearest, dot(away, away));
+    if ((a.y > p.y) != (outline[i].y > p.y) && to.x < along.x * to.y / along.y) inside = !inside;
+  }
+  return inside ? -std::sqrt(nearest) : std::sqrt(nearest);
+}
+
+struct ShapeKind {
+  const char* name;
+  double (*distance)(Point p);  // from the outline of one that reaches 1 from its middle
+};
+
+const std::array<ShapeKind, 10> kKinds{{
+    {"circle", [](Point p) { return length(p) - 0.9; }},
+    {"ring", [](Point p) { return std::abs(length(p) - 0.73) - 0.22; }},
+    {"moon",
+     [](Point p) {
+       return std::max(length(p) - 0.95, 0.85 - length(p - Point{0.55, 0}));
+     }},
+    {"triangle",
+     [](Point p) {
+       static const Outline outline = regular(3);
+       return distance(outline, p);
+     }},
+    {"square", [](Point p) { return std::max(std::abs(p.x), std::abs(p.y)) - 0.8; }},
+    {"cross",
+     [](Point p) {
+       static const Outline outline = {{-.3, -1}, {.3, -1}, {.3, -.3}, {1, -.3}, {1, .3},   {.3, .3},
+                                       {.3, 1},   {-.3, 1}, {-.3, .3}, {-1, .3}, {-1, -.3}, {-.3, -.3}};
+       return distance(outline, p);
+     }},
+    {"star",
+     [](Point p) {
+       static const Outline outline = regular(10, 0.45);
+       return distance(outline, p);
+     }},
+    {"heart",
+     [](Point p) {
+       static const Outline outline = heart();
+       return distance(outline, p);
+     }},
+    {"arrow",
+     [](Point p) {
+       static const Outline outline = {{0, -1}, {.85, -.05}, {.32, -.05}, {.32, .95}, {-.32, .95}, {-.32, -.05}, {-.85, -.05}};
+       return distance(outline, p);
+     }},
+    {"bolt",
+     [](Point p) {
+       static const Outline outline = {{.25, -1}, {-.65, .15}, {-.1, .15}, {-.3, 1}, {.65, -.25}, {.1, -.25}, {.5, -1}};
+       return distance(outline, p);
+     }},
+}};
+
+using Rgb = std::array<double, 3>;
+
+Rgb any_colour(Draws& draws) { return {draws.between(20, 235), draws.between(20, 235), draws.between(20, 235)}; }
+
+double apart(const Rgb& a, const Rgb& b) { return std::abs(a[0] - b[0]) + std::abs(a[1] - b[1]) + std::abs(a[2] - b[2]); }
+
+Picture made_shape(const ShapeKind& kind, int64_t side, RandomKey key) {
+  constexpr double least_apart = 160;  // of 765: a shape that can be seen
+  Draws draws(key);
+  const auto whole = static_cast<double>(side);
+  const double radius = whole * draws.between(0.24, 0.42), room = std::max(0.0, whole / 2 - radius);
+  const Point middle = {whole / 2 + draws.between(-room, room), whole / 2 + draws.between(-room, room)};
+  const double turn = draws.between(-0.6, 0.6), c = std::cos(turn), s = std::sin(turn);  // of an arrow: still upward
+  // The ground goes from one colour to another in some direction; the shape is neither.
+  const double direction = draws.between(0, 2 * std::numbers::pi), gx = std::cos(direction), gy = std::sin(direction);
+  const Rgb ground = any_colour(draws);
+  Rgb far = ground, ink = any_colour(draws);
+  for (double& value : far) value = std::clamp(value + draws.between(-60, 60), 0.0, 255.0);
+  while (apart(ink, ground) < least_apart || apart(ink, far) < least_apart) ink = any_colour(draws);
+  const double noise = draws.between(3, 22);
+
+  Picture out{side, side};
+  out.pixels.reserve(static_cast<size_t>(3 * side * side));
+  Draws grains(key, 1);
+  for (int64_t y = 0; y < side; ++y)
+    for (int64_t x = 0; x < side; ++x) {
+      const Point at = Point{static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5} - middle;
+      const Point turned = {(c * at.x + s * at.y) / radius, (c * at.y - s * at.x) / radius};
+      const bool near = dot(turned, turned) < 1.6;  // further out there is nothing to measure
+      const double inside = near ? std::clamp(0.5 - radius * kind.distance(turned), 0.0, 1.0) : 0;
+      const double along = std::clamp(0.5 + (gx * at.x + gy * at.y) / whole, 0.0, 1.0);
+      for (size_t channel = 0; channel < 3; ++channel) {
+        const double below = ground[channel] + along * (far[channel] - ground[channel]);
+        // Two even numbers make a triangle, near enough to a bell and quick; its deviation is 1 / sqrt(6).
+        const uint32_t bits = grains.bits();
+        const double grain = (static_cast<double>(bits >> 16) + static_cast<double>(bits & 0xffff)) / 65536 - 1;
+        const double value = below + inside * (ink[channel] - below) + noise * 2.45 * grain;
+        out.pixels.push_back(static_cast<uint8_t>(std::clamp(value + 0.5, 0.0, 255.0)));
+      }
+    }
+  return out;
+}
+
+}  // namespace
+
+PictureData made_shapes(const ShapesOptions& options) {
+  check(options.count >= 0 && options.side >= 8 && options.side <= 4096, "made_shapes: found ", options.count, " pictures of side ",
+        options.side, ", expected no less than 0 of 8 to 4096");
+  PictureData out{.source = "shapes"};
+  for (const ShapeKind& kind : kKinds) out.classes.emplace_back(kind.name);
+  for (int64_t i = 0; i < options.count; ++i) out.labels.push_back(i % std::ssize(kKinds));
+  out.picture = [options](int64_t i) {
+    check(i >= 0 && i < options.count, "picture: found number ", i, ", expected one below ", options.count);
+    return made_shape(kKinds[static_cast<size_t>(i % std::ssize(kKinds))], options.side, {options.seed, static_cast<uint64_t>(i)});
+  };
+  out.name = [seed = options.seed](int64_t i) { return "shapes: picture " + std::to_string(i) + " of seed " + std::to_string(seed); };
+  return out;
+}
+
+}  // namespace heed
