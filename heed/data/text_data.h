@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "heed/io/file.h"
+#include "heed/data/picture_data.h"
 
 namespace heed {
 
-// A text file, plain or packed by gzip: its first bytes tell. `limit`: bytes after unpacking.
+// A text file in UTF-8, plain or packed by gzip: its first bytes tell. A byte order mark is dropped. `limit`: bytes after unpacking.
 std::string read_packed_text(const Path& path, int64_t limit = int64_t{4} << 30);
 std::vector<std::string> lines_of(std::string text);  // without line ends, \r among them; a last empty line is none
 
@@ -20,11 +20,12 @@ struct LabelledText {
   std::string label;
 };
 // Which columns: a name in the header or a number from 1; empty: by their names (text, sentence, label, sentiment, ...) or, where there
-// is no header, by what they hold.
+// is no header, by what they hold. Whoever says which is the text and names no pair gets none. A word that fits no column is a UsageError.
 struct TextColumns {
   std::string text = {}, pair = {}, label = {};
 };
-// By the file's name: .tsv, .csv (quotes as in RFC 4180), .jsonl, each also with .gz; "opinions" and "entailment" are made by rule.
+// By the file's name: .tsv, .csv (quotes as in RFC 4180), .jsonl, each also with .gz; "opinions" and "entailment" are made by rule
+// (8000 of the train part with seed 1; "opinions/validation" and "opinions/test": 1000).
 std::vector<LabelledText> read_labelled(const std::string& where, const TextColumns& columns = {});
 
 struct Translation {
@@ -37,11 +38,18 @@ std::vector<Translation> read_parallel(const Path& source, const Path& target);
 std::vector<std::vector<std::string>> read_documents(const Path& path);
 std::vector<std::string> sentences_of(std::string_view text);  // cut behind . ! ? where a new one begins
 
-// --- made by rule: item i is a function of (seed, i) ---------------------------------------------------------- made_text.cc
-std::vector<LabelledText> made_opinions(int64_t count, uint64_t seed);    // "positive", "negative"
-std::vector<LabelledText> made_entailment(int64_t count, uint64_t seed);  // pairs: "follows", "does not follow"
+// --- made by rule: item i is a function of (seed, part, i), whatever the count ------------------- made_text.cc, made_numbers.cc
+// Of all that can be made, a tenth belongs to test and a tenth to validation, by a hash of what it says: parts never share an item,
+// whatever their seeds.
+std::vector<LabelledText> made_opinions(int64_t count, uint64_t seed, DataPart part = DataPart::train);    // "positive", "negative"
+std::vector<LabelledText> made_entailment(int64_t count, uint64_t seed, DataPart part = DataPart::train);  // "follows", "does not follow"
 enum class NumberLanguage { english, german, french };
-std::string number_words(int64_t number, NumberLanguage language);  // 0 to 999,999
-std::vector<Translation> made_numbers(int64_t count, uint64_t seed, NumberLanguage from, NumberLanguage to);
+// 0 to 999,999. English without "and"; German in one word, with "ein" before hundert and tausend; French with hyphens below a hundred
+// alone, where there is no "et" (the spelling from before 1990).
+std::string number_words(int64_t number, NumberLanguage language);
+DataPart part_of_number(int64_t number);  // 0 has a word of its own in every language and is train's
+// Numbers of every length, the short ones first and then ever fewer of them; none comes twice before the part is used up.
+std::vector<Translation> made_numbers(int64_t count, uint64_t seed, NumberLanguage from, NumberLanguage to,
+                                      DataPart part = DataPart::train);
 
 }  // namespace heed

@@ -1,0 +1,169 @@
+// Documents out of plain text, and sentences out of documents.
+#include <algorithm>
+#include <set>
+
+#include "heed/data/text_parts.h"
+
+namespace heed {
+namespace {
+
+using Words = std::set<std::string_view>;
+
+// Something follows in the same sentence.
+const Words kNeverLast = {"Mr",   "Mrs", "Ms",  "Dr",  "Prof",   "St",  "Mt",  "Gen",  "Col", "Capt", "Lt",     "Sgt", "Maj",
+                          "Cmdr", "Adm", "Rev", "Hon", "Gov",    "Sen", "Rep", "Pres", "Fr",  "Hr",   "Messrs", "Mme", "Mlle",
+                          "vs",   "cf",  "viz", "ca",  "approx", "Fig", "fig", "Figs", "Vol", "vol",  "Art",    "Sec", "Sect",
+                          "Ch",   "pp",  "al",  "Ft",  "bzw",    "e.g", "i.e", "z.B",  "d.h", "u.a"};
+// A number follows; "no." alone is an answer.
+const Words kBeforeNumbers = {"No", "no", "Nos", "nos", "Nr", "p"};
+// May be the last word, and then a sentence begins with one of those below; "the U.S. Army" goes on.
+const Words kMaybeLast = {"a.m", "p.m", "etc", "Inc", "Co",  "Corp", "Ltd", "Jr",  "Sr",   "Bros", "Ph.D", "B.A", "M.A", "M.D",
+                          "usw", "Jan", "Feb", "Mar", "Apr", "Jun",  "Jul", "Aug", "Sept", "Sep",  "Oct",  "Nov", "Dec", "Esq"};
+const Words kBeginners = {"A",     "After", "All",     "Also",  "Although", "An",   "And",   "As",    "At",    "Because", "Before",
+                          "But",   "By",    "During",  "Each",  "Every",    "For",  "From",  "Had",   "He",    "Her",     "Here",
+                          "His",   "How",   "However", "I",     "If",       "In",   "It",    "Its",   "Let",   "Many",    "More",
+                          "Most",  "My",    "No",      "Nor",   "Not",      "Now",  "Of",    "On",    "Once",  "One",     "Or",
+                          "Our",   "She",   "Since",   "So",    "Some",     "Such", "That",  "The",   "Their", "Then",    "There",
+                          "These", "They",  "This",    "Those", "Thus",     "To",   "Under", "Until", "We",    "What",    "When",
+                          "Where", "Which", "While",   "Who",   "Why",      "With", "Yet",   "You",   "Your"};
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }
+
+// The character at i of valid UTF-8, and its bytes.
+struct Character {
+  char32_t code = 0;
+  size_t bytes = 1;
+};
+Character character_at(std::string_view text, size_t i) {
+  const auto byte = [&](size_t k) { return static_cast<char32_t>(static_cast<unsigned char>(text[k])); };
+  const char32_t first = byte(i);
+  const size_t bytes = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (bytes == 1 || i + bytes > text.size()) return {first, 1};
+  char32_t code = first & (0x7FU >> bytes);
+  for (size_t k = 1; k < bytes; ++k) code = code << 6 | (byte(i + k) & 0x3F);
+  return {code, bytes};
+}
+
+bool one_of(std::u32string_view set, char32_t code) { return set.find(code) != std::u32string_view::npos; }
+bool ends_sentence(char32_t code) { return one_of(U".!?\u2026", code); }
+bool ends_without_space(char32_t code) { return one_of(U"\u3002\uFF01\uFF1F", code); }  // as Chinese and Japanese are written
+bool closes(char32_t code) { return one_of(U"\"')]}\u2019\u201D\u00BB\u300D\u300F", code); }
+bool opens(char32_t code) { return one_of(U"\"'([{\u2018\u201C\u201E\u00AB\u00BF\u00A1-\u2013\u2014", code); }
+// Of Latin, Greek and Cyrillic. Other scripts have no case: their letters may begin a sentence.
+bool is_lower(char32_t code) {
+  const auto within = [&](char32_t first, char32_t last) { return code >= first && code <= last; };
+  return within('a', 'z') || (within(0xDF, 0xFF) && code != 0xF7) || (within(0x100, 0x17F) && code % 2 == 1) || within(0x3AC, 0x3CE) ||
+         within(0x430, 0x45F);
+}
+
+// The word in front of `end`, up to a space, without what opens it.
+std::string_view word_before(std::string_view text, size_t begin, size_t end) {
+  size_t from = end;
+  while (from > begin && !is_gap(text[from - 1])) --from;
+  while (from < end && opens(character_at(text, from).code)) from += character_at(text, from).bytes;
+  return text.substr(from, end - from);
+}
+
+std::string_view word_at(std::string_view text, size_t begin) {
+  size_t end = begin;
+  while (end < text.size() && (is_upper(text[end]) || is_lower(static_cast<unsigned char>(text[end])))) ++end;
+  return text.substr(begin, end - begin);
+}
+
+// Whether the full stop at `stop` only shortens a word. next: where the next word begins, behind quotes.
+bool shortens(std::string_view text, size_t begin, size_t stop, size_t next) {
+  const std::string_view word = word_before(text, begin, stop);
+  if (kNeverLast.contains(word)) return true;
+  if (kBeforeNumbers.contains(word)) return is_digit(text[next]);
+  // "3. Resolved ...": the number of what follows.
+  const bool counts = !word.empty() && word.size() <= 3 && std::all_of(word.begin(), word.end(), is_digit);
+  if (counts && word.data() == text.data() + begin) return true;
+  const bool initial = word.size() == 1 && is_upper(word[0]);
+  const bool dotted = word.size() >= 3 && word[1] == '.' && word.size() % 2 == 1 && is_upper(word[0]);  // U.S, J.R.R
+  return (initial || dotted || kMaybeLast.contains(word)) && !kBeginners.contains(word_at(text, next));
+}
+
+// Every run of spaces and line ends is one space.
+std::string joined(std::string_view text) {
+  std::string out;
+  for (const char letter : trimmed(text))
+    if (!is_gap(letter))
+      out += letter;
+    else if (!out.empty() && out.back() != ' ')
+      out += ' ';
+  return out;
+}
+
+bool is_text_file(const Path& path) { return path.extension() == ".txt" || path.string().ends_with(".txt.gz"); }
+
+void add_documents(const Path& path, std::vector<std::vector<std::string>>& documents) {
+  std::string document;
+  const auto finish = [&] {
+    std::vector<std::string> sentences = sentences_of(document);
+    if (!sentences.empty()) documents.push_back(std::move(sentences));
+    document.clear();
+  };
+  const size_t before = documents.size();
+  for (const std::string& line : lines_of(read_packed_text(path))) {
+    if (trimmed(line).empty())
+      finish();
+    else
+      document.append(line).append("\n");
+  }
+  finish();
+  check<FileError>(documents.size() > before, path.string(), ": found no text, expected some");
+}
+
+}  // namespace
+
+std::vector<std::string> sentences_of(std::string_view whole) {
+  const std::string text = joined(whole);
+  std::vector<std::string> sentences;
+  size_t begin = 0;
+  const auto cut = [&](size_t end) {
+    const std::string_view sentence = trimmed(std::string_view(text).substr(begin, end - begin));
+    if (!sentence.empty()) sentences.emplace_back(sentence);
+    begin = end;
+  };
+  for (size_t i = 0; i < text.size();) {
+    const Character mark = character_at(text, i);
+    const size_t stop = i;
+    i += mark.bytes;
+    const bool spaceless = ends_without_space(mark.code);
+    if (!spaceless && !ends_sentence(mark.code)) continue;
+    bool alone = mark.code == '.';  // one full stop, which may only shorten a word
+    for (; i < text.size(); i += character_at(text, i).bytes) {
+      const char32_t code = character_at(text, i).code;
+      if (!ends_sentence(code) && !ends_without_space(code) && !closes(code)) break;
+      alone = false;
+    }
+    if (i == text.size()) break;
+    if (!spaceless && text[i] != ' ') continue;
+    size_t next = text[i] == ' ' ? i + 1 : i;
+    while (next < text.size() && (opens(character_at(text, next).code) || text[next] == ' ')) next += character_at(text, next).bytes;
+    if (next == text.size() || is_lower(character_at(text, next).code)) continue;
+    if (alone && shortens(text, begin, stop, next)) continue;
+    cut(i);
+    while (begin < text.size() && text[begin] == ' ') ++begin;
+  }
+  cut(text.size());
+  return sentences;
+}
+
+std::vector<std::vector<std::string>> read_documents(const Path& path) {
+  std::vector<std::vector<std::string>> documents;
+  if (!std::filesystem::is_directory(path)) {
+    add_documents(path, documents);
+    return documents;
+  }
+  std::vector<Path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (is_text_file(entry.path())) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());  // whatever order the folder has
+  check<FileError>(!files.empty(), path.string(), ": found no .txt or .txt.gz in this folder, expected at least one");
+  for (const Path& file : files) add_documents(file, documents);
+  return documents;
+}
+
+}  // namespace heed

@@ -1,0 +1,132 @@
+// Rows and cells: lines with tabs between (TSV), commas and quotes (RFC 4180), a JSON object a line.
+#include <algorithm>
+
+#include "heed/data/text_parts.h"
+#include "heed/io/json.h"
+
+namespace heed {
+namespace {
+
+// One character after the other, with the line it stands in.
+class CsvReader {
+ public:
+  CsvReader(const std::string& name, std::string_view text) : name_(name), text_(text) {}
+
+  bool next(TableRow& row) {
+    while (at_ < text_.size() && ends_line()) pass_line_end();  // lines with nothing on them
+    if (at_ >= text_.size()) return false;
+    row = {line_, {}};
+    for (;;) {
+      row.cells.emplace_back(trimmed(at_ < text_.size() && text_[at_] == '"' ? quoted() : bare()));
+      if (at_ < text_.size() && text_[at_] == ',') {
+        ++at_;
+        continue;
+      }
+      if (at_ < text_.size()) pass_line_end();
+      return true;
+    }
+  }
+
+ private:
+  bool ends_line() const { return text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n"; }
+  void pass_line_end() {
+    at_ += text_[at_] == '\r' ? 2 : 1;
+    ++line_;
+  }
+
+  std::string bare() {
+    const size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] != ',' && !ends_line()) ++at_;
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+
+  std::string quoted() {
+    const int64_t began = line_;
+    std::string cell;
+    for (++at_; at_ < text_.size(); ++at_) {
+      line_ += text_[at_] == '\n';
+      if (text_[at_] != '"') {
+        cell += text_[at_];
+      } else if (text_.substr(at_, 2) == "\"\"") {
+        cell += '"';
+        ++at_;
+      } else {
+        ++at_;
+        check<FileError>(at_ == text_.size() || text_[at_] == ',' || ends_line(), name_, ":", line_, ": found ",
+                         in_quotes(text_.substr(at_, 10)), " behind a closing quote, expected a comma or the end of the line; ",
+                         "a quote inside quotes is written twice");
+        return cell;
+      }
+    }
+    fail<FileError>(name_, ":", began, ": found a quote that is not closed, expected another before the end of the file");
+  }
+
+  const std::string& name_;
+  const std::string_view text_;
+  size_t at_ = 0;
+  int64_t line_ = 1;
+};
+
+// Lines without their ends, and with their numbers; lines with nothing on them are passed over.
+template <class Use>
+void each_line(std::string_view text, const Use& use) {
+  int64_t line = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view found = text.substr(begin, end - begin);
+    if (found.ends_with('\r')) found.remove_suffix(1);
+    ++line;
+    begin = end + 1;
+    if (!found.empty()) use(line, found);
+  }
+}
+
+std::vector<std::string> cells_of(std::string_view line) {
+  std::vector<std::string> cells;
+  for (size_t begin = 0; begin <= line.size();) {
+    const size_t end = std::min(line.find('\t', begin), line.size());
+    cells.emplace_back(trimmed(line.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return cells;
+}
+
+// Numbers and truths may be labels; what has parts of its own is neither a text nor a label.
+std::string cell_of(const Json& value) {
+  if (value.is_string()) return std::string(trimmed(value.get_ref<const std::string&>()));
+  return value.is_number() || value.is_boolean() ? value.dump() : "";
+}
+
+}  // namespace
+
+Table parse_table(const std::string& name, std::string_view text, TableKind kind) {
+  if (kind == TableKind::jsonl) return parse_json_lines(name, text);
+  Table table{name};
+  if (kind == TableKind::csv) {
+    CsvReader reader(name, text);
+    for (TableRow row; reader.next(row);) table.rows.push_back(std::move(row));
+  } else {
+    each_line(text, [&](int64_t line, std::string_view found) { table.rows.push_back({line, cells_of(found)}); });
+  }
+  for (const TableRow& row : table.rows)
+    check<FileError>(row.cells.size() == table.rows.front().cells.size(), table.at(row), ": found ", row.cells.size(),
+                     " columns, expected ", table.rows.front().cells.size(), " as in line ", table.rows.front().line);
+  return table;
+}
+
+Table parse_json_lines(const std::string& name, std::string_view text) {
+  Table table{name};
+  each_line(text, [&](int64_t line, std::string_view found) {
+    const Json json = parse_json(name + ":" + std::to_string(line), found);
+    check<FileError>(json.is_object(), name, ":", line, ": found ", json.type_name(),
+                     ", expected an object: {\"text\": ..., \"label\": ...}");
+    if (table.rows.empty())
+      for (const auto& [key, value] : json.items()) table.columns.push_back(key);
+    TableRow row{line};
+    for (const std::string& key : table.columns) row.cells.push_back(json.contains(key) ? cell_of(json[key]) : "");
+    table.rows.push_back(std::move(row));
+  });
+  return table;
+}
+
+}  // namespace heed
