@@ -48,7 +48,7 @@ Tensor elements_at(const std::shared_ptr<const MappedFile>& file, const std::str
   return Tensor::borrow(copy, reinterpret_cast<std::byte*>(copy.get()), shape, dtype);
 }
 
-void write_elements(FileWriter& out, const Tensor& tensor) {
+void each_piece(const Tensor& tensor, const std::function<void(std::span<const std::byte> bytes)>& take) {
   const Tensor dense = contiguous(tensor);
   const auto width = static_cast<int64_t>(bytes_of(tensor.dtype()));
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(kChunk, tensor.count() * width)));
@@ -56,8 +56,12 @@ void write_elements(FileWriter& out, const Tensor& tensor) {
     const int64_t piece = std::min(kChunk / width, tensor.count() - done);
     const std::span<std::byte> filled(buffer.data(), static_cast<size_t>(piece * width));
     dense.view({piece}, {1}, done).copy_to_host(filled, tensor.dtype());
-    out.write(filled);
+    take(filled);
   }
+}
+
+void write_elements(FileWriter& out, const Tensor& tensor) {
+  each_piece(tensor, [&](std::span<const std::byte> bytes) { out.write(bytes); });
 }
 
 }  // namespace heed

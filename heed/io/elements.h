@@ -1,7 +1,9 @@
 // The elements of tensors, row-major, on their way out of files and into them.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "heed/core/tensor.h"
@@ -16,7 +18,8 @@ int64_t bytes_filled(const std::string& what, const Shape& shape, DType dtype);
 // them. Booleans are looked at, as any byte but 0 and 1 would be undefined behaviour; no other element is touched.
 Tensor elements_at(const std::shared_ptr<const MappedFile>& file, const std::string& what, int64_t begin, const Shape& shape, DType dtype);
 
-// Through a small buffer on the host, whatever the layout and the device of the tensor.
+// Piece by piece through a small buffer on the host, whatever the layout and the device of the tensor.
+void each_piece(const Tensor& tensor, const std::function<void(std::span<const std::byte> bytes)>& take);
 void write_elements(FileWriter& out, const Tensor& tensor);
 
 }  // namespace heed

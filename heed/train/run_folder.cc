@@ -1,0 +1,250 @@
+#include "heed/train/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "heed/train/growing_file.h"
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The shortest text that reads back as the same number.
+std::string written(double value) {
+  if (std::isnan(value)) return "nan";  // never -nan: its sign is the processor's whim
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+// Held until the process ends, however it ends.
+class Lock {
+ public:
+  explicit Lock(const Path& folder) : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    check<FileError>(descriptor_ >= 0, folder.string(), ": cannot be opened (", std::generic_category().message(errno), ")");
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // not every file system has locks
+    ::close(descriptor_);
+    fail<FileError>(folder.string(), ": found a run that is being written already, expected one at rest; wait for it or stop it");
+  }
+  ~Lock() { ::close(descriptor_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+// So that they stand as they are in every file.
+void check_names(const Figures& figures) {
+  const auto fine = [](unsigned char letter) { return letter > ' ' && letter < 127 && letter != ',' && letter != '"' && letter != '\\'; };
+  for (const auto& [name, value] : figures)
+    check(!name.empty() && std::all_of(name.begin(), name.end(), fine), "run folder: found the figure ", in_quotes(name),
+          ", expected a name of ASCII letters without spaces, commas and quotes");
+}
+
+// Lines of comma-separated values, with the columns that the first row had.
+class Table {
+ public:
+  explicit Table(const Path& path) : file(path) { read_columns(); }
+
+  void add(int64_t epoch, int64_t step, const Figures& figures) {
+    std::string text;
+    std::vector<std::string> columns = columns_;
+    if (file.size() == 0) {
+      text = "epoch,step";
+      columns.clear();
+      for (const auto& [name, value] : figures) {
+        columns.push_back(name);
+        text += "," + name;
+      }
+      text += "\n";
+    }
+    text += std::to_string(epoch) + "," + std::to_string(step);
+    for (const std::string& column : columns) {
+      const auto found = std::find_if(figures.begin(), figures.end(), [&](const auto& figure) { return figure.first == column; });
+      text += "," + (found == figures.end() ? std::string() : written(found->second));
+    }
+    file.append(text + "\n");
+    columns_ = std::move(columns);
+  }
+
+  void read_columns() {
+    columns_.clear();
+    file.cut_half_line();
+    if (file.size() == 0) return;
+    std::ifstream in(file.path());
+    std::string line;
+    std::getline(in, line);
+    std::istringstream names(line);
+    int64_t number = 0;
+    for (std::string name; std::getline(names, name, ',');)
+      if (++number > 2) columns_.push_back(name);  // behind epoch and step
+  }
+
+  GrowingFile file;
+
+ private:
+  std::vector<std::string> columns_;
+};
+
+std::string json_line(const char* kind, int64_t epoch, int64_t step, const Figures& figures) {
+  std::string text = std::string("{\"kind\":\"") + kind + "\",\"epoch\":" + std::to_string(epoch) + ",\"step\":" + std::to_string(step);
+  for (const auto& [name, value] : figures) text += ",\"" + name + "\":" + (std::isfinite(value) ? written(value) : "null");
+  return text + "}\n";
+}
+
+void check_name(const char* what, const std::string& name) {
+  const auto bad = [](unsigned char letter) { return letter == '/' || letter < ' ' || letter == 127; };
+  check<UsageError>(!name.empty() && name[0] != '.' && std::none_of(name.begin(), name.end(), bad), what, ": found the name ",
+                    in_quotes(name), ", expected one without slashes that does not begin with a dot");
+}
+
+// False when something of that name is there already. Making is asking: of two runs that begin at once, one gets the name.
+bool make_folder(const Path& folder) {
+  if (::mkdir(folder.c_str(), 0777) == 0) return true;
+  const int error = errno;
+  check<FileError>(error == EEXIST, folder.string(), ": the folder cannot be made (", std::generic_category().message(error),
+                   "); choose another place");
+  return false;
+}
+
+int64_t largest_number(const Path& folder) {
+  int64_t largest = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size()) largest = std::max(largest, number);
+  }
+  return largest;
+}
+
+std::string date_and_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S ", &local)};
+}
+
+}  // namespace
+
+struct RunFolder::Files {
+  explicit Files(const Path& folder)
+      : lock(folder),
+        log(folder / "log.txt"),
+        lines(folder / "metrics.jsonl"),
+        epochs(folder / "metrics.csv"),
+        speed(folder / "speed.csv"),
+        events(folder) {
+    log.cut_half_line();
+    lines.cut_half_line();
+  }
+  std::vector<GrowingFile*> cut_ones() { return {&lines, &epochs.file, &speed.file}; }
+
+  Lock lock;
+  GrowingFile log, lines;
+  Table epochs, speed;
+  EventFile events;
+};
+
+RunFolder::RunFolder(Path path) : path_(std::move(path)) {}
+RunFolder::~RunFolder() = default;
+RunFolder::RunFolder(RunFolder&& other) noexcept = default;
+RunFolder& RunFolder::operator=(RunFolder&& other) noexcept = default;
+
+RunFolder RunFolder::create(const Path& runs, const std::string& task, const std::string& name) {
+  check_name("task", task);
+  const Path folder = runs / task;
+  if (!name.empty()) check_name("run", name);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  check<FileError>(!error, folder.string(), ": the folder cannot be made (", error.message(), "); choose another place");
+  if (!name.empty()) {
+    check<UsageError>(make_folder(folder / name), "run: found the name ", in_quotes(name), " taken in ", folder.string(),
+                      ", expected a new one; choose another, or go on with that run");
+    return RunFolder(folder / name);
+  }
+  for (int64_t number = largest_number(folder) + 1;; ++number) {
+    const std::string digits = std::to_string(number);
+    const Path next = folder / (std::string(digits.size() < 3 ? 3 - digits.size() : 0, '0') + digits);
+    if (make_folder(next)) return RunFolder(next);
+  }
+}
+
+RunFolder RunFolder::open(const Path& folder) {
+  std::error_code ignored;
+  check<FileError>(fs::is_directory(folder, ignored), folder.string(), ": found no such folder, expected that of a run");
+  check<FileError>(fs::is_regular_file(folder / "config.toml", ignored), folder.string(),
+                   ": found no config.toml, expected the folder of a run; runs lie in runs/<task>/<name>");
+  return RunFolder(folder);
+}
+
+RunFolder::Files& RunFolder::files() {
+  if (!files_) files_ = std::make_unique<Files>(path_);
+  return *files_;
+}
+
+EventFile& RunFolder::events() { return files().events; }
+
+void RunFolder::log(const std::string& line) { files().log.append(date_and_time() + line + "\n"); }
+
+void RunFolder::add_step(int64_t epoch, int64_t step, const Figures& figures) {
+  check_names(figures);
+  files().lines.append(json_line("step", epoch, step, figures));
+  for (const auto& [name, value] : figures) events().scalar("step/" + name, step, value);
+}
+
+void RunFolder::add_epoch(int64_t epoch, int64_t step, const Figures& figures) {
+  check_names(figures);
+  files().lines.append(json_line("epoch", epoch, step, figures));
+  files().epochs.add(epoch, step, figures);
+  for (const auto& [name, value] : figures) events().scalar("epoch/" + name, step, value);
+}
+
+void RunFolder::add_speed(int64_t epoch, int64_t step, const Figures& figures) {
+  check_names(figures);
+  files().speed.add(epoch, step, figures);
+  for (const auto& [name, value] : figures) events().scalar("speed/" + name, step, value);
+}
+
+Json RunFolder::mark() {
+  Json out = Json::object();
+  for (GrowingFile* file : files().cut_ones()) {
+    file->sync();
+    out[file->path().filename()] = file->size();
+  }
+  out["events"] = events().size();
+  sync_folder(path_);
+  return out;
+}
+
+void RunFolder::rewind(const Json& mark, std::optional<int64_t> step) {
+  check(mark.is_object() || mark.is_null(), "run folder: found a mark that is ", mark.type_name(), ", expected an object");
+  const auto marked = [&](const std::string& name) { return mark.is_null() ? int64_t{0} : mark.value(name, int64_t{0}); };
+  log("continued" + (step ? " from step " + std::to_string(*step) : std::string()));
+  for (GrowingFile* file : files().cut_ones()) {
+    const std::string name = file->path().filename();
+    if (file->size() < marked(name))
+      log(name + " has " + std::to_string(file->size()) + " bytes, " + std::to_string(marked(name)) +
+          " were there: somebody cut it, and lines are missing");
+    file->cut_to(marked(name));
+    file->cut_half_line();
+  }
+  files().epochs.read_columns();
+  files().speed.read_columns();
+  events().cut_to(marked("events"));
+}
+
+}  // namespace heed
