@@ -13,10 +13,16 @@ namespace heed {
 struct Allowed {  // bounds of a number, or the words that there are
   double least = -1e300, most = 1e300;
   std::vector<std::string> words = {};
+  bool several = false;  // of the words, parted by commas
 };
 
 class Settings {
  public:
+  explicit Settings(std::string command = "train");  // which messages begin with
+  ~Settings();
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
   // T: std::string, int64_t, uint64_t, float, bool. `value` must outlive the settings and holds the default.
   template <class T>
   void add(const std::string& key, T& value, const std::string& meaning, Allowed allowed = {});
@@ -26,20 +32,26 @@ class Settings {
   // name file and line (TOML).
   enum class By { preset, person };
   void set(const std::string& key, const std::string& value, By by = By::person);
-  void assign(const std::string& word);  // "key=value"
-  void read(const Path& toml);           // tables are dotted keys: [model] hidden_size = 64 is model.hidden_size
-  bool given(const std::string& key) const;
+  void assign(const std::string& word);            // "key=value"
+  void read(const Path& toml);                     // tables are dotted keys: [model] hidden_size = 64 is model.hidden_size
+  bool given(const std::string& key) const;        // by a person
   std::string text(const std::string& key) const;  // the value in force
 
   std::string toml() const;  // all values in force under their headings, with meanings as comments; read() takes it back
   std::string help() const;  // a line a key: name, default, meaning
   Json json() const;
 
-  // Keys below a prefix that only others can judge, config.json's for example: "model." takes model.hidden_size=64.
+  // Keys below a prefix that only others can judge, config.json's for example: "model." takes model.hidden_size=64. Values are
+  // JSON where they read as JSON, lists where they hold commas, else words. known: the first names that there are; null: any
   void add_open(const std::string& prefix, Json& values, const std::string& meaning, std::function<std::vector<std::string>()> known);
 
  private:
   struct Entry;
+  void add(Entry entry);
+  size_t place(const std::string& key) const;                  // in entries_; an error that names the nearest key where there is none
+  void put(const std::string& key, const Json& value, By by);  // errors are plain: who calls says where the value came from
+
+  std::string command_, heading_;
   std::vector<Entry> entries_;
 };
 

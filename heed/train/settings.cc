@@ -1,0 +1,187 @@
+#include "heed/train/settings.h"
+
+#include <algorithm>
+#include <set>
+#include <variant>
+
+#include "heed/core/nearest.h"
+#include "heed/train/settings_toml.h"
+#include "heed/train/settings_value.h"
+
+namespace heed {
+
+struct Settings::Entry {
+  std::string key, meaning, heading;
+  std::variant<std::string*, int64_t*, uint64_t*, float*, bool*, Json*> value;
+  Allowed allowed = {};
+  std::function<std::vector<std::string>()> known = {};  // of open ones
+  std::string initial = {};                              // value, as text
+  std::set<std::string> said = {};                       // by a person: the key; of open ones, every key below
+
+  bool open() const { return std::holds_alternative<Json*>(value); }
+};
+
+namespace {
+
+// The place of a.b.c below an object; null: there is none.
+Json* below(Json& object, const std::string& path, bool make) {
+  Json* at = &object;
+  for (const std::string& name : split(path, '.')) {
+    if (make && !at->is_object()) *at = Json::object();
+    if (!make && (!at->is_object() || !at->contains(name))) return nullptr;
+    at = &(*at)[name];
+  }
+  return at;
+}
+
+struct AsText {
+  std::string operator()(const Json* value) const { return value->dump(); }
+  template <class T>
+  std::string operator()(const T* value) const {
+    return value_text(*value);
+  }
+};
+
+}  // namespace
+
+Settings::Settings(std::string command) : command_(std::move(command)) {}
+Settings::~Settings() = default;
+
+void Settings::add(Entry entry) {
+  for (const Entry& other : entries_) {
+    const bool clash = entry.key == other.key || entry.key.starts_with(other.key + ".") || other.key.starts_with(entry.key + ".");
+    check(!clash, "settings: '", entry.key, "' beside '", other.key, "', expected keys of which none is part of another");
+  }
+  check(entry.meaning.find('\n') == std::string::npos, "settings: the meaning of '", entry.key, "' has several lines, expected one");
+  entry.heading = heading_;
+  entry.initial = std::visit(AsText{}, entry.value);
+  entries_.push_back(std::move(entry));
+}
+
+template <class T>
+void Settings::add(const std::string& key, T& value, const std::string& meaning, Allowed allowed) {
+  add(Entry{.key = key, .meaning = meaning, .heading = {}, .value = &value, .allowed = std::move(allowed)});
+}
+template void Settings::add(const std::string&, std::string&, const std::string&, Allowed);
+template void Settings::add(const std::string&, int64_t&, const std::string&, Allowed);
+template void Settings::add(const std::string&, uint64_t&, const std::string&, Allowed);
+template void Settings::add(const std::string&, float&, const std::string&, Allowed);
+template void Settings::add(const std::string&, bool&, const std::string&, Allowed);
+
+void Settings::add_open(const std::string& prefix, Json& values, const std::string& meaning,
+                        std::function<std::vector<std::string>()> known) {
+  check(prefix.ends_with('.'), "settings: the prefix '", prefix, "' has no dot at its end, expected one");
+  if (values.is_null()) values = Json::object();
+  add(Entry{.key = prefix.substr(0, prefix.size() - 1), .meaning = meaning, .heading = {}, .value = &values, .known = std::move(known)});
+}
+
+void Settings::heading(const std::string& text) { heading_ = text; }
+
+size_t Settings::place(const std::string& key) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.key == key) return i;
+    if (!entry.open()) {
+      names.push_back(entry.key);
+      continue;
+    }
+    const std::vector<std::string> known = entry.known ? entry.known() : std::vector<std::string>();
+    const std::string first = key.starts_with(entry.key + ".") ? split(key.substr(entry.key.size() + 1), '.')[0] : "";
+    if (!first.empty() && (known.empty() || std::find(known.begin(), known.end(), first) != known.end())) return i;
+    for (const std::string& each : known) names.push_back(entry.key + "." + each);
+  }
+  fail("there is no setting ", quoted(key), did_you_mean(key, names));
+}
+
+void Settings::put(const std::string& key, const Json& value, By by) {
+  Entry& entry = entries_[place(key)];
+  if (by == By::preset && entry.said.contains(key)) return;
+  check_writable("a key", key);
+  if (entry.open()) {
+    check_writable(key, value);
+    check(key != entry.key, key, "=", quoted(value.dump()), ", expected a key below it: ", key, ".NAME=VALUE");
+    *below(*std::get<Json*>(entry.value), key.substr(entry.key.size() + 1), true) = value;
+  } else {
+    const std::string word = as_word(key, value);
+    check_writable(key, word);
+    std::visit([&](auto* bound) { take_value(*bound, key, word, entry.allowed); }, entry.value);
+  }
+  if (by == By::person) entry.said.insert(key);
+}
+
+void Settings::set(const std::string& key, const std::string& value, By by) {
+  try {
+    put(key, entries_[place(key)].open() ? guessed(value) : Json(value), by);
+  } catch (const Error& error) {
+    fail<UsageError>(command_, ": ", error.what());
+  }
+}
+
+void Settings::assign(const std::string& word) {
+  const size_t at = word.find('=');
+  check<UsageError>(at != std::string::npos && at > 0, command_, ": found ", quoted(word), ", expected key=value");
+  set(word.substr(0, at), word.substr(at + 1));
+}
+
+void Settings::read(const Path& toml) {
+  const auto open = [&](const std::string& table) {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.open() && entry.key == table; });
+  };
+  for (const auto& [key, value, line] : read_toml(toml, open)) {
+    try {
+      put(key, value, By::person);
+    } catch (const Error& error) {
+      fail<FileError>(toml.string(), ":", line, ": ", error.what());
+    }
+  }
+}
+
+bool Settings::given(const std::string& key) const { return entries_[place(key)].said.contains(key); }
+
+std::string Settings::text(const std::string& key) const {
+  const Entry& entry = entries_[place(key)];
+  if (key == entry.key) return std::visit(AsText{}, entry.value);
+  const Json* found = below(*std::get<Json*>(entry.value), key.substr(entry.key.size() + 1), false);
+  return found ? as_word(key, *found) : "";
+}
+
+Json Settings::json() const {
+  Json out = Json::object();
+  for (const Entry& entry : entries_) std::visit([&](const auto* value) { out[entry.key] = value_json(*value); }, entry.value);
+  return out;
+}
+
+std::string Settings::toml() const {
+  std::string out, heading;
+  for (const Entry& entry : entries_) {
+    if (entry.heading != heading) out += (out.empty() ? "# " : "\n# ") + entry.heading + "\n";
+    heading = entry.heading;
+    const std::string comment = "  # " + entry.meaning + allowed_text(entry.allowed) + "\n";
+    if (!entry.open()) {
+      out += toml_line(entry.key, std::visit([](const auto* value) { return value_json(*value); }, entry.value)) + comment;
+      continue;
+    }
+    out += comment.substr(2);
+    for (const auto& [name, value] : std::get<Json*>(entry.value)->items())
+      out += toml_line(entry.key + "." + toml_key(name), value) + "\n";
+  }
+  return out;
+}
+
+std::string Settings::help() const {
+  size_t widest = 0;
+  const auto left = [](const Entry& entry) { return "  " + entry.key + (entry.open() ? ".NAME=VALUE" : "=" + entry.initial); };
+  for (const Entry& entry : entries_) widest = std::max(widest, left(entry).size());
+  std::string out, heading;
+  for (const Entry& entry : entries_) {
+    if (entry.heading != heading) out += (out.empty() ? "" : "\n") + entry.heading + "\n";
+    heading = entry.heading;
+    std::string line = left(entry);
+    line.resize(widest + 2, ' ');
+    out += line + entry.meaning + allowed_text(entry.allowed) + "\n";
+  }
+  return out;
+}
+
+}  // namespace heed

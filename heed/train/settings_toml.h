@@ -1,0 +1,23 @@
+// TOML files for settings: keys and values with their lines, and back.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "heed/io/json.h"
+
+namespace heed {
+
+struct TomlValue {
+  std::string key;  // tables are joined by dots: [a] b = 1 is a.b
+  Json value;
+  int64_t line;
+};
+// Tables inside an open one are values, the others are not. What is wrong is a FileError that names file and line.
+std::vector<TomlValue> read_toml(const Path& path, const std::function<bool(const std::string& table)>& open);
+
+std::string toml_key(const std::string& name);  // in quotes where it must be
+std::string toml_line(const std::string& key, const Json& value);
+
+}  // namespace heed

@@ -1,0 +1,140 @@
+#include "heed/train/settings_value.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "heed/core/nearest.h"
+
+namespace heed {
+namespace {
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words)
+    if (!word.empty()) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+// The shortest text that number_in reads as the same number.
+template <class T>
+std::string shortest(T number) {
+  char room[64];
+  return {room, std::to_chars(room, room + sizeof room, number).ptr};
+}
+
+std::string bounds_text(const Allowed& allowed) {
+  const bool below = allowed.least > -1e300, above = allowed.most < 1e300;
+  if (below && above) return shortest(allowed.least) + " to " + shortest(allowed.most);
+  return below ? shortest(allowed.least) + " or more" : above ? "at most " + shortest(allowed.most) : "";
+}
+
+// The whole text as a number, or nothing.
+template <class T>
+std::optional<T> number_in(const std::string& text) {
+  T out{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, out);
+  return error == std::errc() && stop == end ? std::optional(out) : std::nullopt;
+}
+
+template <class T>
+T parsed(const std::string& key, const std::string& text, const Allowed& allowed) {
+  const std::optional<T> number = number_in<T>(text);
+  const std::optional<double> wide = number_in<double>(text);  // 0.1 as a float would lie beyond a bound of 0.1
+  check(number && wide && std::isfinite(*wide), key, "=", quoted(text), ", expected a ",
+        std::is_same_v<T, float> ? "number" : "whole number", std::is_unsigned_v<T> ? " of 0 or more" : "");
+  check(allowed.least <= *wide && *wide <= allowed.most, key, "=", text, ", expected ", bounds_text(allowed));
+  return *number;
+}
+
+}  // namespace
+
+std::string quoted(const std::string& text) {
+  std::string out = in_quotes(text);
+  out.front() = out.back() = '\'';
+  return out;
+}
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> out{""};
+  for (const char letter : text) {
+    if (letter == at)
+      out.emplace_back();
+    else
+      out.back() += letter;
+  }
+  return out;
+}
+
+void take_value(std::string& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
+  const std::vector<std::string>& words = allowed.words;
+  for (const std::string& word : allowed.several ? split(text, ',') : std::vector{text})
+    check(words.empty() || std::find(words.begin(), words.end(), word) != words.end(), key, "=", quoted(text), ", expected ",
+          allowed.several ? "some of " : "one of ", listed(words), did_you_mean(word, words));
+  bound = text;
+}
+void take_value(int64_t& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
+  bound = parsed<int64_t>(key, text, allowed);
+}
+void take_value(uint64_t& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
+  bound = parsed<uint64_t>(key, text, allowed);
+}
+void take_value(float& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
+  bound = parsed<float>(key, text, allowed);
+}
+void take_value(bool& bound, const std::string& key, const std::string& text, const Allowed&) {
+  check(text == "true" || text == "false", key, "=", quoted(text), ", expected true or false");
+  bound = text == "true";
+}
+
+std::string value_text(const std::string& value) { return value; }
+std::string value_text(int64_t value) { return shortest(value); }
+std::string value_text(uint64_t value) { return shortest(value); }
+std::string value_text(float value) { return shortest(value); }
+std::string value_text(bool value) { return value ? "true" : "false"; }
+Json value_json(float value) { return number_in<double>(shortest(value)).value_or(value); }
+
+std::string allowed_text(const Allowed& allowed) {
+  if (!allowed.words.empty()) return " (" + listed(allowed.words) + (allowed.several ? "; several with commas)" : ")");
+  const std::string bounds = bounds_text(allowed);
+  return bounds.empty() ? "" : " (" + bounds + ")";
+}
+
+Json guessed(const std::string& text) {
+  try {
+    return parse_json("", text);
+  } catch (const FileError&) {  // then it is no JSON
+  }
+  if (text.find(',') == std::string::npos || text.find_first_of("[{\"") != std::string::npos) return text;
+  Json out = Json::array();
+  for (const std::string& part : split(text, ',')) out.push_back(guessed(part));
+  return out;
+}
+
+std::string as_word(const std::string& key, const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::string out;
+  for (const Json& each : value) {
+    check(each.is_primitive(), key, ": found lists or tables in a list, expected numbers and words");
+    out += (out.empty() ? "" : ",") + as_word(key, each);
+  }
+  return out;
+}
+
+void check_writable(const std::string& key, const Json& value) {
+  std::string text;
+  try {
+    text = value.dump();
+  } catch (const Json::exception&) {
+    fail(key, ": found text that is not UTF-8, expected UTF-8");
+  }
+  check(!value.is_null(), key, ": found null, expected a value");
+  check(!value.is_number_unsigned() || value.get<uint64_t>() >> 63 == 0, key, ": found ", text, ", expected a smaller number");
+  if (value.is_structured())
+    for (const Json& each : value) check_writable(key, each);
+}
+
+}  // namespace heed
