@@ -1,0 +1,178 @@
+// Scores against figures that others gave: sacreBLEU 2.6.0 for lines of text, NumPy for classes.
+#include "heed/train/scores.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/expect_error.h"
+
+namespace heed::test {
+namespace {
+
+struct Line {
+  std::string written, reference;
+  double bleu, chrf;
+};
+
+// Odd spaces and marks are written as octal bytes.
+const std::vector<Line> kLines{
+    {"the cat sat on the mat", "the cat sat on the mat", 100.00000000000004, 100.0},
+    {"the the the the the the the", "the cat is on the mat", 7.809849842300637, 14.232426848159646},
+    {"a dog", "a dog runs over the wide green field", 0.0, 10.930983040958878},
+    {"a dog runs over the wide green field", "a dog", 11.044795567078939, 32.926395906289166},
+    {"", "something was expected here", 0.0, 0.0},
+    {"something nobody asked for", "", 0.0, 0.0},
+    {"", "", 0.0, 0.0},
+    {"the", "the", 0.0, 100.0},
+    {"no word shared", "völlig andere Wörter", 0.0, 7.007330746011213},
+    {"It costs $1,000.50, i.e. 3.5% more.", "It costs $1,000.50, i.e. 3.6% more.", 76.11606003349888, 86.8350408637765},
+    {"in 1999-2000, the U.S. (and others)...", "In 1999-2000 the U.S. (and others) ...", 76.24658586234858, 87.16814914348812},
+    {"well-known, re-used; don't!", "well known, re-used; dont!", 27.482545710800192, 78.7961855664607},
+    {"5-3 is 2,and 2.is even", "5 - 3 is 2, and 2. is even", 100.00000000000004, 100.0},
+    {"&quot;a &amp;lt; b&quot; &gt; c", "\"a < b\" > c", 100.00000000000004, 4.545454545454546},
+    {"skip <skipped>this <b>bold</b>", "skip this <b> bold </b>", 100.00000000000004, 76.4860721171572},
+    {"line one-\nbroken and\nsplit", "line onebroken and split", 100.00000000000004, 84.59329201101423},
+    {"ends in a hyphen-\n", "ends in a hyphen-", 100.00000000000004, 100.0},
+    {"tabs\tand\302\240no-break\343\200\200and\342\200\250others", "tabs and no-break and others", 100.00000000000004, 100.0},
+    {"one\034two\037three\302\205four", "one two three four", 100.00000000000004, 100.0},
+    {"zero\342\200\213width stays", "zero width stays", 0.0, 76.01309906137364},
+    {"Ein Mädchen läuft über die Straße.", "Ein Mädchen rennt über eine Straße.", 19.64073254502566, 56.37753813796098},
+    {"e\314\201tude cafe\314\201", "étude café", 0.0, 62.879769601914006},
+    {"日本語の文、です。", "日本語の文です。", 0.0, 51.288586244692155},
+    {"привет, мир!", "Привет мир!", 31.947155212313625, 47.18447798311147},
+    {"😀 smile 😀😀", "😀 smile 😀", 0.0, 95.15349630471859},
+    {"a.b,c 1.2,3 x.5 5.x .,.,", "a.b , c 1.2,3 x .5 5. x . , . ,", 100.00000000000004, 100.0},
+    {"[x]{y}|z~ ^_` \\ @ # + * = ? : ; /", "[ x ] { y } | z ~ ^ _ ` \\ @ # + * = ? : ; /", 100.00000000000004, 100.0},
+    {"'quoted' ``words'' „so“ – yes…", "'quoted' `` words '' „so“ - yes ...", 14.834636222628122, 77.29862064130566},
+    {"7- -7 7-7 a-7", "7 - -7 7 -7 a-7", 43.47208719449914, 100.0},
+    {"A man in a blue shirt is standing on a ladder cleaning a window.", "A man in a blue shirt stands on a ladder and cleans a window.",
+     49.35578819979934, 66.24962100058106},
+    {" leading and trailing \r", "leading and trailing", 0.0, 100.0},
+};
+
+TEST(Scores, every_line_by_itself_is_as_sacrebleu_has_it) {
+  for (const Line& line : kLines) {
+    EXPECT_NEAR(bleu({&line.written, 1}, {&line.reference, 1}).bleu, line.bleu, 1e-9) << line.written;
+    EXPECT_NEAR(chrf({&line.written, 1}, {&line.reference, 1}), line.chrf, 1e-9) << line.written;
+  }
+}
+
+TEST(Scores, all_lines_together_are_as_sacrebleu_has_them) {
+  std::vector<std::string> written, references;
+  for (const Line& line : kLines) {
+    written.push_back(line.written);
+    references.push_back(line.reference);
+  }
+  const BleuScore score = bleu(written, references);
+  EXPECT_NEAR(score.bleu, 70.58147781614576, 1e-9);
+  EXPECT_NEAR(score.brevity, 0.9900990911851015, 1e-12);
+  ASSERT_EQ(score.precisions.size(), 4u);
+  const std::vector<double> precisions{80.09950248756219, 73.25581395348837, 68.27586206896552, 64.46280991735537};
+  for (size_t n = 0; n < 4; ++n) EXPECT_NEAR(score.precisions[n], precisions[n], 1e-9);
+  EXPECT_NEAR(chrf(written, references), 70.2590857172027, 1e-9);
+}
+
+TEST(Scores, tokens_are_those_of_mteval_13a) {
+  const auto joined = [](std::string_view line) {
+    std::string out;
+    for (const std::string& token : tokens_13a(line)) out += (out.empty() ? "" : " ") + token;
+    return out;
+  };
+  EXPECT_EQ(joined("It costs $1,000.50, i.e. 3.5% more."), "It costs $ 1,000.50 , i . e . 3.5 % more .");
+  EXPECT_EQ(joined("in 1999-2000 (U.S.)..."), "in 1999 - 2000 ( U . S . ) . . .");
+  EXPECT_EQ(joined("&quot;a&quot; .5 5. a,b ,,"), "\" a \" . 5 5 . a , b , ,");
+  EXPECT_EQ(joined("a-\nb\nc"), "ab c");
+  EXPECT_EQ(joined("\xff\xfe x"), "\xef\xbf\xbd\xef\xbf\xbd x");
+  EXPECT_TRUE(tokens_13a(" \t\n ").empty());
+}
+
+TEST(Scores, lines_without_references_are_refused) {
+  const std::vector<std::string> two{"a", "b"}, one{"a"};
+  expect_error([&] { bleu(two, one); }, "bleu: found 2 lines and 1 references, expected as many");
+  expect_error([&] { chrf(one, two); }, "chrf: found 1 lines and 2 references, expected as many");
+  EXPECT_EQ(bleu({}, {}).bleu, 0);
+  EXPECT_EQ(chrf({}, {}), 0);
+}
+
+// Fifty samples of seven classes: class 4 is guessed and never true.
+struct Guesses {
+  std::vector<float> logits = {};
+  std::vector<int64_t> labels = {};
+  Guesses() {
+    for (int64_t s = 0; s < 50; ++s) {
+      for (int64_t c = 0; c < 7; ++c) logits.push_back(static_cast<float>(3 * std::sin(static_cast<double>(1 + 7 * s + 3 * c * c))));
+      int64_t label = s % 3 != 0 ? (s * s + s / 3) % 7 : std::max_element(logits.end() - 7, logits.end()) - (logits.end() - 7);
+      labels.push_back(label == 4 ? 5 : label);
+    }
+  }
+};
+const std::vector<std::string> kClasses{"a", "b", "c", "d", "e", "f", "g"};
+
+double figure(const Evaluation& evaluation, const std::string& name) {
+  for (const auto& [key, value] : evaluation.figures)
+    if (key == name) return value;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+TEST(Scores, classes_are_counted_as_numpy_counts_them) {
+  const Guesses guesses;
+  ClassScores scores(kClasses);
+  scores.add(std::span(guesses.logits).first(7 * 13), std::span(guesses.labels).first(13));
+  scores.add(std::span(guesses.logits).subspan(7 * 13), std::span(guesses.labels).subspan(13));
+  const Evaluation found = scores.evaluation();
+  EXPECT_NEAR(figure(found, "loss"), 3.0343255432098544, 1e-9);
+  EXPECT_NEAR(figure(found, "accuracy"), 0.28, 1e-12);
+  EXPECT_NEAR(figure(found, "top5"), 0.76, 1e-12);
+  EXPECT_NEAR(figure(found, "f1"), 0.24729139147297716, 1e-12);
+  EXPECT_NEAR(figure(found, "calibration_error"), 0.3269473443049908, 1e-9);
+
+  EXPECT_EQ(found.detail["classes"], kClasses);
+  const std::vector<int64_t> truths{9, 4, 5, 11, 0, 21, 0}, guessed{7, 9, 8, 6, 11, 2, 7};
+  for (size_t i = 0; i < 7; ++i) {
+    int64_t row = 0, column = 0;
+    for (size_t j = 0; j < 7; ++j) {
+      row += found.detail["confusion"][i][j].get<int64_t>();
+      column += found.detail["confusion"][j][i].get<int64_t>();
+    }
+    EXPECT_EQ(row, truths[i]);
+    EXPECT_EQ(column, guessed[i]);
+    EXPECT_EQ(found.detail["per_class"][i]["count"], truths[i]);
+  }
+  EXPECT_EQ(found.detail["per_class"][3]["class"], "d");
+  EXPECT_NEAR(found.detail["per_class"][3]["precision"], 4.0 / 6, 1e-12);
+  EXPECT_NEAR(found.detail["per_class"][3]["recall"], 4.0 / 11, 1e-12);
+  EXPECT_NEAR(found.detail["per_class"][3]["f1"], 0.4705882352941177, 1e-12);
+  ASSERT_EQ(found.detail["calibration"].size(), 7u);
+  EXPECT_EQ(found.detail["calibration"][1]["count"], 9);
+  EXPECT_NEAR(found.detail["calibration"][1]["confidence"], 0.43124192517620974, 1e-6);
+  EXPECT_NEAR(found.detail["calibration"][1]["accuracy"], 4.0 / 9, 1e-12);
+}
+
+TEST(Scores, few_classes_sure_guesses_and_ties) {
+  ClassScores scores({"no", "yes", "never"});
+  scores.add(std::vector<float>{100, -100, -100, 2, 2, -50}, std::vector<int64_t>{0, 1});  // of equals the first is the guess
+  const Evaluation found = scores.evaluation();
+  EXPECT_TRUE(std::isnan(figure(found, "top5")));
+  EXPECT_NEAR(figure(found, "loss"), std::log(2.0) / 2, 1e-12);
+  EXPECT_NEAR(figure(found, "accuracy"), 0.5, 1e-12);
+  EXPECT_NEAR(figure(found, "f1"), (2.0 / 3 + 0) / 2, 1e-12);  // nobody met the class "never"
+  EXPECT_NEAR(figure(found, "calibration_error"), 0.25, 1e-12);
+}
+
+TEST(Scores, what_is_no_class_is_refused) {
+  ClassScores scores({"a", "b"});
+  const std::vector<float> four(4);
+  expect_error([&] { scores.add(four, std::vector<int64_t>{1}); }, "scores: found 4 logits of 1 samples, expected 2, one a class");
+  expect_error([&] { scores.add(four, std::vector<int64_t>{1, 2}); }, "scores: found the label 2, expected 0 to 1");
+  expect_error([&] { scores.add(four, std::vector<int64_t>{1, -1}); }, "scores: found the label -1, expected 0 to 1");
+  expect_error([] { return ClassScores({"a"}).evaluation(); }, "scores: found 0 samples, expected 1 or more");
+  expect_error([] { ClassScores({}); }, "scores: found 0 classes, expected 1 or more");
+  ClassScores lost({"a", "b"});
+  lost.add(std::vector<float>(2, std::numeric_limits<float>::quiet_NaN()), std::vector<int64_t>{1});
+  EXPECT_TRUE(std::isnan(figure(lost.evaluation(), "loss")));
+}
+
+}  // namespace
+}  // namespace heed::test
