@@ -144,8 +144,9 @@ void look_at_pictures(Options& options) {
   const PartLook& main = shown_part(parts);
   if (!options.sheet.empty()) {
     check<FileError>(main.data.count() > 0, options.where, ": found no pictures in part ", main.name, ", expected some for a sheet");
-    const std::string title = options.where + ", " + main.name + ": " + std::to_string(main.data.count()) + " pictures" +
-                              (options.drawing.augment ? ", one of each class and how it is changed" : "");
+    const std::string title =
+        options.where + ", " + main.name + ": " +
+        (options.drawing.augment ? "one of each class, then changed" : std::to_string(main.data.count()) + " pictures");
     write_png(options.sheet, contact_sheet(main.data, title, options.drawing).pixels());
   }
   if (options.text.json) return print_json(options, parts);
@@ -153,7 +154,9 @@ void look_at_pictures(Options& options) {
   if (options.sheet.empty())
     std::cout << "\nTo see some of them: heed data look " << options.where << " -o sheet.png\n";
   else
-    std::cout << "\n" << options.sheet << ": " << options.drawing.each << " pictures of every class of " << main.name << '\n';
+    std::cout << "\n"
+              << options.sheet << ": " << (options.drawing.augment ? "one picture of every class of " : "some of every class of ")
+              << main.name << (options.drawing.augment ? ", then changed\n" : "\n");
 }
 
 // By its name: the words for texts made by rule, and files whose names end as texts do.

@@ -24,7 +24,7 @@ PictureData shapes_part(const std::string& where, DataPart part) {
                      in_quotes({begin, end}), " behind the colon, expected how many pictures, from 1 to ", kMostShapes);
   }
   options.seed = part == DataPart::train ? 1 : part == DataPart::validation ? 2 : 3;
-  if (part != DataPart::train) options.count = std::max<int64_t>(options.count / 5, 1);
+  if (part != DataPart::train) options.count = std::max<int64_t>(options.count / 5, 10);
   return made_shapes(options);
 }
 

@@ -1,0 +1,103 @@
+// heed data look as its users meet it: tables, JSON, sheets, and what is refused.
+#include <gtest/gtest.h>
+
+#include "heed/io/json.h"
+#include "heed/io/picture.h"
+#include "tests/cli/program.h"
+
+namespace heed::test {
+namespace {
+
+class DataProgram : public testing::Test {
+ protected:
+  static Ran look(const std::string& arguments) { return run_heed("data look " + arguments); }
+  void refused(const std::string& arguments, int exit_code, const std::string& message) {
+    const Ran outcome = look(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code) << arguments << "\n" << outcome.err;
+    EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
+  }
+  // Three pictures of ant and one of dog, of three sizes.
+  std::string classes() {
+    for (const char* name : {"ant", "dog"}) std::filesystem::create_directories(folder / "set" / name);
+    const auto add = [&](const char* name, int64_t width, int64_t height) {
+      write_png(folder / "set" / name, {width, height, std::vector<uint8_t>(static_cast<size_t>(3 * width * height), 200)});
+    };
+    add("ant/1.png", 10, 20);
+    add("ant/2.png", 300, 40);
+    add("ant/3.png", 10, 20);
+    add("dog/1.png", 12, 20);
+    return folder / "set";
+  }
+  std::string file(const char* name) const { return folder / name; }
+  const Folder folder;
+};
+
+TEST_F(DataProgram, counts_parts_and_classes) {
+  const Ran ran = look("shapes:50");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("train             50  32 x 32\nvalidation        10  32 x 32\ntest              10  32 x 32\n"),
+            std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.out.find("circle             5           1           1  ██████████████████████████████\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("heed data look shapes:50 -o sheet.png"), std::string::npos) << ran.out;
+}
+
+TEST_F(DataProgram, sizes_are_told_where_they_differ) {
+  const std::string where = classes();
+  const Ran ran = look(where);
+  EXPECT_NE(ran.out.find("train              4  12 x 20 (median; 10 to 300 wide, 20 to 40 high)\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("ant             3           0           0  ██████████████████████████████\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("dog             1           0           0  ██████████\n"), std::string::npos) << ran.out;
+
+  const Json json = parse_json("out", look(where + " --json --part train").out);
+  EXPECT_EQ(json["classes"], (Json{"ant", "dog"}));
+  EXPECT_EQ(json["parts"].size(), 1u);
+  EXPECT_EQ(json["parts"]["train"]["pictures"], 4);
+  EXPECT_EQ(json["parts"]["train"]["per_class"], (Json{3, 1}));
+  EXPECT_EQ(json["parts"]["train"]["width"], (Json{{"least", 10}, {"median", 12}, {"most", 300}}));
+}
+
+TEST_F(DataProgram, a_sheet_has_a_row_for_every_class) {
+  const Ran ran = look(classes() + " -o " + file("sheet.png") + " --each 3");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const Picture sheet = read_picture(file("sheet.png"));
+  int64_t of_picture = 0, missing = 0;
+  for (size_t i = 0; i < sheet.pixels.size(); i += 3) {
+    of_picture += sheet.pixels[i] == 200 && sheet.pixels[i + 1] == 200;
+    missing += sheet.pixels[i] == 236;
+  }
+  // 10 x 20 and 12 x 20 pixels grow to three times that, 300 x 40 shrink to 64 x 8; dog has two pictures too few.
+  EXPECT_EQ(of_picture, 2 * 30 * 60 + 64 * 8 + 36 * 60);
+  EXPECT_EQ(missing, 2 * 64 * 64);
+}
+
+TEST_F(DataProgram, a_sheet_of_changes_depends_on_the_seed_alone) {
+  const auto sheet = [&](const std::string& flags) {
+    const Ran ran = look("shapes:20 --part test -o " + file("sheet.png") + " " + flags);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return get(file("sheet.png"));
+  };
+  const std::string once = sheet("--pad 4 --flip --random-ops 2 --erase 0.5 --colour 0.3 --resized-crop 0.6");
+  EXPECT_EQ(once, sheet("--pad 4 --flip --random-ops 2 --erase 0.5 --colour 0.3 --resized-crop 0.6"));
+  EXPECT_NE(once, sheet("--pad 4 --flip --random-ops 2 --erase 0.5 --colour 0.3 --resized-crop 0.6 --seed 2"));
+  EXPECT_NE(once, sheet(""));
+}
+
+TEST_F(DataProgram, bad_inputs_end_with_a_sentence) {
+  const std::string where = classes();
+  put(folder / "set/dog/2.png", "no picture");
+  refused(where, 3, "dog/2.png: found \"no picture\" at the beginning, expected a PNG or JPEG picture");
+  refused(file("missing"), 3, "missing: found nothing there, expected a folder of pictures");
+  refused(where + "/dog/1.png", 3, "found a file, expected a folder");
+  refused("shapes:0", 3, "expected how many pictures, from 1");
+  refused("shapes --part tests", 2, "--part");
+  refused("shapes -o sheet.jpg", 2, "expected a name that ends in .png");
+  refused("shapes --flip", 2, "expected -o SHEET.png too");
+  refused(file("set") + " --part validation -o " + file("sheet.png"), 3, "found no pictures in part validation");
+  refused("opinions -o " + file("sheet.png"), 2, "opinions is a text, found flags for pictures");
+  EXPECT_EQ(run_heed("data").exit_code, 2);
+  EXPECT_FALSE(std::filesystem::exists(file("sheet.png")));
+}
+
+}  // namespace
+}  // namespace heed::test

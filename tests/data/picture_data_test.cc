@@ -1,0 +1,247 @@
+// Pictures from every kind of files, small ones made here, and what is wrong with bad ones.
+#include "heed/data/picture_data.h"
+
+#include <atomic>
+#include <set>
+
+#include "heed/core/parallel.h"
+#include "heed/data/shapes.h"
+#include "tests/data/idx_files.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+using Labels = std::vector<int64_t>;
+using Names = std::vector<std::string>;
+
+// Byte b of the picture in record `number`: every one tells where it was.
+char byte_at(int64_t number, int64_t b) { return static_cast<char>((number * 101 + b * 7 + b / 256) & 255); }
+
+std::string record(const std::string& labels, int64_t number) {
+  std::string out = labels;
+  for (int64_t b = 0; b < 3072; ++b) out += byte_at(number, b);
+  return out;
+}
+
+void expect_planes(const Picture& picture, int64_t number) {
+  ASSERT_EQ(picture.width, 32);
+  ASSERT_EQ(picture.height, 32);
+  ASSERT_EQ(picture.pixels.size(), 3072u);
+  for (int64_t y = 0; y < 32; ++y)
+    for (int64_t x = 0; x < 32; ++x)
+      for (int64_t colour = 0; colour < 3; ++colour)
+        ASSERT_EQ(static_cast<char>(picture.pixels[static_cast<size_t>((y * 32 + x) * 3 + colour)]),
+                  byte_at(number, colour * 1024 + y * 32 + x));
+}
+
+Picture plain(int64_t width, int64_t height, uint8_t grey) {
+  return {width, height, std::vector<uint8_t>(static_cast<size_t>(3 * width * height), grey)};
+}
+
+class PictureFiles : public testing::Test {
+ protected:
+  void put(const std::string& name, const std::string& bytes) const {
+    std::filesystem::create_directories((folder / name).parent_path());
+    test::put(folder / name, bytes);
+  }
+  void picture(const std::string& name, int64_t width = 3, uint8_t grey = 7) const { put(name, png_bytes(plain(width, 2, grey))); }
+  PictureData read(DataPart part = DataPart::train) const { return read_pictures(folder.path(), part); }
+  void refused(const std::string& fragment, DataPart part = DataPart::train) const {
+    expect_refused([&] { read(part); }, fragment);
+  }
+  const Folder folder;
+};
+
+TEST_F(PictureFiles, cifar_10_is_read_from_all_its_files) {
+  put("data_batch_2.bin", record("\x09", 2));
+  put("data_batch_1.bin", record(std::string(1, '\0'), 0) + record("\x03", 1));
+  put("test_batch.bin", record("\x05", 9));
+  const PictureData train = read(), test = read(DataPart::test);
+  EXPECT_EQ(train.labels, (Labels{0, 3, 9}));
+  EXPECT_EQ(test.labels, Labels{5});
+  EXPECT_EQ(read(DataPart::validation).count(), 0);
+  for (int64_t i = 0; i < 3; ++i) expect_planes(train.picture(i), i);
+  expect_planes(test.picture(0), 9);
+  EXPECT_EQ(train.classes[3], "cat");
+  EXPECT_TRUE(train.name(2).ends_with("data_batch_2.bin: picture 0")) << train.name(2);
+  EXPECT_THROW(train.picture(3), Error);
+
+  put("batches.meta.txt", "a\nb\r\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
+  EXPECT_EQ(read().classes, (Names{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}));
+  put("batches.meta.txt", "a\nb\n");
+  refused("batches.meta.txt: found 2 names, expected 10");
+}
+
+TEST_F(PictureFiles, cifar_100_counts_fine_labels) {
+  put("train.bin", record("\x01\x63", 4));
+  const PictureData train = read();
+  EXPECT_EQ(train.labels, Labels{99});
+  EXPECT_EQ(train.classes.size(), 100u);
+  EXPECT_EQ(train.classes[99], "99");
+  expect_planes(train.picture(0), 4);
+  EXPECT_EQ(read(DataPart::test).count(), 0);
+}
+
+TEST_F(PictureFiles, damaged_cifar_is_refused) {
+  put("test_batch.bin", record("\x05", 9));
+  put("data_batch_1.bin", record("\x03", 1) + "x");
+  refused("data_batch_1.bin: found 3074 bytes, expected a multiple of 3073, which is one picture of CIFAR-10");
+  put("data_batch_1.bin", "");
+  EXPECT_THROW(read(), FileError);
+  put("data_batch_1.bin", record("\x03", 1) + record("\x0a", 1));
+  refused("data_batch_1.bin: picture 1 has label 10, expected one below 10");
+  EXPECT_EQ(read(DataPart::test).count(), 1);
+}
+
+TEST_F(PictureFiles, idx_is_read_plain_and_packed) {
+  put("train-images-idx3-ubyte.gz", packed(idx_bytes({2, 2, 3}, "abcdefABCDEF")));
+  put("train-labels-idx1-ubyte", idx_bytes({2}, std::string("\x04\x00", 2)));
+  put("t10k-images.idx3-ubyte", idx_bytes({1, 1, 1}, "z"));
+  put("t10k-labels-idx1-ubyte.gz", packed(idx_bytes({1}, "\x09")));
+  const PictureData train = read(), test = read(DataPart::test);
+  EXPECT_EQ(train.labels, (Labels{4, 0}));
+  EXPECT_EQ(test.labels, Labels{9});
+  EXPECT_EQ(read(DataPart::validation).count(), 0);
+  const Picture second = train.picture(1);
+  EXPECT_EQ(second.width, 3);
+  EXPECT_EQ(second.height, 2);
+  EXPECT_EQ(std::string(second.pixels.begin(), second.pixels.end()), "AAABBBCCCDDDEEEFFF");
+  EXPECT_EQ(train.classes, (Names{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}));
+  put("labels.txt", "no\nyes\n");
+  refused("train-labels-idx1-ubyte: picture 0 has label 4, expected one below 2");
+}
+
+TEST_F(PictureFiles, fashion_has_names) {
+  put("my-Fashion-set/train-images-idx3-ubyte", idx_bytes({1, 1, 1}, "z"));
+  put("my-Fashion-set/train-labels-idx1-ubyte", idx_bytes({1}, "\x09"));
+  for (const char* end : {"", "/"})
+    EXPECT_EQ(read_pictures((folder / "my-Fashion-set").string() + end, DataPart::train).classes[9], "Ankle boot");
+}
+
+TEST_F(PictureFiles, idx_files_must_fit_together) {
+  put("train-images-idx3-ubyte", idx_bytes({2, 1, 1}, "ab"));
+  refused("found no labels beside it, expected train-labels-idx1-ubyte");
+  put("train-labels-idx1-ubyte", idx_bytes({3}, "\x01\x01\x01"));
+  refused("train-labels-idx1-ubyte: found the sizes (3), expected (2)");
+  put("train-labels-idx1-ubyte", idx_bytes({2}, "\x01\x01"));
+  put("train-images-idx3-ubyte", idx_bytes({2, 1}, "ab"));
+  refused("train-images-idx3-ubyte: found the sizes (2, 1), expected (pictures, rows, columns)");
+}
+
+TEST_F(PictureFiles, a_folder_is_a_class) {
+  picture("dog/2.png", 4);
+  picture("dog/1.PNG", 5);
+  picture("ant/deep/x.png", 6);
+  put("dog/notes.txt", "no picture");
+  put("ant/.hidden/no", "");
+  const PictureData all = read();
+  EXPECT_EQ(all.classes, (Names{"ant", "dog"}));
+  EXPECT_EQ(all.labels, (Labels{0, 1, 1}));
+  EXPECT_EQ(all.picture(0).width, 6);
+  EXPECT_EQ(all.picture(1).width, 5);
+  EXPECT_EQ(all.picture(2).width, 4);
+  EXPECT_EQ(all.name(2), folder / "dog/2.png");
+  EXPECT_EQ(read(DataPart::validation).count(), 0);
+  EXPECT_EQ(read(DataPart::test).count(), 0);
+}
+
+TEST_F(PictureFiles, parts_are_folders_above_classes) {
+  picture("train/b/1.png");
+  picture("train/a/1.png");
+  picture("val/b/1.png");
+  EXPECT_EQ(read().labels, (Labels{0, 1}));
+  EXPECT_EQ(read(DataPart::validation).labels, Labels{1});
+  EXPECT_EQ(read(DataPart::validation).classes, (Names{"a", "b"}));
+  EXPECT_EQ(read(DataPart::test).count(), 0);
+  picture("test/c/1.png");
+  refused("test/c: found a class that", DataPart::test);
+}
+
+TEST_F(PictureFiles, a_class_may_be_called_train) {
+  picture("bus/1.png");
+  picture("train/1.png");
+  EXPECT_EQ(read().classes, (Names{"bus", "train"}));
+}
+
+TEST_F(PictureFiles, bad_folders_are_refused) {
+  refused("found no folders in it, expected one with PNG or JPEG files for every class");
+  picture("b/1.png");
+  std::filesystem::create_directories(folder / "a");
+  refused("/a: found no pictures in the folder");
+  put("a/1.png", "no picture at all");
+  const PictureData all = read();
+  expect_refused([&] { all.picture(0); }, "a/1.png: found \"no picture");
+  EXPECT_EQ(all.picture(1).width, 3);
+  expect_refused([&] { read_pictures(folder / "b/1.png", DataPart::train); }, "1.png: found a file, expected a folder");
+  expect_refused([] { read_pictures("shape", DataPart::train); }, "did you mean 'shapes'?");
+}
+
+TEST_F(PictureFiles, some_are_chosen_in_order) {
+  put("train-images-idx3-ubyte", idx_bytes({3, 1, 1}, "abc"));
+  put("train-labels-idx1-ubyte", idx_bytes({3}, "\x01\x02\x03"));
+  const PictureData some = chosen(chosen(read(), {2, 0, 2}), {1, 2});
+  EXPECT_EQ(some.labels, (Labels{1, 3}));
+  EXPECT_EQ(some.picture(0).pixels[0], 'a');
+  EXPECT_EQ(some.picture(1).pixels[0], 'c');
+  EXPECT_TRUE(some.name(1).ends_with("picture 2"));
+  EXPECT_THROW(chosen(read(), {3}), Error);
+  EXPECT_THROW(chosen(read(), {-1}), Error);
+}
+
+TEST(Shapes, are_balanced_and_different) {
+  const PictureData train = read_pictures("shapes:203", DataPart::train), test = read_pictures("shapes:203", DataPart::test);
+  EXPECT_EQ(train.count(), 203);
+  EXPECT_EQ(test.count(), 40);
+  EXPECT_GE(train.classes.size(), 8u);
+  EXPECT_EQ(train.classes, test.classes);
+  std::vector<int64_t> counts(train.classes.size());
+  for (const int64_t label : train.labels) ++counts.at(static_cast<size_t>(label));
+  EXPECT_LE(*std::max_element(counts.begin(), counts.end()) - *std::min_element(counts.begin(), counts.end()), 1);
+  std::set<std::vector<uint8_t>> seen;
+  for (int64_t i = 0; i < 40; ++i) {
+    EXPECT_TRUE(seen.insert(train.picture(i).pixels).second) << i;
+    EXPECT_TRUE(seen.insert(test.picture(i).pixels).second) << i;
+  }
+}
+
+TEST(Shapes, picture_i_is_a_function_of_seed_and_i) {
+  const PictureData few = made_shapes({.count = 30, .side = 33, .seed = 5}), more = made_shapes({.count = 60, .side = 33, .seed = 5});
+  std::atomic<int> same = 0;
+  parallel_tasks(30, [&](int64_t i) { same += few.picture(29 - i).pixels == more.picture(29 - i).pixels; });
+  EXPECT_EQ(same, 30);
+  EXPECT_EQ(few.picture(0).width, 33);
+  EXPECT_EQ(few.picture(0).pixels.size(), 33u * 33 * 3);
+  EXPECT_THROW(few.picture(30), Error);
+}
+
+// Somewhere in a picture there is a colour far from that of its corner.
+TEST(Shapes, stand_out_from_the_ground) {
+  const PictureData data = made_shapes({.count = 200});
+  int64_t apart = 0;
+  for (int64_t i = 0; i < 200; ++i) {
+    const Picture picture = data.picture(i);
+    std::vector<std::array<int, 3>> means;  // of squares of 4 x 4 pixels
+    for (int64_t y = 0; y < 32; y += 4)
+      for (int64_t x = 0; x < 32; x += 4) {
+        std::array<int, 3> sum{};
+        for (int64_t b = 0; b < 16; ++b)
+          for (size_t colour = 0; colour < 3; ++colour)
+            sum[colour] += picture.pixels[static_cast<size_t>(((y + b / 4) * 32 + x + b % 4) * 3) + colour];
+        means.push_back(sum);
+      }
+    int most = 0;
+    for (const auto& a : means)
+      most = std::max(most, std::abs(a[0] - means[0][0]) + std::abs(a[1] - means[0][1]) + std::abs(a[2] - means[0][2]));
+    apart += most > 16 * 80;
+  }
+  EXPECT_GE(apart, 190);
+}
+
+TEST(Shapes, wrong_counts_are_refused) {
+  for (const char* where : {"shapes:", "shapes:x", "shapes:0", "shapes:-3", "shapes:5x", "shapes:99999999999999999999"})
+    expect_refused([&] { read_pictures(where, DataPart::train); }, "behind the colon, expected how many pictures");
+}
+
+}  // namespace
+}  // namespace heed::test
