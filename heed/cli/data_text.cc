@@ -1,11 +1,174 @@
-// heed data look, for texts.
+// heed data look for texts: how many, which labels, how long, and some of them.
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <sstream>
+
 #include "heed/cli/data.h"
-#include "heed/core/check.h"
+#include "heed/cli/predict.h"
+#include "heed/data/text_data.h"
 
 namespace heed::cli {
+namespace {
 
-void look_at_text(const std::string& where, const TextLook&) {
-  fail<UsageError>("data look: found a text, ", where, ", expected pictures");
+constexpr size_t kLabelsShown = 20, kBar = 40, kWidest = 100;
+constexpr int64_t kMadeNumbers = 10'000;
+
+int64_t words_in(const std::string& text) {
+  std::istringstream in(text);
+  int64_t words = 0;
+  for (std::string word; in >> word;) ++words;
+  return words;
+}
+
+class Lengths {
+ public:
+  void add(const std::string& text) { words_.push_back(words_in(text)); }
+
+  Json json() {
+    settle();
+    return {{"least", words_.front()}, {"median", words_[words_.size() / 2]}, {"most", words_.back()}, {"all", sum()}};
+  }
+  std::string text() {
+    settle();
+    std::ostringstream out;
+    out << words_.front() << " to " << words_.back() << " words, median " << words_[words_.size() / 2] << ", " << sum() << " in all";
+    return out.str();
+  }
+
+ private:
+  void settle() { std::sort(words_.begin(), words_.end()); }
+  int64_t sum() const {
+    int64_t out = 0;
+    for (const int64_t words : words_) out += words;
+    return out;
+  }
+
+  std::vector<int64_t> words_ = {};  // of each text; never empty: readers refuse what has none
+};
+
+// So many, from all over the list.
+std::vector<size_t> spread(size_t count, int64_t lines) {
+  const size_t some = std::min(count, static_cast<size_t>(std::max<int64_t>(lines, 0)));
+  std::vector<size_t> out;
+  for (size_t i = 0; i < some; ++i) out.push_back(i * count / some);
+  return out;
+}
+
+void look_at_labelled(const std::string& where, const std::vector<LabelledText>& rows, const TextLook& options) {
+  std::map<std::string, size_t> counts;
+  Lengths texts, pairs;
+  for (const LabelledText& row : rows) {
+    ++counts[row.label];
+    texts.add(row.text);
+    if (row.pair) pairs.add(*row.pair);
+  }
+  const bool has_pairs = rows.front().pair.has_value();
+  if (options.json) {
+    Json samples = Json::array();
+    for (const size_t i : spread(rows.size(), options.lines)) {
+      samples.push_back({{"label", rows[i].label}, {"text", rows[i].text}});
+      if (has_pairs) samples.back()["pair"] = *rows[i].pair;
+    }
+    Json json{{"kind", "labelled"}, {"source", where},       {"rows", rows.size()},
+              {"labels", counts},   {"words", texts.json()}, {"samples", samples}};
+    if (has_pairs) json["pair_words"] = pairs.json();
+    return print_json(json);
+  }
+  std::vector<std::pair<std::string, size_t>> labels(counts.begin(), counts.end());
+  if (labels.size() > kLabelsShown)  // the most frequent; few labels stay in the order of their names
+    std::stable_sort(labels.begin(), labels.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  size_t most = 0, widest = 5;
+  for (const auto& [label, count] : labels) {
+    most = std::max(most, count);
+    widest = std::max(widest, std::min<size_t>(shown(label, 30).size(), 33));
+  }
+  std::cout << where << ": " << rows.size() << (has_pairs ? " labelled pairs, " : " labelled texts, ") << labels.size()
+            << (labels.size() == 1 ? " label\n" : " labels\n");
+  std::cout << (has_pairs ? "first:  " : "texts:  ") << texts.text() << '\n';
+  if (has_pairs) std::cout << "second: " << pairs.text() << '\n';
+  std::cout << '\n' << padded("label", static_cast<int64_t>(widest)) << "      rows    share\n";
+  for (size_t i = 0; i < std::min(labels.size(), kLabelsShown); ++i) {
+    const auto& [label, count] = labels[i];
+    std::cout << padded(shown(label, 30), static_cast<int64_t>(widest)) << std::setw(10) << count << std::setw(9)
+              << percent(static_cast<float>(count) / static_cast<float>(rows.size())) << "  "
+              << std::string(std::max<size_t>(1, count * kBar / most), '#') << '\n';
+  }
+  if (labels.size() > kLabelsShown) std::cout << "... and " << labels.size() - kLabelsShown << " more\n";
+  std::cout << '\n';
+  for (const size_t i : spread(rows.size(), options.lines))
+    std::cout << padded(shown(rows[i].label, 30), static_cast<int64_t>(widest)) << "  " << shown(rows[i].text, kWidest)
+              << (has_pairs ? " | " + shown(*rows[i].pair, kWidest) : "") << '\n';
+}
+
+void look_at_parallel(const std::string& where, const std::vector<Translation>& pairs, const TextLook& options) {
+  Lengths sources, targets;
+  for (const Translation& pair : pairs) {
+    sources.add(pair.source);
+    targets.add(pair.target);
+  }
+  const std::vector<size_t> some = spread(pairs.size(), options.lines);
+  if (options.json) {
+    Json samples = Json::array();
+    for (const size_t i : some) samples.push_back({{"source", pairs[i].source}, {"target", pairs[i].target}});
+    return print_json({{"kind", "parallel"},
+                       {"source", where},
+                       {"pairs", pairs.size()},
+                       {"source_words", sources.json()},
+                       {"target_words", targets.json()},
+                       {"samples", samples}});
+  }
+  std::cout << where << ": " << pairs.size() << " pairs\nsource: " << sources.text() << "\ntarget: " << targets.text() << "\n\n";
+  for (const size_t i : some) std::cout << shown(pairs[i].source, kWidest) << "\n  " << shown(pairs[i].target, kWidest) << '\n';
+}
+
+void look_at_documents(const std::string& where, const TextLook& options) {
+  const auto documents = read_documents(where);
+  Lengths lengths;
+  std::vector<std::string> sentences;
+  for (const auto& document : documents)
+    for (const std::string& sentence : document) {
+      lengths.add(sentence);
+      sentences.push_back(sentence);
+    }
+  const std::vector<size_t> some = spread(sentences.size(), options.lines);
+  if (options.json) {
+    Json samples = Json::array();
+    for (const size_t i : some) samples.push_back(sentences[i]);
+    return print_json({{"kind", "documents"},
+                       {"source", where},
+                       {"documents", documents.size()},
+                       {"sentences", sentences.size()},
+                       {"words", lengths.json()},
+                       {"samples", samples}});
+  }
+  std::cout << where << ": " << documents.size() << (documents.size() == 1 ? " document, " : " documents, ") << sentences.size()
+            << (sentences.size() == 1 ? " sentence\n" : " sentences\n") << "sentences: " << lengths.text() << "\n\n";
+  for (const size_t i : some) std::cout << shown(sentences[i], kWidest) << '\n';
+}
+
+// Where "a,b" names two files; a file whose own name has a comma is one.
+size_t comma_of(const std::string& where) { return std::filesystem::exists(where) ? std::string::npos : where.find(','); }
+
+bool is_labelled(const std::string& where) {
+  const std::string name = where.ends_with(".gz") ? where.substr(0, where.size() - 3) : where;
+  const Path path(name);
+  if (path.extension() == ".tsv" || path.extension() == ".csv" || path.extension() == ".jsonl") return true;
+  return !std::filesystem::exists(where) && (name.starts_with("opinions") || name.starts_with("entailment"));
+}
+
+}  // namespace
+
+// where: a labelled file (.tsv, .csv, .jsonl, each also with .gz), two files of parallel lines with a comma between them, a text
+// file or a folder of them, or "opinions", "entailment" (both also with /validation, /test) and "numbers", which are made by rule.
+void look_at_text(const std::string& where, const TextLook& options) {
+  if (where == "numbers")
+    return look_at_parallel(where, made_numbers(kMadeNumbers, 1, NumberLanguage::english, NumberLanguage::german), options);
+  if (const size_t comma = comma_of(where); comma != std::string::npos)
+    return look_at_parallel(where, read_parallel(where.substr(0, comma), where.substr(comma + 1)), options);
+  if (is_labelled(where)) return look_at_labelled(where, read_labelled(where), options);
+  look_at_documents(where, options);
 }
 
 }  // namespace heed::cli

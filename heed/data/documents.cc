@@ -10,10 +10,10 @@ namespace {
 using Words = std::set<std::string_view>;
 
 // Something follows in the same sentence.
-const Words kNeverLast = {"Mr",   "Mrs", "Ms",  "Dr",  "Prof",   "St",  "Mt",  "Gen",  "Col", "Capt", "Lt",     "Sgt", "Maj",
-                          "Cmdr", "Adm", "Rev", "Hon", "Gov",    "Sen", "Rep", "Pres", "Fr",  "Hr",   "Messrs", "Mme", "Mlle",
-                          "vs",   "cf",  "viz", "ca",  "approx", "Fig", "fig", "Figs", "Vol", "vol",  "Art",    "Sec", "Sect",
-                          "Ch",   "pp",  "al",  "Ft",  "bzw",    "e.g", "i.e", "z.B",  "d.h", "u.a"};
+const Words kNeverLast = {"Mr",   "Mrs",  "Ms",  "Dr",  "Prof", "St",     "Mt",  "Gen", "Brig", "Col", "Capt", "Lt",     "Sgt",
+                          "Maj",  "Cmdr", "Adm", "Rev", "Hon",  "Gov",    "Sen", "Rep", "Pres", "Fr",  "Hr",   "Messrs", "Mme",
+                          "Mlle", "vs",   "cf",  "viz", "ca",   "approx", "Fig", "fig", "Figs", "Vol", "vol",  "Art",    "Sec",
+                          "Sect", "Ch",   "pp",  "al",  "Ft",   "bzw",    "e.g", "i.e", "z.B",  "d.h", "u.a"};
 // A number follows; "no." alone is an answer.
 const Words kBeforeNumbers = {"No", "no", "Nos", "nos", "Nr", "p"};
 // May be the last word, and then a sentence begins with one of those below; "the U.S. Army" goes on.
@@ -57,6 +57,11 @@ bool is_lower(char32_t code) {
          within(0x430, 0x45F);
 }
 
+bool says_something(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return is_digit(c) || is_upper(c) || is_lower(static_cast<unsigned char>(c)) || (c & 0x80) != 0; });
+}
+
 // The word in front of `end`, up to a space, without what opens it.
 std::string_view word_before(std::string_view text, size_t begin, size_t end) {
   size_t from = end;
@@ -76,8 +81,8 @@ bool shortens(std::string_view text, size_t begin, size_t stop, size_t next) {
   const std::string_view word = word_before(text, begin, stop);
   if (kNeverLast.contains(word)) return true;
   if (kBeforeNumbers.contains(word)) return is_digit(text[next]);
-  // "3. Resolved ...": the number of what follows.
-  const bool counts = !word.empty() && word.size() <= 3 && std::all_of(word.begin(), word.end(), is_digit);
+  // "3. Resolved ...", "IV. The Navy": the number of what follows.
+  const bool counts = word.size() <= 4 && (std::all_of(word.begin(), word.end(), is_digit) || word.find_first_not_of("IVX") == word.npos);
   if (counts && word.data() == text.data() + begin) return true;
   const bool initial = word.size() == 1 && is_upper(word[0]);
   const bool dotted = word.size() >= 3 && word[1] == '.' && word.size() % 2 == 1 && is_upper(word[0]);  // U.S, J.R.R
@@ -123,8 +128,12 @@ std::vector<std::string> sentences_of(std::string_view whole) {
   size_t begin = 0;
   const auto cut = [&](size_t end) {
     const std::string_view sentence = trimmed(std::string_view(text).substr(begin, end - begin));
-    if (!sentence.empty()) sentences.emplace_back(sentence);
     begin = end;
+    if (sentence.empty()) return;
+    if (says_something(sentence) || sentences.empty())
+      sentences.emplace_back(sentence);
+    else
+      sentences.back().append(" ").append(sentence);  // ". . ." and the like
   };
   for (size_t i = 0; i < text.size();) {
     const Character mark = character_at(text, i);

@@ -149,8 +149,7 @@ Pair kinds(Draw& draw, bool follows) {
   return {premise + ".", hypothesis};
 }
 
-LabelledText entailment(Draw draw) {
-  const bool follows = draw.coin();
+LabelledText entailment(Draw draw, bool follows) {
   constexpr std::array<Pair (*)(Draw&, bool), 5> rules = {transitive, quantified, syllogism, negated, kinds};
   Pair pair = rules[draw.below(rules.size())](draw, follows);
   return {.text = std::move(pair.premise), .pair = std::move(pair.hypothesis), .label = follows ? "follows" : "does not follow"};

@@ -44,7 +44,7 @@ constexpr std::array<const char*, 8> kStronger = {"very", "really", "truly", "qu
 // Each turns the adjective behind it round.
 constexpr std::array<const char*, 7> kTurns = {"not", "never", "far from", "anything but", "hardly", "by no means", "not at all"};
 constexpr std::array<const char*, 6> kButs = {", but ", ", yet ", "; however, ", ", and still ", ". But ", "; all the same, "};
-constexpr std::array<const char*, 3> kAlthoughs = {"although", "even though", "while"};
+constexpr std::array<const char*, 3> kAlthoughs = {"although", "even though", "though"};
 
 std::string clause(Draw& draw, const Domain& domain, const std::string& aspect, bool good) {
   const bool turned = draw.below(5) < 2;
@@ -87,8 +87,7 @@ std::string verdict(Draw& draw, const Domain& domain, bool good) {
   }
 }
 
-LabelledText opinion(Draw draw) {
-  const bool good = draw.coin();
+LabelledText opinion(Draw draw, bool good) {
   const Domain& domain = kDomains[draw.below(kDomains.size())];
   std::string text;
   if (draw.one_in(3)) text = capital(draw.of(domain.settings)) + ". ";

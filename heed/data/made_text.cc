@@ -17,13 +17,16 @@ DataPart part_of(const LabelledText& item) {
 
 }  // namespace
 
-std::vector<LabelledText> made_texts(int64_t count, uint64_t seed, DataPart part, const std::function<LabelledText(Draw draw)>& make) {
+std::vector<LabelledText> made_texts(int64_t count, uint64_t seed, DataPart part,
+                                     const std::function<LabelledText(Draw draw, bool yes)>& make) {
   check(count >= 0, "made_texts: found ", count, ", expected 0 or more");
   std::vector<LabelledText> out;
   for (int64_t i = 0; i < count; ++i) {
-    Rng chance(seed, static_cast<uint64_t>(i) << 20);  // far more draws than an item needs
-    LabelledText item = make(Draw(chance));
-    while (part_of(item) != part) item = make(Draw(chance));
+    const auto number = static_cast<uint64_t>(i);
+    Rng order(seed, (number / 2) | uint64_t{1} << 63), chance(seed, number << 20);  // 2^20: far more draws than an item needs
+    const bool yes = order.below(2) == number % 2;
+    LabelledText item = make(Draw(chance), yes);
+    while (part_of(item) != part) item = make(Draw(chance), yes);
     out.push_back(std::move(item));
   }
   return out;

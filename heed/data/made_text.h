@@ -28,8 +28,9 @@ class Draw {
   Rng& chance_;
 };
 
-// `make` is asked again until it gives an item of the part. Its label must be drawn first and evenly.
-std::vector<LabelledText> made_texts(int64_t count, uint64_t seed, DataPart part, const std::function<LabelledText(Draw draw)>& make);
+// `make` is asked again until it gives an item of the part. yes: which label; of items 2k and 2k + 1 one has each.
+std::vector<LabelledText> made_texts(int64_t count, uint64_t seed, DataPart part,
+                                     const std::function<LabelledText(Draw draw, bool yes)>& make);
 
 std::string capital(std::string text);              // with its first letter in upper case
 std::string with_article(const std::string& noun);  // "a sparrow", "an owl"
