@@ -79,10 +79,11 @@ class Table {
       }
       text += "\n";
     }
-    text += std::to_string(epoch) + "," + std::to_string(step);
+    text += std::to_string(epoch) + ',' + std::to_string(step);
     for (const std::string& column : columns) {
       const auto found = std::find_if(figures.begin(), figures.end(), [&](const auto& figure) { return figure.first == column; });
-      text += "," + (found == figures.end() ? std::string() : written(found->second));
+      text += ',';
+      if (found != figures.end()) text += written(found->second);
     }
     file.append(text + "\n");
     columns_ = std::move(columns);
