@@ -33,7 +33,7 @@ std::string checksum_of(const NamedTensors& tensors, const std::string& state) {
   for (const auto& [name, tensor] : tensors) {
     take_text(name);
     std::string kind = safetensors_name(tensor.dtype());
-    for (int64_t size : tensor.shape()) kind += " " + std::to_string(size);
+    for (int64_t size : tensor.shape()) kind += ' ', kind += std::to_string(size);
     take_text(kind);
     each_piece(tensor, take);
   }

@@ -140,17 +140,10 @@ struct Histogram {
       ++count;
       sum += value;
       squares += double{value} * value;
-      // A bucket takes its lower limit and not its upper one, on both sides of zero.
-      const double size = std::fabs(value);
+      // A bucket takes its lower limit and not its upper one. No limit is a float, so below zero it may be found the same way.
       size_t bucket = kFirst[std::bit_cast<uint32_t>(value) >> 23 & 255];
-      if (value >= 0) {
-        while (kLimits[bucket] <= size) ++bucket;
-        ++above[bucket];
-      } else {
-        bucket -= bucket > 0 && kLimits[bucket - 1] == size;
-        while (kLimits[bucket] < size) ++bucket;
-        ++below[bucket];
-      }
+      while (kLimits[bucket] <= std::fabs(value)) ++bucket;
+      ++(value < 0 ? below : above)[bucket];
     }
   }
 

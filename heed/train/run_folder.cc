@@ -56,7 +56,16 @@ void check_names(const Figures& figures) {
 // Lines of comma-separated values, with the columns that the first row had.
 class Table {
  public:
-  explicit Table(const Path& path) : file(path) { read_columns(); }
+  explicit Table(const Path& path) : file(path) {
+    file.cut_half_line();
+    std::ifstream in(path);
+    std::string line;
+    if (file.size() > 0) std::getline(in, line);
+    std::istringstream names(line);
+    int64_t number = 0;
+    for (std::string name; std::getline(names, name, ',');)
+      if (++number > 2) columns_.push_back(name);  // behind epoch and step
+  }
 
   void add(int64_t epoch, int64_t step, const Figures& figures) {
     std::string text;
@@ -70,26 +79,14 @@ class Table {
       }
       text += "\n";
     }
-    text += std::to_string(epoch) + "," + std::to_string(step);
+    text += std::to_string(epoch) + ',' + std::to_string(step);
     for (const std::string& column : columns) {
       const auto found = std::find_if(figures.begin(), figures.end(), [&](const auto& figure) { return figure.first == column; });
-      text += "," + (found == figures.end() ? std::string() : written(found->second));
+      text += ',';
+      if (found != figures.end()) text += written(found->second);
     }
     file.append(text + "\n");
     columns_ = std::move(columns);
-  }
-
-  void read_columns() {
-    columns_.clear();
-    file.cut_half_line();
-    if (file.size() == 0) return;
-    std::ifstream in(file.path());
-    std::string line;
-    std::getline(in, line);
-    std::istringstream names(line);
-    int64_t number = 0;
-    for (std::string name; std::getline(names, name, ',');)
-      if (++number > 2) columns_.push_back(name);  // behind epoch and step
   }
 
   GrowingFile file;
@@ -125,7 +122,7 @@ int64_t largest_number(const Path& folder) {
     const std::string name = entry.path().filename();
     int64_t number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc() && end == name.data() + name.size()) largest = std::max(largest, number);
+    if (error == std::errc() && end == name.data() + name.size() && name.size() < 10) largest = std::max(largest, number);
   }
   return largest;
 }
@@ -242,8 +239,6 @@ void RunFolder::rewind(const Json& mark, std::optional<int64_t> step) {
     file->cut_to(marked(name));
     file->cut_half_line();
   }
-  files().epochs.read_columns();
-  files().speed.read_columns();
   events().cut_to(marked("events"));
 }
 
