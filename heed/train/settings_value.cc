@@ -10,13 +10,6 @@
 namespace heed {
 namespace {
 
-std::string listed(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words)
-    if (!word.empty()) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
 // The shortest text that number_in reads as the same number.
 template <class T>
 std::string shortest(T number) {
@@ -50,6 +43,13 @@ T parsed(const std::string& key, const std::string& text, const Allowed& allowed
 }
 
 }  // namespace
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words)
+    if (!word.empty()) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
 
 std::string quoted(const std::string& text) {
   std::string out = in_quotes(text);

@@ -34,6 +34,7 @@ std::string as_word(const std::string& key, const Json& value);
 // Only what Settings::toml() can write and read() takes back.
 void check_writable(const std::string& key, const Json& value);
 
+std::string listed(const std::vector<std::string>& words);         // "a, b"; empty ones are left out
 std::string quoted(const std::string& text);                       // safe to show, as in_quotes
 std::vector<std::string> split(const std::string& text, char at);  // "a,,b" has three parts
 

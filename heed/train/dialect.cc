@@ -1,0 +1,103 @@
+#include "heed/train/dialect.h"
+
+namespace heed {
+
+std::vector<std::string> Dialect::keys() const {
+  Words out{"heed", "initializer_range", "id2label", "label2id", "num_labels", "problem_type", "tie_word_embeddings"};
+  for (const Words* words : {&layers, &heads, &width, &feed_forward, &activation, &dropout, &more})
+    out.insert(out.end(), words->begin(), words->end());
+  return out;
+}
+
+namespace {
+
+const Dialect::Words kPositions{"none",     "learned",     "learned_2d",       "sinusoidal", "sinusoidal_2d", "rotary",
+                                "relative", "relative_2d", "relative_content", "alibi",      "gaussian",      "gaussian_full"};
+const Dialect::Words kAttention{"soft", "hard", "kernel", "channel", "pooled"};
+const Dialect::Words kPatterns{"causal", "window", "chunks", "dilated", "grid_window"};
+const Dialect::Words kTextAttention{"soft", "hard", "kernel"};  // the others know no masks
+const Dialect::Words kTextPatterns{"causal", "window", "chunks", "dilated"};
+
+}  // namespace
+
+const std::vector<Dialect>& dialects() {
+  static const std::vector<Dialect> all{
+      {"ViT",
+       {"num_hidden_layers"},
+       {"num_attention_heads"},
+       {"hidden_size"},
+       {"intermediate_size"},
+       {"hidden_act"},
+       {"hidden_dropout_prob"},
+       "learned",
+       kPositions,
+       kAttention,
+       kPatterns,
+       {"cls", "gap", "map", "flatten"},
+       {"head_dim", "attention_probs_dropout_prob", "layer_norm_eps", "image_size", "patch_size", "num_channels", "qkv_bias"}},
+      {"Bert",
+       {"num_hidden_layers"},
+       {"num_attention_heads"},
+       {"hidden_size"},
+       {"intermediate_size"},
+       {"hidden_act"},
+       {"hidden_dropout_prob", "attention_probs_dropout_prob"},
+       "learned",
+       {"none", "learned", "sinusoidal", "rotary", "relative", "relative_content", "alibi"},
+       kTextAttention,
+       kTextPatterns,
+       {"cls", "gap", "map"},
+       {"vocab_size", "max_position_embeddings", "type_vocab_size", "layer_norm_eps", "is_decoder", "classifier_dropout", "pad_token_id"}},
+      {"GPT2",
+       {"n_layer"},
+       {"n_head"},
+       {"n_embd"},
+       {"n_inner"},
+       {"activation_function"},
+       {"resid_pdrop", "embd_pdrop", "attn_pdrop"},
+       "learned",
+       {"none", "learned", "sinusoidal", "rotary", "relative", "alibi"},
+       kTextAttention,
+       kTextPatterns,
+       {},
+       {"vocab_size", "n_positions", "layer_norm_epsilon", "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "bos_token_id",
+        "eos_token_id", "pad_token_id"}},
+      {"Llama",
+       {"num_hidden_layers"},
+       {"num_attention_heads", "num_key_value_heads"},
+       {"hidden_size"},
+       {"intermediate_size"},
+       {"hidden_act"},
+       {"attention_dropout"},
+       "rotary",
+       {"none", "sinusoidal", "rotary", "relative", "alibi"},
+       kTextAttention,
+       kTextPatterns,
+       {},
+       {"vocab_size", "head_dim", "max_position_embeddings", "rms_norm_eps", "attention_bias", "mlp_bias", "rope_theta", "rope_scaling",
+        "bos_token_id", "eos_token_id", "pad_token_id"}},
+      {"Marian",
+       {"encoder_layers", "decoder_layers"},
+       {"encoder_attention_heads", "decoder_attention_heads"},
+       {"d_model"},
+       {"encoder_ffn_dim", "decoder_ffn_dim"},
+       {"activation_function"},
+       {"dropout"},
+       "sinusoidal",
+       {"none", "sinusoidal", "rotary", "relative", "alibi"},
+       kTextAttention,
+       kTextPatterns,
+       {},
+       {"vocab_size", "decoder_vocab_size", "share_encoder_decoder_embeddings", "max_position_embeddings", "scale_embedding", "init_std",
+        "attention_dropout", "activation_dropout", "pad_token_id", "decoder_start_token_id", "bos_token_id", "eos_token_id"}}};
+  return all;
+}
+
+const Dialect& dialect_of(const Json& config) {
+  const std::string name = config.at("architectures").at(0).get<std::string>();
+  for (const Dialect& each : dialects())
+    if (name.starts_with(each.begins)) return each;
+  fail("model: no words for the architecture ", name);
+}
+
+}  // namespace heed

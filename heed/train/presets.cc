@@ -1,0 +1,174 @@
+#include "heed/train/presets.h"
+
+#include "heed/core/nearest.h"
+#include "heed/train/settings_value.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kWords = 1000;  // until a tokenizer says how many
+
+struct Sizes {
+  int64_t width, layers, heads, wide;
+};
+
+Json vit(Sizes sizes, int64_t image, int64_t patch) {
+  return {{"architectures", {"ViTForImageClassification"}},
+          {"model_type", "vit"},
+          {"image_size", image},
+          {"patch_size", patch},
+          {"num_channels", 3},
+          {"num_labels", 10},
+          {"hidden_size", sizes.width},
+          {"num_hidden_layers", sizes.layers},
+          {"num_attention_heads", sizes.heads},
+          {"intermediate_size", sizes.wide},
+          {"hidden_act", "gelu"},
+          {"layer_norm_eps", 1e-6}};
+}
+
+// The convolution experiment (Cordonnier et al. 2020): tokens of 2 x 2 pixels, heads that look at places and are as wide as the model.
+Json gaussian(Sizes sizes) {
+  Json config = vit(sizes, 32, 2);
+  config["hidden_dropout_prob"] = 0.1;
+  config["layer_norm_eps"] = 1e-12;
+  config["head_dim"] = sizes.width;
+  config["heed"] = {{"positions", "gaussian"}, {"content", false}, {"project_values", false}, {"pooling", "gap"}, {"norm", "after"}};
+  return config;
+}
+
+Json bert(Sizes sizes, int64_t tokens) {
+  return {{"architectures", {"BertForSequenceClassification"}},
+          {"model_type", "bert"},
+          {"vocab_size", kWords},
+          {"num_labels", 2},
+          {"hidden_size", sizes.width},
+          {"num_hidden_layers", sizes.layers},
+          {"num_attention_heads", sizes.heads},
+          {"intermediate_size", sizes.wide},
+          {"hidden_act", "gelu"},
+          {"hidden_dropout_prob", 0.1},
+          {"attention_probs_dropout_prob", 0.1},
+          {"max_position_embeddings", tokens},
+          {"type_vocab_size", 2}};
+}
+
+Json gpt2(Sizes sizes, int64_t tokens) {
+  return {{"architectures", {"GPT2LMHeadModel"}},
+          {"model_type", "gpt2"},
+          {"vocab_size", kWords},
+          {"n_embd", sizes.width},
+          {"n_layer", sizes.layers},
+          {"n_head", sizes.heads},
+          {"n_inner", sizes.wide},
+          {"n_positions", tokens},
+          {"activation_function", "gelu_new"},
+          {"resid_pdrop", 0.1},
+          {"embd_pdrop", 0.1},
+          {"attn_pdrop", 0.1}};
+}
+
+Json llama(Sizes sizes, int64_t key_heads, int64_t tokens) {
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"model_type", "llama"},
+          {"vocab_size", kWords},
+          {"hidden_size", sizes.width},
+          {"num_hidden_layers", sizes.layers},
+          {"num_attention_heads", sizes.heads},
+          {"num_key_value_heads", key_heads},
+          {"intermediate_size", sizes.wide},
+          {"hidden_act", "silu"},
+          {"max_position_embeddings", tokens},
+          {"rms_norm_eps", 1e-5},
+          {"tie_word_embeddings", true}};
+}
+
+Json transformer(Sizes sizes, int64_t tokens) {
+  Json config = {{"architectures", {"MarianMTModel"}},
+                 {"model_type", "marian"},
+                 {"is_encoder_decoder", true},
+                 {"vocab_size", kWords},
+                 {"pad_token_id", 0},
+                 {"decoder_start_token_id", 0},
+                 {"eos_token_id", 1},
+                 {"d_model", sizes.width},
+                 {"activation_function", "relu"},
+                 {"dropout", 0.1},
+                 {"max_position_embeddings", tokens},
+                 {"scale_embedding", true},
+                 {"share_encoder_decoder_embeddings", true},
+                 {"tie_word_embeddings", true}};
+  for (const std::string side : {"encoder", "decoder"}) {
+    config[side + "_layers"] = sizes.layers;
+    config[side + "_attention_heads"] = sizes.heads;
+    config[side + "_ffn_dim"] = sizes.wide;
+  }
+  return config;
+}
+
+using Recipe = std::vector<std::pair<std::string, std::string>>;
+
+Recipe with(Recipe base, const Recipe& more) {
+  base.insert(base.end(), more.begin(), more.end());
+  return base;
+}
+
+std::vector<Preset> make_presets() {
+  const Recipe pictures{
+      {"optimizer", "adamw"}, {"schedule", "cosine"}, {"weight_decay", "0.05"}, {"label_smoothing", "0.1"}, {"flip", "true"}};
+  const Recipe convolution{{"optimizer", "sgd"},   {"rate", "0.1"},    {"momentum", "0.9"}, {"weight_decay", "1e-4"},
+                           {"schedule", "cosine"}, {"warmup", "0.05"}, {"epochs", "300"},   {"batch", "100"},
+                           {"pad", "4"},           {"flip", "true"}};
+  const Recipe sentences{{"optimizer", "adamw"}, {"schedule", "linear"}, {"warmup", "0.1"}, {"weight_decay", "0.01"}, {"batch", "32"}};
+  const Recipe writing{{"optimizer", "adamw"}, {"schedule", "cosine"}, {"beta2", "0.95"}, {"weight_decay", "0.1"}, {"final_rate", "0.1"}};
+  const Recipe translating{
+      {"optimizer", "adam"}, {"schedule", "inverse_sqrt"}, {"beta2", "0.98"}, {"weight_decay", "0"}, {"label_smoothing", "0.1"}};
+  return {
+      {"vit-tiny", "a vision transformer for small pictures: width 192, 6 layers, patches of 4 pixels", "vit", vit({192, 6, 3, 768}, 32, 4),
+       with(pictures, {{"rate", "1e-3"}, {"batch", "64"}, {"epochs", "30"}, {"pad", "4"}})},
+      {"vit-small", "a larger one for small pictures: width 384, 12 layers", "vit", vit({384, 12, 6, 1536}, 32, 4),
+       with(pictures, {{"rate", "1e-3"}, {"batch", "128"}, {"epochs", "100"}, {"pad", "4"}})},
+      {"vit-base", "ViT-B/16 for pictures of 224 pixels (Dosovitskiy et al. 2021)", "vit", vit({768, 12, 12, 3072}, 224, 16),
+       with(pictures, {{"rate", "5e-4"}, {"batch", "256"}, {"epochs", "300"}, {"pad", "16"}})},
+      {"gaussian", "attention that can become convolution: 9 heads with Gaussian positions (Cordonnier et al. 2020)", "vit",
+       gaussian({400, 6, 9, 512}), convolution},
+      {"gaussian-small", "the same with 3 layers of width 128", "vit", gaussian({128, 3, 9, 256}), convolution},
+      {"bert-mini", "an encoder of sentences: width 256, 4 layers", "bert", bert({256, 4, 4, 1024}, 128),
+       with(sentences, {{"rate", "5e-4"}})},
+      {"bert-small", "an encoder of sentences: width 512, 4 layers", "bert", bert({512, 4, 8, 2048}, 128),
+       with(sentences, {{"rate", "3e-4"}})},
+      {"bert-base", "BERT as published (Devlin et al. 2019)", "bert", bert({768, 12, 12, 3072}, 512), with(sentences, {{"rate", "1e-4"}})},
+      {"gpt-mini", "a writer of text: width 256, 4 layers, 256 tokens", "gpt", gpt2({256, 4, 4, 1024}, 256),
+       with(writing, {{"rate", "1e-3"}, {"batch", "32"}})},
+      {"gpt2", "the smallest GPT-2 (Radford et al. 2019)", "gpt", gpt2({768, 12, 12, 3072}, 1024),
+       with(writing, {{"rate", "6e-4"}, {"batch", "32"}, {"accumulate", "4"}})},
+      {"llama-mini", "a writer with rotary positions, gates and shared keys: width 256, 4 layers, 256 tokens", "gpt",
+       llama({256, 4, 4, 704}, 2, 256), with(writing, {{"rate", "1e-3"}, {"batch", "32"}})},
+      {"transformer-small", "an encoder and a decoder to translate: width 256, 3 layers each", "encoder-decoder",
+       transformer({256, 3, 4, 1024}, 256), with(translating, {{"rate", "1e-3"}, {"warmup", "0.1"}, {"batch", "64"}})},
+      {"transformer-base", "the base model of Vaswani et al. 2017", "encoder-decoder", transformer({512, 6, 8, 2048}, 512),
+       with(translating, {{"rate", "7e-4"}, {"warmup", "4000"}, {"batch", "128"}})},
+  };
+}
+
+}  // namespace
+
+const std::vector<Preset>& presets() {
+  static const std::vector<Preset> all = make_presets();
+  return all;
+}
+
+const Preset& preset_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Preset& each : presets()) {
+    if (each.name == name) return each;
+    names.push_back(each.name);
+  }
+  fail<UsageError>("preset=", quoted(name), ", expected one of ", listed(names), did_you_mean(name, names));
+}
+
+void apply_recipe(const Preset& preset, Settings& settings) {
+  for (const auto& [key, value] : preset.settings) settings.set(key, value, Settings::By::preset);
+}
+
+}  // namespace heed

@@ -1,0 +1,208 @@
+// Presets and what can be chosen otherwise: every word for every family is built and runs, and what makes no sense is refused.
+#include "heed/train/presets.h"
+
+#include <gtest/gtest.h>
+
+#include "heed/core/autograd.h"
+#include "heed/models/model.h"
+#include "heed/train/learning.h"
+#include "tests/expect_error.h"
+
+namespace heed::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+ModelChoice chosen(const std::string& preset, const Words& words) {
+  ModelChoice choice;
+  Settings settings;
+  declare(settings, choice);
+  settings.assign("preset=" + preset);
+  for (const std::string& word : words) settings.assign(word);
+  return choice;
+}
+
+Json config_of(const std::string& preset, const Words& words) { return model_config(chosen(preset, words)); }
+
+Named inputs_for(const std::string& family, const Json& config) {
+  const Tensor tokens = Tensor::from(std::vector<int64_t>{2, 3, 4, 5, 6, 7, 8, 9, 3, 2}, {2, 5});
+  const Tensor mask = Tensor::from(std::vector<int64_t>{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}, {2, 5});
+  const Tensor labels = Tensor::from(std::vector<int64_t>{1, 0}, {2});
+  if (family == "bert") return {{"input_ids", tokens}, {"attention_mask", mask}, {"labels", labels}};
+  if (family != "vit") return {{"input_ids", tokens}, {"attention_mask", mask}, {"labels", tokens}};
+  Rng rng(3);
+  const int64_t side = config["image_size"].get<int64_t>();
+  return {{"pixel_values", random_normal({2, 3, side, side}, 0, 1, rng)}, {"labels", labels}};
+}
+
+// A small one of the kind is built, and gives a loss and all gradients. Returns config.json.
+Json expect_sound(const Preset& preset, Words words) {
+  for (const char* word : {"layers=1", "width=24", "heads=3"}) words.emplace_back(word);
+  SCOPED_TRACE(preset.name + " " + words[0]);
+  Json config = config_of(preset.name, words);
+  if (preset.name == "vit-base") config["image_size"] = 64;
+  const Model model = make_model(config);
+  Rng rng(1);
+  Named out = model(inputs_for(preset.family, config), {.mode = training_with(rng)});
+  EXPECT_TRUE(std::isfinite(out["loss"].item()));
+  backward(out["loss"]);
+  for (const Parameter& each : model.params().all()) EXPECT_TRUE(!each.options.learned || each.tensor.grad().defined()) << each.name;
+  return config;
+}
+
+TEST(Presets, every_recipe_is_made_of_settings) {
+  for (const Preset& preset : presets()) {
+    LearnOptions options;
+    ModelChoice choice;
+    int64_t pad = 0;
+    bool flip = false;
+    Settings settings;
+    declare(settings, choice);
+    declare(settings, options);
+    settings.add("pad", pad, "", {.least = 0});
+    settings.add("flip", flip, "");
+    settings.assign("batch=7");
+    apply_recipe(preset, settings);
+    EXPECT_EQ(options.batch, 7) << preset.name;
+    for (const auto& [key, value] : preset.settings) {
+      const std::string text = settings.text(key);
+      EXPECT_TRUE(key == "batch" || text == value || std::stof(text) == std::stof(value)) << preset.name << " " << key;
+    }
+    EXPECT_EQ(flip, preset.family == "vit");
+  }
+  EXPECT_EQ(preset_named("gaussian").config["num_attention_heads"], 9);
+  expect_error<UsageError>([] { preset_named("vit-tinny"); }, "expected one of vit-tiny, vit-small, ");
+  expect_error<UsageError>([] { preset_named("vit-tinny"); }, "did you mean 'vit-tiny'?");
+  expect_error<UsageError>([] { chosen("bert", {}); }, "train: preset='bert', expected one of ");
+}
+
+TEST(Presets, have_the_sizes_that_are_published) {
+  const auto millions = [](const std::string& preset, const Words& words) {
+    return static_cast<double>(make_model(config_of(preset, words), {.names = {.shapes_only = true}}).params().count()) / 1e6;
+  };
+  EXPECT_NEAR(millions("vit-base", {"model.num_labels=1000"}), 86.57, 0.01);
+  EXPECT_NEAR(millions("bert-base", {"model.vocab_size=30522"}), 109.48, 0.01);
+  EXPECT_NEAR(millions("gpt2", {"model.vocab_size=50257"}), 124.44, 0.01);
+  EXPECT_NEAR(millions("transformer-base", {"model.vocab_size=37000"}), 63.1, 0.1);
+  EXPECT_NEAR(millions("vit-tiny", {}), 2.69, 0.01);
+}
+
+TEST(Presets, every_preset_runs_with_every_word) {
+  for (const Preset& preset : presets()) {
+    const bool vit = preset.family == "vit", bert = preset.family == "bert", gaussian = preset.name.starts_with("gaussian");
+    Words positions{"none", "sinusoidal", "rotary", "relative", "alibi"};
+    if (preset.config["model_type"] != "llama" && preset.family != "encoder-decoder") positions.emplace_back("learned");
+    if (vit || bert) positions.emplace_back("relative_content");
+    if (vit)
+      for (const char* each : {"learned_2d", "sinusoidal_2d", "relative_2d", "gaussian", "gaussian_full", "learned,gaussian"})
+        positions.emplace_back(each);
+    positions.emplace_back("sinusoidal,rotary,alibi");
+    for (const std::string& each : positions) {
+      Words words{"position=" + each};
+      if (gaussian && (each == "relative_content" || each.find("rotary,") != each.npos)) words.emplace_back("content=true");
+      const Json config = expect_sound(preset, words);
+      const bool own = each == "learned" || (each == "sinusoidal" && preset.family == "encoder-decoder") ||
+                       (each == "rotary" && preset.config["model_type"] == "llama");
+      EXPECT_FALSE(own && config.contains("heed") && config["heed"].contains("positions")) << preset.name;
+    }
+    Words others{"attention=hard",
+                 "norm=before",
+                 "norm=after",
+                 "soft_cap=30",
+                 "pattern=window:4",
+                 "pattern=window:1:2:1",
+                 "pattern=chunks:16",
+                 "pattern=chunks:2:shifted,causal",
+                 "pattern=dilated:2",
+                 "pattern=causal",
+                 "activation=relu",
+                 "dropout=0.3",
+                 "model.initializer_range=0.01"};
+    if (preset.family == "encoder-decoder") others.back() = "model.init_std=0.01";
+    if (vit || bert)
+      for (const char* each : {"pooling=gap", "pooling=map"}) others.emplace_back(each);
+    if (vit)
+      for (const char* each : {"pooling=flatten", "pattern=grid_window:1", "pattern=grid_window:1:2", "patch=8"}) others.emplace_back(each);
+    for (const std::string& each : others) expect_sound(preset, {each});
+    for (const char* features : {"elu", "relu", "random"}) {
+      Words words{"attention=kernel", std::string("features=") + features};
+      if (gaussian) words.emplace_back("position=none");
+      expect_sound(preset, words);
+    }
+    if (vit) expect_sound(preset, {"attention=channel", "position=learned", "project_values=true"});
+    if (vit) expect_sound(preset, {"attention=pooled", "reduction=2", "position=learned"});
+    expect_sound(preset, {"content=false", gaussian ? "position=gaussian" : "position=relative"});
+    expect_sound(preset, {"position=relative", "reach=3"});
+  }
+}
+
+TEST(Presets, words_become_keys_of_config_json) {
+  const Json marian = config_of("transformer-small", {"layers=2", "heads=8", "width=128", "dropout=0.2", "activation=gelu"});
+  for (const std::string side : {"encoder", "decoder"}) {
+    EXPECT_EQ(marian[side + "_layers"], 2);
+    EXPECT_EQ(marian[side + "_attention_heads"], 8);
+    EXPECT_EQ(marian[side + "_ffn_dim"], 512);  // in proportion
+  }
+  EXPECT_EQ(marian["d_model"], 128);
+  EXPECT_EQ(marian["dropout"].dump(), "0.2");
+  EXPECT_FALSE(marian.contains("heed"));
+  const Json gpt = config_of("gpt-mini", {"width=64", "feed_forward=100", "position=rotary,learned", "pattern=window:4:0"});
+  EXPECT_EQ(gpt["n_embd"], 64);
+  EXPECT_EQ(gpt["n_inner"], 100);
+  EXPECT_EQ(gpt["heed"]["positions"], Json({"rotary", "learned"}));
+  EXPECT_EQ(gpt["heed"]["pattern"], Json::parse(R"([{"kind": "window", "before": 4, "after": 0}])"));
+  EXPECT_EQ(config_of("vit-tiny", {"position=gaussian"})["heed"], Json::parse(R"({"positions": "gaussian", "pooling": "gap"})"));
+  EXPECT_EQ(config_of("vit-tiny", {"position=gaussian", "pooling=map"})["heed"]["pooling"], "map");
+  const Json gaussian = config_of("gaussian", {"position=learned", "width=200"});
+  EXPECT_EQ(gaussian["head_dim"], 200);
+  EXPECT_FALSE(gaussian["heed"].contains("content"));  // or all tokens would be seen alike
+  EXPECT_EQ(gaussian["heed"]["project_values"], false);
+  EXPECT_EQ(config_of("gaussian", {})["heed"], preset_named("gaussian").config["heed"]);
+  const Json open = config_of("bert-mini", {"model.heed.soft_cap=5", "soft_cap=7", "model.hidden_size=32", "width=64"});
+  EXPECT_EQ(open["heed"]["soft_cap"], 5);
+  EXPECT_EQ(open["hidden_size"], 32);
+}
+
+TEST(Presets, choices_that_make_no_sense_are_refused) {
+  const auto refused = [](const std::string& preset, const Words& words, const std::string& message) {
+    expect_error<UsageError>([&] { config_of(preset, words); }, message);
+  };
+  refused("gpt-mini", {"position=gaussian"}, "model: position='gaussian' is not for gpt-mini, expected none, learned, sinusoidal, rotary");
+  refused("llama-mini", {"position=learned"},
+          "position='learned' is not for llama-mini, expected none, sinusoidal, rotary, relative, alibi");
+  refused("transformer-base", {"position=learned"}, "is not for transformer-base");
+  refused("vit-tiny", {"position=none,rotary"}, "position=none, rotary, expected none or others, not both");
+  refused("vit-tiny", {"position=learned,sinusoidal"}, "expected at most one of learned, learned_2d, sinusoidal, sinusoidal_2d");
+  refused("vit-tiny", {"position=gausian"}, "train: position='gausian', expected some of none, ");
+  refused("vit-tiny", {"position=gaussian", "pooling=cls"}, "pooling=cls, but what was chosen needs a grid");
+  refused("bert-mini", {"attention=channel"}, "attention='channel' is not for bert-mini, expected soft, hard, kernel");
+  refused("bert-mini", {"pooling=flatten"}, "pooling='flatten' is not for bert-mini, expected cls, gap, map");
+  refused("gpt-mini", {"pooling=gap"}, "pooling='gap' is not for gpt-mini, expected none");
+  refused("gpt-mini", {"patch=4"}, "patch=4 is not for gpt-mini, expected a model of pictures");
+  refused("gpt-mini", {"pattern=grid_window:2"}, "pattern='grid_window' is not for gpt-mini, expected causal, window, chunks, dilated");
+  for (const char* wrong : {"windows:4", "window", "window:1:2:3:4", "dilated", "causal:1"})
+    refused("vit-tiny", {std::string("pattern=") + wrong}, "expected causal, window:BEFORE:AFTER:GLOBALS, ");
+  refused("vit-tiny", {"pattern=window:x"}, "model: pattern='window:x': before='x', expected a whole number");
+  refused("vit-tiny", {"pattern=chunks:0"}, "size=0, expected 1 to 1e+06");
+  refused("vit-tiny", {"pattern=chunks:2:often"}, "found 'often', expected shifted");
+  refused("vit-tiny", {"reach=4"}, "reach=4, expected position=relative with it");
+  refused("vit-tiny", {"features=relu"}, "features=relu, expected attention=kernel with it");
+  refused("vit-tiny", {"reduction=2"}, "reduction=2, expected attention=pooled with it");
+  refused("vit-tiny", {"attention=kernel", "position=alibi"}, "position=alibi is added to scores, of which attention=kernel has none");
+  refused("gaussian", {"attention=kernel"}, "position=gaussian is added to scores");
+  refused("gaussian", {"attention=channel", "position=learned"}, "expected project_values=true with it");
+  refused("vit-tiny", {"attention=kernel", "soft_cap=3"}, "soft_cap, expected attention=soft or hard with it");
+  refused("vit-tiny", {"attention=pooled", "pattern=causal"}, "a pattern beside attention=pooled");
+  refused("vit-tiny", {"content=false"}, "content=false, expected one of relative, ");
+  refused("gaussian", {"position=learned", "content=false"}, "content=false, expected one of relative, ");
+  refused("vit-tiny", {"content=false", "position=rotary,relative"}, "position=rotary beside content=false");
+  refused("vit-tiny", {"heads=5"}, "width=192 does not divide into heads=5");
+  refused("vit-tiny", {"model.n_embd=5"}, "model.NAME='n_embd' is not for vit-tiny");
+  refused("vit-tiny", {"model.hiden_size=5"}, "there is no setting 'model.hiden_size'; did you mean 'model.hidden_size'?");
+  refused("vit-tiny", {"model.heed=5"}, "model.heed=5, expected a key below it");
+  refused("vit-tiny", {"model.heed.positions=gaussian", "model.heed.pooling=cls"}, "needs a grid");
+  expect_error<FileError>([] { make_model(config_of("vit-tiny", {"model.heed.attenion=soft"})); }, "heed.attenion is not known");
+}
+
+}  // namespace
+}  // namespace heed::test
