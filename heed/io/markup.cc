@@ -14,6 +14,8 @@ size_t bytes_from(unsigned char first) {
 
 bool forbidden(char32_t point) { return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xfffe || point == 0xffff; }
 
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 }  // namespace
 
 std::vector<Letter> letters_of(std::string_view text) {
@@ -53,13 +55,27 @@ std::string in_markup(std::string_view text) {
 }
 
 std::string base64(std::span<const std::byte> bytes) {
-  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   out.reserve((bytes.size() + 2) / 3 * 4);
   for (size_t at = 0; at < bytes.size(); at += 3) {
     const auto byte = [&](size_t i) { return at + i < bytes.size() ? std::to_integer<uint32_t>(bytes[at + i]) : 0; };
     const uint32_t three = byte(0) << 16 | byte(1) << 8 | byte(2);
-    for (size_t i = 0; i < 4; ++i) out += at + i <= bytes.size() ? digits[three >> (18 - 6 * i) & 63] : '=';
+    for (size_t i = 0; i < 4; ++i) out += at + i <= bytes.size() ? kDigits[three >> (18 - 6 * i) & 63] : '=';
+  }
+  return out;
+}
+
+std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
+  std::vector<std::byte> out;
+  out.reserve(text.size() / 4 * 3 + 2);
+  uint32_t bits = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const size_t digit = kDigits.find(text[at]);
+    if (digit == kDigits.npos) return std::nullopt;
+    bits = bits << 6 | static_cast<uint32_t>(digit);
+    if (at % 4 != 0) out.push_back(static_cast<std::byte>(bits >> (6 - 2 * (at % 4)) & 255));
   }
   return out;
 }

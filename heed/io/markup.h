@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,5 +18,6 @@ std::vector<Letter> letters_of(std::string_view text);
 
 std::string in_markup(std::string_view text);  // between tags and in quotes; what XML forbids becomes U+FFFD
 std::string base64(std::span<const std::byte> bytes);
+std::optional<std::vector<std::byte>> from_base64(std::string_view text);  // nothing where it is none
 
 }  // namespace heed

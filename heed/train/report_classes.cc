@@ -1,0 +1,180 @@
+// What a classifier took for what: confusion matrix, scores of every class, calibration.
+#include <algorithm>
+#include <cmath>
+
+#include "heed/io/markup.h"
+#include "heed/train/report_draw.h"
+
+namespace heed {
+namespace {
+
+constexpr size_t kMostClasses = 200;    // beyond that a matrix is only noise
+constexpr size_t kMostWithCounts = 20;  // so many fit with a number in each cell
+constexpr size_t kLongestLabel = 16;
+
+std::string shortened(const std::string& label) {
+  const std::vector<Letter> letters = letters_of(label);
+  if (letters.size() <= kLongestLabel) return label;
+  std::string out;
+  for (size_t i = 0; i < kLongestLabel - 1; ++i) out += letters[i].bytes;
+  return out + "…";
+}
+
+struct Confusion {
+  std::vector<std::string> classes = {};
+  std::vector<std::vector<double>> counts = {};  // rows: the truth
+};
+
+// Empty where the file has none, or no square.
+Confusion confusion_in(const Json& detail) {
+  Confusion out;
+  for (const Json& name : list_in(detail, "classes")) out.classes.push_back(name.is_string() ? name.get<std::string>() : name.dump());
+  for (const Json& row : list_in(detail, "confusion")) {
+    out.counts.emplace_back();
+    if (row.is_array())
+      for (const Json& count : row) out.counts.back().push_back(count.is_number() ? count.get<double>() : 0);
+    if (out.counts.back().size() != out.classes.size()) return {};
+  }
+  if (out.counts.size() != out.classes.size()) return {};
+  return out;
+}
+
+std::string matrix_html(const Confusion& confusion) {
+  const size_t C = confusion.classes.size();
+  const bool counted = C <= kMostWithCounts;
+  const double cell = counted ? std::max(30.0, 360.0 / static_cast<double>(C)) : C <= 50 ? 14 : 10;
+  const double size = counted ? 12 : cell - 2, letter = 0.6 * size;
+  size_t longest = 0;
+  for (const std::string& name : confusion.classes) longest = std::max(longest, letters_of(shortened(name)).size());
+  const double label = static_cast<double>(longest) * letter + 10, side = cell * static_cast<double>(C), all = label + side + 2;
+  std::string cells, labels;
+  for (size_t i = 0; i < C; ++i) {
+    const double at = label + cell * static_cast<double>(i), middle = at + cell / 2;
+    const std::string name = in_markup(shortened(confusion.classes[i]));
+    labels += "<text x=\"" + fixed(label - 6, 1) + "\" y=\"" + fixed(middle, 1) + "\" text-anchor=\"end\">" + name + "</text>";
+    labels += "<text x=\"" + fixed(middle, 1) + "\" y=\"" + fixed(label - 6, 1) + "\" transform=\"rotate(-90 " + fixed(middle, 1) + " " +
+              fixed(label - 6, 1) + ")\">" + name + "</text>";
+    double row = 0;
+    for (double count : confusion.counts[i]) row += count;
+    for (size_t j = 0; j < C; ++j) {
+      const double count = confusion.counts[i][j], share = row > 0 ? count / row : 0;
+      if (!(count > 0)) continue;  // the ground shows
+      const double x = label + cell * static_cast<double>(j), strength = i == j ? 0.15 + 0.85 * share : std::min(1.0, 0.12 + 1.6 * share);
+      cells += "<g><title>" + in_markup(confusion.classes[i]) + " taken for " + in_markup(confusion.classes[j]) + ": " + fixed(count, 0) +
+               " (" + figure_text("recall", share) + ")</title><rect class=\"" + (i == j ? "hit" : "miss") + "\" x=\"" + fixed(x, 1) +
+               "\" y=\"" + fixed(at, 1) + "\" width=\"" + fixed(cell - 1, 1) + "\" height=\"" + fixed(cell - 1, 1) + "\" fill-opacity=\"" +
+               fixed(strength, 3) + "\"/>";
+      if (counted)
+        cells += "<text class=\"" + std::string(strength > 0.55 ? "over" : "count") + "\" x=\"" + fixed(x + cell / 2, 1) + "\" y=\"" +
+                 fixed(middle, 1) + "\" text-anchor=\"middle\">" + (count < 10000 ? fixed(count, 0) : count_text(count)) + "</text>";
+      cells += "</g>";
+    }
+  }
+  const std::string style = "style=\"min-width:" + fixed(counted ? std::min(all, 300.0 + 8 * static_cast<double>(C)) : all, 0) +
+                            "px;max-width:" + fixed(1.6 * all, 0) + "px\"";
+  return "<div class=\"card scroll\"><h3>Confusion</h3><p class=\"faint\">Rows are the truth, columns what the model said; shades are "
+         "shares "
+         "of a row.</p><svg class=\"matrix\" viewBox=\"0 0 " +
+         fixed(all, 0) + " " + fixed(all, 0) + "\" " + style + " font-size=\"" + fixed(size, 1) +
+         "\" role=\"img\" aria-label=\"Confusion matrix of " + std::to_string(C) + " classes\"><rect class=\"ground\" x=\"" +
+         fixed(label, 1) + "\" y=\"" + fixed(label, 1) + "\" width=\"" + fixed(side - 1, 1) + "\" height=\"" + fixed(side - 1, 1) + "\"/>" +
+         cells + labels + "</svg></div>\n";
+}
+
+std::string mistakes_html(const Confusion& confusion) {
+  struct Pair {
+    size_t truth, guess;
+    double count, share;
+  };
+  std::vector<Pair> pairs;
+  for (size_t i = 0; i < confusion.classes.size(); ++i) {
+    double row = 0;
+    for (double count : confusion.counts[i]) row += count;
+    for (size_t j = 0; j < confusion.classes.size(); ++j)
+      if (i != j && confusion.counts[i][j] > 0) pairs.push_back({i, j, confusion.counts[i][j], confusion.counts[i][j] / row});
+  }
+  if (pairs.empty()) return "";
+  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.count > b.count; });
+  std::string rows;
+  for (size_t k = 0; k < std::min<size_t>(pairs.size(), 6); ++k)
+    rows += "<tr><td>" + in_markup(confusion.classes[pairs[k].truth]) + "</td><td>" + in_markup(confusion.classes[pairs[k].guess]) +
+            "</td><td class=\"number\">" + fixed(pairs[k].count, 0) + "</td><td class=\"number\">" + figure_text("recall", pairs[k].share) +
+            "</td></tr>";
+  return "<div class=\"card scroll\"><h3>Most frequent mistakes</h3><table><thead><tr><th scope=\"col\">truth</th><th scope=\"col\">taken "
+         "for</th>"
+         "<th scope=\"col\" class=\"number\">times</th><th scope=\"col\" class=\"number\">of the truth</th></tr></thead><tbody>" +
+         rows + "</tbody></table></div>\n";
+}
+
+std::string bar_cell(double value) {
+  return "<td class=\"number\"><span class=\"value\">" + figure_text("recall", value) +
+         "</span><span class=\"bar\"><i style=\"width:" + fixed(100 * std::clamp(value, 0.0, 1.0), 1) + "%\"></i></span></td>";
+}
+
+std::string per_class_html(const Json& detail) {
+  std::string rows;
+  for (const Json& entry : list_in(detail, "per_class")) {
+    const double f1 = number_in(entry, "f1");
+    rows += "<tr data-value=\"" + fixed(f1, 6) + "\"><th scope=\"row\">" + in_markup(text_in(entry, "class")) + "</th>" +
+            bar_cell(number_in(entry, "precision")) + bar_cell(number_in(entry, "recall")) + bar_cell(f1) + "<td class=\"number\">" +
+            count_text(number_in(entry, "count")) + "</td></tr>";
+  }
+  if (rows.empty()) return "";
+  return "<div class=\"card tall\"><h3>Every class <button type=\"button\" class=\"sort\" aria-pressed=\"false\">worst first</button></h3>"
+         "<table class=\"bars\"><thead><tr><th scope=\"col\">class</th><th scope=\"col\" class=\"number\">precision</th><th scope=\"col\" "
+         "class=\"number\">recall</th><th scope=\"col\" class=\"number\">F1</th><th scope=\"col\" "
+         "class=\"number\">samples</th></tr></thead><tbody>" +
+         rows + "</tbody></table></div>\n";
+}
+
+// Bars: how often the model was right where it was so sure. On the diagonal it is as good as it says.
+std::string calibration_html(const Json& detail) {
+  std::string bars;
+  constexpr double wide = 1000.0 / 15 - 6;
+  for (const Json& bin : list_in(detail, "calibration")) {
+    const double confidence = std::clamp(number_in(bin, "confidence"), 0.0, 1.0),
+                 accuracy = std::clamp(number_in(bin, "accuracy"), 0.0, 1.0);
+    const double x = 1000.0 / 15 * std::clamp(std::ceil(confidence * 15) - 1, 0.0, 14.0) + 3;
+    const auto bar = [&](const char* kind, double low, double high) {
+      return "<rect class=\"" + std::string(kind) + "\" x=\"" + fixed(x, 1) + "\" y=\"" + fixed(1000 - 1000 * high, 1) + "\" width=\"" +
+             fixed(wide, 1) + "\" height=\"" + fixed(1000 * (high - low), 1) + "\"/>";
+    };
+    bars += "<g><title>sure by " + figure_text("recall", confidence) + ", right in " + figure_text("recall", accuracy) + " of " +
+            fixed(number_in(bin, "count"), 0) + "</title>" + bar("hit", 0, accuracy) +
+            bar("gap", std::min(accuracy, confidence), std::max(accuracy, confidence)) + "</g>";
+  }
+  if (bars.empty()) return "";
+  std::string labels;
+  for (int k = 0; k <= 4; ++k) {
+    const std::string at = std::to_string(25 * k) + "%";
+    labels += "<span class=\"ty\" style=\"bottom:" + at + "\">" + std::to_string(25 * k) +
+              " %</span><span class=\"tx\" style=\"left:" + at + "\">" + std::to_string(25 * k) + " %</span>";
+  }
+  return "<figure class=\"card chart\"><figcaption><h3>Calibration</h3><span class=\"legend\"><span class=\"key\"><i class=\"box "
+         "hit\"></i>how often "
+         "right</span><span class=\"key\"><i class=\"box gap\"></i>distance to what it says</span></span></figcaption><div class=\"plot "
+         "square\"><svg "
+         "viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Accuracy by confidence\"><path class=\"grid\" "
+         "d=\"M0 "
+         "250H1000M0 500H1000M0 750H1000M0 0H1000M0 1000H1000\"/>" +
+         bars + "<path class=\"mark\" d=\"M0 1000L1000 0\"/></svg>" + labels + "<span class=\"across\">confidence</span></div></figure>\n";
+}
+
+}  // namespace
+
+std::string classes_html(const RunRecord& run) {
+  if (!run.evaluation.is_object() || !run.evaluation.contains("detail")) return "";
+  const Json& detail = run.evaluation["detail"];
+  const Confusion confusion = confusion_in(detail);
+  std::string matrix, mistakes;
+  if (!confusion.classes.empty() && confusion.classes.size() <= kMostClasses) matrix = matrix_html(confusion);
+  if (!confusion.classes.empty()) mistakes = mistakes_html(confusion);
+  const std::string classes = per_class_html(detail), calibration = calibration_html(detail);
+  if (confusion.classes.size() > kMostWithCounts)
+    return matrix + "<div class=\"pair\">" + classes + "<div>" + mistakes + calibration + "</div></div>";
+  return matrix + classes + calibration + mistakes == ""
+             ? ""
+             : "<div class=\"pair\"><div>" + matrix + mistakes + "</div><div>" + classes + calibration + "</div></div>\n";
+}
+
+}  // namespace heed

@@ -1,0 +1,123 @@
+// The curves of a report: what was learned over epochs, with a table of chosen ones, the learning rate and the speed.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "heed/io/markup.h"
+#include "heed/train/report_draw.h"
+
+namespace heed {
+namespace {
+
+using Points = std::vector<std::pair<double, double>>;
+constexpr std::array<int64_t, 3> kChosenEpochs{10, 30, 50};
+
+Points points_of(const std::vector<RunRow>& rows, const std::string& figure, bool by_epoch) {
+  Points out;
+  for (const RunRow& row : rows)
+    if (const auto found = row.figures.find(figure); found != row.figures.end())
+      out.emplace_back(static_cast<double>(by_epoch ? row.epoch : row.step), found->second);
+  return out;
+}
+
+// "train_loss" and "validation_loss" -> "loss".
+std::string base_of(const std::string& name) {
+  for (const std::string part : {"train_", "validation_"})
+    if (name.starts_with(part)) return name.substr(part.size());
+  return name;
+}
+
+// What the curves show: loss and accuracy first, the others by name.
+std::vector<std::string> bases_in(std::span<const RunRecord> runs) {
+  std::set<std::string> found;
+  for (const RunRecord& run : runs)
+    for (const std::vector<RunRow>* rows : {&run.epochs, &run.steps})
+      for (const RunRow& row : *rows)
+        for (const auto& [name, value] : row.figures) found.insert(base_of(name));
+  found.erase("rate");
+  std::vector<std::string> out;
+  for (const char* first : {"loss", "accuracy"})
+    if (found.erase(first) > 0) out.push_back(first);
+  out.insert(out.end(), found.begin(), found.end());
+  return out;
+}
+
+Chart chart_of(std::span<const RunRecord> runs, const std::string& base) {
+  Chart chart{.title = readable(base), .across = "epoch", .figure = base};
+  chart.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(chart.title[0])));
+  // One epoch is no curve: its steps are.
+  const bool by_epoch = std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
+    return points_of(run.epochs, "train_" + base, true).size() > 1 || points_of(run.epochs, "validation_" + base, true).size() > 1 ||
+           points_of(run.epochs, base, true).size() > 1;
+  });
+  if (!by_epoch) chart.across = "step";
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const std::string before = runs.size() > 1 ? runs[i].name + ", " : "";
+    const auto add = [&](const std::string& prefix, const std::string& name, bool thick) {
+      Points points = points_of(by_epoch ? runs[i].epochs : runs[i].steps, prefix + base, by_epoch);
+      if (!by_epoch && points.empty()) points = points_of(runs[i].epochs, prefix + base, false);
+      chart.lines.push_back({before + name, i, thick, std::move(points)});
+    };
+    add("train_", "training", false);
+    add("validation_", "validation", true);
+    add("", runs.size() > 1 ? "value" : readable(base), true);
+  }
+  if (by_epoch) chart.marks.assign(kChosenEpochs.begin(), kChosenEpochs.end());
+  return chart;
+}
+
+// Figures at epochs 10, 30 and 50, and at the last one.
+std::string chosen_table(std::span<const RunRecord> runs) {
+  std::set<std::string> known;
+  for (const RunRecord& run : runs)
+    for (const RunRow& row : run.epochs)
+      for (const auto& [name, value] : row.figures)
+        if (base_of(name) == "loss" || base_of(name) == "accuracy" || name.starts_with("validation_")) known.insert(name);
+  if (known.empty()) return "";
+  std::string head = "<tr>" + std::string(runs.size() > 1 ? "<th scope=\"col\">run</th>" : "") + "<th scope=\"col\">epoch</th>", body;
+  for (const std::string& name : known) head += "<th scope=\"col\" class=\"number\">" + in_markup(readable(name)) + "</th>";
+  for (size_t i = 0; i < runs.size(); ++i)
+    for (const RunRow& row : runs[i].epochs) {
+      const bool last = &row == &runs[i].epochs.back();
+      if (!last && std::find(kChosenEpochs.begin(), kChosenEpochs.end(), row.epoch) == kChosenEpochs.end()) continue;
+      body += "<tr class=\"run" + std::to_string(i) + "\">";
+      if (runs.size() > 1) body += "<td><i class=\"dot c" + std::to_string(i % 8) + "\"></i>" + in_markup(runs[i].name) + "</td>";
+      body += "<td>" + std::to_string(row.epoch) + (last ? " <span class=\"faint\">last</span>" : "") + "</td>";
+      for (const std::string& name : known) {
+        const auto found = row.figures.find(name);
+        body +=
+            "<td class=\"number\">" + (found == row.figures.end() ? std::string("–") : figure_text(base_of(name), found->second)) + "</td>";
+      }
+      body += "</tr>";
+    }
+  return "<div class=\"card scroll\"><h3>At chosen epochs</h3><table><thead>" + head + "</tr></thead><tbody>" + body +
+         "</tbody></table></div>\n";
+}
+
+}  // namespace
+
+std::string curves_html(std::span<const RunRecord> runs) {
+  std::string charts;
+  for (const std::string& base : bases_in(runs)) charts += chart_html(chart_of(runs, base));
+  if (charts.empty()) return missing_html("metrics.jsonl", "what was learned");
+  return "<div class=\"pair\">" + charts + "</div>\n" + chosen_table(runs);
+}
+
+std::string speed_html(std::span<const RunRecord> runs) {
+  Chart rate{.title = "Learning rate", .across = "step", .figure = "rate", .from_zero = true};
+  Chart speed{.title = "Samples a second", .across = "step", .figure = "samples_per_second", .from_zero = true};
+  Chart share{.title = "Share of peak arithmetic", .across = "step", .figure = "share_of_peak", .from_zero = true};
+  for (size_t i = 0; i < runs.size(); ++i) {
+    Points points = points_of(runs[i].steps, "rate", false);
+    if (points.empty()) points = points_of(runs[i].epochs, "rate", false);
+    const auto name = [&](const char* alone) { return runs.size() > 1 ? runs[i].name : std::string(alone); };
+    rate.lines.push_back({name("rate"), i, true, std::move(points)});
+    speed.lines.push_back({name("samples/s"), i, true, points_of(runs[i].speed, "samples_per_second", false)});
+    share.lines.push_back({name("share"), i, true, points_of(runs[i].speed, "share_of_peak", false)});
+  }
+  const std::string speeds = chart_html(speed) + chart_html(share);
+  return "<div class=\"pair\">" + chart_html(rate) + speeds + "</div>\n" + (speeds.empty() ? missing_html("speed.csv", "its speed") : "");
+}
+
+}  // namespace heed

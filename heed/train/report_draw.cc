@@ -1,0 +1,197 @@
+// Numbers for people, and charts. A chart stretches with the page: lines are SVG in a box of 1000 x 1000 without a fixed shape, letters
+// are HTML beside it, so that they keep their size on a phone.
+#include "heed/train/report_draw.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "heed/io/markup.h"
+
+namespace heed {
+namespace {
+
+constexpr size_t kMostPoints = 600;  // a line shows no more
+
+bool ends_in(const std::string& name, std::initializer_list<const char*> ends) {
+  return std::any_of(ends.begin(), ends.end(), [&](const char* end) { return name.ends_with(end); });
+}
+
+// Means of neighbours where there are too many points to see.
+std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {
+  if (points.size() <= kMostPoints) return points;
+  std::vector<std::pair<double, double>> out;
+  for (size_t k = 0; k < kMostPoints; ++k) {
+    const size_t begin = k * points.size() / kMostPoints, end = (k + 1) * points.size() / kMostPoints;
+    double x = 0, y = 0;
+    for (size_t i = begin; i < end; ++i) x += points[i].first, y += points[i].second;
+    out.emplace_back(x / static_cast<double>(end - begin), y / static_cast<double>(end - begin));
+  }
+  return out;
+}
+
+struct Box {
+  double left = 1e300, right = -1e300, least = 1e300, most = -1e300;
+  double across(double x) const { return (x - left) / (right - left); }
+  double up(double y) const { return (y - least) / (most - least); }
+};
+
+Box box_of(const Chart& chart) {
+  Box box;
+  for (const ChartLine& line : chart.lines)
+    for (const auto& [x, y] : line.points) {
+      box.left = std::min(box.left, x), box.right = std::max(box.right, x);
+      box.least = std::min(box.least, y), box.most = std::max(box.most, y);
+    }
+  if (chart.from_zero) box.least = std::min(box.least, 0.0);
+  const bool shares = ends_in(chart.figure, {"accuracy", "f1", "top5"});
+  const double room = box.most > box.least ? 0.04 * (box.most - box.least) : std::max(std::abs(box.most) * 0.1, 1e-6);
+  if (!(chart.from_zero && box.least == 0)) box.least = box.least >= 0 ? std::max(0.0, box.least - room) : box.least - room;
+  box.most = shares ? std::min(std::max(1.0, box.most), box.most + room) : box.most + room;
+  if (!(box.most > box.least)) box.most = box.least + room;
+  if (box.right <= box.left) box.left -= 0.5, box.right += 0.5;
+  return box;
+}
+
+std::string path_of(const ChartLine& line, const Box& box) {
+  std::string d;
+  for (const auto& [x, y] : line.points) {
+    d += d.empty() ? 'M' : 'L';
+    d += fixed(1000 * box.across(x), 1) + ' ' + fixed(1000 - 1000 * box.up(y), 1);
+  }
+  if (line.points.size() == 1) d += "h0";  // a round end makes it a dot
+  return d;
+}
+
+std::string legend_of(const Chart& chart) {
+  std::string out = "<span class=\"legend\">";
+  for (const ChartLine& line : chart.lines)
+    out += "<span class=\"key run" + std::to_string(line.run) + "\"><i class=\"" + (line.thick ? "thick" : "thin") + " c" +
+           std::to_string(line.run % 8) + "\"></i>" + in_markup(line.name) + "</span>";
+  return out + "</span>";
+}
+
+std::string hover_data(const Chart& chart, const Box& box) {
+  Json lines = Json::array();
+  for (const ChartLine& line : chart.lines) {
+    Json points = Json::array();
+    for (const auto& [x, y] : line.points)
+      points.push_back(
+          {std::round(1e5 * box.across(x)) / 1e5, std::round(1e5 * box.up(y)) / 1e5, figure_text("", x), figure_text(chart.figure, y)});
+    lines.push_back({{"name", line.name}, {"run", line.run}, {"points", points}});
+  }
+  return in_markup(lines.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace
+
+std::string fixed(double value, int digits) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, std::clamp(value, -1e15, 1e15));
+  std::string out = text.data();
+  if (digits > 0) {
+    out.erase(out.find_last_not_of('0') + 1);
+    if (out.ends_with('.')) out.pop_back();
+  }
+  return out == "-0" ? "0" : out;
+}
+
+std::string count_text(double count) {
+  constexpr std::array<const char*, 5> units{"", " k", " M", " G", " T"};
+  size_t unit = 0;
+  for (; std::abs(count) >= 1000 && unit + 1 < units.size(); ++unit) count /= 1000;
+  return fixed(count, unit == 0 || std::abs(count) >= 100 ? 0 : std::abs(count) >= 10 ? 1 : 2) + units[unit];
+}
+
+std::string figure_text(const std::string& name, double value) {
+  if (!std::isfinite(value)) return "no number";
+  std::array<char, 64> text{};
+  const double size = std::abs(value);
+  if (ends_in(name, {"accuracy", "top5", "f1", "precision", "recall", "calibration_error", "share_of_peak", "exact"}) && size <= 1.0001)
+    std::snprintf(text.data(), text.size(), "%.*f %%", size > 0 && size < 0.1 ? 2 : 1, 100 * value);
+  else if (ends_in(name, {"bleu", "chrf"}))
+    std::snprintf(text.data(), text.size(), "%.2f", value);
+  else if (size >= 10000)
+    return count_text(value);
+  else if (value == std::round(value))
+    std::snprintf(text.data(), text.size(), "%.0f", value);
+  else if (size >= 0.001)
+    return fixed(value, size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
+  else
+    std::snprintf(text.data(), text.size(), "%.3g", value);
+  return text.data();
+}
+
+std::string readable(std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '_', ' ');
+  for (const auto& [from, to] : {std::pair("bleu", "BLEU"), std::pair("chrf", "chrF2"), std::pair("top5", "top 5"), std::pair("f1", "F1")})
+    if (const size_t at = out.find(from); at != out.npos) out.replace(at, std::string_view(from).size(), to);
+  return out;
+}
+
+double number_in(const Json& json, const char* key) {
+  return json.is_object() && json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0;
+}
+std::string text_in(const Json& json, const char* key) {
+  return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
+}
+const Json& list_in(const Json& json, const char* key) {
+  static const Json none = Json::array();
+  return json.is_object() && json.contains(key) && json[key].is_array() ? json[key] : none;
+}
+
+std::vector<double> round_ticks(double least, double most, int about) {
+  const double rough = (most - least) / about;
+  if (!(rough > 0) || !std::isfinite(rough)) return {};
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  const double step = power * (rough / power > 5 ? 10 : rough / power > 2 ? 5 : rough / power > 1 ? 2 : 1);
+  std::vector<double> out;
+  for (double at = std::ceil(least / step - 1e-9); at * step <= most + 1e-9 * step; ++at) out.push_back(at == 0 ? 0 : at * step);
+  return out;
+}
+
+std::string chart_html(Chart chart) {
+  std::erase_if(chart.lines, [](const ChartLine& line) { return line.points.empty(); });
+  if (chart.lines.empty()) return "";
+  for (ChartLine& line : chart.lines) line.points = thinned(line.points);
+  const Box box = box_of(chart);
+  std::string grid, labels, lines, said = chart.title;
+  for (double y : round_ticks(box.least, box.most, 5)) {
+    grid += "M0 " + fixed(1000 - 1000 * box.up(y), 1) + "H1000";
+    labels += "<span class=\"ty\" style=\"bottom:" + fixed(100 * box.up(y), 2) + "%\">" + figure_text(chart.figure, y) + "</span>";
+  }
+  for (double x : round_ticks(box.left, box.right, 6)) {
+    if (x != std::round(x)) continue;  // epochs and steps are whole
+    labels += "<span class=\"tx\" style=\"left:" + fixed(100 * box.across(x), 2) + "%\">" + figure_text("", x) + "</span>";
+  }
+  std::string marks;
+  for (double x : chart.marks)
+    if (x >= box.left && x <= box.right) marks += "M" + fixed(1000 * box.across(x), 1) + " 0V1000";
+  for (const ChartLine& line : chart.lines) {
+    lines += "<path class=\"line run" + std::to_string(line.run) + " c" + std::to_string(line.run % 8) + (line.thick ? " thick" : " thin") +
+             "\" d=\"" + path_of(line, box) + "\"/>";
+    said += "; " + line.name + " ends at " + figure_text(chart.figure, line.points.back().second);
+  }
+  return "<figure class=\"card chart\"><figcaption><h3>" + in_markup(chart.title) + "</h3>" + legend_of(chart) +
+         "</figcaption><div class=\"plot\" data-lines=\"" + hover_data(chart, box) +
+         "\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"" + in_markup(said) +
+         "\"><path class=\"grid\" d=\"" + grid + "\"/><path class=\"mark\" d=\"" + marks + "\"/>" + lines + "</svg>" + labels +
+         "<span class=\"across\">" + in_markup(chart.across) + "</span></div></figure>";
+}
+
+std::string section_html(const std::string& id, const std::string& title, const std::string& body) {
+  return "<section id=\"" + id + "\" aria-labelledby=\"" + id + "-title\"><h2 id=\"" + id + "-title\">" + in_markup(title) + "</h2>\n" +
+         body + "</section>\n";
+}
+
+std::string details_html(const std::string& title, const std::string& body, bool open) {
+  return std::string("<details") + (open ? " open" : "") + "><summary>" + in_markup(title) + "</summary>" + body + "</details>\n";
+}
+
+std::string missing_html(const std::string& file, const std::string& what) {
+  return "<p class=\"faint\">There is no " + in_markup(file) + " in this folder, so there is no word about " + in_markup(what) + ".</p>\n";
+}
+
+}  // namespace heed

@@ -1,0 +1,32 @@
+// What a report takes from a run folder. Files that are not there leave their part empty.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heed/train/task.h"
+
+namespace heed {
+
+struct RunRow {  // of metrics.jsonl or speed.csv
+  int64_t epoch = 0, step = 0;
+  std::map<std::string, double> figures = {};  // those that are numbers: what diverged is null in the file
+};
+
+struct RunRecord {
+  Path folder = {};
+  std::string task = {}, name = {};  // runs/<task>/<name>
+  std::vector<RunRow> steps = {}, epochs = {}, speed = {};
+  std::vector<std::pair<std::string, std::string>> settings = {};  // config.toml: dotted keys and their values, in its order
+  Json evaluation = {}, costs = {};
+  std::vector<Sample> samples = {};
+  std::vector<std::string> log = {};  // the last lines
+
+  std::string setting(std::initializer_list<const char*> keys) const;  // the first of them that says something
+};
+
+RunRecord read_run(const Path& folder);
+
+}  // namespace heed
