@@ -15,17 +15,30 @@ namespace {
 
 constexpr auto kRedrawEvery = std::chrono::milliseconds(100);
 
-std::string figures(const ProgressState& state) {
+bool is_share(std::string_view name) { return name.ends_with("accuracy") || name.ends_with("f1") || name.ends_with("top5"); }
+
+// "loss 0.3457", "accuracy 87.7%"
+std::string figure(const std::string& name, double value) {
   std::ostringstream text;
-  text << std::fixed << "loss " << std::setprecision(4) << state.loss << "  accuracy " << std::setprecision(1) << 100 * state.accuracy
-       << "%  " << std::setprecision(0) << state.samples_per_second << " samples/s";
+  text << name << ' ' << std::fixed;
+  if (is_share(name))
+    text << std::setprecision(1) << 100 * value << '%';
+  else
+    text << std::setprecision(value >= 100 ? 1 : 4) << value;
   return text.str();
 }
 
-std::string epoch_name(const ProgressState& state) {
-  const std::string of = std::to_string(state.epochs);
+std::string epoch_name(int64_t epoch, int64_t epochs) {
+  const std::string of = std::to_string(epochs);
   std::ostringstream text;
-  text << "epoch " << std::setw(static_cast<int>(of.size())) << state.epoch << '/' << of;
+  text << "epoch " << std::setw(static_cast<int>(of.size())) << epoch << '/' << of;
+  return text.str();
+}
+
+std::string pace(double samples_per_second, double share_of_peak) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(samples_per_second < 10 ? 1 : 0) << samples_per_second << " samples/s";
+  if (share_of_peak > 0) text << "  " << std::setprecision(0) << 100 * share_of_peak << "% of peak";
   return text.str();
 }
 
@@ -41,64 +54,56 @@ std::string readable_time(double seconds) {
 }
 
 // The bar takes what room the figures leave.
-std::string live_line(const ProgressState& state, int width) {
-  const std::string steps = std::to_string(state.step) + '/' + std::to_string(state.steps);
-  const std::string rest = steps + "  " + figures(state) + "  " + readable_time(state.seconds_left) + " left";
-  std::string line = epoch_name(state) + "  ";
-  const int64_t room = width - static_cast<int64_t>(line.size() + rest.size()) - 3;  // for [, ] and a space
+std::string live_line(const StepDone& step, int width) {
+  std::ostringstream rest;
+  rest << step.step << '/' << step.steps;
+  for (const auto& [name, value] : step.means) rest << "  " << figure(name, value);
+  rest << "  rate " << std::setprecision(2) << step.rate << "  " << pace(step.samples_per_second, step.share_of_peak) << "  "
+       << readable_time(step.seconds_left) << " left";
+  std::string line = epoch_name(step.epoch, step.epochs) + "  ";
+  const int64_t room = width - static_cast<int64_t>(line.size() + rest.str().size()) - 3;  // for [, ] and a space
   if (const int64_t cells = std::min<int64_t>(room, 20); cells >= 5) {
-    const int64_t full = cells * state.step / std::max<int64_t>(state.steps, 1);
+    const int64_t full = cells * step.step / std::max<int64_t>(step.steps, 1);
     line += '[' + std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(cells - full), '.') + "] ";
   }
-  return (line + rest).substr(0, static_cast<size_t>(std::max(width, 0)));
+  return (line + rest.str()).substr(0, static_cast<size_t>(std::max(width, 0)));
 }
 
-std::string epoch_line(const ProgressState& state, double seconds) {
+// "epoch 1/5  train loss 0.5, accuracy 80%  validation loss 0.4, accuracy 83%  ..."
+std::string epoch_line(const EpochDone& epoch) {
   std::ostringstream text;
-  text << epoch_name(state) << "  " << figures(state) << "  " << std::fixed << std::setprecision(1) << seconds << " s";
+  text << epoch_name(epoch.epoch, epoch.epochs);
+  std::string part;
+  for (const auto& [name, value] : epoch.figures) {
+    const size_t cut = name.find('_');
+    const std::string first = name.substr(0, cut);
+    if (cut == std::string::npos || (first != "train" && first != "validation")) continue;
+    text << (first == part ? ", " : "  " + first + ' ') << figure(name.substr(cut + 1), value);
+    part = first;
+  }
+  text << "  " << pace(epoch.samples_per_second, epoch.share_of_peak) << "  " << readable_time(epoch.seconds)
+       << (epoch.best ? "  best" : "");
   return text.str();
 }
-
-Progress::Progress(std::ostream& out, bool live, int width, int64_t epochs, int64_t steps)
-    : out_(out), live_(live), width_(width), epoch_start_(Clock::now()), drawn_(epoch_start_) {
-  state_.epochs = epochs;
-  state_.steps = steps;
-}
-
-// An error must not be written behind half a live line.
-Progress::~Progress() { erase(); }
 
 void Progress::erase() {
   if (line_shown_) out_ << "\r\x1b[K" << std::flush;
   line_shown_ = false;
 }
 
-void Progress::step(int64_t samples, double loss, int64_t right) {
-  const Clock::time_point now = Clock::now();
-  const double seconds = std::chrono::duration<double>(now - epoch_start_).count();
-  ++state_.step;
-  samples_ += samples;
-  right_ += right;
-  loss_sum_ += loss * static_cast<double>(samples);
-  const auto seen = static_cast<double>(samples_);
-  state_.loss = loss_sum_ / seen;
-  state_.accuracy = static_cast<double>(right_) / seen;
-  state_.samples_per_second = seen / std::max(seconds, 1e-9);
-  const int64_t steps_left = (state_.epochs - state_.epoch) * state_.steps + state_.steps - state_.step;
-  state_.seconds_left = seconds / static_cast<double>(state_.step) * static_cast<double>(steps_left);
+void Progress::step(const StepDone& step) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!live_ || now - drawn_ < kRedrawEvery) return;
+  out_ << '\r' << live_line(step, width_) << "\x1b[K" << std::flush;
+  line_shown_ = true;
+  drawn_ = now;
+}
 
-  if (state_.step == state_.steps) {
-    erase();
-    out_ << epoch_line(state_, seconds) << std::endl;
-    ++state_.epoch;
-    state_.step = samples_ = right_ = 0;
-    loss_sum_ = 0;
-    epoch_start_ = now;
-  } else if (live_ && now - drawn_ >= kRedrawEvery) {
-    out_ << '\r' << live_line(state_, width_) << "\x1b[K" << std::flush;
-    line_shown_ = true;
-    drawn_ = now;
-  }
+void Progress::epoch(const EpochDone& epoch) { say(epoch_line(epoch)); }
+
+void Progress::say(const std::string& text) {
+  erase();
+  out_ << text << std::endl;
 }
 
 bool is_terminal_output() {

@@ -32,6 +32,12 @@ class DivergedError : public Error {  // training reached a loss that is not a n
   int exit_code() const override { return 4; }
 };
 
+class StoppedError : public Error {  // somebody pressed Ctrl-C, and everything is saved
+ public:
+  using Error::Error;
+  int exit_code() const override { return 130; }
+};
+
 template <class Kind = Error, class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
   std::ostringstream text;

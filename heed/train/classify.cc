@@ -103,7 +103,8 @@ struct Pictures {
   Outcome learn_from(const Batch& batch, const Ask& ask) const {
     const Tensor logits = (*model)({{"pixel_values", batch.inputs.at("pixel_values")}}, ask).at("logits");
     const Tensor& own = batch.inputs.at("labels");
-    const CrossEntropy options{.label_smoothing = learn.label_smoothing};
+    CrossEntropy options;
+    options.label_smoothing = learn.label_smoothing;
     Tensor loss = cross_entropy(logits, own, options);
     if (!batch.extra.empty()) {
       const auto share = static_cast<float>(batch.extra[0]);

@@ -1,0 +1,128 @@
+#include "heed/cli/train_run.h"
+
+#include <atomic>
+#include <csignal>
+#include <iomanip>
+#include <iostream>
+
+#include "heed/cli/progress.h"
+#include "heed/core/isa.h"
+#include "heed/core/parallel.h"
+
+namespace heed::cli {
+namespace {
+
+std::atomic<bool> asked_to_stop = false;
+
+// The first Ctrl-C saves and ends the run; the second one ends the program at once.
+class CatchStop {
+ public:
+  CatchStop() {
+    asked_to_stop = false;
+    for (const int number : {SIGINT, SIGTERM})
+      std::signal(number, [](int which) {
+        asked_to_stop = true;
+        std::signal(which, SIG_DFL);
+      });
+  }
+  ~CatchStop() {
+    for (const int number : {SIGINT, SIGTERM}) std::signal(number, SIG_DFL);
+  }
+  CatchStop(const CatchStop&) = delete;
+  CatchStop& operator=(const CatchStop&) = delete;
+};
+
+Json as_json(const Figures& figures) {
+  Json out = Json::object();
+  for (const auto& [name, value] : figures) out[name] = value;
+  return out;
+}
+
+class Teller {
+ public:
+  explicit Teller(Output output)
+      : output_(output), progress_(std::cout, output == Output::people && is_terminal_output(), terminal_width()) {}
+
+  Watch watch() {
+    return {.step = [this](const StepDone& step) { progress_.step(step); },
+            .epoch = [this](const EpochDone& epoch) { tell(epoch); },
+            .say = [this](const std::string& text) { say(text); },
+            .stop = [] { return asked_to_stop.load(); }};
+  }
+  void say(const std::string& text) {
+    if (output_ == Output::people) progress_.say(text);
+    if (output_ == Output::json) std::cout << Json{{"event", "note"}, {"text", text}}.dump() << std::endl;
+  }
+  void tell(const EpochDone& epoch) {
+    if (output_ == Output::people) progress_.epoch(epoch);
+    if (output_ == Output::json)
+      std::cout << Json{{"event", "epoch"},
+                        {"epoch", epoch.epoch},
+                        {"step", epoch.step},
+                        {"best", epoch.best},
+                        {"figures", as_json(epoch.figures)},
+                        {"samples_per_second", epoch.samples_per_second},
+                        {"share_of_peak", epoch.share_of_peak},
+                        {"seconds", epoch.seconds}}
+                       .dump()
+                << std::endl;
+  }
+
+ private:
+  const Output output_;
+  Progress progress_;
+};
+
+std::string readable(const Figures& figures) {
+  std::ostringstream text;
+  for (const auto& [name, value] : figures) text << (text.tellp() > 0 ? ", " : "") << name << ' ' << std::setprecision(4) << value;
+  return text.str();
+}
+
+void introduce(const Task& task, const Training& training, const RunFolder& run, Teller& teller) {
+  std::ostringstream text;
+  text << training.kind().name << ": ";
+  for (const auto& [part, count] : task.counts)
+    text << count << " to " << (part == "train" ? "learn from" : part == "test" ? "test on" : "validate on") << ", ";
+  text << task.model->architecture() << " with " << task.model->params().count() << " parameters, " << instruction_set()
+       << ", threads: " << thread_count();
+  teller.say(text.str());
+  teller.say("run: " + run.path().string() + " (config.toml there has every setting)");
+}
+
+void learn(const Task& task, const Training& training, RunFolder& run, Teller& teller) {
+  const CatchStop guard;
+  introduce(task, training, run, teller);
+  const FitResult result = fit(task, training.learning(), run, teller.watch());
+  check<StoppedError>(result.ending != Ending::stopped, "train: stopped and saved after step ", result.steps,
+                      "; go on with: heed train --resume ", run.path().string());
+  if (result.ending == Ending::patience) teller.say("stopped early: no better epoch since epoch " + std::to_string(result.best_epoch));
+  if (result.skipped > 0) teller.say("skipped steps: " + std::to_string(result.skipped));
+  const Evaluation evaluation = finish_run(task, run);
+  run.log("best epoch " + std::to_string(result.best_epoch) + ": " + readable(evaluation.figures));
+  teller.say("best epoch: " + std::to_string(result.best_epoch) + "; on the " + (task.test ? "test" : "validation") +
+             " part: " + readable(evaluation.figures));
+  teller.say("report: " + (run.path() / "report.html").string() + "\nmodel:  " + (run.path() / "best").string());
+}
+
+}  // namespace
+
+Path train_anew(Training& training, const TrainRun& options) {
+  Teller teller(options.output);
+  const Task task = training.make();
+  RunFolder run = RunFolder::create(options.runs, training.kind().name, options.name);
+  write_settings(run, training.settings());
+  learn(task, training, run, teller);
+  return run.path();
+}
+
+Path train_on(const Path& folder, const TrainRun& options) {
+  Teller teller(options.output);
+  const std::unique_ptr<Training> training = Training::resumed(folder);
+  RunFolder run = RunFolder::open(folder);
+  const Task task = training->make();
+  learn(task, *training, run, teller);
+  return run.path();
+}
+
+}  // namespace heed::cli

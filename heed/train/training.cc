@@ -1,0 +1,77 @@
+#include "heed/train/training.h"
+
+#include "heed/models/cost.h"
+#include "heed/train/report.h"
+#include "heed/train/sample_json.h"
+
+namespace heed {
+namespace {
+
+// The task that the settings of a run are for, which config.toml begins with.
+std::string task_in(const Path& run) {
+  const Path file = run / "config.toml";
+  check<FileError>(std::filesystem::exists(file), run.string(), ": no run lies there: it has no config.toml");
+  const std::string text = read_text(file, int64_t{1} << 20), key = "task = \"";
+  const size_t at = text.find(key), end = at == std::string::npos ? at : text.find('"', at + key.size());
+  check<FileError>(end != std::string::npos, file.string(), ": no task is named, expected task = \"classify\" or the like");
+  return text.substr(at + key.size(), end - at - key.size());
+}
+
+void write_costs(const Task& task, const Path& file) {
+  Json layers = Json::array();
+  for (const ModelPart& part : cost_of(*task.model).parts)
+    layers.push_back(
+        {{"name", part.name}, {"parameters", part.count}, {"multiply_adds", part.multiply_adds}, {"bytes", part.activation_bytes}});
+  write_json(file, {{"layers", layers}});
+}
+
+}  // namespace
+
+Training::Training(const std::string& task) : kind_(task_kind(task)), task_(task) {
+  chosen_.model.preset = kind_.preset;
+  settings_.heading("Task");
+  settings_.add("task", task_, "What is learned", {.words = {task}});
+  make_ = kind_.declare(settings_);
+  settings_.heading("Model");
+  settings_.add("from", chosen_.from, "Folder of a model to begin with; empty: from scratch");
+  declare(settings_, chosen_.model);
+  declare(settings_, chosen_.learn);
+}
+
+std::unique_ptr<Training> Training::resumed(const Path& run) {
+  auto training = std::make_unique<Training>(task_in(run));
+  training->settings_.read(run / "config.toml");
+  return training;
+}
+
+void Training::tell(const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    if (word.find('=') == std::string::npos) {
+      check<UsageError>(word.ends_with(".toml"), "train: found '", word, "', expected key=value or a .toml file");
+      settings_.read(word);
+    }
+  for (const std::string& word : words)
+    if (word.find('=') != std::string::npos) settings_.assign(word);
+  apply_recipe(preset_named(chosen_.model.preset), settings_);
+}
+
+Task Training::make() { return make_(chosen_); }
+
+void write_settings(const RunFolder& run, const Settings& settings) { write_text(run.path() / "config.toml", settings.toml()); }
+
+Evaluation finish_run(const Task& task, RunFolder& run) {
+  const NoGrad quiet;
+  *task.model = load(run.path() / "best");
+  const Evaluation evaluation = task.test ? task.test() : task.evaluate();
+  Json figures = Json::object();
+  for (const auto& [name, value] : evaluation.figures) figures[name] = value;
+  write_json(run.path() / "evaluation.json",
+             {{"part", task.test ? "test" : "validation"}, {"figures", figures}, {"detail", evaluation.detail}});
+  if (task.samples) write_json(run.path() / "samples.json", Json(task.samples()));
+  write_costs(task, run.path() / "costs.json");
+  const std::vector<Path> runs{run.path()};
+  write_text(run.path() / "report.html", report_page(runs));
+  return evaluation;
+}
+
+}  // namespace heed

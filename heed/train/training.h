@@ -1,0 +1,36 @@
+// A whole run: from settings to a trained model with its report, and on from where a run ended.
+#pragma once
+
+#include "heed/train/fit.h"
+#include "heed/train/tasks.h"
+
+namespace heed {
+
+// What a run is told. Words are key=value; the first may be a TOML file.
+class Training {
+ public:
+  explicit Training(const std::string& task);                 // with every setting at its default
+  static std::unique_ptr<Training> resumed(const Path& run);  // with the settings that the run was begun with
+
+  void tell(const std::vector<std::string>& words);
+  const Settings& settings() const { return settings_; }
+  const TaskKind& kind() const { return kind_; }
+  const LearnOptions& learning() const { return chosen_.learn; }
+
+  Task make();  // reads the data and builds the model
+
+ private:
+  const TaskKind& kind_;
+  std::string task_;  // as config.toml has it
+  Chosen chosen_;
+  Settings settings_;
+  std::function<Task(const Chosen& chosen)> make_;
+};
+
+// config.toml, with which the run can go on.
+void write_settings(const RunFolder& run, const Settings& settings);
+
+// When learning is over: the best model judged on the test part (or the validation part), samples, costs and the report.
+Evaluation finish_run(const Task& task, RunFolder& run);
+
+}  // namespace heed
