@@ -99,24 +99,24 @@ const std::array<ShapeKind, 10> kKinds{{
 
 using Rgb = std::array<double, 3>;
 
-Rgb any_colour(Draws& draws) { return {draws.between(20, 235), draws.between(20, 235), draws.between(20, 235)}; }
+Rgb any_colour(Draws& draws, double low, double high) {
+  return {draws.between(low, high), draws.between(low, high), draws.between(low, high)};
+}
 
-double apart(const Rgb& a, const Rgb& b) { return std::abs(a[0] - b[0]) + std::abs(a[1] - b[1]) + std::abs(a[2] - b[2]); }
+double sum_of(const Rgb& colour) { return colour[0] + colour[1] + colour[2]; }
 
 Picture made_shape(const ShapeKind& kind, int64_t side, RandomKey key) {
-  constexpr double least_apart = 160;  // of 765: a shape that can be seen
   Draws draws(key);
   const auto whole = static_cast<double>(side);
-  const double radius = whole * draws.between(0.24, 0.42), room = std::max(0.0, whole / 2 - radius);
+  const double radius = whole * draws.between(0.28, 0.44), room = std::max(0.0, whole / 2 - radius);
   const Point middle = {whole / 2 + draws.between(-room, room), whole / 2 + draws.between(-room, room)};
   const double turn = draws.between(-0.6, 0.6), c = std::cos(turn), s = std::sin(turn);  // of an arrow: still upward
-  // The ground goes from one colour to another in some direction; the shape is neither.
+  // The ground goes from one dark colour to another in some direction; the shape is lighter, by enough to be seen.
   const double direction = draws.between(0, 2 * std::numbers::pi), gx = std::cos(direction), gy = std::sin(direction);
-  const Rgb ground = any_colour(draws);
-  Rgb far = ground, ink = any_colour(draws);
-  for (double& value : far) value = std::clamp(value + draws.between(-60, 60), 0.0, 255.0);
-  while (apart(ink, ground) < least_apart || apart(ink, far) < least_apart) ink = any_colour(draws);
-  const double noise = draws.between(3, 22);
+  const Rgb ground = any_colour(draws, 5, 125), far = any_colour(draws, 5, 125);
+  Rgb ink = any_colour(draws, 70, 255);
+  while (sum_of(ink) < std::max(sum_of(ground), sum_of(far)) + 150) ink = any_colour(draws, 70, 255);
+  const double noise = draws.between(3, 20);
 
   Picture out{side, side};
   out.pixels.reserve(static_cast<size_t>(3 * side * side));
