@@ -131,6 +131,7 @@ TEST(Labelled, columns_can_be_said) {
   EXPECT_EQ(csv(text, {.text = "Body", .pair = "title"}), (Lines{"x|c d|a b", "y|g h|e f"}));
   EXPECT_EQ(csv(text, {.text = "2", .label = "4"}), (Lines{"5|a b", "4|e f"}));
   EXPECT_EQ(csv("premise,hypothesis,label\na b,c d,no\n", {.text = "premise"}), Lines{"no|a b"});
+  EXPECT_EQ(jsonl("{\"question\": \"a\", \"passage\": \"b\", \"answer\": true}", {.label = "answer"}), Lines{"true|a|b"});
   EXPECT_EQ(tsv("1\ta\tb\n2\tc\td\n", {.text = "3", .pair = "2", .label = "1"}), (Lines{"1|b|a", "2|d|c"}));
   expect_error<UsageError>(
       [&] { csv(text, {.text = "bodi"}); },
