@@ -273,7 +273,7 @@ TEST(LookAtText, counts_and_shows_every_kind) {
   EXPECT_EQ(parse_json("look", look(folder.path().string(), true))["sentences"], 3);
   EXPECT_EQ(parse_json("look", look("entailment/test", true))["pair_words"]["most"], 5);
   EXPECT_EQ(parse_json("look", look("numbers", true))["pairs"], 10'000);
-  expect_refused([] { look("nothing", false); }, "nothing: there is no such file");
+  expect_refused([] { cli::look_at_text("nothing", {}); }, "nothing: there is no such file");
 }
 
 }  // namespace
