@@ -57,11 +57,6 @@ bool is_lower(char32_t code) {
          within(0x430, 0x45F);
 }
 
-bool says_something(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return is_digit(c) || is_upper(c) || is_lower(static_cast<unsigned char>(c)) || (c & 0x80) != 0; });
-}
-
 // The word in front of `end`, up to a space, without what opens it.
 std::string_view word_before(std::string_view text, size_t begin, size_t end) {
   size_t from = end;
@@ -82,7 +77,8 @@ bool shortens(std::string_view text, size_t begin, size_t stop, size_t next) {
   if (kNeverLast.contains(word)) return true;
   if (kBeforeNumbers.contains(word)) return is_digit(text[next]);
   // "3. Resolved ...", "IV. The Navy": the number of what follows.
-  const bool counts = word.size() <= 4 && (std::all_of(word.begin(), word.end(), is_digit) || word.find_first_not_of("IVX") == word.npos);
+  const bool counts =
+      !word.empty() && word.size() <= 4 && (std::all_of(word.begin(), word.end(), is_digit) || word.find_first_not_of("IVX") == word.npos);
   if (counts && word.data() == text.data() + begin) return true;
   const bool initial = word.size() == 1 && is_upper(word[0]);
   const bool dotted = word.size() >= 3 && word[1] == '.' && word.size() % 2 == 1 && is_upper(word[0]);  // U.S, J.R.R
@@ -128,12 +124,8 @@ std::vector<std::string> sentences_of(std::string_view whole) {
   size_t begin = 0;
   const auto cut = [&](size_t end) {
     const std::string_view sentence = trimmed(std::string_view(text).substr(begin, end - begin));
+    if (!sentence.empty()) sentences.emplace_back(sentence);
     begin = end;
-    if (sentence.empty()) return;
-    if (says_something(sentence) || sentences.empty())
-      sentences.emplace_back(sentence);
-    else
-      sentences.back().append(" ").append(sentence);  // ". . ." and the like
   };
   for (size_t i = 0; i < text.size();) {
     const Character mark = character_at(text, i);
@@ -151,7 +143,9 @@ std::vector<std::string> sentences_of(std::string_view whole) {
     if (!spaceless && text[i] != ' ') continue;
     size_t next = text[i] == ' ' ? i + 1 : i;
     while (next < text.size() && (opens(character_at(text, next).code) || text[next] == ' ')) next += character_at(text, next).bytes;
-    if (next == text.size() || is_lower(character_at(text, next).code)) continue;
+    if (next == text.size()) break;
+    const char32_t first = character_at(text, next).code;
+    if (is_lower(first) || ends_sentence(first)) continue;  // ". . ." is one end
     if (alone && shortens(text, begin, stop, next)) continue;
     cut(i);
     while (begin < text.size() && text[begin] == ' ') ++begin;

@@ -129,10 +129,18 @@ class Chooser {
   bool wants_pair() const { return words_.text.empty() && words_.pair.empty(); }
 
   void by_names() {
-    if (chosen_.label == kNone) chosen_.label = first_known(names_, kLabels);
-    const auto [first, second] = known_pair(names_);
-    if (chosen_.text == kNone && first != kNone && (wants_pair() || second == chosen_.pair)) chosen_.text = first, chosen_.pair = second;
-    if (chosen_.text == kNone) chosen_.text = first_known(names_, kTexts);
+    Words free = names_;  // a column has one meaning
+    const auto take = [&](int column) {
+      if (column != kNone && !free.empty()) free[static_cast<size_t>(column)].clear();
+    };
+    take(chosen_.text);
+    take(chosen_.pair);
+    if (chosen_.label == kNone) chosen_.label = first_known(free, kLabels);
+    take(chosen_.label);
+    if (chosen_.text != kNone) return;
+    const auto [first, second] = known_pair(free);
+    chosen_.text = first != kNone && wants_pair() ? first : first_known(free, kTexts);
+    if (wants_pair()) chosen_.pair = second;
   }
 
   void by_contents() {

@@ -16,10 +16,10 @@ struct Domain {
 constexpr std::array<Domain, 6> kDomains = {{
     {"film",
      {"plot", "acting", "camera work", "ending", "dialogue", "music", "opening scene", "leading actor"},
-     {"we saw it on a rainy sunday", "it runs for two hours", "it is set in a small harbour town", "it is the director's third"}},
+     {"we saw it on a rainy Sunday", "it runs for two hours", "it is set in a small harbour town", "it is the director's third"}},
     {"restaurant",
      {"soup", "service", "wine list", "dessert", "bread", "dining room", "fish", "menu"},
-     {"we came here on a tuesday", "it is near the station", "there were six of us", "it opened last spring"}},
+     {"we came here on a Tuesday", "it is near the station", "there were six of us", "it opened last spring"}},
     {"hotel",
      {"room", "bed", "breakfast", "reception", "view", "pool", "lift", "bathroom"},
      {"we stayed for three nights", "it lies behind the old market", "our room was on the fourth floor", "we travelled with children"}},

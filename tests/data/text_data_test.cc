@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "heed/cli/data.h"
 #include "heed/data/text_parts.h"
+#include "heed/io/json.h"
 #include "tests/data/idx_files.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
@@ -131,6 +133,7 @@ TEST(Labelled, columns_can_be_said) {
   EXPECT_EQ(csv(text, {.text = "Body", .pair = "title"}), (Lines{"x|c d|a b", "y|g h|e f"}));
   EXPECT_EQ(csv(text, {.text = "2", .label = "4"}), (Lines{"5|a b", "4|e f"}));
   EXPECT_EQ(csv("premise,hypothesis,label\na b,c d,no\n", {.text = "premise"}), Lines{"no|a b"});
+  EXPECT_EQ(jsonl("{\"question\": \"a\", \"passage\": \"b\", \"answer\": true}", {.label = "answer"}), Lines{"true|a|b"});
   EXPECT_EQ(tsv("1\ta\tb\n2\tc\td\n", {.text = "3", .pair = "2", .label = "1"}), (Lines{"1|b|a", "2|d|c"}));
   expect_error<UsageError>(
       [&] { csv(text, {.text = "bodi"}); },
@@ -242,6 +245,35 @@ TEST(Documents, sentences_end_where_new_ones_begin) {
   }
   EXPECT_EQ(sentences_of("\xE4\xBD\xA0\xE5\xA5\xBD\xE3\x80\x82\xE5\x86\x8D\xE8\xA7\x81\xE3\x80\x82"),
             (Lines{"\xE4\xBD\xA0\xE5\xA5\xBD\xE3\x80\x82", "\xE5\x86\x8D\xE8\xA7\x81\xE3\x80\x82"}));
+}
+
+std::string look(const std::string& where, bool json) {
+  testing::internal::CaptureStdout();
+  cli::look_at_text(where, {.lines = 2, .json = json});
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(LookAtText, counts_and_shows_every_kind) {
+  const Folder folder;
+  put(folder / "a.tsv", "0\ta b\n1\tc d e\n1\tf g\n1\th\n");
+  const std::string table = look((folder / "a.tsv").string(), false);
+  for (const char* part :
+       {"a.tsv: 4 labelled texts, 2 labels\ntexts:  1 to 3 words, median 2, 8 in all\n", "0             1   25.00%  #############\n",
+        "1             3   75.00%  ########################################\n", "\n0      a b\n1      f g\n"})
+    EXPECT_NE(table.find(part), std::string::npos) << table;
+  const Json labelled = parse_json("look", look((folder / "a.tsv").string(), true));
+  EXPECT_EQ(labelled["labels"], (Json{{"0", 1}, {"1", 3}}));
+  put(folder / "b.en", "one two\nthree\n");
+  put(folder / "b.de", "eins zwei\ndrei\n");
+  const std::string files = (folder / "b.en").string() + "," + (folder / "b.de").string();
+  EXPECT_NE(look(files, false).find(": 2 pairs\nsource: 1 to 2 words"), std::string::npos);
+  EXPECT_EQ(parse_json("look", look(files, true))["samples"][1]["target"], "drei");
+  put(folder / "c.txt", "One. Two.\n\nThree.\n");
+  EXPECT_NE(look((folder / "c.txt").string(), false).find(": 2 documents, 3 sentences\nsentences: 1 to 1 words"), std::string::npos);
+  EXPECT_EQ(parse_json("look", look(folder.path().string(), true))["sentences"], 3);
+  EXPECT_EQ(parse_json("look", look("entailment/test", true))["pair_words"]["most"], 5);
+  EXPECT_EQ(parse_json("look", look("numbers", true))["pairs"], 10'000);
+  expect_refused([] { cli::look_at_text("nothing", {}); }, "nothing: there is no such file");
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// Any text as a table of labelled texts, with tabs, commas or JSON: refused, or every row has a text and a label.
+#include <algorithm>
+#include <cstdlib>
+
+#include "heed/data/text_parts.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace heed;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const TableKind kind : {TableKind::tsv, TableKind::csv, TableKind::jsonl}) {
+    try {
+      expect_utf8("input", text);
+      for (const LabelledText& row : parse_labelled("input", text, kind))
+        if (row.text.empty() || row.label.empty() || (row.pair && row.pair->empty())) std::abort();
+    } catch (const FileError&) {
+    }
+  }
+  // Sentences are the same letters, whatever they are.
+  const auto letters = [](std::string_view all) {
+    return static_cast<size_t>(std::count_if(all.begin(), all.end(), [](char c) { return !is_gap(c); }));
+  };
+  size_t found = 0;
+  for (const std::string& sentence : sentences_of(text)) found += letters(sentence);
+  if (found != letters(text)) std::abort();
+  return 0;
+}
