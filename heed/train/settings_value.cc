@@ -121,7 +121,8 @@ std::string as_word(const std::string& key, const Json& value) {
   std::string out;
   for (const Json& each : value) {
     check(each.is_primitive(), key, ": found lists or tables in a list, expected numbers and words");
-    out += (out.empty() ? "" : ",") + as_word(key, each);
+    if (!out.empty()) out += ',';
+    out += as_word(key, each);
   }
   return out;
 }
