@@ -18,7 +18,7 @@ void declare(Settings& settings, LearnOptions& options) {
   settings.add("epochs", options.epochs, "passes over the training data", positive);
   settings.add("steps", options.steps, "stop after so many steps; 0: when the epochs are over", natural);
   settings.add("batch", options.batch, "samples of a step", positive);
-  settings.add("accumulate", options.accumulate, "parts that a batch is computed in, to save memory", positive);
+  settings.add("accumulate", options.accumulate, "batches that one step takes its gradient from", positive);
   settings.add("optimizer", options.optimizer, "who takes the steps", {.words = {"sgd", "adam", "adamw"}});
   settings.add("rate", options.rate, "the largest learning rate", natural);
   settings.add("momentum", options.momentum, "of sgd", below_one);

@@ -6,8 +6,8 @@
 namespace heed {
 
 struct LearnOptions {
-  int64_t epochs = 10, steps = 0;  // passes over the data; steps: stop after so many, 0: when the epochs are over
-  int64_t batch = 64, accumulate = 1;
+  int64_t epochs = 10, steps = 0;      // passes over the data; steps: stop after so many, 0: when the epochs are over
+  int64_t batch = 64, accumulate = 1;  // samples at once; batches that one step takes its gradient from
   std::string optimizer = "adamw";
   float rate = 1e-3f, momentum = 0.9f, beta1 = 0.9f, beta2 = 0.999f, weight_decay = 0.05f;
   std::string schedule = "cosine";

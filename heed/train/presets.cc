@@ -141,7 +141,7 @@ std::vector<Preset> make_presets() {
       {"gpt-mini", "a writer of text: width 256, 4 layers, 256 tokens", "gpt", gpt2({256, 4, 4, 1024}, 256),
        with(writing, {{"rate", "1e-3"}, {"batch", "32"}})},
       {"gpt2", "the smallest GPT-2 (Radford et al. 2019)", "gpt", gpt2({768, 12, 12, 3072}, 1024),
-       with(writing, {{"rate", "6e-4"}, {"batch", "32"}, {"accumulate", "4"}})},
+       with(writing, {{"rate", "6e-4"}, {"batch", "4"}, {"accumulate", "8"}})},
       {"llama-mini", "a writer with rotary positions, gates and shared keys: width 256, 4 layers, 256 tokens", "gpt",
        llama({256, 4, 4, 704}, 2, 256), with(writing, {{"rate", "1e-3"}, {"batch", "32"}})},
       {"transformer-small", "an encoder and a decoder to translate: width 256, 3 layers each", "encoder-decoder",

@@ -158,7 +158,7 @@ void check_words(const ModelChoice& choice, const Dialect& names, const Json& ow
                ", which are all added to tokens");
   check_possible(choice, "attention", said.attention, names.attention);
   if (own.contains("pooling")) check_possible(choice, "pooling", said.pooling, names.poolings);
-  const auto shown = [&](const char* key) { return own.contains(key) ? key + ("=" + as_word(key, own[key])) : ""; };
+  const auto shown = [&](const char* key) { return own.contains(key) ? std::string(key) + "=" + as_word(key, own[key]) : ""; };
   check_choice(!own.contains("reach") || has(said.positions, "relative"), shown("reach"), ", expected position=relative with it");
   check_choice(!own.contains("features") || said.attention == "kernel", "features=", choice.features,
                ", expected attention=kernel with it");

@@ -157,7 +157,7 @@ std::string Settings::toml() const {
   for (const Entry& entry : entries_) {
     if (entry.heading != heading) out += (out.empty() ? "# " : "\n# ") + entry.heading + "\n";
     heading = entry.heading;
-    const std::string comment = "  # " + entry.meaning + allowed_text(entry.allowed) + "\n";
+    const std::string comment = "  # " + entry.meaning + words_text(entry.allowed) + "\n";
     if (!entry.open()) {
       out += toml_line(entry.key, std::visit([](const auto* value) { return value_json(*value); }, entry.value)) + comment;
       continue;
@@ -179,7 +179,7 @@ std::string Settings::help() const {
     heading = entry.heading;
     std::string line = left(entry);
     line.resize(widest + 2, ' ');
-    out += line + entry.meaning + allowed_text(entry.allowed) + "\n";
+    out += line + entry.meaning + words_text(entry.allowed) + "\n";
   }
   return out;
 }

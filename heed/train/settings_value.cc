@@ -17,10 +17,14 @@ std::string shortest(T number) {
   return {room, std::to_chars(room, room + sizeof room, number).ptr};
 }
 
+std::string bound_text(double bound) {
+  return bound == std::floor(bound) && std::abs(bound) < 1e15 ? shortest(static_cast<int64_t>(bound)) : shortest(bound);
+}
+
 std::string bounds_text(const Allowed& allowed) {
   const bool below = allowed.least > -1e300, above = allowed.most < 1e300;
-  if (below && above) return shortest(allowed.least) + " to " + shortest(allowed.most);
-  return below ? shortest(allowed.least) + " or more" : above ? "at most " + shortest(allowed.most) : "";
+  if (below && above) return bound_text(allowed.least) + " to " + bound_text(allowed.most);
+  return below ? bound_text(allowed.least) + " or more" : "at most " + bound_text(allowed.most);
 }
 
 // The whole text as a number, or nothing.
@@ -96,10 +100,8 @@ std::string value_text(float value) { return shortest(value); }
 std::string value_text(bool value) { return value ? "true" : "false"; }
 Json value_json(float value) { return number_in<double>(shortest(value)).value_or(value); }
 
-std::string allowed_text(const Allowed& allowed) {
-  if (!allowed.words.empty()) return " (" + listed(allowed.words) + (allowed.several ? "; several with commas)" : ")");
-  const std::string bounds = bounds_text(allowed);
-  return bounds.empty() ? "" : " (" + bounds + ")";
+std::string words_text(const Allowed& allowed) {
+  return allowed.words.empty() ? "" : " (" + listed(allowed.words) + (allowed.several ? "; several with commas)" : ")");
 }
 
 Json guessed(const std::string& text) {
@@ -119,7 +121,8 @@ std::string as_word(const std::string& key, const Json& value) {
   std::string out;
   for (const Json& each : value) {
     check(each.is_primitive(), key, ": found lists or tables in a list, expected numbers and words");
-    out += (out.empty() ? "" : ",") + as_word(key, each);
+    if (!out.empty()) out += ',';
+    out += as_word(key, each);
   }
   return out;
 }

@@ -25,7 +25,7 @@ Json value_json(const T& value) {
   return value;
 }
 
-std::string allowed_text(const Allowed& allowed);  // " (1 to 5)", or nothing where all is allowed
+std::string words_text(const Allowed& allowed);  // " (a, b)", or nothing where there are no words
 
 // What key=value means where nobody knows the kind of value: JSON, a list with commas, a word.
 Json guessed(const std::string& text);

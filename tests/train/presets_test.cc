@@ -183,7 +183,7 @@ TEST(Presets, choices_that_make_no_sense_are_refused) {
   for (const char* wrong : {"windows:4", "window", "window:1:2:3:4", "dilated", "causal:1"})
     refused("vit-tiny", {std::string("pattern=") + wrong}, "expected causal, window:BEFORE:AFTER:GLOBALS, ");
   refused("vit-tiny", {"pattern=window:x"}, "model: pattern='window:x': before='x', expected a whole number");
-  refused("vit-tiny", {"pattern=chunks:0"}, "size=0, expected 1 to 1e+06");
+  refused("vit-tiny", {"pattern=chunks:0"}, "size=0, expected 1 to 1000000");
   refused("vit-tiny", {"pattern=chunks:2:often"}, "found 'often', expected shifted");
   refused("vit-tiny", {"reach=4"}, "reach=4, expected position=relative with it");
   refused("vit-tiny", {"features=relu"}, "features=relu, expected attention=kernel with it");
