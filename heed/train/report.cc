@@ -162,7 +162,7 @@ std::string report_page(std::span<const Path> folders) {
          "initial-scale=1\">\n<title>" +
          in_markup(title) + ": heed</title>\n<style>" + kReportStyle + "</style>\n</head>\n<body>\n" + head_html(runs) + tiles_html(runs) +
          "<nav aria-label=\"Parts of this page\">" + links + "</nav>\n<main>\n" + sections +
-         "</main>\n<footer class=\"faint\">drawn by heed from " + in_markup(runs[0].folder.string()) +
+         "</main>\n<footer class=\"faint\">drawn by heed from " + in_markup(runs[0].task + "/" + runs[0].name) +
          (runs.size() > 1 ? " and others" : "") + "</footer>\n<script>" + kReportScript + "</script>\n</body>\n</html>\n";
 }
 

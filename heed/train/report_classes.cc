@@ -170,11 +170,12 @@ std::string classes_html(const RunRecord& run) {
   if (!confusion.classes.empty() && confusion.classes.size() <= kMostClasses) matrix = matrix_html(confusion);
   if (!confusion.classes.empty()) mistakes = mistakes_html(confusion);
   const std::string classes = per_class_html(detail), calibration = calibration_html(detail);
-  if (confusion.classes.size() > kMostWithCounts)
-    return matrix + "<div class=\"pair\">" + classes + "<div>" + mistakes + calibration + "</div></div>";
-  return matrix + classes + calibration + mistakes == ""
-             ? ""
-             : "<div class=\"pair\"><div>" + matrix + mistakes + "</div><div>" + classes + calibration + "</div></div>\n";
+  const auto pair = [](const std::string& left, const std::string& right) {
+    return "<div class=\"pair\"><div>" + left + "</div><div>" + right + "</div></div>\n";
+  };
+  if (matrix.empty() && classes.empty() && calibration.empty()) return "";
+  if (confusion.classes.size() > kMostWithCounts) return matrix + pair(classes, mistakes + calibration);
+  return pair(matrix + mistakes, classes + calibration);
 }
 
 }  // namespace heed
