@@ -24,7 +24,7 @@ void run_report(const Options& options) {
 
 const Command report("report", "A page about a run, or about several side by side", [](Flags& flags) {
   auto options = std::make_shared<Options>();
-  flags.option("runs", options->runs, "Folders of runs").value("RUN").required();
+  flags.option("runs", options->runs, "Folders of runs").value("RUN").required().no_default();
   flags.option("-o,--out", options->out, "The page; without it report.html in the folder of the run, of several in this one").value("FILE");
   flags.footer(
       "Prints the name of the file that it wrote. Files that a run has not written yet leave their part out.\n\nExamples:\n"

@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 // Figures in the order in which people ask for them; others follow by name.
-const std::vector<std::string> kFirst{"accuracy", "bleu", "chrf", "perplexity", "loss", "top5", "f1", "calibration_error"};
+const std::vector<std::string> kFirst{"bleu", "chrf", "accuracy", "perplexity", "loss", "top5", "f1", "calibration_error"};
 
 bool falls(const std::string& figure) {
   return figure.ends_with("loss") || figure.ends_with("perplexity") || figure.ends_with("error") || figure == "parameters" ||
@@ -51,13 +51,15 @@ std::string part_of(const RunRecord& run) {
 }
 
 std::string tile(const std::string& figure, const std::string& label, const std::string& note,
-                 const std::vector<std::pair<size_t, double>>& values, size_t runs) {
+                 const std::vector<std::pair<size_t, double>>& values, size_t runs, bool judgement) {
   if (values.empty()) return "";
   std::string out = "<div class=\"tile\"><dt>" + in_markup(label) + "</dt>";
-  double best = values[0].second;
-  for (const auto& [run, value] : values) best = falls(figure) ? std::min(best, value) : std::max(best, value);
+  const auto [least, most] =
+      std::minmax_element(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const double best = falls(figure) ? least->second : most->second;
+  const bool told_apart = judgement && least->second < most->second;
   for (const auto& [run, value] : values) {
-    out += "<dd class=\"run" + std::to_string(run) + (values.size() > 1 && value == best ? " best" : "") + "\">";
+    out += "<dd class=\"run" + std::to_string(run) + (told_apart && value == best ? " best" : "") + "\">";
     if (runs > 1) out += "<i class=\"dot c" + std::to_string(run % 8) + "\"></i>";
     out += figure_text(figure, value) + "</dd>";
   }
@@ -76,10 +78,10 @@ std::string tiles_html(std::span<const RunRecord> runs) {
     return out;
   };
   std::string out;
-  for (const std::string& name : names) out += tile(name, readable(name), part_of(runs[0]), all(judged, name), runs.size());
-  out += tile("epochs", "epochs", "so far", all(facts, "epochs"), runs.size());
-  out += tile("parameters", "parameters", "of the model", all(facts, "parameters"), runs.size());
-  out += tile("samples a second", "samples a second", "median", all(facts, "samples a second"), runs.size());
+  for (const std::string& name : names) out += tile(name, readable(name), part_of(runs[0]), all(judged, name), runs.size(), true);
+  out += tile("epochs", "epochs", "so far", all(facts, "epochs"), runs.size(), false);
+  out += tile("parameters", "parameters", "of the model", all(facts, "parameters"), runs.size(), false);
+  out += tile("samples a second", "samples/s", "median", all(facts, "samples a second"), runs.size(), false);
   return "<dl class=\"tiles" + std::string(runs.size() > 1 ? " several" : "") + "\">" + out + "</dl>\n";
 }
 
@@ -160,7 +162,7 @@ std::string report_page(std::span<const Path> folders) {
          "initial-scale=1\">\n<title>" +
          in_markup(title) + ": heed</title>\n<style>" + kReportStyle + "</style>\n</head>\n<body>\n" + head_html(runs) + tiles_html(runs) +
          "<nav aria-label=\"Parts of this page\">" + links + "</nav>\n<main>\n" + sections +
-         "</main>\n<footer class=\"faint\">drawn by heed from " + in_markup(runs[0].folder.string()) +
+         "</main>\n<footer class=\"faint\">drawn by heed from " + in_markup(runs[0].task + "/" + runs[0].name) +
          (runs.size() > 1 ? " and others" : "") + "</footer>\n<script>" + kReportScript + "</script>\n</body>\n</html>\n";
 }
 

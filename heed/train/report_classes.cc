@@ -42,7 +42,7 @@ Confusion confusion_in(const Json& detail) {
 std::string matrix_html(const Confusion& confusion) {
   const size_t C = confusion.classes.size();
   const bool counted = C <= kMostWithCounts;
-  const double cell = counted ? std::max(30.0, 360.0 / static_cast<double>(C)) : C <= 50 ? 14 : 10;
+  const double cell = counted ? std::clamp(360.0 / static_cast<double>(C), 30.0, 72.0) : C <= 50 ? 14 : 10;
   const double size = counted ? 12 : cell - 2, letter = 0.6 * size;
   size_t longest = 0;
   for (const std::string& name : confusion.classes) longest = std::max(longest, letters_of(shortened(name)).size());
@@ -70,8 +70,8 @@ std::string matrix_html(const Confusion& confusion) {
       cells += "</g>";
     }
   }
-  const std::string style = "style=\"min-width:" + fixed(counted ? std::min(all, 300.0 + 8 * static_cast<double>(C)) : all, 0) +
-                            "px;max-width:" + fixed(1.6 * all, 0) + "px\"";
+  const std::string style = "style=\"min-width:" + fixed(counted ? std::min(all, 180 + 14 * static_cast<double>(C)) : all, 0) +
+                            "px;max-width:" + fixed(1.4 * all, 0) + "px\"";
   return "<div class=\"card scroll\"><h3>Confusion</h3><p class=\"faint\">Rows are the truth, columns what the model said; shades are "
          "shares "
          "of a row.</p><svg class=\"matrix\" viewBox=\"0 0 " +
@@ -170,11 +170,12 @@ std::string classes_html(const RunRecord& run) {
   if (!confusion.classes.empty() && confusion.classes.size() <= kMostClasses) matrix = matrix_html(confusion);
   if (!confusion.classes.empty()) mistakes = mistakes_html(confusion);
   const std::string classes = per_class_html(detail), calibration = calibration_html(detail);
-  if (confusion.classes.size() > kMostWithCounts)
-    return matrix + "<div class=\"pair\">" + classes + "<div>" + mistakes + calibration + "</div></div>";
-  return matrix + classes + calibration + mistakes == ""
-             ? ""
-             : "<div class=\"pair\"><div>" + matrix + mistakes + "</div><div>" + classes + calibration + "</div></div>\n";
+  const auto pair = [](const std::string& left, const std::string& right) {
+    return "<div class=\"pair\"><div>" + left + "</div><div>" + right + "</div></div>\n";
+  };
+  if (matrix.empty() && classes.empty() && calibration.empty()) return "";
+  if (confusion.classes.size() > kMostWithCounts) return matrix + pair(classes, mistakes + calibration);
+  return pair(matrix + mistakes, classes + calibration);
 }
 
 }  // namespace heed

@@ -35,7 +35,7 @@ std::vector<std::string> bases_in(std::span<const RunRecord> runs) {
     for (const std::vector<RunRow>* rows : {&run.epochs, &run.steps})
       for (const RunRow& row : *rows)
         for (const auto& [name, value] : row.figures) found.insert(base_of(name));
-  found.erase("rate");
+  for (const char* elsewhere : {"rate", "gradient_norm"}) found.erase(elsewhere);
   std::vector<std::string> out;
   for (const char* first : {"loss", "accuracy"})
     if (found.erase(first) > 0) out.push_back(first);
@@ -45,7 +45,7 @@ std::vector<std::string> bases_in(std::span<const RunRecord> runs) {
 
 Chart chart_of(std::span<const RunRecord> runs, const std::string& base) {
   Chart chart{.title = readable(base), .across = "epoch", .figure = base};
-  chart.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(chart.title[0])));
+  if (base != "chrf") chart.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(chart.title[0])));
   // One epoch is no curve: its steps are.
   const bool by_epoch = std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
     return points_of(run.epochs, "train_" + base, true).size() > 1 || points_of(run.epochs, "validation_" + base, true).size() > 1 ||
@@ -57,7 +57,7 @@ Chart chart_of(std::span<const RunRecord> runs, const std::string& base) {
     const auto add = [&](const std::string& prefix, const std::string& name, bool thick) {
       Points points = points_of(by_epoch ? runs[i].epochs : runs[i].steps, prefix + base, by_epoch);
       if (!by_epoch && points.empty()) points = points_of(runs[i].epochs, prefix + base, false);
-      chart.lines.push_back({before + name, i, thick, std::move(points)});
+      chart.lines.push_back({before + name, runs.size() > 1 ? runs[i].name : name, i, thick, std::move(points)});
     };
     add("train_", "training", false);
     add("validation_", "validation", true);
@@ -69,11 +69,11 @@ Chart chart_of(std::span<const RunRecord> runs, const std::string& base) {
 
 // Figures at epochs 10, 30 and 50, and at the last one.
 std::string chosen_table(std::span<const RunRecord> runs) {
-  std::set<std::string> known;
-  for (const RunRecord& run : runs)
-    for (const RunRow& row : run.epochs)
-      for (const auto& [name, value] : row.figures)
-        if (base_of(name) == "loss" || base_of(name) == "accuracy" || name.starts_with("validation_")) known.insert(name);
+  std::vector<std::string> known;  // by what they measure, training before validation
+  for (const std::string& base : bases_in(runs))
+    for (const std::string& name : {"train_" + base, "validation_" + base})
+      for (const RunRecord& run : runs)
+        if (!points_of(run.epochs, name, true).empty() && std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
   if (known.empty()) return "";
   std::string head = "<tr>" + std::string(runs.size() > 1 ? "<th scope=\"col\">run</th>" : "") + "<th scope=\"col\">epoch</th>", body;
   for (const std::string& name : known) head += "<th scope=\"col\" class=\"number\">" + in_markup(readable(name)) + "</th>";
@@ -106,18 +106,24 @@ std::string curves_html(std::span<const RunRecord> runs) {
 
 std::string speed_html(std::span<const RunRecord> runs) {
   Chart rate{.title = "Learning rate", .across = "step", .figure = "rate", .from_zero = true};
+  Chart norm{.title = "Norm of the gradient", .across = "step", .figure = "gradient_norm", .from_zero = true};
   Chart speed{.title = "Samples a second", .across = "step", .figure = "samples_per_second", .from_zero = true};
   Chart share{.title = "Share of peak arithmetic", .across = "step", .figure = "share_of_peak", .from_zero = true};
   for (size_t i = 0; i < runs.size(); ++i) {
-    Points points = points_of(runs[i].steps, "rate", false);
-    if (points.empty()) points = points_of(runs[i].epochs, "rate", false);
-    const auto name = [&](const char* alone) { return runs.size() > 1 ? runs[i].name : std::string(alone); };
-    rate.lines.push_back({name("rate"), i, true, std::move(points)});
-    speed.lines.push_back({name("samples/s"), i, true, points_of(runs[i].speed, "samples_per_second", false)});
-    share.lines.push_back({name("share"), i, true, points_of(runs[i].speed, "share_of_peak", false)});
+    const auto add = [&](Chart& chart, const std::vector<RunRow>& rows, const std::vector<RunRow>& otherwise) {
+      Points points = points_of(rows, chart.figure, false);
+      if (points.empty()) points = points_of(otherwise, chart.figure, false);
+      const std::string name = runs.size() > 1 ? runs[i].name : readable(chart.figure);
+      chart.lines.push_back({name, name, i, &chart == &rate, std::move(points)});  // what jumps is drawn thin
+    };
+    add(rate, runs[i].steps, runs[i].epochs);
+    add(norm, runs[i].steps, runs[i].epochs);
+    add(speed, runs[i].speed, {});
+    add(share, runs[i].speed, {});
   }
   const std::string speeds = chart_html(speed) + chart_html(share);
-  return "<div class=\"pair\">" + chart_html(rate) + speeds + "</div>\n" + (speeds.empty() ? missing_html("speed.csv", "its speed") : "");
+  return "<div class=\"pair\">" + chart_html(rate) + chart_html(norm) + speeds + "</div>\n" +
+         (speeds.empty() ? missing_html("speed.csv", "its speed") : "");
 }
 
 }  // namespace heed

@@ -12,10 +12,28 @@
 namespace heed {
 namespace {
 
-constexpr size_t kMostPoints = 600;  // a line shows no more
+constexpr size_t kMostPoints = 300;  // a line shows no more
 
 bool ends_in(const std::string& name, std::initializer_list<const char*> ends) {
   return std::any_of(ends.begin(), ends.end(), [&](const char* end) { return name.ends_with(end); });
+}
+
+bool is_share(const std::string& name) {
+  return ends_in(name, {"accuracy", "top5", "f1", "precision", "recall", "calibration_error", "share_of_peak", "exact"});
+}
+
+std::string with_digits(double value, int digits) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, std::clamp(value, -1e15, 1e15));
+  return text.data();
+}
+
+// As many digits as tell one tick from the next.
+std::string tick_text(const std::string& figure, double value, double step) {
+  if (value == 0) return is_share(figure) ? "0 %" : "0";
+  if (is_share(figure)) return fixed(100 * value, step < 0.01 ? 1 : 0) + " %";
+  if (std::abs(value) >= 10000) return fixed(value / 1000, 1) + " k";
+  return step < 1e-4 ? figure_text("", value) : fixed(value, 5);
 }
 
 // Means of neighbours where there are too many points to see.
@@ -45,7 +63,7 @@ Box box_of(const Chart& chart) {
       box.least = std::min(box.least, y), box.most = std::max(box.most, y);
     }
   if (chart.from_zero) box.least = std::min(box.least, 0.0);
-  const bool shares = ends_in(chart.figure, {"accuracy", "f1", "top5"});
+  const bool shares = is_share(chart.figure);
   const double room = box.most > box.least ? 0.04 * (box.most - box.least) : std::max(std::abs(box.most) * 0.1, 1e-6);
   if (!(chart.from_zero && box.least == 0)) box.least = box.least >= 0 ? std::max(0.0, box.least - room) : box.least - room;
   box.most = shares ? std::min(std::max(1.0, box.most), box.most + room) : box.most + room;
@@ -65,10 +83,18 @@ std::string path_of(const ChartLine& line, const Box& box) {
 }
 
 std::string legend_of(const Chart& chart) {
+  if (chart.lines.size() == 1) return "";  // the title has said it
   std::string out = "<span class=\"legend\">";
-  for (const ChartLine& line : chart.lines)
+  bool merged = false;
+  for (size_t i = 0; i < chart.lines.size(); ++i) {
+    const ChartLine& line = chart.lines[i];
+    const bool goes_on = i + 1 < chart.lines.size() && chart.lines[i + 1].run == line.run && chart.lines[i + 1].key == line.key;
+    merged = merged || goes_on;
+    if (goes_on) continue;
     out += "<span class=\"key run" + std::to_string(line.run) + "\"><i class=\"" + (line.thick ? "thick" : "thin") + " c" +
-           std::to_string(line.run % 8) + "\"></i>" + in_markup(line.name) + "</span>";
+           std::to_string(line.run % 8) + "\"></i>" + in_markup(line.key) + "</span>";
+  }
+  if (merged) out += "<span>thin: training, thick: validation</span>";
   return out + "</span>";
 }
 
@@ -78,7 +104,7 @@ std::string hover_data(const Chart& chart, const Box& box) {
     Json points = Json::array();
     for (const auto& [x, y] : line.points)
       points.push_back(
-          {std::round(1e5 * box.across(x)) / 1e5, std::round(1e5 * box.up(y)) / 1e5, figure_text("", x), figure_text(chart.figure, y)});
+          {std::round(1e5 * box.across(x)) / 1e5, std::round(1e5 * box.up(y)) / 1e5, tick_text("", x, 1), figure_text(chart.figure, y)});
     lines.push_back({{"name", line.name}, {"run", line.run}, {"points", points}});
   }
   return in_markup(lines.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -87,9 +113,7 @@ std::string hover_data(const Chart& chart, const Box& box) {
 }  // namespace
 
 std::string fixed(double value, int digits) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, std::clamp(value, -1e15, 1e15));
-  std::string out = text.data();
+  std::string out = with_digits(value, digits);
   if (digits > 0) {
     out.erase(out.find_last_not_of('0') + 1);
     if (out.ends_with('.')) out.pop_back();
@@ -99,27 +123,22 @@ std::string fixed(double value, int digits) {
 
 std::string count_text(double count) {
   constexpr std::array<const char*, 5> units{"", " k", " M", " G", " T"};
+  if (std::abs(count) < 10000) return fixed(count, 0);
   size_t unit = 0;
   for (; std::abs(count) >= 1000 && unit + 1 < units.size(); ++unit) count /= 1000;
-  return fixed(count, unit == 0 || std::abs(count) >= 100 ? 0 : std::abs(count) >= 10 ? 1 : 2) + units[unit];
+  return with_digits(count, std::abs(count) >= 100 ? 0 : std::abs(count) >= 10 ? 1 : 2) + units[unit];
 }
 
 std::string figure_text(const std::string& name, double value) {
   if (!std::isfinite(value)) return "no number";
-  std::array<char, 64> text{};
   const double size = std::abs(value);
-  if (ends_in(name, {"accuracy", "top5", "f1", "precision", "recall", "calibration_error", "share_of_peak", "exact"}) && size <= 1.0001)
-    std::snprintf(text.data(), text.size(), "%.*f %%", size > 0 && size < 0.1 ? 2 : 1, 100 * value);
-  else if (ends_in(name, {"bleu", "chrf"}))
-    std::snprintf(text.data(), text.size(), "%.2f", value);
-  else if (size >= 10000)
-    return count_text(value);
-  else if (value == std::round(value))
-    std::snprintf(text.data(), text.size(), "%.0f", value);
-  else if (size >= 0.001)
-    return fixed(value, size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
-  else
-    std::snprintf(text.data(), text.size(), "%.3g", value);
+  if (is_share(name) && size <= 1.0001) return with_digits(100 * value, size > 0 && size < 0.1 ? 2 : 1) + " %";
+  if (ends_in(name, {"bleu", "chrf"})) return with_digits(value, 2);
+  if (size >= 1000) return count_text(value);
+  if (value == std::round(value)) return with_digits(value, 0);
+  if (size >= 0.001) return with_digits(value, size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.3g", value);
   return text.data();
 }
 
@@ -144,7 +163,8 @@ const Json& list_in(const Json& json, const char* key) {
 
 std::vector<double> round_ticks(double least, double most, int about) {
   const double rough = (most - least) / about;
-  if (!(rough > 0) || !std::isfinite(rough)) return {};
+  // Neighbours so close that a double does not count from one to the next have no ticks between them.
+  if (!(rough > 1e-12 * std::max(std::abs(least), std::abs(most))) || !std::isfinite(rough)) return {};
   const double power = std::pow(10, std::floor(std::log10(rough)));
   const double step = power * (rough / power > 5 ? 10 : rough / power > 2 ? 5 : rough / power > 1 ? 2 : 1);
   std::vector<double> out;
@@ -158,13 +178,15 @@ std::string chart_html(Chart chart) {
   for (ChartLine& line : chart.lines) line.points = thinned(line.points);
   const Box box = box_of(chart);
   std::string grid, labels, lines, said = chart.title;
-  for (double y : round_ticks(box.least, box.most, 5)) {
+  const std::vector<double> levels = round_ticks(box.least, box.most, 5);
+  for (double y : levels) {
     grid += "M0 " + fixed(1000 - 1000 * box.up(y), 1) + "H1000";
-    labels += "<span class=\"ty\" style=\"bottom:" + fixed(100 * box.up(y), 2) + "%\">" + figure_text(chart.figure, y) + "</span>";
+    labels += "<span class=\"ty\" style=\"bottom:" + fixed(100 * box.up(y), 2) + "%\">" +
+              tick_text(chart.figure, y, levels.size() > 1 ? levels[1] - levels[0] : y) + "</span>";
   }
   for (double x : round_ticks(box.left, box.right, 6)) {
     if (x != std::round(x)) continue;  // epochs and steps are whole
-    labels += "<span class=\"tx\" style=\"left:" + fixed(100 * box.across(x), 2) + "%\">" + figure_text("", x) + "</span>";
+    labels += "<span class=\"tx\" style=\"left:" + fixed(100 * box.across(x), 2) + "%\">" + tick_text("", x, 1) + "</span>";
   }
   std::string marks;
   for (double x : chart.marks)

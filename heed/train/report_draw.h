@@ -11,7 +11,7 @@ namespace heed {
 
 // A figure by its name: shares are per cents, scores of translations have two decimals, others about four digits.
 std::string figure_text(const std::string& name, double value);
-std::string count_text(double count);                 // 5524416 -> 5.52 M
+std::string count_text(double count);                 // 5524416 -> 5.52 M; to 9999 as it is
 std::string readable(std::string_view name);          // "validation_loss" -> "validation loss"
 std::string fixed(double value, int digits);          // for SVG and CSS
 double number_in(const Json& json, const char* key);  // 0 where there is none
@@ -19,9 +19,9 @@ std::string text_in(const Json& json, const char* key);
 const Json& list_in(const Json& json, const char* key);  // an empty list where there is none
 
 struct ChartLine {
-  std::string name = {};
-  size_t run = 0;     // its colour
-  bool thick = true;  // validation; thin: training
+  std::string name = {}, key = {};  // in full, and in the legend, where lines of a run with the same key are one
+  size_t run = 0;                   // its colour
+  bool thick = true;                // validation; thin: training
   std::vector<std::pair<double, double>> points = {};
 };
 struct Chart {

@@ -40,7 +40,7 @@ void read_metrics(const Path& path, RunRecord& run) {
     for (const char* key : {"epoch", "step"}) check<FileError>(out.figures.contains(key), where, ": found no ", key, ", expected a number");
     out.epoch = static_cast<int64_t>(out.figures.extract("epoch").mapped());
     out.step = static_cast<int64_t>(out.figures.extract("step").mapped());
-    (row["kind"] == "epoch" ? run.epochs : run.steps).push_back(std::move(out));
+    (row["kind"].get<std::string>() == "epoch" ? run.epochs : run.steps).push_back(std::move(out));
   }
 }
 
@@ -135,9 +135,9 @@ RunRecord read_run(const Path& folder) {
   for (const char* file : {"config.toml", "metrics.jsonl", "evaluation.json"}) any = any || std::filesystem::exists(folder / file);
   check<FileError>(any, folder.string(), ": found none of config.toml, metrics.jsonl and evaluation.json, expected the folder of a run");
   RunRecord run;
-  run.folder = std::filesystem::canonical(folder);
-  run.name = run.folder.filename().string();
-  run.task = run.folder.parent_path().filename().string();
+  const Path whole = std::filesystem::canonical(folder);  // a name also where "." is asked for
+  run.name = whole.filename().string();
+  run.task = whole.parent_path().filename().string();
   read_settings(folder / "config.toml", run);
   read_metrics(folder / "metrics.jsonl", run);
   read_speed(folder / "speed.csv", run);

@@ -16,7 +16,6 @@ struct RunRow {  // of metrics.jsonl or speed.csv
 };
 
 struct RunRecord {
-  Path folder = {};
   std::string task = {}, name = {};  // runs/<task>/<name>
   std::vector<RunRow> steps = {}, epochs = {}, speed = {};
   std::vector<std::pair<std::string, std::string>> settings = {};  // config.toml: dotted keys and their values, in its order

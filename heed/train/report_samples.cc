@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMostOfAKind = 24;
 constexpr int64_t kSmooth = 48;  // pixels of the heat's shorter side: the page stretches it further without a seam
+constexpr int64_t kMostHeatPixels = 1 << 16;
 
 std::string png_source(const Picture& picture) {
   const std::string png = png_bytes(picture);
@@ -19,8 +20,10 @@ std::string png_source(const Picture& picture) {
 
 // Attention as colours, weights interpolated between the middles of patches; the brightest is the largest.
 Picture heat_of(const Sample& sample) {
-  const int64_t rows = sample.map_rows, columns = sample.map_columns, shorter = std::min(rows, columns);
-  const int64_t height = std::max(rows, rows * kSmooth / shorter), width = std::max(columns, columns * kSmooth / shorter);
+  const int64_t rows = sample.map_rows, columns = sample.map_columns;
+  int64_t times = std::max<int64_t>(1, kSmooth / std::min(rows, columns));
+  while (times > 1 && rows * columns * times * times > kMostHeatPixels) --times;
+  const int64_t height = rows * times, width = columns * times;
   const double most = std::max<double>(*std::max_element(sample.map.begin(), sample.map.end()), 1e-12);
   const auto at = [&](int64_t row, int64_t column) {
     row = std::clamp<int64_t>(row, 0, rows - 1);
@@ -138,6 +141,7 @@ std::string samples_html(const RunRecord& run) {
     out +=
         "<p class=\"controls\"><label>attention over the picture <input type=\"range\" class=\"over\" min=\"0\" max=\"100\" "
         "value=\"60\"></label></p>\n";
+  const bool translations = !pictures && run.samples[0].rows.size() > 1;
   for (const bool right : {false, true}) {
     std::string figures, kind = pictures ? "pictures" : "texts";
     size_t shown = 0, all = 0;
@@ -146,8 +150,9 @@ std::string samples_html(const RunRecord& run) {
       if (++all <= kMostOfAKind) figures += sample_html(sample), ++shown;
     }
     if (all == 0) continue;
-    out += std::string("<h3>") + (right ? "Right" : "Wrong") + " <span class=\"faint\">" + std::to_string(shown) +
-           (shown < all ? " of " + std::to_string(all) : "") + "</span></h3>\n<div class=\"samples " + kind + "\">" + figures + "</div>\n";
+    out += std::string("<h3>") + (translations ? (right ? "As the reference" : "Other than the reference") : (right ? "Right" : "Wrong")) +
+           " <span class=\"faint\">" + std::to_string(shown) + (shown < all ? " of " + std::to_string(all) : "") +
+           "</span></h3>\n<div class=\"samples " + kind + "\">" + figures + "</div>\n";
   }
   return out;
 }

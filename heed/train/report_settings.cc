@@ -14,6 +14,17 @@ std::string cost_cell(double value, double all, const char* unit) {
          "</span><span class=\"bar\"><i style=\"width:" + fixed(100 * std::clamp(share, 0.0, 1.0), 1) + "%\"></i></span></td>";
 }
 
+// A dotted name may go on in the next line behind each of its parts.
+std::string breakable(const std::string& name) {
+  std::string out;
+  for (size_t begin = 0; begin < name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size() - 1) + 1;
+    out += in_markup(name.substr(begin, end - begin)) + (end < name.size() ? "<wbr>" : "");
+    begin = end;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string costs_html(const RunRecord& run) {
@@ -32,7 +43,7 @@ std::string costs_html(const RunRecord& run) {
     total += "<td class=\"number\">" + count_text(all[k]) + (all[k] < 1000 && *kinds[k].second != 0 ? " " : "") + kinds[k].second + "</td>";
   }
   for (const Json& layer : layers) {
-    rows += "<tr><th scope=\"row\">" + in_markup(text_in(layer, "name")) + "</th>";
+    rows += "<tr><th scope=\"row\">" + breakable(text_in(layer, "name")) + "</th>";
     for (size_t k = 0; k < kinds.size(); ++k)
       rows +=
           cost_cell(number_in(layer, kinds[k].first), most[k], number_in(layer, kinds[k].first) < 1000 && k == 2 ? " B" : kinds[k].second);

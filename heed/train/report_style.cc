@@ -36,9 +36,9 @@ section { scroll-margin-top: 3rem; }
 .pair > div { min-width: 0; }
 .scroll { overflow-x: auto; }
 .tall { max-height: 38rem; overflow: auto; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.6rem, 1fr)); gap: .8rem; margin: 1.6rem 0 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(7.4rem, 1fr)); gap: .7rem; margin: 1.6rem 0 0; }
 .tile { background: var(--card); border: 1px solid var(--edge); border-radius: .7rem; padding: .8rem 1rem .7rem; }
-.tile dt { color: var(--faint); font-size: .82rem; }
+.tile { display: flex; flex-direction: column; } .tile dt { margin-bottom: auto; color: var(--faint); font-size: .82rem; }
 .tile dd { margin: .05rem 0; font-size: 1.45rem; line-height: 1.25; font-weight: 600; letter-spacing: -.01em; font-variant-numeric: tabular-nums; }
 .tile:first-child dd:not(.note) { color: var(--c0); }
 .several .tile dd { font-size: 1.05rem; font-weight: 450; color: inherit; }
@@ -73,16 +73,16 @@ figure.card { margin-bottom: 1rem; }
 .tip { position: absolute; top: .3rem; padding: .35rem .6rem; border-radius: .45rem; background: var(--ink); color: var(--paper); font-size: .76rem;
   line-height: 1.45; pointer-events: none; white-space: nowrap; z-index: 1; font-variant-numeric: tabular-nums; }
 table { border-collapse: collapse; font-size: .86rem; width: 100%; font-variant-numeric: tabular-nums; }
-.card > h3 { margin-bottom: .6rem; }
+.card > h3 { margin-bottom: .6rem; } .card > p { font-size: .82rem; margin: -.3rem 0 .6rem; }
 th { font-weight: 450; text-align: left; overflow-wrap: normal; } td, th { padding: .28rem .8rem .28rem 0; vertical-align: baseline; }
 td:last-child, th:last-child { padding-right: 0; }
-thead th { color: var(--faint); font-size: .78rem; border-bottom: 1px solid var(--edge); }
+thead th, thead th.number { color: var(--faint); vertical-align: bottom; white-space: normal; line-height: 1.25; font-size: .78rem; border-bottom: 1px solid var(--edge); }
 tbody tr + tr > * { border-top: 1px solid var(--grid); }
 .number { text-align: right; white-space: nowrap; }
 .bars .bar { display: block; height: 4px; margin: .15rem 0 .1rem; border-radius: 2px; background: var(--ground); min-width: 2.6rem; }
-.bars .bar i { display: block; height: 100%; border-radius: 2px; background: var(--c0); margin-left: auto; }
+.bars .bar i { display: block; height: 100%; border-radius: 2px; background: var(--c0); }
 .bars tbody th { overflow-wrap: anywhere; min-width: 4rem; } .total > * { font-weight: 620; }
-.costs tbody th { font-family: ui-monospace, "Cascadia Mono", Menlo, monospace; font-size: .78rem; }
+.costs tbody th { overflow-wrap: normal; font-family: ui-monospace, "Cascadia Mono", Menlo, monospace; font-size: .78rem; }
 button { font: inherit; font-size: .78rem; color: var(--faint); background: none; border: 1px solid var(--edge); border-radius: 1rem; padding: .05rem .65rem;
   cursor: pointer; margin-left: .4rem; }
 button[aria-pressed=true] { color: var(--ink); border-color: var(--faint); }
@@ -112,7 +112,8 @@ footer { margin-top: 2.5rem; font-size: .8rem; }
   body { padding: 1.4rem 1rem 2rem; } nav { margin: 1.2rem -1rem 0; padding: .5rem 1rem; gap: .1rem .9rem; }
   .tiles { grid-template-columns: repeat(auto-fill, minmax(6.6rem, 1fr)); gap: .55rem; } .tile { padding: .6rem .7rem; }
   .tile dd { font-size: 1.2rem; } .plot { height: 12.5rem; margin-left: 2.7rem; } .card { padding: .8rem .8rem; }
-  .sample { padding: .6rem; } td, th { padding-right: .5rem; } .switch .about { display: block; margin: 0 0 0 1.6rem; }
+  nav { position: static; } .costs tbody th { font-size: .7rem; } .pictures { grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: .6rem; } .two { gap: .3rem; }
+  .sample { padding: .5rem; } td, th { padding-right: .5rem; } .switch .about { display: block; margin: 0 0 0 1.6rem; }
 }
 @media print { nav, .controls, button { display: none; } .tall { max-height: none; } .card, .tile, .sample { break-inside: avoid; } }
 )";
