@@ -112,9 +112,7 @@ Call step_of(const Trained& what) {
   }
   const auto adam = std::make_shared<Adam>(std::vector<ParameterGroup>{decays, others}, AdamOptions{});
   return [=, rng = std::make_shared<Rng>(7)] {
-    Named out = (*model)(what.inputs, {.mode = training_with(*rng)});
-    const Tensor loss = what.label_smoothing > 0 ? cross_entropy(out["logits"], what.inputs.at("labels"), {.label_smoothing = what.label_smoothing, .class_weights = {}}) : out["loss"];
-    out.clear();
+    const Tensor loss = (*model)(what.inputs, {.mode = training_with(*rng), .loss_only = true, .label_smoothing = what.label_smoothing})["loss"];
     backward(loss);
     clip_gradients(all, 1);
     adam->step(1e-4f);

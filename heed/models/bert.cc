@@ -135,9 +135,8 @@ Network make_masked(const Scope& root, const Config& config) {
   const bool shared = shares_words(scope, config);
   const Bert bert = make_bert(scope / "bert", config, false);
   const WordHead head = make_word_head(scope / "cls.predictions", config, bert, shared);
-  const auto finish = [=](const Named& inputs, const Ask&, const Tensor& x, Named& out) {
-    out["logits"] = head(x);
-    if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = token_loss(out["logits"], labels);
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
+    tell_words(out, "logits", head, x, given(inputs, "labels"), ask);
   };
   return with_head(bert, finish, 5);
 }
@@ -148,7 +147,7 @@ Network make_next(const Scope& root, const Config& config) {
   const Linear head(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
   const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
     out["logits"] = head(bert.pooled(x, inputs, ask));
-    if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = token_loss(out["logits"], labels);
+    if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = token_loss(out["logits"], labels, ask);
   };
   return with_head(bert, finish, 5);
 }
@@ -161,11 +160,11 @@ Network make_pretraining(const Scope& root, const Config& config) {
   const WordHead words = make_word_head(scope / "cls.predictions", config, bert, shared);
   const Linear next(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
   const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
-    out["prediction_logits"] = words(x);
-    out["seq_relationship_logits"] = next(bert.pooled(x, inputs, ask));
     const Tensor labels = given(inputs, "labels"), follows = given(inputs, "next_sentence_label");
-    if (labels.defined() && follows.defined())
-      out["loss"] = token_loss(out["prediction_logits"], labels) + token_loss(out["seq_relationship_logits"], follows);
+    const bool both = labels.defined() && follows.defined();
+    tell_words(out, "prediction_logits", words, x, both ? labels : Tensor(), ask);
+    out["seq_relationship_logits"] = next(bert.pooled(x, inputs, ask));
+    if (both) out["loss"] = out["loss"] + token_loss(out["seq_relationship_logits"], follows, ask);
   };
   return with_head(bert, finish, 6);
 }
@@ -179,7 +178,7 @@ Network make_classifier(const Scope& root, const Config& config, bool sentences)
   const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
     out["logits"] = head(heed::dropout(sentences ? bert.pooled(x, inputs, ask) : x, dropout, ask.mode));
     if (const Tensor labels = given(inputs, "labels"); labels.defined())
-      out["loss"] = sentences ? classification_loss(out["logits"], labels, config) : token_loss(out["logits"], labels);
+      out["loss"] = sentences ? classification_loss(out["logits"], labels, config, ask) : token_loss(out["logits"], labels, ask);
   };
   return with_head(bert, finish, 5);
 }

@@ -107,7 +107,7 @@ Network make_classifier(const Scope& root, const Config& config, const char* bas
                 Named out;
                 out["logits"] = classified(head, vision.pool(vision(inputs, ask, out), ask.mode));
                 if (const Tensor labels = given(inputs, "labels"); labels.defined())
-                  out["loss"] = classification_loss(out["logits"], labels, config);
+                  out["loss"] = classification_loss(out["logits"], labels, config, ask);
                 return out;
               },
           .inputs = {"pixel_values", "labels"}};
