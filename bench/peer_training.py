@@ -29,8 +29,7 @@ def bert_mini(texts, tokens=128, share=0.15):
         vocab_size=WORDS, hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024
     )
     labels = words(texts, tokens).flatten()
-    places = torch.arange(texts * tokens)
-    labels[((places + 1) * share).floor() == (places * share).floor()] = -100
+    labels[torch.rand(texts * tokens) >= share] = -100
     inputs = {
         "input_ids": words(texts, tokens),
         "token_type_ids": torch.zeros(texts, tokens, dtype=torch.long),

@@ -19,7 +19,7 @@ using Named = std::map<std::string, Tensor>;
 struct Ask {
   bool hidden_states = false, attentions = false;
   Mode mode = {};
-  bool loss_only = false;     // "loss" is enough: words are computed only where there are labels, and "logits" of words are not given
+  bool loss_only = false;     // what does not reach "loss" is not computed: words without labels, nor states that no head reads
   float label_smoothing = 0;  // of "loss", where it is a cross-entropy
 };
 

@@ -84,13 +84,18 @@ void Witness::tell(Named& out, int64_t layers, const std::string& prefix, bool c
 }
 
 Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& options, const Ask& ask, Witness& witness,
-                  const Tensor& positions) {
+                  const Tensor& positions, const Tensor& wanted) {
   witness.state(x);
   for (const EncoderLayer& layer : layers) {
-    x = layer(x, options, ask.mode, {.positions = positions});
+    x = layer(x, options, ask.mode, {.positions = positions, .wanted = &layer == &layers.back() ? wanted : Tensor()});
     witness.state(x);
   }
   return x;
+}
+
+bool may_leave_out(const std::vector<EncoderLayer>& layers, const AttentionOptions& options, const Ask& ask) {
+  return ask.loss_only && !ask.hidden_states && !ask.attentions && !AttentionTap::newest() && !layers.empty() &&
+         layers.back().attention.picks(options);
 }
 
 NextTokens next_tokens(Writing& texts, int64_t B, int64_t n) {

@@ -53,9 +53,12 @@ class Witness {
   std::optional<AttentionTap> tap_;
 };
 
-// The layers in turn; the witness sees every state, and the last one.
+// The layers in turn; the witness sees every state, and the last one. wanted: (B, n) i64, the tokens that the last layer is to give,
+// or undefined: all
 Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& options, const Ask& ask, Witness& witness,
-                  const Tensor& positions = {});
+                  const Tensor& positions = {}, const Tensor& wanted = {});
+// Whether the last layer may leave out tokens that no head reads.
+bool may_leave_out(const std::vector<EncoderLayer>& layers, const AttentionOptions& options, const Ask& ask);
 
 // What n more tokens of texts see and where they stand, told by which tokens are seen. To be asked before they are appended.
 struct NextTokens {
