@@ -32,6 +32,7 @@ std::vector<Benchmark> picture_benchmarks();    // picture.cc: batched products 
 std::vector<Benchmark> attention_benchmarks();  // attention.cc
 std::vector<Benchmark> cheaper_benchmarks();    // cheaper.cc: kernel and channel attention, pooled keys
 std::vector<Benchmark> model_benchmarks();      // models.cc: whole models
+std::vector<Benchmark> training_benchmarks();   // training.cc: whole steps of training
 
 // --- building calls --------------------------------------------------------------------------------------------- calls.cc
 using Function = std::function<Tensor(const Tensors&)>;

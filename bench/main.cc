@@ -28,7 +28,7 @@ std::vector<Benchmark> chosen(const std::string& filter) {
   const Pattern pattern(filter);
   std::vector<Benchmark> list;
   for (const auto& family : {linear_benchmarks(), rows_benchmarks(), stream_benchmarks(), optimizer_benchmarks(), graph_benchmarks(),
-                             picture_benchmarks(), attention_benchmarks(), cheaper_benchmarks(), model_benchmarks()})
+                             picture_benchmarks(), attention_benchmarks(), cheaper_benchmarks(), model_benchmarks(), training_benchmarks()})
     for (const Benchmark& benchmark : family)
       if (pattern.found_in(benchmark.name)) list.push_back(benchmark);
   check<UsageError>(!list.empty(), "bench: no benchmark's name matches '", filter, "'");

@@ -155,6 +155,10 @@ def build(name):
         import peer_models  # takes seconds, and the other lines do not need it
 
         return peer_models.build(op.removesuffix("_int8"), group, sizes)
+    if group in ("eager", "compiled"):
+        import peer_training
+
+        return peer_training.build(op, group, sizes)
     if op == "graph":
         return chain(*sizes)
     if op == "adamw":

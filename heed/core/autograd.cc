@@ -22,8 +22,16 @@ struct Node {
   bool queued = false;
 };
 
+// Several ops may keep one output: the first that asks for it computes it for all of them.
+struct Kept::Recipe {
+  std::function<Tensor()> again;
+  Tensor value;         // between the first that asked and the last
+  int64_t waiting = 0;  // those that have not asked
+};
+
 struct Slot {
-  Tensor grad;                 // leaves only
+  Tensor grad;                           // leaves only
+  std::shared_ptr<Kept::Recipe> recipe;  // null: none
   std::shared_ptr<Node> node;  // null: a leaf
   size_t output = 0;           // which output of the node
   std::vector<Look> looks;     // leaves only
@@ -39,6 +47,7 @@ struct History {
 namespace {
 
 thread_local bool recording = true;
+thread_local bool walking_last = false;
 std::atomic<uint64_t> next_sequence{0};
 
 // Freeing a long chain must not recurse: dying nodes queue here and the outermost frees them one by one.
@@ -54,6 +63,18 @@ void bury(std::shared_ptr<Node> node) {
   }
   digging = false;
 }
+
+// Walks may be nested: a checkpoint's gradient walks its own graph.
+class LastWalk {
+ public:
+  explicit LastWalk(bool last) : before_(walking_last) { walking_last = last; }
+  ~LastWalk() { walking_last = before_; }
+  LastWalk(const LastWalk&) = delete;
+  LastWalk& operator=(const LastWalk&) = delete;
+
+ private:
+  bool before_;
+};
 
 // What a leaf keeps: dense, and shared with nobody, so that clipping may change it in place.
 Tensor own_copy(const Tensor& gradient) {
@@ -112,6 +133,31 @@ Tensor record(OpName op, Tensor out, Tensors inputs, std::function<Grads(const T
   return record_all(op, std::move(outs), std::move(inputs), [back = std::move(back)](const Grads& gs) { return back(gs[0]); })[0];
 }
 
+Tensor with_recipe(Tensor out, std::function<Tensor()> again) {
+  if (const auto& slot = History::slot(out)) slot->recipe = std::make_shared<Kept::Recipe>(Kept::Recipe{std::move(again), {}});
+  return out;
+}
+
+bool has_recipe(const Tensor& x) { return History::slot(x) && History::slot(x)->recipe; }
+
+Kept::Kept(const Tensor& input, const Tensor& value) {
+  if (const auto& slot = History::slot(input)) recipe_ = slot->recipe;
+  if (recipe_)
+    ++recipe_->waiting;
+  else
+    value_ = value;
+}
+
+Tensor Kept::get() const {
+  if (!recipe_) return value_;
+  if (!recipe_->value.defined()) recipe_->value = recipe_->again();
+  const Tensor value = recipe_->value;
+  if (--recipe_->waiting <= 0) recipe_->value = {};
+  return value;
+}
+
+bool last_walk() { return walking_last; }
+
 void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
   check(root.needs_grad(), "backward: the tensor has no history; no input of it requires a gradient");
   check(seed.defined() || root.count() == 1, "backward: shape ", root.shape(), " needs a seed gradient; only one element has a default");
@@ -119,6 +165,7 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
         ", the tensor ", root.shape());
 
   const NoGrad quiet;
+  const LastWalk last(!keep_graph);
   const auto older = [](const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) { return a->sequence < b->sequence; };
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, decltype(older)> queue(older);
 

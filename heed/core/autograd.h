@@ -28,6 +28,30 @@ Tensor record(OpName op, Tensor out, Tensors inputs, std::function<Grads(const T
 // The same for an op with several outputs; a gradient that never arrived is undefined.
 Tensors record_all(OpName op, Tensors outs, Tensors inputs, std::function<Grads(const Grads& gs)> back);
 
+// An output that is cheaply computed again from what its op keeps anyway: norms, activations, dropout. `again` gives the same bits.
+Tensor with_recipe(Tensor out, std::function<Tensor()> again);
+bool has_recipe(const Tensor& x);
+
+// What an op keeps of an input for its gradient: the tensor, or the recipe where it has one, so that its memory is free meanwhile.
+class Kept {
+ public:
+  Kept() = default;
+  // value: the input as the op reads it, which is what it is kept as
+  Kept(const Tensor& input, const Tensor& value);
+  Tensor get() const;
+
+ private:
+  struct Recipe;
+  friend struct Slot;
+  friend Tensor with_recipe(Tensor out, std::function<Tensor()> again);
+
+  Tensor value_ = {};
+  std::shared_ptr<Recipe> recipe_ = {};
+};
+
+// Whether the walk that calls a gradient is the last one through it: what only it has kept may be overwritten.
+bool last_walk();
+
 // Adds d(root)/d(leaf) to the gradient of every leaf. `seed` is the gradient of root, by default 1 for a single element.
 // The graph is freed on the way, unless it is kept for another walk.
 void backward(const Tensor& root, const Tensor& seed = {}, bool keep_graph = false);

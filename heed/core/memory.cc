@@ -19,6 +19,7 @@ namespace heed {
 namespace {
 
 constexpr int64_t kAlignment = 64;
+constexpr int64_t kShareFrom = int64_t{1} << 18;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
 int64_t size_class(int64_t bytes) {
@@ -38,13 +39,19 @@ int64_t memory_limit() {
 
 class Pool {
  public:
-  std::byte* take(int64_t bytes) {
-    const int64_t size = size_class(bytes);
+  // size: that of the block, to be given back with it
+  std::byte* take(int64_t bytes, int64_t& size) {
+    size = size_class(bytes);
     std::lock_guard lock(mutex_);
     std::byte* block = nullptr;
-    if (auto& blocks = free_[size]; !blocks.empty()) {
-      block = blocks.back();
-      blocks.pop_back();
+    // A large block may serve what is a little smaller: shapes of forward and backward differ, their memory need not.
+    const int64_t most = size < kShareFrom ? size : size + size / 4;
+    auto fit = free_.lower_bound(size);
+    while (fit != free_.end() && fit->first <= most && fit->second.empty()) ++fit;
+    if (fit != free_.end() && fit->first <= most) {
+      size = fit->first;
+      block = fit->second.back();
+      fit->second.pop_back();
       use_.cached -= size;
     } else {
       check(size <= limit_ - use_.in_use, "memory: ", bytes, " bytes asked for, ", use_.in_use, " in use, the machine has ", limit_);
@@ -56,8 +63,7 @@ class Pool {
     return block;
   }
 
-  void give(std::byte* block, int64_t bytes) {
-    const int64_t size = size_class(bytes);
+  void give(std::byte* block, int64_t size) {
     std::lock_guard lock(mutex_);
     free_[size].push_back(block);
     use_.in_use -= size;
@@ -113,7 +119,7 @@ void release_cached_memory() { pool().trim(); }
 
 Storage::Storage(int64_t bytes, Device device) : bytes_(bytes), device_(device) {
   check(device == kCpu, "tensor: this build of heed has no CUDA; the device must be cpu");
-  data_ = pool().take(std::max<int64_t>(bytes, 1));
+  data_ = pool().take(std::max<int64_t>(bytes, 1), block_);
 }
 
 Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes) : data_(data), bytes_(bytes), owner_(std::move(owner)) {
@@ -121,7 +127,7 @@ Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t byt
 }
 
 Storage::~Storage() {
-  if (!owner_) pool().give(data_, std::max<int64_t>(bytes_, 1));
+  if (!owner_) pool().give(data_, block_);
 }
 
 }  // namespace heed

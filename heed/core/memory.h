@@ -37,6 +37,7 @@ class Storage {
   int64_t bytes_ = 0;
   Device device_;
   std::shared_ptr<const void> owner_;  // null: the block belongs to the pool
+  int64_t block_ = 0;                  // its size there
 };
 
 }  // namespace heed

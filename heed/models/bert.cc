@@ -1,4 +1,6 @@
 // BERT (Devlin et al. 2019): the encoder, and with heads for masked words, next sentences, sentences and tokens.
+#include <algorithm>
+
 #include "heed/models/architecture.h"
 #include "heed/models/parts.h"
 #include "heed/nn/pooling.h"
@@ -8,6 +10,29 @@ namespace {
 
 constexpr const char* kWords = "embeddings.word_embeddings.weight";
 constexpr LayerNames kNames{"attention", "attention.output.LayerNorm", "", "output.LayerNorm"};
+
+// The first token of every text and those with labels, n of each: some may come twice, but only once with its label. labels: (B, N) or
+// undefined; they become (B, n) -> (B, n)
+Tensor labelled_places(Tensor& labels, int64_t B, int64_t N) {
+  const std::vector<std::vector<int64_t>> rows = rows_of(labels, B, N);
+  if (rows.empty()) return Tensor::zeros({B, 1}, DType::i64);
+  std::vector<std::vector<int64_t>> places(rows.size(), {0});
+  size_t n = 1;
+  for (size_t b = 0; b < rows.size(); ++b) {
+    for (size_t i = 1; i < rows[b].size(); ++i)
+      if (rows[b][i] != -100) places[b].push_back(static_cast<int64_t>(i));
+    n = std::max(n, places[b].size());
+  }
+  std::vector<int64_t> all, kept;
+  for (size_t b = 0; b < rows.size(); ++b)
+    for (size_t i = 0; i < n; ++i) {
+      all.push_back(i < places[b].size() ? places[b][i] : 0);
+      kept.push_back(i < places[b].size() ? rows[b][static_cast<size_t>(all.back())] : -100);
+    }
+  const Shape shape{B, static_cast<int64_t>(n)};
+  labels = Tensor::from(kept, shape);
+  return Tensor::from(all, shape);
+}
 
 struct Bert {
   Embedding words, segments;
@@ -20,8 +45,9 @@ struct Bert {
   float dropout;
   bool causal;
 
-  // (B, N) -> (B, N, D)
-  Tensor operator()(const Named& inputs, const Ask& ask, Named& out) const {
+  // (B, N) -> (B, N, D). A head that reads only some tokens makes `labels` (B, N) those of the tokens given: the first one, and those
+  // with labels, n for every text.
+  Tensor operator()(const Named& inputs, const Ask& ask, Named& out, Tensor* labels = nullptr) const {
     const Tensor tokens = tokens_in(inputs, "input_ids");
     const int64_t B = tokens.size(0), N = tokens.size(1);
     const Tensor types = given(inputs, "token_type_ids");
@@ -29,7 +55,8 @@ struct Bert {
     const Tensor x = norm(positions(words(tokens) + segment, given(inputs, "position_ids")));
     const AttentionOptions options{.terms = mask_terms(given(inputs, "attention_mask"), B, N, N, causal)};
     Witness witness(ask);
-    const Tensor y = normed(last, run_layers(layers, heed::dropout(x, dropout, ask.mode), options, ask, witness));
+    const Tensor wanted = labels && may_leave_out(layers, options, ask) ? labelled_places(*labels, B, N) : Tensor();
+    const Tensor y = normed(last, run_layers(layers, heed::dropout(x, dropout, ask.mode), options, ask, witness, {}, wanted));
     witness.last_state(y);
     witness.tell(out, std::ssize(layers));
     return y;
@@ -108,14 +135,17 @@ bool shares_words(const Scope& scope, const Config& config) {
 
 const std::vector<std::string> kInputs{"input_ids", "attention_mask", "token_type_ids", "position_ids", "labels", "next_sentence_label"};
 
-// A network with a head: `finish` adds to the outputs what the head makes of x (B, N, D).
+// A network with a head: `finish` adds to the outputs what the head makes of x (B, N, D) and labels.
+enum class Reads { all, first, labelled };  // tokens
 template <class Finish>
-Network with_head(const Bert& bert, Finish finish, size_t inputs) {
+Network with_head(const Bert& bert, Reads reads, Finish finish, size_t inputs) {
   return {.run =
               [=](const Named& given_inputs, const Ask& ask) {
                 Named out;
-                const Tensor x = bert(given_inputs, ask, out);
-                finish(given_inputs, ask, x, out);
+                Tensor labels = given(given_inputs, "labels"), none;
+                const bool some = reads == Reads::first || (reads == Reads::labelled && labels.defined());
+                const Tensor x = bert(given_inputs, ask, out, !some ? nullptr : reads == Reads::first ? &none : &labels);
+                finish(given_inputs, ask, x, labels, out);
                 return out;
               },
           .inputs = {kInputs.begin(), kInputs.begin() + static_cast<int64_t>(inputs)}};
@@ -123,11 +153,11 @@ Network with_head(const Bert& bert, Finish finish, size_t inputs) {
 
 Network make_inner(const Scope& root, const Config& config) {
   const Bert bert = make_bert(root.with(beginning(config, "initializer_range", true)), config, true);
-  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, const Tensor&, Named& out) {
     out["last_hidden_state"] = x;
     out["pooler_output"] = bert.pooled(x, inputs, ask);
   };
-  return with_head(bert, finish, 4);
+  return with_head(bert, Reads::all, finish, 4);
 }
 
 Network make_masked(const Scope& root, const Config& config) {
@@ -135,22 +165,21 @@ Network make_masked(const Scope& root, const Config& config) {
   const bool shared = shares_words(scope, config);
   const Bert bert = make_bert(scope / "bert", config, false);
   const WordHead head = make_word_head(scope / "cls.predictions", config, bert, shared);
-  const auto finish = [=](const Named& inputs, const Ask&, const Tensor& x, Named& out) {
-    out["logits"] = head(x);
-    if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = token_loss(out["logits"], labels);
+  const auto finish = [=](const Named&, const Ask& ask, const Tensor& x, const Tensor& labels, Named& out) {
+    tell_words(out, "logits", head, x, labels, ask);
   };
-  return with_head(bert, finish, 5);
+  return with_head(bert, Reads::labelled, finish, 5);
 }
 
 Network make_next(const Scope& root, const Config& config) {
   const Scope scope = root.with(beginning(config, "initializer_range", true));
   const Bert bert = make_bert(scope / "bert", config, true);
   const Linear head(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
-  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, const Tensor& labels, Named& out) {
     out["logits"] = head(bert.pooled(x, inputs, ask));
-    if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = token_loss(out["logits"], labels);
+    if (labels.defined()) out["loss"] = token_loss(out["logits"], labels, ask);
   };
-  return with_head(bert, finish, 5);
+  return with_head(bert, bert.pool.kind == Pooling::class_token ? Reads::first : Reads::all, finish, 5);
 }
 
 // Masked words and next sentences at once.
@@ -160,14 +189,17 @@ Network make_pretraining(const Scope& root, const Config& config) {
   const Bert bert = make_bert(scope / "bert", config, true);
   const WordHead words = make_word_head(scope / "cls.predictions", config, bert, shared);
   const Linear next(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
-  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
-    out["prediction_logits"] = words(x);
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, const Tensor& labels, Named& out) {
+    const Tensor follows = given(inputs, "next_sentence_label");
+    // `transformers` has a loss where both labels are given; who asks for nothing else gets that of either.
+    const bool counts = ask.loss_only || (labels.defined() && follows.defined());
+    if (labels.defined() || !ask.loss_only) tell_words(out, "prediction_logits", words, x, counts ? labels : Tensor(), ask);
     out["seq_relationship_logits"] = next(bert.pooled(x, inputs, ask));
-    const Tensor labels = given(inputs, "labels"), follows = given(inputs, "next_sentence_label");
-    if (labels.defined() && follows.defined())
-      out["loss"] = token_loss(out["prediction_logits"], labels) + token_loss(out["seq_relationship_logits"], follows);
+    if (!counts || !follows.defined()) return;
+    const Tensor loss = token_loss(out["seq_relationship_logits"], follows, ask);
+    out["loss"] = labels.defined() ? out["loss"] + loss : loss;
   };
-  return with_head(bert, finish, 6);
+  return with_head(bert, bert.pool.kind == Pooling::class_token ? Reads::labelled : Reads::all, finish, 6);
 }
 
 // Of sentences or of every token.
@@ -176,12 +208,12 @@ Network make_classifier(const Scope& root, const Config& config, bool sentences)
   const Bert bert = make_bert(scope / "bert", config, sentences);
   const Linear head(scope / "classifier", bert.words.weight.size(1), config.labels());
   const float dropout = config.probability("classifier_dropout", bert.dropout);
-  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, Named& out) {
+  const auto finish = [=](const Named& inputs, const Ask& ask, const Tensor& x, const Tensor& labels, Named& out) {
     out["logits"] = head(heed::dropout(sentences ? bert.pooled(x, inputs, ask) : x, dropout, ask.mode));
-    if (const Tensor labels = given(inputs, "labels"); labels.defined())
-      out["loss"] = sentences ? classification_loss(out["logits"], labels, config) : token_loss(out["logits"], labels);
+    if (labels.defined())
+      out["loss"] = sentences ? classification_loss(out["logits"], labels, config, ask) : token_loss(out["logits"], labels, ask);
   };
-  return with_head(bert, finish, 5);
+  return with_head(bert, !sentences ? Reads::all : bert.pool.kind == Pooling::class_token ? Reads::first : Reads::all, finish, 5);
 }
 
 }  // namespace

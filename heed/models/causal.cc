@@ -20,8 +20,7 @@ Named run(const CausalModel& model, const Named& inputs, const Ask& ask) {
     out["last_hidden_state"] = x;
     return out;
   }
-  out["logits"] = model.head(x);
-  if (const Tensor labels = given(inputs, "labels"); labels.defined()) out["loss"] = next_token_loss(out["logits"], labels);
+  tell_words(out, "logits", model.head, x, labels_of_next(given(inputs, "labels")), ask);
   return out;
 }
 

@@ -86,7 +86,7 @@ Network make_classifier(const Scope& root, const Config& config) {
                     first(pool_text(pool, bert(inputs, ask, out), given(inputs, "attention_mask"), ask.mode), Activation::relu);
                 out["logits"] = head(heed::dropout(x, dropout, ask.mode));
                 if (const Tensor labels = given(inputs, "labels"); labels.defined())
-                  out["loss"] = classification_loss(out["logits"], labels, config);
+                  out["loss"] = classification_loss(out["logits"], labels, config, ask);
                 return out;
               },
           .inputs = {"input_ids", "attention_mask", "position_ids", "labels"}};

@@ -28,14 +28,9 @@ struct Marian {
   Side source, target;
   std::vector<EncoderLayer> encoder;
   std::vector<DecoderLayer> decoder;
-  Linear head;
-  Tensor bias;  // (1, V) or undefined
+  Linear head;  // (V, D)
   int64_t pad, start;
 
-  Tensor logits(const Tensor& x) const {  // (..., D) -> (..., V)
-    const Tensor y = head(x);
-    return bias.defined() ? y + reshape(bias, {-1}) : y;
-  }
   Tensor encode(const Named& inputs, const Ask& ask, Named& out) const;  // -> (B, M, D)
   Named run(const Named& inputs, const Ask& ask) const;
   Writing begin(const Named& inputs) const;
@@ -84,8 +79,7 @@ Named Marian::run(const Named& inputs, const Ask& ask) const {
   witness.last_state(x);
   witness.tell(out, std::ssize(decoder), "decoder_", true);
   out["encoder_last_hidden_state"] = memory;
-  out["logits"] = logits(x);
-  if (labels.defined()) out["loss"] = token_loss(out["logits"], labels);
+  tell_words(out, "logits", head, x, labels, ask);
   return out;
 }
 
@@ -102,7 +96,7 @@ Tensor Marian::step(Writing& texts, const Tensor& tokens) const {
   const DecoderTerms terms{.cross = {.terms = mask_terms(texts.memory_mask, B, n, M, false)}};
   Tensor x = target(tokens, {}, texts.length());
   for (size_t i = 0; i < decoder.size(); ++i) x = decoder[i].step(x, texts.memory[i], terms, {}, {.cache = &texts.past[i]});
-  return logits(normed(target.last, reshape(slice(x, 1, n - 1, n), {B, x.size(2)})));
+  return head(normed(target.last, reshape(slice(x, 1, n - 1, n), {B, x.size(2)})));
 }
 
 LayerOptions layer_options(const Config& config, int64_t D, const std::string& side) {
@@ -146,7 +140,7 @@ Marian make_marian(const Scope& scope, const Config& config) {
   made.target.words = tie && shared ? made.source.words : Embedding(decoder / "embed_tokens", W, D);
   made.head = language_head(scope, made.target.words, tie);
   if (scope.params().file_names().empty() || scope.params().file_has("final_logits_bias"))
-    made.bias = scope.get("final_logits_bias", {1, W}, initial::zeros(), {.learned = false, .decays = false});
+    made.head.bias = reshape(scope.get("final_logits_bias", {1, W}, initial::zeros(), {.learned = false, .decays = false}), {-1});
   const Variant variant(config, P);
   made.source.positions = variant.added(encoder, D, [&] { return positions_of(encoder, P, D); });
   made.target.positions = variant.added(decoder, D, [&] { return positions_of(decoder, P, D); });

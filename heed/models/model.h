@@ -15,10 +15,12 @@ namespace heed {
 
 using Named = std::map<std::string, Tensor>;
 
-// What a call is to give besides its result: "hidden_states.0", ... and "attentions.0", ... And whether it trains.
+// What a call is to give besides its result: "hidden_states.0", ... and "attentions.0", ... Whether it trains, and on what.
 struct Ask {
   bool hidden_states = false, attentions = false;
   Mode mode = {};
+  bool loss_only = false;     // what does not reach "loss" is not computed: words without labels, nor states that no head reads
+  float label_smoothing = 0;  // of "loss", where it is a cross-entropy
 };
 
 // Texts that are being written, B of them, token by token.

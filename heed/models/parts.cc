@@ -84,13 +84,18 @@ void Witness::tell(Named& out, int64_t layers, const std::string& prefix, bool c
 }
 
 Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& options, const Ask& ask, Witness& witness,
-                  const Tensor& positions) {
+                  const Tensor& positions, const Tensor& wanted) {
   witness.state(x);
   for (const EncoderLayer& layer : layers) {
-    x = layer(x, options, ask.mode, {.positions = positions});
+    x = layer(x, options, ask.mode, {.positions = positions, .wanted = &layer == &layers.back() ? wanted : Tensor()});
     witness.state(x);
   }
   return x;
+}
+
+bool may_leave_out(const std::vector<EncoderLayer>& layers, const AttentionOptions& options, const Ask& ask) {
+  return ask.loss_only && !ask.hidden_states && !ask.attentions && !AttentionTap::newest() && !layers.empty() &&
+         layers.back().attention.picks(options);
 }
 
 NextTokens next_tokens(Writing& texts, int64_t B, int64_t n) {
@@ -110,13 +115,13 @@ NextTokens next_tokens(Writing& texts, int64_t B, int64_t n) {
   return {.options = {.terms = {Mask{keep}}}, .positions = Tensor::from(positions, {B, n})};
 }
 
-Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config) {
+Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config, const Ask& ask) {
   const int64_t classes = logits.size(-1);
   const std::string guess = classes == 1                  ? "regression"
                             : is_floating(labels.dtype()) ? "multi_label_classification"
                                                           : "single_label_classification";
   const std::string problem = config.word("problem_type", guess);
-  if (problem == "single_label_classification") return token_loss(logits, labels);
+  if (problem == "single_label_classification") return token_loss(logits, labels, ask);
   check(labels.count() == logits.count(), "model: labels of shape ", labels.shape(), ", expected as many as the logits ", logits.shape());
   const Tensor targets = reshape(converted(labels, DType::f32), logits.shape());
   if (problem == "regression") return mean_squared_error(logits, targets);
@@ -124,15 +129,40 @@ Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Con
   config.refuse("problem_type", "regression, single_label_classification or multi_label_classification");
 }
 
-Tensor token_loss(const Tensor& logits, const Tensor& labels) {
+Tensor token_loss(const Tensor& logits, const Tensor& labels, const Ask& ask) {
   check(labels.count() * logits.size(-1) == logits.count(), "model: labels of shape ", labels.shape(), " beside logits ", logits.shape());
-  return cross_entropy(reshape(logits, {-1, logits.size(-1)}), reshape(converted(labels, DType::i64), {-1}));
+  return cross_entropy(reshape(logits, {-1, logits.size(-1)}), reshape(converted(labels, DType::i64), {-1}),
+                       {.label_smoothing = ask.label_smoothing, .class_weights = {}});
 }
 
-Tensor next_token_loss(const Tensor& logits, const Tensor& labels) {
-  const int64_t N = logits.size(1);
-  check(labels.shape() == Shape{logits.size(0), N}, "model: labels of shape ", labels.shape(), " beside logits ", logits.shape());
-  return token_loss(slice(logits, 1, 0, N - 1), slice(converted(labels, DType::i64), 1, 1, N));
+void tell_words(Named& out, const std::string& name, const std::function<Tensor(const Tensor&)>& head, const Tensor& x, const Tensor& labels,
+                const Ask& ask) {
+  if (!labels.defined() || !ask.loss_only) {
+    out[name] = head(x);
+    if (labels.defined()) out["loss"] = token_loss(out[name], labels, ask);
+    return;
+  }
+  const int64_t rows = x.size(0) * x.size(1);
+  check(labels.count() == rows, "model: labels of shape ", labels.shape(), " beside states ", x.shape());
+  std::vector<int64_t> places, words;  // a head over thousands of words is most of a small model: only where it is asked
+  const std::vector<int64_t> all = labels.to_vector<int64_t>();
+  for (int64_t i = 0; i < rows; ++i)
+    if (all[static_cast<size_t>(i)] != -100) {
+      places.push_back(i);
+      words.push_back(all[static_cast<size_t>(i)]);
+    }
+  const int64_t kept = std::ssize(places);
+  const Tensor states = reshape(x, {rows, x.size(2)});
+  const Tensor asked = kept == rows ? states : index_select(states, 0, Tensor::from(places, {kept}));
+  out["loss"] = token_loss(head(asked), Tensor::from(words, {kept}), ask);
+}
+
+Tensor labels_of_next(const Tensor& labels) {
+  if (!labels.defined()) return labels;
+  check(labels.rank() == 2, "model: labels of shape ", labels.shape(), ", expected (B, N)");
+  const int64_t B = labels.size(0), N = labels.size(1);
+  if (N == 0) return labels;
+  return concat({slice(converted(labels, DType::i64), 1, 1, N), Tensor::full({B, 1}, -100, DType::i64)}, 1);
 }
 
 Initialisation beginning(const Config& config, std::string_view key, bool truncated) {

@@ -53,9 +53,12 @@ class Witness {
   std::optional<AttentionTap> tap_;
 };
 
-// The layers in turn; the witness sees every state, and the last one.
+// The layers in turn; the witness sees every state, and the last one. wanted: (B, n) i64, the tokens that the last layer is to give,
+// or undefined: all
 Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& options, const Ask& ask, Witness& witness,
-                  const Tensor& positions = {});
+                  const Tensor& positions = {}, const Tensor& wanted = {});
+// Whether the last layer may leave out tokens that no head reads.
+bool may_leave_out(const std::vector<EncoderLayer>& layers, const AttentionOptions& options, const Ask& ask);
 
 // What n more tokens of texts see and where they stand, told by which tokens are seen. To be asked before they are appended.
 struct NextTokens {
@@ -65,9 +68,13 @@ struct NextTokens {
 NextTokens next_tokens(Writing& texts, int64_t B, int64_t n);
 
 // By config.json's problem_type: cross-entropy, or the mean square, or a yes or no for every label. logits: (B, labels)
-Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config);
-Tensor token_loss(const Tensor& logits, const Tensor& labels);       // cross-entropy; labels of -100 do not count
-Tensor next_token_loss(const Tensor& logits, const Tensor& labels);  // the same of every token's successor. logits: (B, N, V)
+Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config, const Ask& ask);
+Tensor token_loss(const Tensor& logits, const Tensor& labels, const Ask& ask);  // cross-entropy; labels of -100 do not count
+// Words of tokens by a head, and their loss where there are labels: as the outputs `name` and "loss". x: (B, N, D), labels: (B, N)
+void tell_words(Named& out, const std::string& name, const std::function<Tensor(const Tensor&)>& head, const Tensor& x, const Tensor& labels,
+                const Ask& ask);
+// The labels one place earlier, for a head that tells what follows; the last token has none. labels: (B, N)
+Tensor labels_of_next(const Tensor& labels);
 
 // All parameters begin as normal numbers of this deviation. key: config.json's name for it
 Initialisation beginning(const Config& config, std::string_view key, bool truncated);

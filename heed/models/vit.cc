@@ -18,8 +18,8 @@ struct Vision {
   float dropout;
   std::vector<int64_t> image;  // height and width
 
-  // (B, C, height, width) -> (B, N, D)
-  Tensor operator()(const Named& inputs, const Ask& ask, Named& out) const {
+  // (B, C, height, width) -> (B, N, D), or (B, 1, D) where only the first token is wanted and the others can be left out
+  Tensor operator()(const Named& inputs, const Ask& ask, Named& out, bool first_only = false) const {
     const Tensor pixels = needed(inputs, "pixel_values");
     check(pixels.rank() == 4 && pixels.size(2) == image[0] && pixels.size(3) == image[1], "vit: pixel_values of shape ", pixels.shape(),
           ", expected (B, ", patches.weight.size(1), ", ", image[0], ", ", image[1], ")");
@@ -30,7 +30,9 @@ struct Vision {
       if (token.defined()) parts.push_back(expand(token, {tokens.size(0), 1, tokens.size(2)}));
     parts.push_back(tokens);
     Witness witness(ask);
-    const Tensor x = run_layers(layers, heed::dropout(positions(concat(parts, 1)), dropout, ask.mode), {}, ask, witness);
+    const bool leave_out = first_only && may_leave_out(layers, {}, ask);
+    const Tensor wanted = leave_out ? Tensor::zeros({pixels.size(0), 1}, DType::i64) : Tensor();
+    const Tensor x = run_layers(layers, heed::dropout(positions(concat(parts, 1)), dropout, ask.mode), {}, ask, witness, {}, wanted);
     witness.tell(out, std::ssize(layers));
     return normed(norm, x);
   }
@@ -105,9 +107,10 @@ Network make_classifier(const Scope& root, const Config& config, const char* bas
   return {.run =
               [=](const Named& inputs, const Ask& ask) {
                 Named out;
-                out["logits"] = classified(head, vision.pool(vision(inputs, ask, out), ask.mode));
+                const bool first_only = vision.pool.kind == Pooling::class_token;
+                out["logits"] = classified(head, vision.pool(vision(inputs, ask, out, first_only), ask.mode));
                 if (const Tensor labels = given(inputs, "labels"); labels.defined())
-                  out["loss"] = classification_loss(out["logits"], labels, config);
+                  out["loss"] = classification_loss(out["logits"], labels, config, ask);
                 return out;
               },
           .inputs = {"pixel_values", "labels"}};

@@ -3,11 +3,12 @@
 namespace heed {
 
 Tensor EncoderLayer::operator()(const Tensor& x, const AttentionOptions& options, Mode mode, const Places& places) const {
+  const Tensor own = places.wanted.defined() ? tokens_at(x, places.wanted) : x;
   if (place == NormPlace::after) {
-    const Tensor y = attention_norm.added(x, branch(attention(x, options, mode, places), mode)).second;
+    const Tensor y = attention_norm.added(own, branch(attention(x, options, mode, places), mode)).second;
     return feed_forward_norm.added(y, branch(feed_forward(y, mode), mode)).second;
   }
-  const auto [sum, y] = feed_forward_norm.added(x, branch(attention(attention_norm(x), options, mode, places), mode));
+  const auto [sum, y] = feed_forward_norm.added(own, branch(attention(attention_norm(x), options, mode, places), mode));
   return sum + branch(feed_forward(y, mode), mode);
 }
 

@@ -38,7 +38,7 @@ struct EncoderLayer {
   NormPlace place = NormPlace::after;
   Branch branch = {};
 
-  // (B, N, D) -> (B, N, D)
+  // (B, N, D) -> (B, N, D), or (B, n, D) where the places name n tokens
   Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const Places& places = {}) const;
 };
 

@@ -61,7 +61,28 @@ Tensor attend_as(const AttentionKind& kind, const Heads& at, AttentionOptions op
 
 }  // namespace
 
+Tensor tokens_at(const Tensor& x, const Tensor& places) {
+  const int64_t B = x.size(0), N = x.size(1), n = places.size(1);
+  std::vector<int64_t> rows = places.to_vector<int64_t>();
+  for (int64_t i = 0; i < B * n; ++i) rows[static_cast<size_t>(i)] += i / n * N;
+  return reshape(index_select(reshape(x, {B * N, x.size(2)}), 0, Tensor::from(rows, {B * n})), {B, n, x.size(2)});
+}
+
+bool MultiHeadAttention::picks(const AttentionOptions& options) const {
+  const auto of_keys = [](const Term& term) {
+    const auto* mask = std::get_if<Mask>(&term);
+    return std::get_if<KeyLengths>(&term) || (mask && mask->keep.rank() == 4 && mask->keep.size(2) == 1);
+  };
+  return !qkv.defined() && !rotary && positions.empty() && kind.kind == AttentionKind::soft &&
+         std::all_of(options.terms.begin(), options.terms.end(), of_keys);
+}
+
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& options, Mode mode, const Places& places) const {
+  if (places.wanted.defined()) {
+    check(!places.cache && picks(options), "multi_head: chosen queries, but scores depend on where they stand");
+    const auto [k, v] = keys_values(x);
+    return join(attend({queries(tokens_at(x, places.wanted)), k, v}, options, mode));
+  }
   const int64_t before = places.cache ? places.cache->length() : 0;
   Heads at = project(x, places.positions.defined() ? Positions(places.positions) : Positions(before));
   if (!places.cache) return join(attend(at, options, mode));

@@ -56,7 +56,11 @@ struct MultiHeadOptions {
 struct Places {
   KeyValueCache* cache = nullptr;  // their keys and values are appended, and all of the cache's are attended to
   Tensor positions = {};           // (B, N) i64, for rotary positions
+  Tensor wanted = {};              // (B, n) i64: only these tokens ask, all are keys; undefined: all ask. See MultiHeadAttention::picks
 };
+
+// The tokens at those places of every item. x: (B, N, D), places: (B, n) i64 -> (B, n, D)
+Tensor tokens_at(const Tensor& x, const Tensor& places);
 
 struct Heads {
   Tensor q;  // (B, H, N, D)
@@ -79,6 +83,9 @@ struct MultiHeadAttention {
   Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const Places& places = {}) const;
   // Cross-attention. x: (B, N, I), memory: (B, M, I') -> (B, N, O)
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options = {}, Mode mode = {}) const;
+
+  // Whether queries may be asked for by place: nothing in a score tells where its query stands.
+  bool picks(const AttentionOptions& options) const;
 
   // The steps, for caches and for looking inside. Positions: as rotary ones take them.
   Heads project(const Tensor& x, const Positions& positions_of_x = 0) const;

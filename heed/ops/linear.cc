@@ -53,6 +53,15 @@ void finish_rows(float* z, float* y, int64_t stride, const float* bias, Activati
   });
 }
 
+// y = activation(z)
+void activate(const float* z, float* y, Activation activation, int64_t count) {
+  parallel_for(count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
+    with_formula(activation, [&]<class Formula>(Formula) HWY_ATTR {
+      for_lanes(end - begin, [&](int64_t i, auto load, auto store) HEED_LANES { store(y + begin + i, Formula::f(load(z + begin + i))); });
+    });
+  });
+}
+
 // dz = g activation'(z)
 void activation_gradient(const float* z, const float* g, float* dz, Activation activation, int64_t count) {
   parallel_for(count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
@@ -71,6 +80,7 @@ HWY_AFTER_NAMESPACE();
 namespace heed {
 
 HWY_EXPORT(finish_rows);
+HWY_EXPORT(activate);
 HWY_EXPORT(activation_gradient);
 
 void finish_tile(float* z, float* y, int64_t stride, const float* bias, Activation activation, int64_t rows, int64_t columns) {
@@ -112,28 +122,35 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Act
 
   Tensors inputs{input, weight};
   if (bias.defined()) inputs.push_back(bias);
-  return record(op::linear, y, std::move(inputs),
-                [x, w, z = active ? z : Tensor(), activation, need_x = input.needs_grad(), need_w = weight.needs_grad(),
+  Tensor out = record(op::linear, y, std::move(inputs),
+                [kept = Kept(input, x), shape_of_x = x.shape(), w, z = active ? z : Tensor(), activation, need_x = input.needs_grad(), need_w = weight.needs_grad(),
                  has_bias = bias.defined(), need_bias = bias.defined() && bias.needs_grad(), rows, I, O](const Tensor& gradient) {
                   Tensor g = contiguous(gradient);
                   if (z.defined()) {
-                    const Tensor dz = Tensor::empty(g.shape(), DType::f32, g.device());
+                    const Tensor dz = last_walk() && z.owns_data_alone() ? z : Tensor::empty(g.shape(), DType::f32, g.device());
                     HWY_DYNAMIC_DISPATCH(activation_gradient)(raw<float>(z), raw<float>(g), raw<float>(dz), activation, g.count());
                     g = dz;
                   }
                   Grads grads(has_bias ? 3 : 2);
                   float* dz = raw<float>(g);
                   if (need_x) {
-                    grads[0] = Tensor::empty(x.shape(), DType::f32, x.device());
+                    grads[0] = Tensor::empty(shape_of_x, DType::f32, g.device());
                     multiply_matrices(rows, I, O, {dz, O}, {raw<float>(w), I}, {raw<float>(grads[0]), I});
                   }
                   if (need_w) {
                     grads[1] = Tensor::empty(w.shape(), DType::f32, w.device());
-                    multiply_matrices(O, I, rows, {dz, O, true}, {raw<float>(x), I}, {raw<float>(grads[1]), I});
+                    const Tensor seen = kept.get();
+                    multiply_matrices(O, I, rows, {dz, O, true}, {raw<float>(seen), I}, {raw<float>(grads[1]), I});
                   }
                   if (need_bias) grads[2] = sum(reshape(g, {rows, O}), {0});
                   return grads;
                 });
+  if (!active) return out;
+  return with_recipe(std::move(out), [z, activation] {
+    const Tensor again = Tensor::empty(z.shape(), DType::f32, z.device());
+    HWY_DYNAMIC_DISPATCH(activate)(raw<float>(z), raw<float>(again), activation, z.count());
+    return again;
+  });
 }
 
 }  // namespace heed

@@ -138,7 +138,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   for (int64_t row = 0; row < rows; ++row) total += raw<float>(costs)[row];
   const Tensor loss = Tensor::full({}, total / counted);
   return record(op::cross_entropy, loss, {logits}, [x, t, weights, log_total, e, counted, weight_total](const Tensor& g) {
-    const Tensor dx = Tensor::empty(x.shape());
+    const Tensor dx = last_walk() && x.owns_data_alone() ? x : Tensor::empty(x.shape());
     HWY_DYNAMIC_DISPATCH(entropy_gradient)(e, static_cast<float>(g.item() / counted), static_cast<float>(weight_total), raw<float>(dx));
     return Grads{dx};
   });

@@ -38,6 +38,22 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
+// y of a row whose mean and scale are known.
+template <bool centred>
+HWY_INLINE void finish_row(const NormForward& n, const float* x, int64_t row) {
+  const Lanes middle = centred ? n.mean[row] : 0.0f, factor = n.scale[row];
+  float* y = n.y + row * n.D;
+  const bool stream = n.rows * n.D >= kStreamFrom && n.D % kLanes == 0;
+  for_lanes(stream, n.D, [&](int64_t i, auto load, auto store) HEED_LANES {
+    const Lanes normal = (load(x + i) - middle) * factor;
+    if constexpr (centred) {
+      store(y + i, fma(normal, load(n.w + i), load(n.b + i)));
+    } else {
+      store(y + i, normal * load(n.w + i));
+    }
+  });
+}
+
 template <bool centred>
 HWY_INLINE void norm_row(const NormForward& n, int64_t row) {
   const int64_t D = n.D;
@@ -58,15 +74,18 @@ HWY_INLINE void norm_row(const NormForward& n, int64_t row) {
   const float scale = 1 / std::sqrt(squares / static_cast<float>(D) + n.eps);
   if constexpr (centred) n.mean[row] = mean;
   n.scale[row] = scale;
-  const Lanes factor = scale;
-  float* y = n.y + row * D;
-  const bool stream = n.rows * D >= kStreamFrom && D % kLanes == 0;
-  for_lanes(stream, D, [&](int64_t i, auto load, auto store) HEED_LANES {
-    const Lanes normal = (load(x + i) - middle) * factor;
-    if constexpr (centred) {
-      store(y + i, fma(normal, load(n.w + i), load(n.b + i)));
-    } else {
-      store(y + i, normal * load(n.w + i));
+  finish_row<centred>(n, x, row);
+}
+
+// y of what was normalised before, bit for bit.
+void norm_again(const NormForward& n, bool centred) {
+  parallel_for(n.rows, rows_per_task(n.D), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t row = begin; row < end; ++row) {
+      if (centred) {
+        finish_row<true>(n, n.x + row * n.D, row);
+      } else {
+        finish_row<false>(n, n.x + row * n.D, row);
+      }
     }
   });
 }
@@ -154,6 +173,7 @@ HWY_AFTER_NAMESPACE();
 namespace heed {
 
 HWY_EXPORT(norm_forward);
+HWY_EXPORT(norm_again);
 HWY_EXPORT(norm_backward);
 
 namespace {
@@ -164,7 +184,7 @@ void check_width(const char* op, const Tensor& x, const Tensor& w, const char* w
 
 // One normalisation: its result, and what the gradient needs of it.
 struct Normalised {
-  Tensor y, x, w, mean, scale;  // x: what was normalised, with the residual if there is one; mean: undefined for rms norm
+  Tensor y, x, w, b, mean, scale;  // x: what was normalised, with the residual if there is one; mean: undefined for rms norm
   int64_t rows, D;
 };
 
@@ -181,6 +201,7 @@ Normalised normalise(const char* op, const Tensor& input, const Tensor& residual
   const Normalised n{.y = Tensor::empty(x.shape()),
                      .x = sum.defined() ? sum : x,
                      .w = w,
+                     .b = b,
                      .mean = centred ? Tensor::empty({rows}) : Tensor(),
                      .scale = Tensor::empty({rows}),
                      .rows = rows,
@@ -228,13 +249,36 @@ Normalised saved(Normalised n) {
   return n;
 }
 
+// With a recipe: all that it needs is kept for the gradient.
+Tensor cheap(Tensor out, const Normalised& n) {
+  if (!out.needs_grad()) return out;
+  return with_recipe(std::move(out), [n = saved(n)] {
+    const bool centred = n.mean.defined();
+    const Tensor y = Tensor::empty(n.x.shape());
+    HWY_DYNAMIC_DISPATCH(norm_again)
+    ({.x = raw<float>(n.x),
+      .residual = nullptr,
+      .w = raw<float>(n.w),
+      .b = centred ? raw<float>(n.b) : nullptr,
+      .sum = nullptr,
+      .y = raw<float>(y),
+      .mean = centred ? raw<float>(n.mean) : nullptr,
+      .scale = raw<float>(n.scale),
+      .rows = n.rows,
+      .D = n.D,
+      .eps = 0},
+     centred);
+    return y;
+  });
+}
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, float eps) {
   if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return layer_norm(wide, widen(weight), widen(bias), eps); });
   check(bias.defined(), "layer_norm: the bias is not defined; rms_norm is the norm without one");
   const Normalised n = normalise("layer_norm", input, {}, weight, bias, eps);
-  return record(op::layer_norm, n.y, {input, weight, bias}, [n = saved(n)](const Tensor& g) { return norm_gradients(n, g); });
+  return cheap(record(op::layer_norm, n.y, {input, weight, bias}, [n = saved(n)](const Tensor& g) { return norm_gradients(n, g); }), n);
 }
 
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& input, const Tensor& residual, const Tensor& weight, const Tensor& bias, float eps) {
@@ -250,17 +294,19 @@ std::pair<Tensor, Tensor> add_layer_norm(const Tensor& input, const Tensor& resi
     const Grads back = norm_gradients(n, gs[1], gs[0]);
     return Grads{back[0], back[0], back[1], back[2]};
   });
-  return {outs[0], outs[1]};
+  return {outs[0], cheap(outs[1], n)};
 }
 
 Tensor rms_norm(const Tensor& input, const Tensor& weight, float eps) {
   if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return rms_norm(wide, widen(weight), eps); });
   const Normalised n = normalise("rms_norm", input, {}, weight, {}, eps);
-  return record(op::rms_norm, n.y, {input, weight}, [n = saved(n)](const Tensor& g) {
-    Grads grads = norm_gradients(n, g);
-    grads.pop_back();
-    return grads;
-  });
+  return cheap(record(op::rms_norm, n.y, {input, weight},
+                      [n = saved(n)](const Tensor& g) {
+                        Grads grads = norm_gradients(n, g);
+                        grads.pop_back();
+                        return grads;
+                      }),
+               n);
 }
 
 }  // namespace heed
