@@ -1,0 +1,232 @@
+// Sentences into classes, one by one or in pairs: an encoder learns what labelled texts say.
+#include <algorithm>
+#include <set>
+
+#include "heed/data/text_data.h"
+#include "heed/models/config.h"
+#include "heed/models/cost.h"
+#include "heed/models/inspect.h"
+#include "heed/text/batches.h"
+#include "heed/train/labels.h"
+#include "heed/train/order.h"
+#include "heed/train/scores.h"
+#include "heed/train/vocabulary.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kEvaluatedTokens = 4096;
+
+struct SentenceOptions {
+  std::string data, validation_data = {}, test_data = {};
+  TextColumns columns = {};
+  VocabularyOptions vocabulary = {};
+  int64_t max_length = 64, limit = 0;
+};
+
+struct LabelledSentences {
+  std::vector<Encoding> encodings = {};
+  std::vector<int64_t> labels = {};
+
+  int64_t count() const { return std::ssize(labels); }
+};
+
+struct Sentences {
+  LabelledSentences train, validation, test;
+  std::vector<std::string> classes;
+  TaskTokenizer tokenizer;
+  LearnOptions learn;
+  std::shared_ptr<Model> model;
+  std::vector<int64_t> lengths;  // of the training sentences
+  double multiply_adds;          // of one token, in sentences of 32
+
+  Named inputs(const LabelledSentences& data, std::span<const int64_t> which) const {
+    std::vector<Encoding> chosen;
+    for (const int64_t i : which) chosen.push_back(data.encodings[static_cast<size_t>(i)]);
+    const EncodedBatch batch = tokenizer.tokenizer.batch(chosen);
+    Named out{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
+    const std::vector<std::string>& known = model->inputs();
+    if (std::find(known.begin(), known.end(), "token_type_ids") != known.end()) out["token_type_ids"] = batch.token_type_ids;
+    return out;
+  }
+  static std::vector<int64_t> labels(const LabelledSentences& data, std::span<const int64_t> which) {
+    std::vector<int64_t> out;
+    for (const int64_t i : which) out.push_back(data.labels[static_cast<size_t>(i)]);
+    return out;
+  }
+
+  Batch batch(const std::vector<int64_t>& which) const {
+    Batch out{.inputs = inputs(train, which), .samples = std::ssize(which)};
+    out.inputs["labels"] = Tensor::from(labels(train, which), {std::ssize(which)});
+    return out;
+  }
+  Outcome learn_from(const Batch& batch, Ask ask) const {
+    ask.label_smoothing = learn.label_smoothing;
+    const Named out = (*model)(batch.inputs, ask);
+    return {.loss = out.at("loss"),
+            .shares = {{"accuracy", right_of(out.at("logits"), batch.inputs.at("labels"))}},
+            .multiply_adds = multiply_adds * static_cast<double>(batch.inputs.at("input_ids").count())};
+  }
+
+  Evaluation evaluate(const LabelledSentences& data) const {
+    ClassScores scores(classes);
+    for (const std::vector<size_t>& places : batches_by_length(data.encodings, kEvaluatedTokens)) {
+      const std::vector<int64_t> which(places.begin(), places.end());
+      scores.add((*model)(inputs(data, which)).at("logits").to_vector<float>(), labels(data, which));
+    }
+    return scores.evaluation();
+  }
+
+  Sample look_at(const LabelledSentences& data, int64_t i) const {
+    const Named out = (*model)(inputs(data, std::span(&i, 1)), {.attentions = true});
+    Sample sample{.truth = classes[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]};
+    judge(sample, softmax(out.at("logits")).to_vector<float>(), classes);
+    for (const int32_t id : data.encodings[static_cast<size_t>(i)].ids) sample.columns.push_back(tokenizer.tokenizer.token(id));
+    const int64_t N = std::ssize(sample.columns);
+    if (!out.contains("attentions.0") || out.at("attentions.0").size(3) != N) return sample;
+    const std::vector<float> flow = rollout(out, "attentions.");
+    sample.map_rows = 1;
+    sample.map_columns = N;
+    sample.map.assign(flow.begin(), flow.begin() + N);  // what the first token, which is judged by, is made of
+    return sample;
+  }
+};
+
+// Labels that are numbers keep their order; others are sorted as words.
+std::vector<std::string> classes_in(const std::vector<LabelledText>& rows) {
+  std::set<std::string> found;
+  for (const LabelledText& row : rows) found.insert(row.label);
+  std::vector<std::string> classes(found.begin(), found.end());
+  const auto number = [](const std::string& label) { return !label.empty() && label.find_first_not_of("0123456789") == std::string::npos; };
+  if (std::all_of(classes.begin(), classes.end(), number))
+    std::sort(classes.begin(), classes.end(), [](const std::string& a, const std::string& b) { return std::stoull(a) < std::stoull(b); });
+  return classes;
+}
+
+LabelledSentences encoded(const std::vector<LabelledText>& rows, const std::vector<std::string>& classes, const Tokenizer& tokenizer,
+                          int64_t max_length, const std::string& source) {
+  LabelledSentences out;
+  std::vector<Sentence> sentences;
+  for (const LabelledText& row : rows) {
+    const auto place = std::find(classes.begin(), classes.end(), row.label);
+    check<FileError>(place != classes.end(), source, ": found the label ", in_quotes(row.label), ", which no text to learn from has");
+    sentences.push_back({row.text, row.pair});
+    out.labels.push_back(place - classes.begin());
+  }
+  out.encodings = encode_sentences(tokenizer, sentences, EncodeOptions{.max_length = max_length}).encodings;
+  return out;
+}
+
+// Data made by rule have parts of their own; files are named one by one, or lie beside the training file.
+std::string part_beside(const SentenceOptions& options, bool test) {
+  const std::string& named = test ? options.test_data : options.validation_data;
+  if (!named.empty()) return named;
+  if (options.data == "opinions" || options.data == "entailment") return options.data + (test ? "/test" : "/validation");
+  const std::string name = Path(options.data).filename().string();
+  if (test || !name.starts_with("train.")) return {};
+  for (const char* other : {"dev", "validation", "val"})
+    if (const Path path = Path(options.data).parent_path() / (other + name.substr(5)); std::filesystem::exists(path)) return path.string();
+  return {};
+}
+
+// Held-out rows leave `rows`.
+std::vector<LabelledText> hold_out(std::vector<LabelledText>& rows, const LearnOptions& learn) {
+  const Split parts = split(std::ssize(rows), std::max(learn.validation, 1e-6f), learn.seed);
+  const auto chosen = [&](const std::vector<int64_t>& which) {
+    std::vector<LabelledText> out;
+    for (const int64_t i : which) out.push_back(rows[static_cast<size_t>(i)]);
+    return out;
+  };
+  std::vector<LabelledText> held_out = chosen(parts.held_out);
+  rows = chosen(parts.kept);
+  return held_out;
+}
+
+Json config_for(const Chosen& chosen, const std::vector<std::string>& classes, const Tokenizer& tokenizer) {
+  Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
+  set_labels(config, classes);
+  if (chosen.from.empty()) set_vocabulary(config, tokenizer);
+  const std::string name = config.at("architectures").at(0).get<std::string>();
+  config["architectures"] = {name.starts_with("DistilBert") ? "DistilBertForSequenceClassification" : "BertForSequenceClassification"};
+  check<UsageError>(name.starts_with("Bert") || name.starts_with("DistilBert"), "train: ", name,
+                    " does not read whole sentences, expected a BERT or DistilBERT model");
+  return config;
+}
+
+Task make_task(const std::string& name, const SentenceOptions& options, const Chosen& chosen) {
+  std::vector<LabelledText> rows = read_labelled(options.data, options.columns);
+  if (options.limit > 0 && options.limit < std::ssize(rows)) rows.resize(static_cast<size_t>(options.limit));
+  const std::vector<std::string> classes = classes_in(rows);
+  check<FileError>(classes.size() > 1, options.data, ": found ", classes.size(), " label, expected two at least");
+  const std::string validation = part_beside(options, false), test = part_beside(options, true);
+  const std::vector<LabelledText> held_out = validation.empty() ? hold_out(rows, chosen.learn) : read_labelled(validation, options.columns);
+  std::vector<std::string> texts;
+  for (const LabelledText& row : rows) {
+    texts.push_back(row.text);
+    if (row.pair) texts.push_back(*row.pair);
+  }
+  TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, texts);
+  auto model = model_for(chosen, config_for(chosen, classes, tokenizer.tokenizer), {"classifier", "pooler", "cls."});
+  const auto read = [&](const std::vector<LabelledText>& some, const std::string& source) {
+    return encoded(some, classes, tokenizer.tokenizer, std::min(options.max_length, most_tokens(*model)), source);
+  };
+  const auto all =
+      std::make_shared<Sentences>(Sentences{.train = read(rows, options.data),
+                                            .validation = read(held_out, validation),
+                                            .test = test.empty() ? LabelledSentences() : read(read_labelled(test, options.columns), test),
+                                            .classes = classes,
+                                            .tokenizer = tokenizer,
+                                            .learn = chosen.learn,
+                                            .model = model,
+                                            .lengths = {},
+                                            .multiply_adds = 0});
+  for (const Encoding& encoding : all->train.encodings) all->lengths.push_back(encoding.size());
+  all->multiply_adds =
+      static_cast<double>(cost_of(*model, {.tokens = std::min<int64_t>(32, most_tokens(*model))}).total.multiply_adds) / 32;
+  Task task{.name = name, .model = model};
+  task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
+  task.batches = [all](int64_t epoch) { return batches_of_like_length(all->lengths, all->learn.batch, all->learn.seed, epoch); };
+  task.batch = [all](int64_t, const std::vector<int64_t>& which) { return all->batch(which); };
+  task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
+  task.evaluate = [all] { return all->evaluate(all->validation); };
+  if (all->test.count() > 0) task.test = [all] { return all->evaluate(all->test); };
+  task.samples = [all] {
+    const LabelledSentences& shown = all->test.count() > 0 ? all->test : all->validation;
+    return some_right_and_wrong(shown.count(), [&](int64_t i) { return all->look_at(shown, i); });
+  };
+  task.save_beside = [all](const Path& folder) { all->tokenizer.save(folder); };
+  return task;
+}
+
+TaskKind kind(const std::string& name, const std::string& summary, const std::string& data, const std::vector<std::string>& examples) {
+  return {.name = name, .summary = summary, .preset = "bert-mini", .examples = examples, .declare = [name, data](Settings& settings) {
+            const auto options = std::make_shared<SentenceOptions>();
+            options->data = data;
+            settings.heading("Texts");
+            settings.add("data", options->data, "A .tsv, .csv or .jsonl file, also .gz; " + data + ": made by rule");
+            settings.add("validation_data", options->validation_data,
+                         "The same to validate on; empty: dev.* beside train.*, or a share of data");
+            settings.add("test_data", options->test_data, "The same to test on");
+            settings.add("text_column", options->columns.text, "Name or number of the column with the text; empty: found by itself");
+            settings.add("pair_column", options->columns.pair, "The same of the second text");
+            settings.add("label_column", options->columns.label, "The same of the label");
+            settings.add("limit", options->limit, "Learn from so many texts; 0: all", {.least = 0});
+            settings.add("max_length", options->max_length, "Tokens of a text; what is longer is cut", {.least = 4, .most = 1e6});
+            declare(settings, options->vocabulary);
+            return [name, options](const Chosen& chosen) { return make_task(name, *options, chosen); };
+          }};
+}
+
+}  // namespace
+
+TaskKind sentiment_kind() {
+  return kind("sentiment", "Labels of sentences, with a BERT encoder", "opinions",
+              {"data=opinions", "data=sst2/train.tsv.gz epochs=5", "data=reviews.csv from=runs/pretrain/001/best rate=1e-4"});
+}
+
+TaskKind pairs_kind() {
+  return kind("pairs", "Labels of pairs of sentences: does the second follow from the first?", "entailment",
+              {"data=entailment", "data=nli.jsonl pair_column=hypothesis"});
+}
+
+}  // namespace heed

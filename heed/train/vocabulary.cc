@@ -1,0 +1,128 @@
+#include "heed/train/vocabulary.h"
+
+#include <stdlib.h>
+
+#include "heed/io/json.h"
+
+namespace heed {
+namespace {
+
+const std::map<std::string, VocabularyKind> kKinds{{"wordpiece", VocabularyKind::wordpiece},
+                                                   {"bpe", VocabularyKind::bpe},
+                                                   {"words", VocabularyKind::words},
+                                                   {"characters", VocabularyKind::characters}};
+
+// What tokenizers are kept in; a file has some of them.
+constexpr std::array kFiles{
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "source.spm",
+    "target.spm"};
+constexpr int64_t kMostBytes = int64_t{256} << 20;
+
+// A folder that is gone when this is.
+class ScratchFolder {
+ public:
+  ScratchFolder() : path_((std::filesystem::temp_directory_path() / "heed-XXXXXX").string()) {
+    check(mkdtemp(path_.data()) != nullptr, path_, ": cannot make a folder there");
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  Path path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TaskTokenizer opened(const Path& folder) {
+  TaskTokenizer out{Tokenizer::open(folder), {}};
+  for (const char* name : kFiles)
+    if (std::filesystem::exists(folder / name)) out.files[name] = read_text(folder / name, kMostBytes);
+  return out;
+}
+
+int32_t add_token(Json& tokenizer, const std::string& token) {
+  int32_t next = 0;
+  for (const auto& [word, id] : tokenizer.at("model").at("vocab").items()) next = std::max(next, id.get<int32_t>() + 1);
+  for (const Json& added : tokenizer.at("added_tokens")) {
+    if (added.at("content").get<std::string>() == token) return added.at("id").get<int32_t>();
+    next = std::max(next, added.at("id").get<int32_t>() + 1);
+  }
+  tokenizer["added_tokens"].push_back({{"id", next},
+                                       {"content", token},
+                                       {"single_word", false},
+                                       {"lstrip", false},
+                                       {"rstrip", false},
+                                       {"normalized", false},
+                                       {"special", true}});
+  return next;
+}
+
+// Texts end with a token of their own, and there is one for padding.
+void add_ends(Json& tokenizer, VocabularyKind kind) {
+  const std::string end = kind == VocabularyKind::wordpiece ? "[SEP]" : "</s>";
+  add_token(tokenizer, kind == VocabularyKind::wordpiece ? "[PAD]" : "<pad>");
+  const int32_t id = add_token(tokenizer, end);
+  const auto text = [](const char* name) { return Json{{"Sequence", {{"id", name}, {"type_id", 0}}}}; };
+  const Json ending = {{"SpecialToken", {{"id", end}, {"type_id", 0}}}};
+  tokenizer["post_processor"] = {{"type", "TemplateProcessing"},
+                                 {"single", Json::array({text("A"), ending})},
+                                 {"pair", Json::array({text("A"), ending, text("B"), ending})},
+                                 {"special_tokens", {{end, {{"id", end}, {"ids", {id}}, {"tokens", {end}}}}}}};
+}
+
+}  // namespace
+
+void declare(Settings& settings, VocabularyOptions& options) {
+  std::vector<std::string> kinds;
+  for (const auto& [name, kind] : kKinds) kinds.push_back(name);
+  settings.heading("Tokens");
+  settings.add("tokenizer", options.kind, "How texts are cut into tokens, of a model from scratch", {.words = kinds});
+  settings.add("vocabulary", options.size, "Tokens that there are at most", {.least = 10, .most = 1e6});
+  settings.add("lowercase", options.lowercase, "Texts in small letters, without accents; not of bpe");
+}
+
+void TaskTokenizer::save(const Path& folder) const {
+  for (const auto& [name, contents] : files) write_text(folder / name, contents);
+}
+
+TaskTokenizer tokenizer_for(const Chosen& chosen, const VocabularyOptions& options, std::span<const std::string> texts, bool ends) {
+  if (!chosen.from.empty()) return opened(chosen.from);
+  const ScratchFolder scratch;
+  std::string lines;
+  for (const std::string& text : texts) lines.append(text).append("\n");
+  const Path file = scratch.path() / "texts";
+  write_text(file, lines);
+  const VocabularyKind kind = kKinds.at(options.kind);
+  train_vocabulary(std::span(&file, 1), scratch.path() / "made", {.kind = kind, .size = options.size, .lowercase = options.lowercase});
+  if (!ends) return opened(scratch.path() / "made");
+  Json tokenizer = read_json(scratch.path() / "made" / "tokenizer.json");
+  add_ends(tokenizer, kind);
+  const bool wordpiece = kind == VocabularyKind::wordpiece;
+  const Json about = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                      {"eos_token", wordpiece ? "[SEP]" : "</s>"},
+                      {"pad_token", wordpiece ? "[PAD]" : "<pad>"},
+                      {"clean_up_tokenization_spaces", false}};
+  write_json(scratch.path() / "tokenizer.json", tokenizer);
+  write_json(scratch.path() / "tokenizer_config.json", about);
+  return opened(scratch.path());
+}
+
+void set_vocabulary(Json& config, const Tokenizer& tokenizer) {
+  config["vocab_size"] = tokenizer.id_limit();
+  if (const std::optional<int32_t> pad = tokenizer.padding_id()) {
+    config["pad_token_id"] = *pad;
+    if (config.contains("decoder_start_token_id")) config["decoder_start_token_id"] = *pad;
+  }
+  if (config.value("model_type", "") == "bert") return;
+  for (const char* end : {"</s>", "<|endoftext|>", "[SEP]"})
+    if (const std::optional<int32_t> id = tokenizer.id(end)) {
+      config["eos_token_id"] = *id;
+      if (config.contains("bos_token_id")) config["bos_token_id"] = *id;
+      return;
+    }
+}
+
+}  // namespace heed
