@@ -132,7 +132,8 @@ Pair kinds(Draw& draw, bool follows) {
   while (std::string(other->all) == family.all) other = &kFamilies[draw.below(kFamilies.size())];
   const std::string name = draw.of(kNames), verb = draw.of(kVerbs), member = draw.of(family.members), kind = family.kind;
   const bool yes = draw.coin(), special = draw.coin();
-  const auto say = [&](const std::string& what) { return name + " " + verb + (yes ? " " + with_article(what) : " no " + what); };
+  const auto some = [&](const std::string& what) { return yes ? with_article(what) : std::string("no ").append(what); };
+  const auto say = [&](const std::string& what) { return name + " " + verb + " " + some(what); };
   const std::string hypothesis = say(special ? member : kind) + ".";
   const std::string elsewhere = draw.of(other->members), sibling = draw.other(family.members, member);
   std::string premise;
@@ -144,8 +145,7 @@ Pair kinds(Draw& draw, bool follows) {
     premise = say(follows ? (draw.coin() ? kind : family.all) : draw.coin() ? sibling : elsewhere);
   else
     premise = say(follows ? family.all : draw.coin() ? draw.of(family.members) : elsewhere);
-  if (draw.coin() || (yes && special && follows))
-    premise += yes ? " and " + with_article(draw.other(other->members, elsewhere)) : " and no " + draw.other(other->members, elsewhere);
+  if (draw.coin() || (yes && special && follows)) premise.append(" and ").append(some(draw.other(other->members, elsewhere)));
   return {premise + ".", hypothesis};
 }
 

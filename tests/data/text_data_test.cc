@@ -190,7 +190,7 @@ TEST(Labelled, the_ending_tells_the_kind) {
   EXPECT_EQ(read_labelled("entailment/test").size(), 1000u);
 }
 
-TEST(Parallel, lines_belong_together) {
+TEST(ParallelText, lines_belong_together) {
   const Folder folder;
   put(folder / "a.en", "one\n\ntwo \r\nthree\n");
   put(folder / "a.de.gz", packed("eins\nnull\nzwei\n \n"));
@@ -204,7 +204,7 @@ TEST(Parallel, lines_belong_together) {
   expect_refused([&] { read_parallel(folder / "empty", folder / "b.de"); }, "empty: found no line with text in both files among 1");
 }
 
-TEST(Documents, blank_lines_part_them) {
+TEST(TextDocuments, blank_lines_part_them) {
   const Folder folder;
   put(folder / "all.txt", "\nOne is\nhere. Two!\n \n\nAnother.\r\n");
   const std::vector<Lines> expected = {{"One is here.", "Two!"}, {"Another."}};
@@ -219,7 +219,7 @@ TEST(Documents, blank_lines_part_them) {
   expect_refused([&] { read_documents(empty / "none"); }, "none: there is no such file");
 }
 
-TEST(Documents, sentences_end_where_new_ones_begin) {
+TEST(TextDocuments, sentences_end_where_new_ones_begin) {
   const std::vector<Lines> cases = {
       {},
       {"No end"},
