@@ -1,0 +1,124 @@
+// Language models: how texts are cut into pieces, what evaluation says, and that a small model learns.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "heed/train/learner.h"
+#include "heed/train/training.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+// A text that one can learn: it counts from 0 to 9 again and again, a line each time.
+std::string counting(int64_t lines) {
+  std::string out;
+  for (int64_t i = 0; i < lines; ++i) out += i % 3 == 0 ? "zero one two three four five\n" : "six seven eight nine ten\n";
+  return out;
+}
+
+const std::vector<std::string> kTiny{"tokenizer=characters", "length=16", "layers=1", "width=32",  "heads=2",
+                                     "feed_forward=64",      "dropout=0", "batch=8",  "rate=5e-3", "validation=0.2"};
+
+Task made(Training& training, const Path& data, const std::vector<std::string>& more = {}) {
+  training.tell(kTiny);
+  training.tell({"data=" + data.string()});
+  training.tell(more);
+  return training.make();
+}
+
+double figure(const Evaluation& evaluation, const std::string& name) {
+  for (const auto& [key, value] : evaluation.figures)
+    if (key == name) return value;
+  ADD_FAILURE() << "no figure " << name;
+  return 0;
+}
+Evaluation evaluated(const Task& task) {
+  const NoGrad quiet;
+  return task.evaluate();
+}
+
+TEST(Language, pieces_cover_the_text_once_from_another_place_every_epoch) {
+  const Folder folder;
+  write_text(folder / "a.txt", counting(60));
+  Training training("language");
+  const Task task = made(training, folder / "a.txt");
+  EXPECT_EQ(task.model->architecture(), "GPT2LMHeadModel");
+  std::set<std::vector<int64_t>> beginnings;
+  for (int64_t epoch = 0; epoch < 6; ++epoch) {
+    std::set<int64_t> places;
+    for (const std::vector<int64_t>& which : task.batches(epoch)) {
+      const Batch batch = task.batch(epoch, which), again = task.batch(epoch, which);
+      EXPECT_EQ(batch.samples, std::ssize(which));
+      EXPECT_EQ(batch.inputs.at("input_ids").shape(), Shape({std::ssize(which), 16}));
+      EXPECT_EQ(batch.inputs.at("input_ids").to_vector<int64_t>(), again.inputs.at("labels").to_vector<int64_t>());
+      places.insert(which.begin(), which.end());
+    }
+    EXPECT_EQ(std::ssize(places), task.counts[0].second);
+    beginnings.insert(task.batch(epoch, {0}).inputs.at("input_ids").to_vector<int64_t>());
+  }
+  EXPECT_GT(beginnings.size(), 2u);
+  // Pieces stand behind one another.
+  const std::vector<int64_t> both = task.batch(0, {3, 4}).inputs.at("input_ids").to_vector<int64_t>();
+  const std::vector<int64_t> third = task.batch(0, {3}).inputs.at("input_ids").to_vector<int64_t>();
+  EXPECT_TRUE(std::equal(third.begin(), third.end(), both.begin()));
+}
+
+TEST(Language, a_small_model_learns_and_is_measured_by_bytes) {
+  const Folder folder;
+  const std::string text = counting(120);
+  write_text(folder / "a.txt", text);
+  Training training("language");
+  const Task task = made(training, folder / "a.txt");
+  const Evaluation before = evaluated(task);
+  EXPECT_NEAR(figure(before, "perplexity"), std::exp(figure(before, "loss")), 1e-6);
+  // One token a byte, and one for the end: the part behind the first line end past four fifths.
+  const size_t cut = text.find('\n', static_cast<size_t>(static_cast<double>(text.size()) * (1 - static_cast<double>(0.2f)))) + 1;
+  const auto bytes = static_cast<double>(text.size() - cut);
+  EXPECT_NEAR(figure(before, "bits_per_byte"), figure(before, "loss") / std::log(2) * (bytes + 1) / bytes, 1e-6);
+
+  Learner learner(*task.model, training.learning());
+  Rng rng(1);
+  for (int64_t epoch = 0; epoch < 4; ++epoch)
+    for (const std::vector<int64_t>& which : task.batches(epoch)) {
+      learner.zero_grad();
+      backward(task.learn(task.batch(epoch, which), {.mode = training_with(rng)}).loss);
+      learner.step(training.learning().rate);
+    }
+  const Evaluation after = evaluated(task);
+  EXPECT_LT(figure(after, "loss"), 0.6 * figure(before, "loss"));
+  EXPECT_GT(figure(after, "accuracy"), 0.5);
+
+  const NoGrad quiet;
+  const std::vector<Sample> samples = task.samples();
+  ASSERT_EQ(samples.size(), 8u);
+  for (const Sample& sample : samples) {
+    ASSERT_EQ(sample.columns.size(), 1u);
+    EXPECT_NE(text.find(sample.columns[0] + sample.truth), std::string::npos) << sample.columns[0] << "|" << sample.truth;
+    EXPECT_FALSE(sample.guess.empty());
+  }
+}
+
+TEST(Language, whole_texts_of_a_folder_are_held_out) {
+  const Folder folder;
+  for (int64_t i = 0; i < 10; ++i) write_text(folder / (std::to_string(i) + ".txt"), counting(6 + i));
+  Training training("language");
+  const Task task = made(training, folder.path(), {"preset=llama-mini", "model.num_key_value_heads=1"});
+  EXPECT_EQ(task.model->architecture(), "LlamaForCausalLM");
+  Rng rng(1);
+  EXPECT_GT(task.learn(task.batch(0, {0, 1}), {.mode = training_with(rng)}).loss.item(), 1);
+  EXPECT_GT(figure(evaluated(task), "loss"), 1);
+}
+
+TEST(Language, says_what_does_not_fit) {
+  const Folder folder;
+  write_text(folder / "a.txt", counting(60));
+  Training wrong("language"), missing("language");
+  expect_error<UsageError>([&] { made(wrong, folder / "a.txt", {"preset=bert-mini"}); }, "language: found preset=bert-mini");
+  expect_error<FileError>([&] { made(missing, folder / "b.txt"); }, "b.txt");
+}
+
+}  // namespace
+}  // namespace heed::test
