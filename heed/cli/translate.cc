@@ -7,7 +7,6 @@
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/sentences.h"
 #include "heed/cli/written.h"
-#include "heed/models/beam.h"
 
 namespace heed::cli {
 namespace {
@@ -18,12 +17,6 @@ struct Options {
   std::optional<int64_t> beams, max_length;
   std::optional<float> length_penalty;
   bool int8 = false, json = false;
-};
-
-struct Translation {
-  std::vector<int32_t> tokens;
-  std::string text;
-  std::optional<float> score;
 };
 
 class Translator {
@@ -43,60 +36,30 @@ class Translator {
     if (!json.contains("max_new_tokens") && options_.max_length == 0) options_.max_length = 512;
     if (flags.max_length) options_.max_length = *flags.max_length;
     if (options_.max_length > 0) options_.max_length = std::min(options_.max_length, limit_);
-    const int64_t pad = source_.padding_id().value_or(static_cast<int32_t>(options_.pad));
-    check<FileError>(pad >= 0, flags.model,
+    pad_ = source_.padding_id().value_or(static_cast<int32_t>(options_.pad));
+    check<FileError>(pad_ >= 0, flags.model,
                      ": found no padding token in tokenizer and config, expected one for sentences of different lengths");
-    padding_.id = pad;
   }
 
-  // Sentences of like length together, answers in the order of the sentences. An empty sentence stays one.
-  std::vector<Translation> operator()(const std::vector<Sentence>& sentences, SentenceCounter& counter) {
+  // In the order of the sentences. An empty sentence stays one.
+  std::vector<Translated> operator()(const std::vector<Sentence>& sentences, SentenceCounter& counter) {
     EncodeOptions how;
     how.max_length = limit_;
     EncodedSentences encoded = encode_sentences(source_, sentences, how);
     cut_ += encoded.cut;
-    std::vector<Translation> out(sentences.size());
-    constexpr int64_t most_tokens = 4096;
-    for (const std::vector<size_t>& places : batches_by_length(encoded.encodings, most_tokens / options_.beams)) {
-      std::vector<size_t> filled;
-      std::vector<Encoding> batch;
-      for (const size_t place : places)
-        if (sentences[place].text.find_first_not_of(" \t") != std::string::npos) {
-          filled.push_back(place);
-          batch.push_back(std::move(encoded.encodings[place]));
-        }
-      if (!batch.empty()) translate(batch, filled, out);
-      counter.add(std::ssize(places));
-    }
-    return out;
+    for (size_t i = 0; i < sentences.size(); ++i)
+      if (sentences[i].text.find_first_not_of(" \t") == std::string::npos) encoded.encodings[i] = {};
+    return translate(model_, {source_, target_, pad_}, encoded.encodings, options_, [&](int64_t count) { counter.add(count); });
   }
 
   int64_t cut() const { return cut_; }  // sentences that were too long
   int64_t limit() const { return limit_; }
 
  private:
-  void translate(const std::vector<Encoding>& batch, const std::vector<size_t>& places, std::vector<Translation>& out) const {
-    const EncodedBatch texts = source_.batch(batch, padding_);
-    const Named inputs{{"input_ids", texts.input_ids}, {"attention_mask", texts.attention_mask}};
-    Beams found;
-    if (options_.beams > 1) {
-      found = beam_search(model_, inputs, options_);
-    } else {
-      found.tokens = generate(model_, inputs, options_);
-    }
-    for (size_t i = 0; i < places.size(); ++i) {
-      Translation& each = out[places[i]];
-      each.tokens = tokens_written(found.tokens, static_cast<int64_t>(i), 1, options_);
-      each.text = text_of(target_, each.tokens);
-      if (!found.scores.empty()) each.score = found.scores[i];
-    }
-  }
-
   Model model_;
   Tokenizer source_, target_;
   GenerationOptions options_;
-  Padding padding_;
-  int64_t limit_ = 0, cut_ = 0;
+  int64_t pad_ = 0, limit_ = 0, cut_ = 0;
 };
 
 void run_translate(const Options& flags) {
@@ -105,7 +68,7 @@ void run_translate(const Options& flags) {
   {
     SentenceCounter counter;
     for (std::vector<Sentence> some = reader.next(); !some.empty(); some = reader.next()) {
-      const std::vector<Translation> answers = translator(some, counter);
+      const std::vector<Translated> answers = translator(some, counter);
       for (size_t i = 0; i < some.size(); ++i) {
         if (!flags.json) {
           std::cout << answers[i].text << '\n';

@@ -1,9 +1,6 @@
 #include "heed/cli/written.h"
 
-#include <algorithm>
-
 #include "heed/cli/int8_flag.h"
-#include "heed/ops/ops.h"
 
 namespace heed::cli {
 
@@ -28,19 +25,6 @@ int64_t position_limit(const Model& model) {
     if (const auto found = model.config().find(key); found != model.config().end() && found->is_number_integer())
       return found->get<int64_t>();
   return int64_t{1} << 30;
-}
-
-std::vector<int32_t> tokens_written(const Tensor& texts, int64_t row, int64_t began, const GenerationOptions& options) {
-  const std::vector<int64_t> tokens = slice(slice(texts, 0, row, row + 1), 1, began, texts.size(1)).to_vector<int64_t>();
-  auto end = std::find_first_of(tokens.begin(), tokens.end(), options.end.begin(), options.end.end());
-  if (end != tokens.end()) ++end;
-  return {tokens.begin(), end};
-}
-
-std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
-  std::vector<int32_t> known(ids.begin(), ids.end());
-  std::erase_if(known, [&](int32_t id) { return !tokenizer.has(id); });
-  return tokenizer.decode(known);
 }
 
 TextStream::TextStream(const Tokenizer& tokenizer, std::vector<int32_t> prompt)

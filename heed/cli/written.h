@@ -1,12 +1,7 @@
 // What commands that write text share: how long texts may get, and tokens as text for people, also while they are being written.
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
-
-#include "heed/models/generate.h"
-#include "heed/text/tokenizer.h"
+#include "heed/models/translate.h"
 
 namespace heed::cli {
 
@@ -14,12 +9,6 @@ Model load_writer(const Path& folder, bool int8);                               
 GenerationOptions generation_options_in(const Path& folder, const Model& model);  // of its files, which messages name
 // How many tokens the model has positions for, by its config; a huge number where that says nothing.
 int64_t position_limit(const Model& model);
-
-// Row `row` of texts (rows, L) behind the first `began` tokens: up to the token that ends it, without padding.
-std::vector<int32_t> tokens_written(const Tensor& texts, int64_t row, int64_t began, const GenerationOptions& options);
-
-// Special tokens are left out, and ids beyond the tokenizer's: some vocabularies are filled up to a round number.
-std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> ids);
 
 // Text that grows token by token. A token may end inside a character: such bytes wait for the rest.
 class TextStream {
