@@ -1,0 +1,172 @@
+#include "heed/train/translate_data.h"
+
+#include <algorithm>
+#include <map>
+
+#include "heed/train/order.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kJudgedNumbers = 1000;  // for validation and test each
+
+NumberLanguage number_language(const std::string& key, const std::string& name) {
+  static const std::map<std::string, NumberLanguage> known{
+      {"english", NumberLanguage::english}, {"german", NumberLanguage::german}, {"french", NumberLanguage::french}};
+  const auto found = known.find(name);
+  check<UsageError>(found != known.end(), "translate: found ", key, "=", name, " of data=numbers, expected english, german or french");
+  return found->second;
+}
+
+ParallelTexts made_parts(const ParallelOptions& options) {
+  const NumberLanguage from = number_language("source", options.source), to = number_language("target", options.target);
+  check<UsageError>(options.count > 0, "translate: found count=", options.count, " of data=numbers, expected 1 or more");
+  const auto part = [&](DataPart which, int64_t count) { return made_numbers(count, 1, from, to, which); };
+  return {part(DataPart::train, options.count), part(DataPart::validation, kJudgedNumbers), part(DataPart::test, kJudgedNumbers)};
+}
+
+// "train.en.gz", "en" -> "train"; empty: no such file
+std::string stem_of(std::string name, const std::string& language) {
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  const std::string end = "." + language;
+  return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : "";
+}
+
+// The files of a folder whose names begin with one of the words and end with the languages; the first word counts most, then the name.
+ParallelFiles files_in(const Path& folder, const ParallelOptions& options, const std::vector<std::string>& words) {
+  std::map<std::string, std::string> sources, targets;  // stem -> file
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (const std::string stem = stem_of(name, options.source); !stem.empty()) sources[stem] = entry.path().string();
+    if (const std::string stem = stem_of(name, options.target); !stem.empty()) targets[stem] = entry.path().string();
+  }
+  for (const std::string& word : words)
+    for (const auto& [stem, file] : sources)
+      if (stem == word || (word == "test" && stem.starts_with(word))) {
+        const auto other = targets.find(stem);
+        check<FileError>(other != targets.end(), file, ": found no ", stem, ".", options.target, " or ", stem, ".", options.target,
+                         ".gz beside it, expected its translation");
+        return {file, other->second};
+      }
+  return {};
+}
+
+std::string endings_in(const Path& folder) {
+  std::string out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::string name = entry.path().filename().string();
+    if (name.ends_with(".gz")) name.resize(name.size() - 3);
+    if (name.starts_with("train.")) out += (out.empty() ? "" : ", ") + name.substr(6);
+  }
+  return out.empty() ? "none" : out;
+}
+
+void fill_from_folder(const Path& folder, ParallelOptions& options) {
+  check<FileError>(std::filesystem::is_directory(folder), folder.string(),
+                   ": there is no such folder, expected one with train.SOURCE and train.TARGET, or data=numbers");
+  check<UsageError>(!options.source.empty() && !options.target.empty(),
+                    "translate: found no source= and target=, expected both: how the files of the languages end, en and de for example; "
+                    "endings of train in ",
+                    folder.string(), ": ", endings_in(folder));
+  check<UsageError>(options.source != options.target, "translate: found source=", options.source, " and target=", options.target,
+                    ", expected two languages");
+  options.train = files_in(folder, options, {"train"});
+  check<FileError>(!options.train.source.empty(), folder.string(), ": found no train.", options.source, " or train.", options.source,
+                   ".gz, expected one; endings of train: ", endings_in(folder));
+  if (options.validation.source.empty()) options.validation = files_in(folder, options, {"val", "validation", "valid", "dev"});
+  if (options.test.source.empty()) options.test = files_in(folder, options, {"test"});
+}
+
+std::vector<Translation> part_of(const char* name, const ParallelFiles& files) {
+  check<UsageError>(files.source.empty() == files.target.empty(), "translate: found one of ", name, "_source and ", name,
+                    "_target, expected both");
+  return files.source.empty() ? std::vector<Translation>{} : read_parallel(files.source, files.target);
+}
+
+std::vector<Translation> chosen(const std::vector<Translation>& all, std::span<const int64_t> which) {
+  std::vector<Translation> out;
+  for (const int64_t i : which) out.push_back(all[static_cast<size_t>(i)]);
+  return out;
+}
+
+}  // namespace
+
+void declare(Settings& settings, ParallelOptions& options) {
+  settings.heading("Sentences");
+  settings.add("data", options.data, "Folder with train.en, train.de, val.en, ..., also with .gz; numbers: words of numbers, made by rule");
+  settings.add("source", options.source, "Language to read: how its files end; english, german or french numbers (english)");
+  settings.add("target", options.target, "Language to write: how its files end; english, german or french numbers (german)");
+  settings.add("count", options.count, "Learn from so many pairs; 0: all, or 20000 numbers", {.least = 0, .most = 1e9});
+  const auto add = [&](const std::string& part, ParallelFiles& files, const std::string& what) {
+    settings.add(part + "_source", files.source, what);
+    settings.add(part + "_target", files.target, "Its translation, line by line");
+  };
+  add("train", options.train, "A file to learn from, in place of the folder's");
+  add("validation", options.validation, "A file to tell the best epoch by");
+  add("test", options.test, "A file for the last test");
+}
+
+ParallelTexts read_parallel_texts(const ParallelOptions& options, double share, uint64_t seed) {
+  if (options.made()) return made_parts(options);
+  ParallelOptions where = options;
+  if (where.train.source.empty() && where.train.target.empty()) fill_from_folder(where.data, where);
+  ParallelTexts out{part_of("train", where.train), part_of("validation", where.validation), part_of("test", where.test)};
+  const int64_t all = std::ssize(out.train);
+  if (where.count > 0 && where.count < all) {
+    std::vector<int64_t> some;  // every so many: files often hold one source of texts behind the other
+    for (int64_t i = 0; i < where.count; ++i) some.push_back(i * all / where.count);
+    out.train = chosen(out.train, some);
+  }
+  if (!out.validation.empty()) return out;
+  check<FileError>(out.train.size() > 1, where.train.source, ": found one pair of sentences and no validation part, expected more");
+  const Split parts = split(std::ssize(out.train), std::max(share, 1e-6), seed);
+  out.validation = chosen(out.train, parts.held_out);
+  out.train = chosen(out.train, parts.kept);
+  return out;
+}
+
+std::vector<int64_t> EncodedPairs::lengths() const {
+  std::vector<int64_t> out;
+  for (size_t i = 0; i < texts.size(); ++i) out.push_back(std::ssize(source[i]) + std::ssize(target[i]));
+  return out;
+}
+
+EncodedPairs encode_pairs(std::vector<Translation> texts, const Tokenizer& source, const Tokenizer& target, int64_t most) {
+  EncodeOptions how;
+  how.max_length = most;
+  const auto tokens = [&](const Tokenizer& tokenizer, std::string Translation::*side) {
+    std::vector<std::string> lines;
+    for (const Translation& each : texts) lines.push_back(each.*side);
+    std::vector<std::vector<int64_t>> out;
+    for (const Encoding& encoding : tokenizer.encode_all(lines, how)) out.emplace_back(encoding.ids.begin(), encoding.ids.end());
+    return out;
+  };
+  EncodedPairs out{.source = tokens(source, &Translation::source), .target = tokens(target, &Translation::target)};
+  out.texts = std::move(texts);
+  return out;
+}
+
+EncodedPairs without_long_ones(EncodedPairs pairs, int64_t most) {
+  EncodedPairs out;
+  for (size_t i = 0; i < pairs.texts.size(); ++i) {
+    if (std::ssize(pairs.source[i]) > most || std::ssize(pairs.target[i]) > most) continue;
+    out.texts.push_back(std::move(pairs.texts[i]));
+    out.source.push_back(std::move(pairs.source[i]));
+    out.target.push_back(std::move(pairs.target[i]));
+  }
+  return out;
+}
+
+Tensor padded_rows(const std::vector<std::vector<int64_t>>& rows, std::span<const int64_t> which, int64_t filler) {
+  size_t longest = 0;
+  for (const int64_t i : which) longest = std::max(longest, rows[static_cast<size_t>(i)].size());
+  std::vector<int64_t> out;
+  for (const int64_t i : which) {
+    const std::vector<int64_t>& row = rows[static_cast<size_t>(i)];
+    out.insert(out.end(), row.begin(), row.end());
+    out.insert(out.end(), longest - row.size(), filler);
+  }
+  return Tensor::from(out, {std::ssize(which), static_cast<int64_t>(longest)});
+}
+
+}  // namespace heed

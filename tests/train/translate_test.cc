@@ -1,0 +1,177 @@
+// Translations are learned from files and from numbers that are made, and what a run leaves can be used.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "heed/core/autograd.h"
+#include "heed/data/text_data.h"
+#include "heed/models/translate.h"
+#include "heed/train/optimizer.h"
+#include "heed/train/training.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// A tiny model and what it is to learn.
+struct Made {
+  explicit Made(const Words& words) : training("translate") {
+    training.tell({"layers=1", "heads=4", "width=64", "feed_forward=128", "dropout=0", "label_smoothing=0"});
+    training.tell(words);
+    task = training.make();
+  }
+  Training training;
+  Task task;
+};
+
+double figure(const Evaluation& evaluation, const std::string& name) {
+  for (const auto& [key, value] : evaluation.figures)
+    if (key == name) return value;
+  ADD_FAILURE() << "there is no " << name;
+  return 0;
+}
+
+double loss_of(const Task& task) {
+  const NoGrad quiet;
+  return figure(task.evaluate(), "loss");
+}
+
+void put_numbers(const Path& folder, const std::string& stem, int64_t first, int64_t last, int64_t times = 1) {
+  std::string english, french;
+  for (int64_t j = 0, i = first; j < (last - first) * times; ++j, i = first + j % (last - first)) {
+    english += number_words(i, NumberLanguage::english) + "\n";
+    french += number_words(i, NumberLanguage::french) + "\n";
+  }
+  put(folder / (stem + ".en"), english);
+  put(folder / (stem + ".fr"), french);
+}
+
+TEST(TranslateTask, learns_from_files_and_leaves_a_model_that_translates) {
+  const Folder folder;
+  put_numbers(folder.path(), "train", 120, 180, 40);
+  put_numbers(folder.path(), "dev", 120, 180);
+  put_numbers(folder.path(), "test_small", 120, 160);  // of what was learned: whether it came through, not how far it carries
+  const Made made({"data=" + folder.path().string(), "source=en", "target=fr", "vocabulary=300", "epochs=4", "batch=16", "rate=3e-3",
+                   "schedule=cosine"});
+  const Task& task = made.task;
+  EXPECT_EQ(task.counts, (decltype(task.counts){{"train", 2400}, {"validation", 60}, {"test", 40}}));
+  const double before = loss_of(task);
+  EXPECT_NEAR(before, std::log(300), 1.5);
+  RunFolder run = RunFolder::create(folder / "runs", "translate", "one");
+  write_settings(run, made.training.settings());
+  fit(task, made.training.learning(), run);
+  const Evaluation learned = finish_run(task, run);
+  EXPECT_LT(figure(learned, "loss"), 0.3);
+  EXPECT_GT(figure(learned, "exact"), 0.8);
+  EXPECT_GT(figure(learned, "chrf"), 90);
+  EXPECT_GT(figure(learned, "bleu"), 80);
+  EXPECT_NEAR(figure(learned, "perplexity"), std::exp(figure(learned, "loss")), 1e-9);
+
+  const Path best = run.path() / "best";
+  const Model model = load(best);
+  const Tokenizer tokenizer = Tokenizer::open(best);
+  const GenerationOptions options = generation_options(model);
+  EXPECT_EQ(options.beams, 4);
+  EXPECT_GT(options.max_length, 10);
+  const Json& told = learned.detail.at("translations");
+  ASSERT_EQ(told.size(), 20u);
+  const std::vector<std::string> sources{told[0].at("source"), told[7].at("source")};
+  const std::vector<Translated> again =
+      translate(model, {tokenizer, tokenizer, *tokenizer.padding_id()}, tokenizer.encode_all(sources), options);
+  EXPECT_EQ(again[0].text, told[0].at("written"));
+  EXPECT_EQ(again[1].text, told[7].at("written"));
+  EXPECT_EQ(told[0].at("source"), "one hundred twenty");
+
+  const NoGrad quiet;
+  const std::vector<Sample> samples = task.samples();
+  ASSERT_EQ(samples.size(), 8u);
+  for (const Sample& sample : samples) {
+    EXPECT_EQ(std::ssize(sample.rows), sample.map_rows);
+    EXPECT_EQ(std::ssize(sample.columns), sample.map_columns);
+    EXPECT_EQ(sample.columns.back(), "</s>");
+    EXPECT_EQ(sample.right, sample.truth == sample.guess);
+    EXPECT_TRUE(sample.score > 0 && sample.score <= 1) << sample.score;
+    EXPECT_NEAR(std::accumulate(sample.map.begin(), sample.map.end(), 0.0f), static_cast<float>(sample.map_rows), 1e-3f);
+  }
+}
+
+TEST(TranslateTask, numbers_are_learned) {
+  const Made made({"count=640", "source=german", "target=english", "batch=64", "epochs=1"});
+  const Task& task = made.task;
+  EXPECT_EQ(task.counts[0].second, 640);
+  EXPECT_EQ(made.training.settings().text("vocabulary"), "400");
+  Tensors learned;
+  for (const Parameter& each : task.model->params().all())
+    if (each.options.learned) learned.push_back(each.tensor);
+  Adam optimizer({{learned, 0}}, {});
+  const double before = loss_of(task);
+  Rng rng(1);
+  for (int64_t epoch = 0; epoch < 4; ++epoch)
+    for (const std::vector<int64_t>& which : task.batches(epoch)) {
+      const Outcome outcome = task.learn(task.batch(epoch, which), {.mode = training_with(rng)});
+      EXPECT_GT(outcome.multiply_adds, 1e6);
+      backward(outcome.loss);
+      optimizer.step(3e-3f);
+      optimizer.zero_grad();
+    }
+  EXPECT_LT(loss_of(task), before - 2);
+}
+
+TEST(TranslateTask, batches_are_padded_and_hold_every_pair_once) {
+  const Made made({"count=101", "batch=8", "max_length=10"});
+  const Task& task = made.task;
+  const int64_t count = task.counts[0].second, left_out = task.evaluate().detail.at("left_out").get<int64_t>();
+  EXPECT_EQ(count + left_out, 101);
+  EXPECT_GT(left_out, 0);
+  std::vector<int64_t> seen;
+  int64_t padding = 0;
+  for (const std::vector<int64_t>& which : task.batches(3)) {
+    seen.insert(seen.end(), which.begin(), which.end());
+    const Batch batch = task.batch(3, which);
+    EXPECT_EQ(batch.samples, std::ssize(which));
+    const Tensor &ids = batch.inputs.at("input_ids"), &labels = batch.inputs.at("labels");
+    EXPECT_LE(ids.size(1), 10);
+    const int64_t pad = task.model->config().at("pad_token_id").get<int64_t>(),
+                  end = task.model->config().at("eos_token_id").get<int64_t>();
+    const std::vector<int64_t> tokens = ids.to_vector<int64_t>(), mask = batch.inputs.at("attention_mask").to_vector<int64_t>();
+    for (size_t i = 0; i < tokens.size(); ++i) EXPECT_EQ(mask[i] == 0, tokens[i] == pad);
+    for (const auto& [rows, filler] : {std::pair(ids, pad), std::pair(labels, int64_t{-100})})
+      for (int64_t row = 0; row < rows.size(0); ++row) {
+        const auto all = rows.to_vector<int64_t>();
+        std::vector<int64_t> one(all.begin() + row * rows.size(1), all.begin() + (row + 1) * rows.size(1));
+        while (one.back() == filler) one.pop_back(), ++padding;
+        EXPECT_EQ(one.back(), end);
+        EXPECT_EQ(std::count(one.begin(), one.end(), filler), 0);
+      }
+  }
+  EXPECT_GT(padding, 0);
+  std::sort(seen.begin(), seen.end());
+  for (int64_t i = 0; i < count; ++i) EXPECT_EQ(seen[static_cast<size_t>(i)], i);
+}
+
+TEST(TranslateTask, says_what_is_wrong) {
+  const Folder folder;
+  const std::string data = "data=" + folder.path().string();
+  put_numbers(folder.path(), "train", 1, 9);
+  const auto refused = [](const Words& words, const std::string& message) { expect_error([&] { Made made(words); }, message); };
+  refused({"source=latin"}, "translate: found source=latin of data=numbers, expected english, german or french");
+  refused({"data=/nowhere", "source=en", "target=fr"}, "/nowhere: there is no such folder");
+  refused({data}, "found no source= and target=");
+  refused({data, "source=en", "target=de"}, "train.en: found no train.de or train.de.gz beside it");
+  refused({data, "source=de", "target=en"}, "found no train.de or train.de.gz, expected one; endings of train: ");
+  refused({data, "source=en", "target=en"}, "expected two languages");
+  refused({"train_source=" + (folder / "train.en").string()}, "found one of train_source and train_target, expected both");
+  refused({"preset=bert-mini"}, "translate: found preset=bert-mini of family bert, expected an encoder-decoder");
+  refused({"count=30", "max_length=1000"}, "translate: found max_length=1000, expected at most 256, the positions of the model");
+  refused({"count=30", "max_length=2"}, "translate: found no pair of at most 2 tokens among 30");
+  const Made split({data, "source=en", "target=fr", "validation=0.25"});  // no validation part: kept out
+  EXPECT_EQ(split.task.counts, (decltype(split.task.counts){{"train", 6}, {"validation", 2}, {"test", 0}}));
+  EXPECT_FALSE(split.task.test);
+}
+
+}  // namespace
+}  // namespace heed::test
