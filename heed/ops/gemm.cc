@@ -24,7 +24,7 @@ Cut cut_of(int64_t M, int64_t N, int64_t K) {
     const int64_t parts = (size + limit - 1) / limit;
     return std::min(size, ((size + parts - 1) / parts + 15) / 16 * 16);
   };
-  int64_t row_limit = 768, column_limit = M >= 1536 ? 768 : N >= 1536 || M < 16 ? 384 : 192;
+  int64_t row_limit = M >= 1536 ? 192 : 768, column_limit = M >= 1536 ? 768 : N >= 1536 || M < 16 ? 384 : 192;
   const double work = static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
   const int64_t wanted = work >= 0x1p22 ? 4 : 1;
   for (;;) {

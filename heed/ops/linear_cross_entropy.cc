@@ -1,5 +1,6 @@
 // The loss of a head over many classes. Logits of some rows at a time are turned into their own gradients while they are in cache, and
 // those into the gradients of states and weight, so that the logits of all rows are never there.
+#include <algorithm>
 #include <numeric>
 
 #include "heed/core/raw.h"
@@ -13,6 +14,22 @@ namespace heed {
 namespace {
 
 constexpr int64_t kLogits = int64_t{1} << 22;  // of one part
+
+// The bias, dense, or nothing where it is all zeros, as those are that are not learned: another pass over the logits for no change.
+Tensor added_bias(const Tensor& bias) {
+  if (!bias.defined()) return {};
+  const Tensor dense = dense_f32("linear_cross_entropy", bias);
+  const float* numbers = raw<float>(dense);
+  return std::all_of(numbers, numbers + dense.count(), [](float number) { return number == 0; }) ? Tensor() : dense;
+}
+
+// b: (K, N) in panels, for all parts; undefined where there are none
+Tensor packed(const Matrix& b, int64_t N, int64_t K) {
+  if (panel_width() == 0) return {};
+  const Tensor panels = Tensor::empty({panel_floats(N, K)});
+  pack_panels(b, N, K, raw<float>(panels));
+  return panels;
+}
 
 // z = x w^T + b, by panels of w where there are any. x: (rows, D), z: (rows, C)
 void fill_logits(const Matrix& x, const Tensor& w, const Tensor& b, const Tensor& panels, int64_t rows, float* z) {
@@ -50,7 +67,7 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
         ", the weight ", weight.shape());
   const Tensor class_weights = checked_weights("linear_cross_entropy", options, targets, C);
   const Tensor x = dense_f32("linear_cross_entropy", input), w = dense_f32("linear_cross_entropy", weight);
-  const Tensor b = bias.defined() ? dense_f32("linear_cross_entropy", bias) : Tensor(), t = contiguous(converted(targets, DType::i64));
+  const Tensor b = added_bias(bias), t = contiguous(converted(targets, DType::i64));
   const Tensor log_total = Tensor::empty({rows}), costs = Tensor::empty({rows});
   Entropy e{.x = nullptr,
             .targets = raw<int64_t>(t),
@@ -64,8 +81,8 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
 
   // Even parts, cut by shape alone.
   const int64_t parts = std::max<int64_t>(1, (rows * C + kLogits - 1) / kLogits), size = (rows + parts - 1) / parts;
-  const Tensor z = Tensor::empty({size, C}), panels = panel_width() > 0 && size > 1 ? Tensor::empty({panel_floats(C, D)}) : Tensor();
-  if (panels.defined()) pack_panels({raw<float>(w), D, true}, C, D, raw<float>(panels));
+  const Tensor z = Tensor::empty({size, C}), panels = size > 1 ? packed({raw<float>(w), D, true}, C, D) : Tensor();
+  const Tensor panels_back = input.needs_grad() && size >= 512 ? packed({raw<float>(w), D}, D, C) : Tensor();
   Grads grads{input.needs_grad() ? Tensor::empty({rows, D}) : Tensor(), weight.needs_grad() ? Tensor::empty({C, D}) : Tensor()};
   if (bias.defined()) grads.push_back(bias.needs_grad() ? Tensor::zeros({C}) : Tensor());
   for (int64_t begin = 0; begin < rows; begin += size) {
@@ -79,7 +96,10 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
     entropy_costs(part, raw<float>(costs) + begin);
     entropy_gradients(part, static_cast<float>(1 / totals.counted), totals.weights, raw<float>(z));
     const Matrix g{raw<float>(z), C}, turned{raw<float>(z), C, true};
-    if (grads[0].defined()) multiply_matrices(here, D, C, g, {raw<float>(w), D}, {raw<float>(grads[0]) + begin * D, D});
+    if (panels_back.defined())
+      multiply_panels(here, D, C, g, raw<float>(panels_back), {raw<float>(grads[0]) + begin * D, D}, {});
+    else if (grads[0].defined())
+      multiply_matrices(here, D, C, g, {raw<float>(w), D}, {raw<float>(grads[0]) + begin * D, D});
     if (grads[1].defined()) multiply_matrices(C, D, here, turned, {raw<float>(x) + begin * D, D}, {raw<float>(grads[1]), D}, begin > 0);
     if (bias.defined() && grads[2].defined()) accumulate(grads[2], sum(z.view({here, C}, {C, 1}), {0}));
   }
