@@ -21,6 +21,7 @@ struct Benchmark {
   std::string beside = {};     // what else runs in the same rounds: "sgemm", "stream" or nothing
   std::function<Call()> make_beside = {};
   double beside_work = 0;
+  bool memory = false;  // how much it takes is measured too
 };
 
 std::vector<Benchmark> linear_benchmarks();     // linear.cc
@@ -43,6 +44,10 @@ std::string name_of(const std::string& start, const Shape& sizes);  // start/2x3
 std::function<Call()> forward_call(std::vector<Shape> shapes, Function function);
 // The same and backward to every input, with fresh gradients each time.
 std::function<Call()> train_call(std::vector<Shape> shapes, Function function);
+
+// The most bytes that calls hold beyond what the process had before: run by `heed_bench --memory NAME` in a process of its own.
+double memory_of_call(const Benchmark& benchmark);      // memory.cc
+double memory_of_own_process(const std::string& name);  // asks heed_bench
 
 Tensor random_targets(int64_t count, int64_t classes);  // (count) i64 in [0, classes)
 

@@ -38,12 +38,17 @@ const Criterion kCriteria[] = {
     {"whole models, PyTorch's time / heed's", "^(vit_b16|bert_base|gpt2)/.*/torch/", &Result::peer, 0, 1.2},
     {"whole models, ONNX Runtime's time / heed's", "^(vit_b16|bert_base|gpt2)/.*/onnx/", &Result::peer, 0, 1.0},
     {"whole models in bytes, the time of ONNX Runtime's floats / heed's", "_int8/", &Result::peer, 0, 2.0},
+    {"training steps, eager PyTorch's time / heed's", "/train/eager/", &Result::peer, 0, 1.5},
+    {"training steps, compiled PyTorch's time / heed's", "/train/compiled/", &Result::peer, 0, 1.2},
+    {"training steps, eager PyTorch's memory / heed's", "/train/eager/", &Result::peer_over_memory, 0, 1 / 0.7},
+    {"training steps, compiled PyTorch's memory / heed's", "/train/compiled/", &Result::peer_over_memory, 0, 1 / 0.7},
+    {"training steps, share of peak", "/train/(eager|compiled)/", &Result::of_peak, 0, 0.5},
     {"graph overhead, PyTorch's time / heed's", "^graph/", &Result::peer, 0, 2.0},
     {"elementwise and norms on big tensors, share of stream", "/big/", &Result::beside, 0, 0.8},
 };
 
 Verdict judge_one(const Criterion& criterion, const std::vector<const Result*>& results) {
-  const bool share = criterion.value == &Result::beside;
+  const bool share = criterion.value == &Result::beside || criterion.value == &Result::of_peak;
   const auto text = [&](double value) { return share ? percent(value) : decimal(value, 2); };
   const double mark = criterion.each > 0 ? criterion.each : criterion.middle;
   double logs = 0;

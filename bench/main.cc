@@ -1,5 +1,6 @@
 // heed_bench: measures the machine's peak, then every benchmark beside its neighbours, in turns.
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -18,7 +19,7 @@ namespace heed::bench {
 namespace {
 
 struct Options {
-  std::string filter, peer, json, markdown;
+  std::string filter, peer, json, markdown, memory;
   bool quick = false, list = false;
   int rounds() const { return quick ? 3 : 7; }
   double duration() const { return quick ? 5e-3 : 10e-3; }
@@ -66,13 +67,17 @@ Result measure(const Benchmark& benchmark, Peer* peer, const Options& options) {
     std::rotate(sides.begin(), sides.begin() + 1, sides.end());
   }
   if (turn[peer_side]) peer->close();
+  std::optional<double> memory, peer_memory;
+  if (benchmark.memory) memory = memory_of_own_process(benchmark.name);
+  if (benchmark.memory && turn[peer_side]) peer_memory = peer->memory(benchmark.name);
 
   const auto ratio = [&](Side side) {
     std::vector<double> ratios;
     for (size_t i = 0; i < times[side].size(); ++i) ratios.push_back(times[side][i] / times[heed_side][i]);
     return median(std::move(ratios));
   };
-  Result result{benchmark, median(times[heed_side]), {}, {}, {}, {}};
+  Result result{.benchmark = benchmark, .seconds = median(times[heed_side]), .memory = memory, .peer_memory = peer_memory};
+  if (memory && peer_memory) result.peer_over_memory = *peer_memory / *memory;
   if (turn[beside_side]) {
     result.beside_seconds = median(times[beside_side]);
     result.beside = ratio(beside_side) * benchmark.work / benchmark.beside_work;
@@ -91,6 +96,10 @@ bool was_quiet(const Peak& before, const Peak& after) {
 }
 
 void run(const Options& options) {
+  if (!options.memory.empty()) {
+    std::cout << std::llround(memory_of_call(chosen("^" + options.memory + "$").front())) << '\n';
+    return;
+  }
   const std::vector<Benchmark> list = chosen(options.filter);
   if (options.list) {
     for (const Benchmark& benchmark : list) std::cout << benchmark.name << '\n';
@@ -105,6 +114,7 @@ void run(const Options& options) {
   std::cout << '\n' << header_line(report) << std::endl;
   for (const Benchmark& benchmark : list) {
     report.results.push_back(measure(benchmark, peer.get(), options));
+    report.results.back().of_peak = report.results.back().share(report.peak);
     release_cached_memory();
     std::cout << result_line(report, report.results.back()) << std::endl;
   }
@@ -128,6 +138,7 @@ int main(int argc, char** argv) try {
   app.add_flag("--list", options.list, "only the names");
   app.add_option("--json", options.json, "write the raw results to this file");
   app.add_option("--markdown", options.markdown, "write the tables between the markers of this file");
+  app.add_option("--memory", options.memory, "only print the bytes that this benchmark takes at most");
   app.add_option("--peer", options.peer, "command of a process that runs the same benchmarks (bench/run --peers gives it)");
   try {
     app.parse(argc, argv);

@@ -14,6 +14,16 @@
 extern char** environ;
 
 namespace heed::bench {
+namespace {
+
+std::optional<double> number_in(const std::string& answer) {
+  char* end = nullptr;
+  const double number = std::strtod(answer.c_str(), &end);
+  if (end == answer.c_str() || *end != '\0' || number <= 0) return std::nullopt;
+  return number;
+}
+
+}  // namespace
 
 Peer::Peer(const std::string& command, int threads) {
   int down[2], up[2];  // read end, write end
@@ -61,10 +71,16 @@ bool Peer::open(const std::string& name) {
 
 double Peer::round(double duration) {
   const std::string answer = ask("round " + std::to_string(duration));
-  char* end = nullptr;
-  const double seconds = std::strtod(answer.c_str(), &end);
-  check(end != answer.c_str() && *end == '\0' && seconds > 0, "peer: answered '", answer, "', expected seconds");
-  return seconds;
+  const std::optional<double> seconds = number_in(answer);
+  check(seconds.has_value(), "peer: answered '", answer, "', expected seconds");
+  return *seconds;
+}
+
+std::optional<double> Peer::memory(const std::string& name) {
+  const std::string answer = ask("memory " + name);
+  const std::optional<double> bytes = number_in(answer);
+  if (!bytes) std::cerr << "peer: " << answer << '\n';
+  return bytes;
 }
 
 void Peer::close() { ask("close"); }

@@ -1,6 +1,7 @@
 """Steps of training for peers.py: the models of training.cc as `transformers` builds them, eager or compiled."""
 
 import os
+import sys
 
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
@@ -83,3 +84,33 @@ def build(name, group, sizes):
         optimizer.zero_grad(set_to_none=True)
 
     return call
+
+
+def status(field):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+def memory(name, threads):
+    """As memory.cc: the most that steps hold beyond what the process had before there was a model. What it takes to import the
+    libraries does not count, nor does what the compiler takes while it compiles."""
+    torch.set_num_threads(threads)
+    model, group, sizes = name.split("/")[0], name.split("/")[2], tuple(int(size) for size in name.split("/")[3].split("x"))
+    if group == "compiled":
+        x = torch.ones(8, requires_grad=True)
+        torch.compile(lambda y: (y * y).sum())(x).backward()
+    for kind in ("ViTForImageClassification", "BertForPreTraining", "MarianMTModel"):
+        getattr(transformers, kind)
+    before = status("VmRSS")
+    call = build(model, group, sizes)
+    for _ in range(2):
+        call()
+    with open("/proc/self/clear_refs", "w") as peak:
+        peak.write("5")  # the peak begins anew
+    for _ in range(3):
+        call()
+    return status("VmHWM") - before
+
+
+if __name__ == "__main__":
+    print(memory(sys.argv[1], int(sys.argv[2])))

@@ -5,6 +5,7 @@ import gc
 import os
 import re
 import statistics
+import subprocess
 import sys
 import time
 
@@ -174,6 +175,12 @@ def build(name):
     return quickest([make(way, [torch.randn(shape) for shape in shapes(*sizes)]) for way in (ways if isinstance(ways, list) else [ways])])
 
 
+def memory_of(name):
+    """Bytes that steps of training take at most, in a process of their own."""
+    command = [sys.executable, os.path.join(os.path.dirname(__file__), "peer_training.py"), name, str(torch.get_num_threads())]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+
+
 class Timed:
     """As timing.cc, with the same numbers."""
 
@@ -228,6 +235,11 @@ def main():
                 answer = "ok"
             except (KeyError, ValueError, TypeError, RuntimeError) as error:
                 answer = f"PyTorch has no counterpart of {rest} ({type(error).__name__}: {error})".replace("\n", " ")
+        elif word == "memory":
+            try:
+                answer = memory_of(rest)
+            except (subprocess.CalledProcessError, IndexError) as error:
+                answer = f"no memory of {rest} ({type(error).__name__})"
         elif word == "round":
             answer = repr(timed.round(float(rest)))
         else:

@@ -29,7 +29,11 @@ std::vector<std::string> cells(const Report& report, const Result& result) {
   std::vector<std::string> row{result.benchmark.name, time_in_words(result.seconds)};
   row.push_back(rate ? decimal(*rate / 1e9, 1) + (result.benchmark.unit == Unit::flops ? " GFLOP/s" : " GB/s") : "");
   row.push_back(share ? percent(*share) : "");
-  row.push_back(result.beside ? percent(*result.beside) + " of " + result.benchmark.beside : "");
+  const auto megabytes = [](const std::optional<double>& bytes) { return bytes ? decimal(*bytes / 1e6, 0) : "?"; };
+  if (result.memory)
+    row.push_back(megabytes(result.memory) + (report.peer.empty() ? "" : " of " + megabytes(result.peer_memory)) + " MB");
+  else
+    row.push_back(result.beside ? percent(*result.beside) + " of " + result.benchmark.beside : "");
   if (!report.peer.empty()) {
     row.push_back(result.peer_seconds ? time_in_words(*result.peer_seconds) : "");
     row.push_back(result.peer ? decimal(*result.peer, 2) : "");
@@ -143,7 +147,9 @@ void write_json(const Report& report, const std::string& path) {
                        {"beside_seconds", number(result.beside_seconds)},
                        {"share_of_beside", number(result.beside)},
                        {"peer_seconds", number(result.peer_seconds)},
-                       {"peer_over_heed", number(result.peer)}});
+                       {"peer_over_heed", number(result.peer)},
+                       {"memory", number(result.memory)},
+                       {"peer_memory", number(result.peer_memory)}});
   }
   const Peak& peak = report.peak;
   const nlohmann::ordered_json peaks{{"flops", peak.flops}, {"flops_one_thread", peak.one_thread},

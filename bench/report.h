@@ -12,10 +12,12 @@ namespace heed::bench {
 
 struct Result {
   Benchmark benchmark;
-  double seconds = 0;                            // median over the rounds
-  std::optional<double> beside_seconds, beside;  // heed's rate as a share of its neighbour's: median of the rounds' shares
-  std::optional<double> peer_seconds, peer;      // the peer's time / heed's: median of the rounds' ratios
-  std::optional<double> rate() const;            // in units per second
+  double seconds = 0;                                      // median over the rounds
+  std::optional<double> beside_seconds = {}, beside = {};  // heed's rate as a share of its neighbour's: median of the rounds' shares
+  std::optional<double> peer_seconds = {}, peer = {};      // the peer's time / heed's: median of the rounds' ratios
+  std::optional<double> of_peak = {};                      // the rate as a share of the machine's
+  std::optional<double> memory = {}, peer_memory = {}, peer_over_memory = {};  // bytes at most; the peer's / heed's
+  std::optional<double> rate() const;                                          // in units per second
   std::optional<double> share(const Peak& peak) const;
 };
 

@@ -122,7 +122,8 @@ Call step_of(const Trained& what) {
   }
   const auto adam = std::make_shared<Adam>(std::vector<ParameterGroup>{decays, others}, AdamOptions{});
   return [=, rng = std::make_shared<Rng>(7)] {
-    const Tensor loss = (*model)(what.inputs, {.mode = training_with(*rng), .loss_only = true, .label_smoothing = what.label_smoothing})["loss"];
+    const Tensor loss =
+        (*model)(what.inputs, {.mode = training_with(*rng), .loss_only = true, .label_smoothing = what.label_smoothing})["loss"];
     backward(loss);
     clip_gradients(all, 1);
     adam->step(1e-4f);
@@ -136,7 +137,14 @@ std::vector<Benchmark> training_benchmarks() {
   std::vector<Benchmark> list;
   const auto put = [&](const std::string& name, const Trained& what) {
     for (const char* peer : {"eager", "compiled"})
-      list.push_back({name_of(name + "/train/" + peer, {what.size.batch}), Unit::flops, work_of(what), [=] { return step_of(what); }});
+      list.push_back({name_of(name + "/train/" + peer, {what.size.batch}),
+                      Unit::flops,
+                      work_of(what),
+                      [=] { return step_of(what); },
+                      {},
+                      {},
+                      0,
+                      true});
   };
   put("vit_tiny", vit_tiny());
   put("bert_mini", bert_mini());

@@ -74,8 +74,8 @@ HWY_INLINE void weigh_row(const BackwardWork& w, const ScoreRow& row, int64_t at
   });
 }
 
-// One block of queries against one of keys: adds to dq (of this part), dk, dv and to the terms' sinks.
-void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, const BackwardScratch& t) {
+// One block of queries against one of keys: adds to dq (of this part), dk, dv and to the terms' sinks. The first block of a part sets dq.
+void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, bool first_keys, const BackwardScratch& t) {
   const AttentionPlan& plan = *w.plan;
   const AttentionSizes& z = plan.sizes;
   const int64_t rows = x.rows(), keys = x.keys(), first = x.i0 - x.first, at = (x.b * z.H + x.h) * z.N + first;
@@ -105,7 +105,7 @@ void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, co
   }
   tile_product({t.ds, 1, t.stride}, q, w.q.token, dk, w.width_d, keys, w.width_d, rows, true);
   tile_product({t.ds, t.stride, 1}, w.k.at(x.b, g_head, x.j0), w.k.token, w.dq.at(x.b, x.h, first) + part * w.dq_part, w.dq.token, rows,
-               w.width_d, keys, true);
+               w.width_d, keys, !first_keys);
 }
 
 // Every parts-th block of keys of one key head, so that causal work is shared evenly.
@@ -131,18 +131,24 @@ void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
 
   for (int64_t j0 = part * w.key_block; j0 < z.M; j0 += w.parts * w.key_block) {
     const int64_t keys = std::min(w.key_block, z.M - j0);
-    std::fill_n(t.dk, key_sums + value_sums, 0.0f);
+    const bool first_keys = j0 == part * w.key_block;
+    std::fill_n(t.dk, keys * w.width_d, 0.0f);
+    std::fill_n(t.dv, keys * w.width_e, 0.0f);
     bool is_turned = false;
     for (int64_t h = first_head; h < first_head + group; ++h)
       for (int64_t i0 = 0; i0 < z.N; i0 += w.query_block) {
         ScoreBlock x = plan.block(b, h, i0, std::min(z.N, i0 + w.query_block), j0, j0 + keys);
-        if (!narrow(plan.terms, x)) continue;
+        if (!narrow(plan.terms, x)) {
+          for (int64_t i = i0; first_keys && i < std::min(z.N, i0 + w.query_block); ++i)
+            std::fill_n(w.dq.at(b, h, i) + part * w.dq_part, w.width_d, 0.0f);
+          continue;
+        }
         if (!is_turned) {
           if (plan.beta != 0) turn_panels(w.k.at(b, g, j0), w.k.token, keys, z.D, plan.beta, t.keys);
           turn_panels(w.v.at(b, g, j0), w.v.token, keys, z.E, 1, t.values);
           is_turned = true;
         }
-        backward_block(w, x, part, t);
+        backward_block(w, x, part, first_keys, t);
       }
     for (int64_t j = 0; j < keys; ++j) {
       std::copy_n(t.dk + j * w.width_d, z.D, w.dk.at(b, g, j0 + j));
@@ -217,9 +223,10 @@ AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q
   const Tensor delta = soft_out.defined() ? Tensor::empty({z.B, z.H, z.N}) : Tensor();
   if (delta.defined()) HWY_DYNAMIC_DISPATCH(dot_rows)(z, token_rows(g), token_rows(soft_out), raw<float>(delta));
   // One part writes where q lies; several are dense, and summed.
-  const bool in_place = parts == 1 && width_d == z.D;
-  const Tensor dq = in_place ? laid_like(q, z.D, true) : Tensor::zeros({parts, z.B, z.H, z.N, width_d}), dk = laid_like(k, z.D),
-               dv = laid_like(v, z.E);
+  const bool in_place = parts == 1 && width_d == z.D, untouched = plan.beta == 0 || !delta.defined() || z.M == 0;
+  const Shape shape_of_parts{parts, z.B, z.H, z.N, width_d};
+  const Tensor dq = in_place ? laid_like(q, z.D, untouched) : untouched ? Tensor::zeros(shape_of_parts) : Tensor::empty(shape_of_parts);
+  const Tensor dk = laid_like(k, z.D), dv = laid_like(v, z.E);
   const auto pointer = [](const Tensor& x) { return x.defined() ? raw<float>(x) : nullptr; };
   BackwardWork work{.plan = &plan,
                     .q = token_rows(wide_q),

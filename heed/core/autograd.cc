@@ -32,9 +32,9 @@ struct Kept::Recipe {
 struct Slot {
   Tensor grad;                           // leaves only
   std::shared_ptr<Kept::Recipe> recipe;  // null: none
-  std::shared_ptr<Node> node;  // null: a leaf
-  size_t output = 0;           // which output of the node
-  std::vector<Look> looks;     // leaves only
+  std::shared_ptr<Node> node;            // null: a leaf
+  size_t output = 0;                     // which output of the node
+  std::vector<Look> looks;               // leaves only
   ~Slot();
 };
 
@@ -64,16 +64,16 @@ void bury(std::shared_ptr<Node> node) {
   digging = false;
 }
 
-// Walks may be nested: a checkpoint's gradient walks its own graph.
-class LastWalk {
+// A flag of this thread while one of these lives. They nest: a checkpoint's gradient walks its own graph.
+class Flag {
  public:
-  explicit LastWalk(bool last) : before_(walking_last) { walking_last = last; }
-  ~LastWalk() { walking_last = before_; }
-  LastWalk(const LastWalk&) = delete;
-  LastWalk& operator=(const LastWalk&) = delete;
+  Flag(bool& flag, bool value) : flag_(flag), before_(flag) { flag = value; }
+  ~Flag() { flag_ = before_; }
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
 
  private:
-  bool before_;
+  bool &flag_, before_;
 };
 
 // What a leaf keeps: dense, and shared with nobody, so that clipping may change it in place.
@@ -165,7 +165,7 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
         ", the tensor ", root.shape());
 
   const NoGrad quiet;
-  const LastWalk last(!keep_graph);
+  const Flag last(walking_last, !keep_graph);
   const auto older = [](const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) { return a->sequence < b->sequence; };
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, decltype(older)> queue(older);
 
@@ -217,21 +217,6 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
 NoGrad::NoGrad() : before_(recording) { recording = false; }
 NoGrad::~NoGrad() { recording = before_; }
 
-namespace {
-
-class WithGrad {
- public:
-  WithGrad() : before_(recording) { recording = true; }
-  ~WithGrad() { recording = before_; }
-  WithGrad(const WithGrad&) = delete;
-  WithGrad& operator=(const WithGrad&) = delete;
-
- private:
-  bool before_;
-};
-
-}  // namespace
-
 Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors& inputs) {
   Tensor out;
   {
@@ -251,7 +236,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors&
                   }
                   Tensor again;
                   {
-                    const WithGrad loud;
+                    const Flag loud(recording, true);
                     again = function(fresh);
                   }
                   if (again.needs_grad()) backward(again, g);

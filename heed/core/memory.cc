@@ -39,9 +39,9 @@ int64_t memory_limit() {
 
 class Pool {
  public:
-  // size: that of the block, to be given back with it
-  std::byte* take(int64_t bytes, int64_t& size) {
-    size = size_class(bytes);
+  // held: the size of the block, to be told when it is given back
+  std::byte* take(int64_t bytes, int64_t& held) {
+    const int64_t size = held = size_class(bytes);
     std::lock_guard lock(mutex_);
     std::byte* block = nullptr;
     // A large block may serve what is a little smaller: shapes of forward and backward differ, their memory need not.
@@ -49,10 +49,10 @@ class Pool {
     auto fit = free_.lower_bound(size);
     while (fit != free_.end() && fit->first <= most && fit->second.empty()) ++fit;
     if (fit != free_.end() && fit->first <= most) {
-      size = fit->first;
+      held = fit->first;
       block = fit->second.back();
       fit->second.pop_back();
-      use_.cached -= size;
+      use_.cached -= held;
     } else {
       check(size <= limit_ - use_.in_use, "memory: ", bytes, " bytes asked for, ", use_.in_use, " in use, the machine has ", limit_);
       if (size > limit_ - use_.in_use - use_.cached) release();
@@ -63,11 +63,11 @@ class Pool {
     return block;
   }
 
-  void give(std::byte* block, int64_t size) {
+  void give(std::byte* block, int64_t bytes, int64_t held) {
     std::lock_guard lock(mutex_);
-    free_[size].push_back(block);
-    use_.in_use -= size;
-    use_.cached += size;
+    free_[held].push_back(block);
+    use_.in_use -= size_class(bytes);
+    use_.cached += held;
   }
 
   MemoryUse use() {
@@ -127,7 +127,7 @@ Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t byt
 }
 
 Storage::~Storage() {
-  if (!owner_) pool().give(data_, block_);
+  if (!owner_) pool().give(data_, std::max<int64_t>(bytes_, 1), block_);
 }
 
 }  // namespace heed

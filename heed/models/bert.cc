@@ -110,7 +110,8 @@ struct WordHead {
   Activation activation;
   Linear words;  // (V, D)
 
-  Tensor operator()(const Tensor& x) const { return words(norm(transform(x, activation))); }  // (..., D) -> (..., V)
+  // (..., D) -> (..., D), of which words are made
+  Tensor states(const Tensor& x) const { return norm(transform(x, activation)); }
 };
 
 WordHead make_word_head(const Scope& scope, const Config& config, const Bert& bert, bool shared) {
@@ -166,7 +167,7 @@ Network make_masked(const Scope& root, const Config& config) {
   const Bert bert = make_bert(scope / "bert", config, false);
   const WordHead head = make_word_head(scope / "cls.predictions", config, bert, shared);
   const auto finish = [=](const Named&, const Ask& ask, const Tensor& x, const Tensor& labels, Named& out) {
-    tell_words(out, "logits", head, x, labels, ask);
+    tell_words(out, "logits", head.words, x, labels, ask, [&](const Tensor& y) { return head.states(y); });
   };
   return with_head(bert, Reads::labelled, finish, 5);
 }
@@ -193,7 +194,9 @@ Network make_pretraining(const Scope& root, const Config& config) {
     const Tensor follows = given(inputs, "next_sentence_label");
     // `transformers` has a loss where both labels are given; who asks for nothing else gets that of either.
     const bool counts = ask.loss_only || (labels.defined() && follows.defined());
-    if (labels.defined() || !ask.loss_only) tell_words(out, "prediction_logits", words, x, counts ? labels : Tensor(), ask);
+    if (labels.defined() || !ask.loss_only)
+      tell_words(out, "prediction_logits", words.words, x, counts ? labels : Tensor(), ask,
+                 [&](const Tensor& y) { return words.states(y); });
     out["seq_relationship_logits"] = next(bert.pooled(x, inputs, ask));
     if (!counts || !follows.defined()) return;
     const Tensor loss = token_loss(out["seq_relationship_logits"], follows, ask);

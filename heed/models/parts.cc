@@ -135,26 +135,28 @@ Tensor token_loss(const Tensor& logits, const Tensor& labels, const Ask& ask) {
                        {.label_smoothing = ask.label_smoothing, .class_weights = {}});
 }
 
-void tell_words(Named& out, const std::string& name, const std::function<Tensor(const Tensor&)>& head, const Tensor& x, const Tensor& labels,
-                const Ask& ask) {
-  if (!labels.defined() || !ask.loss_only) {
-    out[name] = head(x);
+void tell_words(Named& out, const std::string& name, const Linear& words, const Tensor& x, const Tensor& labels, const Ask& ask,
+                const std::function<Tensor(const Tensor&)>& before) {
+  const auto states_of = [&](const Tensor& tokens) { return before ? before(tokens) : tokens; };
+  if (!labels.defined() || !ask.loss_only || words.packed) {
+    out[name] = words(states_of(x));
     if (labels.defined()) out["loss"] = token_loss(out[name], labels, ask);
     return;
   }
   const int64_t rows = x.size(0) * x.size(1);
   check(labels.count() == rows, "model: labels of shape ", labels.shape(), " beside states ", x.shape());
-  std::vector<int64_t> places, words;  // a head over thousands of words is most of a small model: only where it is asked
+  std::vector<int64_t> places, targets;  // a head over thousands of words is most of a small model: only where it is asked
   const std::vector<int64_t> all = labels.to_vector<int64_t>();
   for (int64_t i = 0; i < rows; ++i)
     if (all[static_cast<size_t>(i)] != -100) {
       places.push_back(i);
-      words.push_back(all[static_cast<size_t>(i)]);
+      targets.push_back(all[static_cast<size_t>(i)]);
     }
   const int64_t kept = std::ssize(places);
   const Tensor states = reshape(x, {rows, x.size(2)});
   const Tensor asked = kept == rows ? states : index_select(states, 0, Tensor::from(places, {kept}));
-  out["loss"] = token_loss(head(asked), Tensor::from(words, {kept}), ask);
+  out["loss"] = linear_cross_entropy(states_of(asked), words.weight, words.bias, Tensor::from(targets, {kept}),
+                                     {.label_smoothing = ask.label_smoothing, .class_weights = {}});
 }
 
 Tensor labels_of_next(const Tensor& labels) {

@@ -70,9 +70,10 @@ NextTokens next_tokens(Writing& texts, int64_t B, int64_t n);
 // By config.json's problem_type: cross-entropy, or the mean square, or a yes or no for every label. logits: (B, labels)
 Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config, const Ask& ask);
 Tensor token_loss(const Tensor& logits, const Tensor& labels, const Ask& ask);  // cross-entropy; labels of -100 do not count
-// Words of tokens by a head, and their loss where there are labels: as the outputs `name` and "loss". x: (B, N, D), labels: (B, N)
-void tell_words(Named& out, const std::string& name, const std::function<Tensor(const Tensor&)>& head, const Tensor& x, const Tensor& labels,
-                const Ask& ask);
+// Words of tokens, and their loss where there are labels: as the outputs `name` and "loss". x: (B, N, D), labels: (B, N), words: (V, D').
+// before: what a head does to states first, or nothing
+void tell_words(Named& out, const std::string& name, const Linear& words, const Tensor& x, const Tensor& labels, const Ask& ask,
+                const std::function<Tensor(const Tensor&)>& before = {});
 // The labels one place earlier, for a head that tells what follows; the last token has none. labels: (B, N)
 Tensor labels_of_next(const Tensor& labels);
 

@@ -71,7 +71,8 @@ Tensor dropout(const Tensor& input, float p, Rng& rng) {
   if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return dropout(wide, p, rng); });
   const RandomKey key = rng.next();
   const Tensor x = dense_f32("dropout", input);
-  Tensor out = record(op::dropout, dropped(x, key, p), {input}, [key, p](const Tensor& g) { return Grads{dropped(contiguous(g), key, p)}; });
+  Tensor out =
+      record(op::dropout, dropped(x, key, p), {input}, [key, p](const Tensor& g) { return Grads{dropped(contiguous(g), key, p)}; });
   if (!has_recipe(input)) return out;  // else x would be kept in its place
   return with_recipe(std::move(out), [kept = Kept(input, x), key, p] { return dropped(kept.get(), key, p); });
 }

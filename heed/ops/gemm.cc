@@ -19,13 +19,12 @@ struct Cut {
   int64_t rows, columns;
 };
 
-Cut cut_of(int64_t M, int64_t N, int64_t K, bool a_transposed) {
+Cut cut_of(int64_t M, int64_t N, int64_t K) {
   const auto part = [](int64_t size, int64_t limit) {  // even parts, rounded to what a kernel works on at a time
     const int64_t parts = (size + limit - 1) / limit;
     return std::min(size, ((size + parts - 1) / parts + 15) / 16 * 16);
   };
-  int64_t row_limit = 768, column_limit = M >= 1536 ? 768 : N >= 1536 || M < 16 ? 384 : 192;
-  if (a_transposed && K >= 2048) row_limit = 96, column_limit = 384;  // weight gradients: sums so long that low tiles are work enough
+  int64_t row_limit = M >= 1536 ? 192 : 768, column_limit = M >= 1536 ? 768 : N >= 1536 || M < 16 ? 384 : 192;
   const double work = static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
   const int64_t wanted = work >= 0x1p22 ? 4 : 1;
   for (;;) {
@@ -42,7 +41,7 @@ void multiply_matrices(const Products& p) {
   if (p.batch == 0 || p.M == 0 || p.N == 0) return;
   Matrix left{}, right{}, out{};
   p.operands(0, left, right, out);
-  if (p.batch == 1 && p.K > 0) {
+  if (p.batch == 1 && p.K > 0 && !p.add) {
     const int64_t width = panel_width();
     if (p.K == 1) return outer_product(p.M, p.N, left, right, out, p.after);
     if (p.M == 1 && width > 0) return multiply_row(p.N, p.K, left, right, out, p.after);
@@ -52,7 +51,7 @@ void multiply_matrices(const Products& p) {
       return multiply_panels(p.M, p.N, p.K, left, raw<float>(panels), out, p.after);
     }
   }
-  const auto [tile_rows, tile_columns] = cut_of(p.M, p.N, p.K, left.transposed);
+  const auto [tile_rows, tile_columns] = cut_of(p.M, p.N, p.K);
   const int64_t across = (p.N + tile_columns - 1) / tile_columns, tiles = (p.M + tile_rows - 1) / tile_rows * across;
   // Small products share a task.
   const int64_t work = p.M * p.N * std::max<int64_t>(p.K, 1), group = tiles > 1 ? 1 : std::max<int64_t>(1, (int64_t{1} << 19) / work);
@@ -66,8 +65,8 @@ void multiply_matrices(const Products& p) {
       if (p.K > 0) {
         dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', tile.rows, tile.columns, p.K, 1.0f,
                    a.data + (a.transposed ? row : row * a.stride), a.stride, b.data + (b.transposed ? column * b.stride : column), b.stride,
-                   0.0f, to, c.stride);
-      } else {
+                   p.add ? 1.0f : 0.0f, to, c.stride);
+      } else if (!p.add) {
         for (int64_t i = 0; i < tile.rows; ++i) std::fill_n(to + i * c.stride, tile.columns, 0.0f);
       }
       if (p.after) p.after(item, tile);
@@ -75,12 +74,17 @@ void multiply_matrices(const Products& p) {
   });
 }
 
-void multiply_matrices(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c) {
-  multiply_matrices({.M = M, .N = N, .K = K, .operands = [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
-                       x = a;
-                       y = b;
-                       z = c;
-                     }});
+void multiply_matrices(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add) {
+  multiply_matrices({.M = M,
+                     .N = N,
+                     .K = K,
+                     .operands =
+                         [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
+                           x = a;
+                           y = b;
+                           z = c;
+                         },
+                     .add = add});
 }
 
 }  // namespace heed

@@ -29,10 +29,11 @@ struct Products {
   int64_t batch = 1, M = 0, N = 0, K = 0;
   std::function<void(int64_t item, Matrix& a, Matrix& b, Matrix& c)> operands;
   AfterTile after = {};
+  bool add = false;  // c += a b
 };
 void multiply_matrices(const Products& products);
 
 // One product.
-void multiply_matrices(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c);
+void multiply_matrices(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add = false);
 
 }  // namespace heed

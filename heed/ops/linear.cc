@@ -123,28 +123,29 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Act
   Tensors inputs{input, weight};
   if (bias.defined()) inputs.push_back(bias);
   Tensor out = record(op::linear, y, std::move(inputs),
-                [kept = Kept(input, x), shape_of_x = x.shape(), w, z = active ? z : Tensor(), activation, need_x = input.needs_grad(), need_w = weight.needs_grad(),
-                 has_bias = bias.defined(), need_bias = bias.defined() && bias.needs_grad(), rows, I, O](const Tensor& gradient) {
-                  Tensor g = contiguous(gradient);
-                  if (z.defined()) {
-                    const Tensor dz = last_walk() && z.owns_data_alone() ? z : Tensor::empty(g.shape(), DType::f32, g.device());
-                    HWY_DYNAMIC_DISPATCH(activation_gradient)(raw<float>(z), raw<float>(g), raw<float>(dz), activation, g.count());
-                    g = dz;
-                  }
-                  Grads grads(has_bias ? 3 : 2);
-                  float* dz = raw<float>(g);
-                  if (need_x) {
-                    grads[0] = Tensor::empty(shape_of_x, DType::f32, g.device());
-                    multiply_matrices(rows, I, O, {dz, O}, {raw<float>(w), I}, {raw<float>(grads[0]), I});
-                  }
-                  if (need_w) {
-                    grads[1] = Tensor::empty(w.shape(), DType::f32, w.device());
-                    const Tensor seen = kept.get();
-                    multiply_matrices(O, I, rows, {dz, O, true}, {raw<float>(seen), I}, {raw<float>(grads[1]), I});
-                  }
-                  if (need_bias) grads[2] = sum(reshape(g, {rows, O}), {0});
-                  return grads;
-                });
+                      [kept = Kept(input, x), shape_of_x = x.shape(), w, z = active ? z : Tensor(), activation, need_x = input.needs_grad(),
+                       need_w = weight.needs_grad(), has_bias = bias.defined(), need_bias = bias.defined() && bias.needs_grad(), rows, I,
+                       O](const Tensor& gradient) {
+                        Tensor g = contiguous(gradient);
+                        if (z.defined()) {
+                          const Tensor dz = last_walk() && z.owns_data_alone() ? z : Tensor::empty(g.shape(), DType::f32, g.device());
+                          HWY_DYNAMIC_DISPATCH(activation_gradient)(raw<float>(z), raw<float>(g), raw<float>(dz), activation, g.count());
+                          g = dz;
+                        }
+                        Grads grads(has_bias ? 3 : 2);
+                        float* dz = raw<float>(g);
+                        if (need_x) {
+                          grads[0] = Tensor::empty(shape_of_x, DType::f32, g.device());
+                          multiply_matrices(rows, I, O, {dz, O}, {raw<float>(w), I}, {raw<float>(grads[0]), I});
+                        }
+                        if (need_w) {
+                          grads[1] = Tensor::empty(w.shape(), DType::f32, w.device());
+                          const Tensor seen = kept.get();
+                          multiply_matrices(O, I, rows, {dz, O, true}, {raw<float>(seen), I}, {raw<float>(grads[1]), I});
+                        }
+                        if (need_bias) grads[2] = sum(reshape(g, {rows, O}), {0});
+                        return grads;
+                      });
   if (!active) return out;
   return with_recipe(std::move(out), [z, activation] {
     const Tensor again = Tensor::empty(z.shape(), DType::f32, z.device());

@@ -5,30 +5,12 @@
 // after foreach_target
 #include "heed/ops/rows.h"
 
+#include <numeric>
+
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/ops/entropy.h"
 #include "heed/ops/half.h"
-#include "heed/ops/ops.h"
-
-#ifndef HEED_OPS_LOSS_TYPES
-#define HEED_OPS_LOSS_TYPES
-namespace heed {
-
-// One cross-entropy. With p = softmax(x), w the class weights and s the smoothing, a row with target t costs
-// (1 - s) w_t (-log p_t) + s / C sum_c w_c (-log p_c), and the mean divides by the sum of the w_t.
-struct Entropy {
-  const float* x;          // (rows, C)
-  const int64_t* targets;  // (rows)
-  const float* weights;    // (C), or null: all 1
-  float* log_total;        // (rows): log(sum(exp(x)))
-  int64_t rows, C, ignore_index;
-  float smoothing;
-
-  float weight_of(int64_t c) const { return weights ? weights[c] : 1.0f; }
-};
-
-}  // namespace heed
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
@@ -101,47 +83,62 @@ HWY_EXPORT(entropy_forward);
 HWY_EXPORT(entropy_gradient);
 HWY_EXPORT(square_sums);
 
+void entropy_costs(const Entropy& e, float* costs) { HWY_DYNAMIC_DISPATCH(entropy_forward)(e, costs); }
+
+void entropy_gradients(const Entropy& e, float factor, double weights, float* dx) {
+  HWY_DYNAMIC_DISPATCH(entropy_gradient)(e, factor, static_cast<float>(weights), dx);
+}
+
+EntropyTotals totals_of(const Entropy& e) {
+  EntropyTotals totals{};
+  for (int64_t row = 0; row < e.rows; ++row) {
+    const int64_t target = e.targets[row];
+    if (target == e.ignore_index) continue;
+    check(target >= 0 && target < e.C, "cross_entropy: target ", target, " at position ", row, ", expected 0 to ", e.C - 1);
+    totals.counted += e.weight_of(target);
+  }
+  check(totals.counted > 0, "cross_entropy: every target is ignored, there is nothing to average");
+  for (int64_t c = 0; c < e.C; ++c) totals.weights += e.weight_of(c);
+  return totals;
+}
+
+Tensor checked_weights(const char* op, const CrossEntropy& options, const Tensor& targets, int64_t C) {
+  check(!is_floating(targets.dtype()), op, ": targets are ", name_of(targets.dtype()), ", expected whole numbers");
+  check(options.label_smoothing >= 0 && options.label_smoothing <= 1, op, ": label smoothing ", options.label_smoothing,
+        ", expected 0 to 1");
+  const Tensor weights = options.class_weights.defined() ? dense_f32(op, options.class_weights) : Tensor();
+  check(!weights.defined() || weights.shape() == Shape{C}, op, ": class weights ", weights.defined() ? weights.shape() : Shape{}, " for ",
+        C, " classes");
+  return weights;
+}
+
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options) {
   if (is_half(logits)) return in_f32(logits, [&](const Tensor& wide) { return cross_entropy(wide, targets, options); });
   check(logits.rank() == targets.rank() + 1, "cross_entropy: logits ", logits.shape(), " for targets ", targets.shape(),
         ", expected one axis more");
   for (int axis = 0; axis < targets.rank(); ++axis)
     check(logits.size(axis) == targets.size(axis), "cross_entropy: logits ", logits.shape(), " for targets ", targets.shape());
-  check(!is_floating(targets.dtype()), "cross_entropy: targets are ", name_of(targets.dtype()), ", expected whole numbers");
-  check(options.label_smoothing >= 0 && options.label_smoothing <= 1, "cross_entropy: label smoothing ", options.label_smoothing,
-        ", expected 0 to 1");
+  const Tensor weights = checked_weights("cross_entropy", options, targets, logits.size(-1));
   const Tensor x = dense_f32("cross_entropy", logits), t = contiguous(converted(targets, DType::i64));
-  const int64_t C = x.size(-1), rows = t.count();
-  const Tensor weights = options.class_weights.defined() ? dense_f32("cross_entropy", options.class_weights) : Tensor();
-  check(!weights.defined() || weights.shape() == Shape{C}, "cross_entropy: class weights ", weights.defined() ? weights.shape() : Shape{},
-        " for ", C, " classes");
-
+  const int64_t rows = t.count();
   const Tensor log_total = Tensor::empty({rows}), costs = Tensor::empty({rows});
   const Entropy e{.x = raw<float>(x),
                   .targets = raw<int64_t>(t),
                   .weights = weights.defined() ? raw<float>(weights) : nullptr,
                   .log_total = raw<float>(log_total),
                   .rows = rows,
-                  .C = C,
+                  .C = x.size(-1),
                   .ignore_index = options.ignore_index,
                   .smoothing = options.label_smoothing};
-  double counted = 0, total = 0, weight_total = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t target = e.targets[row];
-    if (target == e.ignore_index) continue;
-    check(target >= 0 && target < C, "cross_entropy: target ", target, " at position ", row, ", expected 0 to ", C - 1);
-    counted += e.weight_of(target);
-  }
-  check(counted > 0, "cross_entropy: every target is ignored, there is nothing to average");
-  for (int64_t c = 0; c < C; ++c) weight_total += e.weight_of(c);
-  HWY_DYNAMIC_DISPATCH(entropy_forward)(e, raw<float>(costs));
-  for (int64_t row = 0; row < rows; ++row) total += raw<float>(costs)[row];
-  const Tensor loss = Tensor::full({}, total / counted);
-  return record(op::cross_entropy, loss, {logits}, [x, t, weights, log_total, e, counted, weight_total](const Tensor& g) {
-    const Tensor dx = last_walk() && x.owns_data_alone() ? x : Tensor::empty(x.shape());
-    HWY_DYNAMIC_DISPATCH(entropy_gradient)(e, static_cast<float>(g.item() / counted), static_cast<float>(weight_total), raw<float>(dx));
-    return Grads{dx};
-  });
+  const EntropyTotals totals = totals_of(e);
+  entropy_costs(e, raw<float>(costs));
+  const double total = std::accumulate(raw<float>(costs), raw<float>(costs) + rows, 0.0);
+  return record(op::cross_entropy, Tensor::full({}, total / totals.counted), {logits},
+                [x, t, weights, log_total, e, totals](const Tensor& g) {
+                  const Tensor dx = last_walk() && x.owns_data_alone() ? x : Tensor::empty(x.shape());
+                  entropy_gradients(e, static_cast<float>(g.item() / totals.counted), totals.weights, raw<float>(dx));
+                  return Grads{dx};
+                });
 }
 
 Tensor mean_squared_error(const Tensor& left, const Tensor& right) {

@@ -21,7 +21,7 @@
   X(softmax) X(log_softmax)                                                                                            \
   X(layer_norm) X(add_layer_norm) X(rms_norm) X(batch_norm)                                                            \
   X(embedding) X(gather) X(index_select)                                                                               \
-  X(cross_entropy) X(mean_squared_error)                                                                               \
+  X(cross_entropy) X(linear_cross_entropy) X(mean_squared_error)                                                       \
   X(dropout)                                                                                                           \
   X(sum) X(mean) X(max) X(variance)                                                                                    \
   X(concat) X(split) X(stack)                                                                                          \
@@ -98,6 +98,9 @@ struct CrossEntropy {
 };
 // Mean over the targets that are not ignored (weighted by class when weights are given). logits: (..., C), targets: (...) i64
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options = {});
+// cross_entropy(linear(x, w, b), targets, options), but the logits are never there all at once. x: (rows, D), w: (C, D), b: (C) or
+// undefined
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& targets, const CrossEntropy& options = {});
 Tensor mean_squared_error(const Tensor& a, const Tensor& b);
 
 // --- chance -------------------------------------------------------------------------------------------------------- dropout.cc

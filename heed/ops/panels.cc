@@ -142,8 +142,9 @@ void pack_panels(const Matrix& b, int64_t N, int64_t K, float* panels) {
 }
 
 void multiply_panels(int64_t M, int64_t N, int64_t K, const Matrix& a, const float* panels, const Matrix& c, const AfterTile& after) {
-  // Rows in even parts that, with a panel, stay in the second cache; all panels meet them before the next part does.
-  constexpr int64_t limit = 96;
+  // Rows in even parts that, with a panel, stay in the second cache; all panels meet them before the next part does. Where all panels
+  // do not fit there as well, taller parts fetch them less often.
+  const int64_t limit = N * K > (1 << 20) ? std::clamp<int64_t>((1 << 17) / std::max<int64_t>(K, 1), 96, 768) : 96;
   const int64_t width = panel_width(), across = (N + width - 1) / width, parts = (M + limit - 1) / limit;
   const int64_t rows = ((M + parts - 1) / parts + 5) / 6 * 6;
   parallel_tasks(parts * across, [&](int64_t task) {

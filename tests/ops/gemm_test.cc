@@ -111,5 +111,30 @@ TEST(Gemm, writes_large_outer_products) {
   }
 }
 
+// So many logits that they are computed in parts.
+TEST(LinearCrossEntropy, parts_give_what_the_whole_gives) {
+  constexpr int64_t rows = 700, classes = 9000, D = 5;
+  Rng rng(4);
+  const Tensor x = random_normal({rows, D}, 0, 1, rng).require_grad(), w = random_normal({classes, D}, 0, 1, rng).require_grad();
+  const Tensor b = random_normal({classes}, 0, 1, rng).require_grad();
+  std::vector<int64_t> targets;
+  for (int64_t i = 0; i < rows; ++i) targets.push_back(i % 7 == 0 ? -100 : 13 * i % classes);
+  const Tensor t = Tensor::from(targets, {rows});
+  std::vector<std::vector<float>> gradients[2];
+  float losses[2];
+  for (const bool parts : {false, true}) {
+    const Tensor loss = parts ? linear_cross_entropy(x, w, b, t) : cross_entropy(linear(x, w, b), t);
+    losses[parts] = loss.item();
+    backward(loss * 3);
+    for (const Tensor& leaf : {x, w, b}) {
+      gradients[parts].push_back(leaf.grad().to_vector<float>());
+      leaf.zero_grad();
+    }
+  }
+  EXPECT_NEAR(losses[0], losses[1], 1e-5 * losses[0]);
+  for (size_t k = 0; k < 3; ++k)
+    for (size_t i = 0; i < gradients[0][k].size(); ++i) ASSERT_NEAR(gradients[0][k][i], gradients[1][k][i], 1e-6);
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -209,6 +209,35 @@ std::vector<Case> cases<Op::cross_entropy>() {
 }
 
 template <>
+std::vector<Case> cases<Op::linear_cross_entropy>() {
+  std::vector<Case> found;
+  const std::vector<int64_t> targets{3, -100, 0, 18, 7};
+  const Tensor t = Tensor::from(targets, {5}), weights = positive_input({19}, 9);
+  const Doubles w(weights);
+  for (bool biased : {false, true})
+    found.push_back({.what = biased ? "bias, weights and smoothing" : "plain",
+                     .inputs = biased ? Tensors{normal_input({5, 7}, 1), normal_input({19, 7}, 2), normal_input({19}, 3)}
+                                      : Tensors{normal_input({5, 7}, 1), normal_input({19, 7}, 2)},
+                     .run =
+                         [=](const Tensors& in) {
+                           const CrossEntropy options{.label_smoothing = biased ? 0.1f : 0, .class_weights = biased ? weights : Tensor()};
+                           return Tensors{linear_cross_entropy(in[0], in[1], biased ? in[2] : Tensor(), t, options)};
+                         },
+                     .reference =
+                         [=](const Many& in) {
+                           Doubles logits({5, 19});
+                           for (int64_t i = 0; i < 5; ++i)
+                             for (int64_t c = 0; c < 19; ++c) {
+                               logits[i * 19 + c] = biased ? in[2][c] : 0;
+                               for (int64_t d = 0; d < 7; ++d) logits[i * 19 + c] += in[0][i * 7 + d] * in[1][c * 7 + d];
+                             }
+                           return entropy_reference(logits, targets, -100, biased ? 0.1 : 0,
+                                                    biased ? w.values : std::vector<double>(19, 1.0));
+                         }});
+  return found;
+}
+
+template <>
 std::vector<Case> cases<Op::mean_squared_error>() {
   return {{.what = "odd shape",
            .inputs = {normal_input({3, 7}, 1), normal_input({3, 7}, 2)},

@@ -1,0 +1,118 @@
+// The loss of a head over many classes. Logits of some rows at a time are turned into their own gradients while they are in cache, and
+// those into the gradients of states and weight, so that the logits of all rows are never there.
+#include <algorithm>
+#include <numeric>
+
+#include "heed/core/raw.h"
+#include "heed/ops/entropy.h"
+#include "heed/ops/finish_tile.h"
+#include "heed/ops/gemm.h"
+#include "heed/ops/half.h"
+#include "heed/ops/panels.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kLogits = int64_t{1} << 22;  // of one part
+
+// The bias, dense, or nothing where it is all zeros, as those are that are not learned: another pass over the logits for no change.
+Tensor added_bias(const Tensor& bias) {
+  if (!bias.defined()) return {};
+  const Tensor dense = dense_f32("linear_cross_entropy", bias);
+  const float* numbers = raw<float>(dense);
+  return std::all_of(numbers, numbers + dense.count(), [](float number) { return number == 0; }) ? Tensor() : dense;
+}
+
+// b: (K, N) in panels, for all parts; undefined where there are none
+Tensor packed(const Matrix& b, int64_t N, int64_t K) {
+  if (panel_width() == 0) return {};
+  const Tensor panels = Tensor::empty({panel_floats(N, K)});
+  pack_panels(b, N, K, raw<float>(panels));
+  return panels;
+}
+
+// z = x w^T + b, by panels of w where there are any. x: (rows, D), z: (rows, C)
+void fill_logits(const Matrix& x, const Tensor& w, const Tensor& b, const Tensor& panels, int64_t rows, float* z) {
+  const int64_t C = w.size(0), D = w.size(1);
+  const AfterTile add_bias = [&](int64_t, const Tile& tile) {
+    float* at = z + tile.row * C + tile.column;
+    finish_tile(at, at, C, raw<float>(b) + tile.column, Activation::none, tile.rows, tile.columns);
+  };
+  const AfterTile after = b.defined() ? add_bias : AfterTile();
+  if (panels.defined()) return multiply_panels(rows, C, D, x, raw<float>(panels), {z, C}, after);
+  multiply_matrices({.M = rows,
+                     .N = C,
+                     .K = D,
+                     .operands =
+                         [&](int64_t, Matrix& left, Matrix& right, Matrix& out) {
+                           left = x;
+                           right = {raw<float>(w), D, true};
+                           out = {z, C};
+                         },
+                     .after = after});
+}
+
+}  // namespace
+
+Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& targets,
+                            const CrossEntropy& options) {
+  const bool tracked = bias.defined() ? tracking({&input, &weight, &bias}) : tracking({&input, &weight});
+  if (!tracked || is_half(input) || is_half(weight) || is_half(bias)) return cross_entropy(linear(input, weight, bias), targets, options);
+  check(input.rank() == 2 && weight.rank() == 2 && input.size(1) == weight.size(1), "linear_cross_entropy: x has shape ", input.shape(),
+        ", the weight ", weight.shape());
+  check(targets.rank() == 1 && targets.size(0) == input.size(0), "linear_cross_entropy: x has shape ", input.shape(), ", the targets ",
+        targets.shape());
+  const int64_t rows = input.size(0), C = weight.size(0), D = weight.size(1);
+  check(!bias.defined() || bias.shape() == Shape{C}, "linear_cross_entropy: the bias has shape ", bias.defined() ? bias.shape() : Shape{},
+        ", the weight ", weight.shape());
+  const Tensor class_weights = checked_weights("linear_cross_entropy", options, targets, C);
+  const Tensor x = dense_f32("linear_cross_entropy", input), w = dense_f32("linear_cross_entropy", weight);
+  const Tensor b = added_bias(bias), t = contiguous(converted(targets, DType::i64));
+  const Tensor log_total = Tensor::empty({rows}), costs = Tensor::empty({rows});
+  Entropy e{.x = nullptr,
+            .targets = raw<int64_t>(t),
+            .weights = class_weights.defined() ? raw<float>(class_weights) : nullptr,
+            .log_total = raw<float>(log_total),
+            .rows = rows,
+            .C = C,
+            .ignore_index = options.ignore_index,
+            .smoothing = options.label_smoothing};
+  const EntropyTotals totals = totals_of(e);
+
+  // Even parts, cut by shape alone.
+  const int64_t parts = std::max<int64_t>(1, (rows * C + kLogits - 1) / kLogits), size = (rows + parts - 1) / parts;
+  const Tensor z = Tensor::empty({size, C}), panels = size > 1 ? packed({raw<float>(w), D, true}, C, D) : Tensor();
+  const Tensor panels_back = input.needs_grad() && size >= 512 ? packed({raw<float>(w), D}, D, C) : Tensor();
+  Grads grads{input.needs_grad() ? Tensor::empty({rows, D}) : Tensor(), weight.needs_grad() ? Tensor::empty({C, D}) : Tensor()};
+  if (bias.defined()) grads.push_back(bias.needs_grad() ? Tensor::zeros({C}) : Tensor());
+  for (int64_t begin = 0; begin < rows; begin += size) {
+    const int64_t here = std::min(size, rows - begin);
+    fill_logits({raw<float>(x) + begin * D, D}, w, b, panels, here, raw<float>(z));
+    Entropy part = e;
+    part.x = raw<float>(z);
+    part.targets += begin;
+    part.log_total += begin;
+    part.rows = here;
+    entropy_costs(part, raw<float>(costs) + begin);
+    entropy_gradients(part, static_cast<float>(1 / totals.counted), totals.weights, raw<float>(z));
+    const Matrix g{raw<float>(z), C}, turned{raw<float>(z), C, true};
+    if (panels_back.defined())
+      multiply_panels(here, D, C, g, raw<float>(panels_back), {raw<float>(grads[0]) + begin * D, D}, {});
+    else if (grads[0].defined())
+      multiply_matrices(here, D, C, g, {raw<float>(w), D}, {raw<float>(grads[0]) + begin * D, D});
+    if (grads[1].defined()) multiply_matrices(C, D, here, turned, {raw<float>(x) + begin * D, D}, {raw<float>(grads[1]), D}, begin > 0);
+    if (bias.defined() && grads[2].defined()) accumulate(grads[2], sum(z.view({here, C}, {C, 1}), {0}));
+  }
+  const double total = std::accumulate(raw<float>(costs), raw<float>(costs) + rows, 0.0);
+  Tensors inputs{input, weight};
+  if (bias.defined()) inputs.push_back(bias);
+  return record(op::linear_cross_entropy, Tensor::full({}, total / totals.counted), std::move(inputs), [grads](const Tensor& g) mutable {
+    Grads out = last_walk() ? std::move(grads) : grads;
+    if (const float factor = g.item(); factor != 1)
+      for (Tensor& gradient : out)
+        if (gradient.defined()) gradient = scale(gradient, factor);
+    return out;
+  });
+}
+
+}  // namespace heed

@@ -1,0 +1,115 @@
+// A call that asks for the loss alone leaves work out. The loss and every gradient stay what they are.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "heed/core/parallel.h"
+#include "heed/models/model.h"
+
+namespace heed::test {
+namespace {
+
+constexpr int64_t kWords = 50, kTexts = 3, kTokens = 12;
+
+Json config_of(const std::string& architecture) {
+  return {{"architectures", {architecture}},
+          {"vocab_size", kWords},
+          {"hidden_size", 16},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 2},
+          {"intermediate_size", 24},
+          {"image_size", 8},
+          {"patch_size", 2},
+          {"num_labels", 3},
+          {"max_position_embeddings", 20},
+          {"n_embd", 16},
+          {"n_layer", 2},
+          {"n_head", 2},
+          {"n_positions", 20},
+          {"d_model", 16},
+          {"encoder_layers", 1},
+          {"decoder_layers", 1},
+          {"encoder_attention_heads", 2},
+          {"decoder_attention_heads", 2},
+          {"encoder_ffn_dim", 24},
+          {"decoder_ffn_dim", 24},
+          {"pad_token_id", 0},
+          {"decoder_start_token_id", 0}};
+}
+
+Tensor numbers(const Shape& shape, int64_t below, int64_t keep_every = 1) {
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < count(shape); ++i) out.push_back(i % keep_every == 0 ? (7 * i * i + 3 * i + 1) % below : -100);
+  return Tensor::from(out, shape);
+}
+
+Named inputs_of(const std::string& architecture) {
+  Rng rng(3);
+  if (architecture.starts_with("ViT")) return {{"pixel_values", random_normal({3, 3, 8, 8}, 0, 1, rng)}, {"labels", numbers({3}, 3)}};
+  std::vector<int64_t> seen(kTexts * kTokens, 1);
+  seen[kTokens - 1] = seen[2 * kTokens - 1] = 0;  // two texts are shorter
+  Named inputs{{"input_ids", numbers({kTexts, kTokens}, kWords)}, {"attention_mask", Tensor::from(seen, {kTexts, kTokens})}};
+  const bool sentences = architecture.ends_with("SequenceClassification") || architecture.ends_with("NextSentencePrediction");
+  inputs["labels"] = sentences ? numbers({kTexts}, 2) : numbers({kTexts, kTokens}, kWords, 5);  // some texts have more labels than others
+  if (architecture == "BertForPreTraining") inputs["next_sentence_label"] = numbers({kTexts}, 2);
+  return inputs;
+}
+
+struct Learned {
+  float loss;
+  std::vector<std::vector<float>> gradients;
+};
+
+Learned learn(const std::string& architecture, const Ask& ask) {
+  const Model model = make_model(config_of(architecture));
+  const Tensor loss = model(inputs_of(architecture), ask).at("loss");
+  backward(loss);
+  Learned out{loss.item(), {}};
+  for (const Parameter& parameter : model.params().all())
+    if (parameter.tensor.grad().defined()) out.gradients.push_back(parameter.tensor.grad().to_vector<float>());
+  return out;
+}
+
+class LossOnly : public testing::TestWithParam<const char*> {};
+
+TEST_P(LossOnly, learns_what_the_whole_learns) {
+  const Learned whole = learn(GetParam(), {}), alone = learn(GetParam(), {.loss_only = true});
+  EXPECT_NEAR(whole.loss, alone.loss, 1e-5 * whole.loss);
+  ASSERT_EQ(whole.gradients.size(), alone.gradients.size());
+  for (size_t i = 0; i < whole.gradients.size(); ++i) {
+    double largest = 1e-3, apart = 0;
+    for (size_t k = 0; k < whole.gradients[i].size(); ++k) {
+      largest = std::max(largest, std::abs(static_cast<double>(whole.gradients[i][k])));
+      apart = std::max(apart, std::abs(static_cast<double>(whole.gradients[i][k]) - alone.gradients[i][k]));
+    }
+    EXPECT_LE(apart, 2e-5 * largest) << "parameter " << i;
+  }
+}
+
+TEST_P(LossOnly, smooths_labels_alike) {
+  EXPECT_NEAR(learn(GetParam(), {.label_smoothing = 0.1f}).loss, learn(GetParam(), {.loss_only = true, .label_smoothing = 0.1f}).loss,
+              1e-4);
+  EXPECT_NE(learn(GetParam(), {}).loss, learn(GetParam(), {.label_smoothing = 0.1f}).loss);
+}
+
+TEST_P(LossOnly, every_bit_is_the_same_with_any_number_of_threads) {
+  const int before = thread_count();
+  Learned first{};
+  for (const int threads : {1, 2, 7}) {
+    set_thread_count(threads);
+    Rng rng(5);
+    const Learned now = learn(GetParam(), {.mode = training_with(rng), .loss_only = true});
+    if (threads == 1) first = now;
+    EXPECT_EQ(now.loss, first.loss) << threads << " threads";
+    EXPECT_EQ(now.gradients, first.gradients) << threads << " threads";
+  }
+  set_thread_count(before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LossOnly,
+                         testing::Values("ViTForImageClassification", "BertForPreTraining", "BertForMaskedLM",
+                                         "BertForSequenceClassification", "BertForNextSentencePrediction", "GPT2LMHeadModel",
+                                         "MarianMTModel"));
+
+}  // namespace
+}  // namespace heed::test
