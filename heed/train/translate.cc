@@ -126,6 +126,15 @@ struct Sentences {
     return out;
   }
 
+  // Or without maps, where the kind of attention has none to show.
+  Named with_maps(const Named& given) const {
+    try {
+      return (*model)(given, {.attentions = true});
+    } catch (const Error&) {
+      return (*model)(given);
+    }
+  }
+
   // Where the last layer looked in the source while it wrote, as an alignment.
   Sample look_at(const EncodedPairs& pairs, int64_t i, const Translated& translated) const {
     const std::vector<int64_t> written(translated.tokens.begin(), translated.tokens.end());
@@ -133,12 +142,12 @@ struct Sentences {
     sample.right = sample.guess == sample.truth;
     Named given = inputs(pairs, std::span(&i, 1));
     given["labels"] = Tensor::from(written, {1, std::ssize(written)});
-    const Named out = (*model)(given, {.attentions = true});
+    const Named out = with_maps(given);
     sample.score = std::exp(-static_cast<double>(out.at("loss").item()) * static_cast<double>(written.size()));
     for (const int64_t id : written) sample.rows.push_back(shown(target, id));
     for (const int64_t id : pairs.source[static_cast<size_t>(i)]) sample.columns.push_back(shown(tokenizer.tokenizer, id));
+    if (!out.contains("cross_attentions.0")) return sample;
     const AttentionMaps maps = maps_in(out, "cross_attentions.", "cross", {});
-    if (maps.layers.empty()) return sample;
     sample.map_rows = maps.N;
     sample.map_columns = maps.M;
     sample.map = maps.mean(maps.layers.size() - 1);

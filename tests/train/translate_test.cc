@@ -121,6 +121,15 @@ TEST(TranslateTask, numbers_are_learned) {
   EXPECT_LT(loss_of(task), before - 2);
 }
 
+TEST(TranslateTask, samples_need_no_maps) {
+  const Made made({"count=20", "attention=kernel", "beams=1"});
+  const NoGrad quiet;
+  const std::vector<Sample> samples = made.task.samples();
+  ASSERT_EQ(samples.size(), 8u);
+  EXPECT_TRUE(samples[0].map.empty());
+  EXPECT_FALSE(samples[0].columns.empty());
+}
+
 TEST(TranslateTask, batches_are_padded_and_hold_every_pair_once) {
   const Made made({"count=101", "batch=8", "max_length=10"});
   const Task& task = made.task;
