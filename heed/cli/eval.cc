@@ -1,0 +1,244 @@
+// heed eval: how good a model is on data. The model says what the data must be: pictures, labelled sentences, text or translations.
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "heed/cli/int8_flag.h"
+#include "heed/cli/sentences.h"
+#include "heed/text/unicode.h"
+#include "heed/train/evaluate.h"
+#include "heed/train/translate_data.h"
+
+namespace heed::cli {
+namespace {
+
+constexpr int64_t kLongestWindow = 512, kLongestSample = 128;
+constexpr size_t kWidestClass = 32;
+
+struct Options {
+  std::string model, data, part, out;
+  TextColumns columns = {};
+  std::optional<int64_t> length, beams;
+  std::optional<uint64_t> seed;
+  bool json = false, confusion = false, int8 = false;
+};
+
+struct Judged {
+  Evaluation evaluation = {};
+  std::string what = {};  // "1000 pictures, test", for people
+};
+
+// Flags that are for other models than this one.
+void refuse_others(const Options& options, const Model& model, const std::vector<std::string>& mine) {
+  const std::vector<std::pair<std::string, bool>> given = {
+      {"--part", !options.part.empty()},         {"--text", !options.columns.text.empty()},
+      {"--pair", !options.columns.pair.empty()}, {"--label", !options.columns.label.empty()},
+      {"--length", options.length.has_value()},  {"--beams", options.beams.has_value()},
+      {"--seed", options.seed.has_value()},      {"-o", !options.out.empty()},
+      {"--confusion", options.confusion}};
+  for (const auto& [flag, there] : given)
+    check<UsageError>(!there || std::find(mine.begin(), mine.end(), flag) != mine.end(), "eval: found ", flag, ", which is not for ",
+                      model.architecture());
+}
+
+Judged judge_pictures(const Options& options, const Model& model, const Done& done) {
+  refuse_others(options, model, {"--part", "--confusion"});
+  const std::vector<std::pair<std::string, DataPart>> parts = {
+      {"test", DataPart::test}, {"validation", DataPart::validation}, {"train", DataPart::train}};
+  for (const auto& [name, part] : parts) {
+    if (!options.part.empty() && name != options.part) continue;
+    const PictureData data = read_pictures(options.data, part);
+    if (data.count() == 0) continue;
+    return {evaluate_pictures(model, options.model, data, done), std::to_string(data.count()) + " pictures, " + name};
+  }
+  fail<FileError>(options.data, ": found no pictures", options.part.empty() ? "" : " in the part " + options.part, ", expected some");
+}
+
+Judged judge_labelled(const Options& options, Model loaded, const Done& done) {
+  refuse_others(options, loaded, {"--text", "--pair", "--label", "--confusion"});
+  const TextModel model = with_tokenizer(std::move(loaded), options.model);
+  const std::vector<LabelledText> texts = read_labelled(options.data, options.columns);
+  check<FileError>(!texts.empty(), options.data, ": found no labelled sentences, expected some");
+  int64_t cut = 0;
+  Judged out{evaluate_labelled(model, texts, options.data, &cut, done),
+             std::to_string(texts.size()) + (texts[0].pair ? " pairs of sentences" : " sentences")};
+  tell_cut(cut, model.most_tokens);
+  return out;
+}
+
+Judged judge_language(const Options& options, Model loaded, const Done& done) {
+  refuse_others(options, loaded, {"--length"});
+  const TextModel model = with_tokenizer(std::move(loaded), options.model);
+  const int64_t length = options.length.value_or(std::min(model.most_tokens, kLongestWindow));
+  const Evaluation found = evaluate_language(model, read_texts(options.data), length, done);
+  return {found, std::to_string(found.detail.at("tokens").get<int64_t>()) + " tokens of " +
+                     std::to_string(found.detail.at("bytes").get<int64_t>()) + " bytes, in windows of " + std::to_string(length)};
+}
+
+std::vector<Translation> read_pairs(const std::string& data) {
+  if (data == "numbers" || data.starts_with("numbers:")) {
+    const size_t second = data.find(':', std::min(data.size(), size_t{8}));
+    check<UsageError>(data == "numbers" || second != std::string::npos, "eval: found ", in_quotes(data),
+                      ", expected numbers or numbers:SOURCE:TARGET, of english, german and french");
+    ParallelOptions made{.source = "english", .target = "german", .count = 1};
+    if (data != "numbers") made.source = data.substr(8, second - 8), made.target = data.substr(second + 1);
+    return read_parallel_texts(made, 0, 1).test;
+  }
+  const size_t comma = data.find(',');
+  check<UsageError>(comma != std::string::npos && data.find(',', comma + 1) == std::string::npos, "eval: found ", in_quotes(data),
+                    ", expected two files with a comma between them, SOURCE,TARGET, or numbers");
+  return read_parallel(data.substr(0, comma), data.substr(comma + 1));
+}
+
+Judged judge_translation(const Options& options, const Model& model, const Done& done) {
+  refuse_others(options, model, {"--length", "--beams", "-o"});
+  const std::vector<Translation> pairs = read_pairs(options.data);
+  check<FileError>(!pairs.empty(), options.data, ": found no pairs of sentences, expected some");
+  TranslatedSet found = evaluate_translation(model, options.model, pairs, options.beams.value_or(0), options.length.value_or(0), done);
+  if (!options.out.empty()) {
+    std::string lines;
+    for (const std::string& line : found.written) lines += line + '\n';
+    write_text(options.out, lines);
+  }
+  return {std::move(found.evaluation), std::to_string(pairs.size()) + " translations"};
+}
+
+Judged judge_pretraining(const Options& options, Model loaded, const Done& done) {
+  refuse_others(options, loaded, {"--length", "--seed"});
+  const TextModel model = with_tokenizer(std::move(loaded), options.model);
+  const int64_t length = options.length.value_or(std::min(model.most_tokens, kLongestSample));
+  const Evaluation found =
+      evaluate_pretraining(model, read_judged_documents(options.data), options.data, length, options.seed.value_or(1), done);
+  return {found, std::to_string(found.detail.at("samples").get<int64_t>()) + " samples of at most " + std::to_string(length) + " tokens"};
+}
+
+bool writes(const Model& model) {
+  try {
+    model.decoder();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+Judged judge(const Options& options, const Done& done) {
+  Model model = load(options.model, {.weights = weights_for(options.int8)});
+  const std::string& name = model.architecture();
+  if (name.find("ForImageClassification") != std::string::npos) return judge_pictures(options, model, done);
+  if (name.ends_with("ForSequenceClassification")) return judge_labelled(options, std::move(model), done);
+  const auto is_for = [&](const char* head) { return name.ends_with(head); };
+  if (is_for("ForPreTraining") || is_for("ForMaskedLM") || is_for("ForNextSentencePrediction"))
+    return judge_pretraining(options, std::move(model), done);
+  check<FileError>(
+      writes(model), (Path(options.model) / "config.json").string(), ": found ", name,
+      ", expected a model for classes of pictures or sentences, for masked words or next sentences, for language, or for translation");
+  return model.decoder().encoder ? judge_translation(options, model, done) : judge_language(options, std::move(model), done);
+}
+
+std::string fixed(double value, int digits) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(digits) << value;
+  return text.str();
+}
+
+std::string readable(const std::string& name, double value) {
+  if (name.ends_with("accuracy") || name == "top5" || name == "exact") return fixed(100 * value, 2) + '%';
+  return fixed(value, name == "bleu" || name == "chrf" || name == "perplexity" ? 2 : 4);
+}
+
+void print_figures(const Judged& judged) {
+  std::cout << judged.what << '\n';
+  for (const auto& [name, value] : judged.evaluation.figures) {
+    std::string words = name;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    std::cout << padded(words, 18) << std::setw(10) << readable(name, value) << '\n';
+  }
+}
+
+int64_t widest_of(const Json& classes) {
+  int64_t widest = 5;
+  for (const Json& name : classes) widest = std::max(widest, text::count_chars(shown(name.get<std::string>(), kWidestClass)));
+  return widest;
+}
+
+void print_classes(const Json& detail) {
+  const int64_t widest = widest_of(detail.at("classes"));
+  std::cout << '\n' << padded("class", widest) << "  precision  recall      f1   count\n";
+  for (const Json& each : detail.at("per_class"))
+    std::cout << padded(shown(each.at("class").get<std::string>(), kWidestClass), widest) << std::setw(11)
+              << fixed(each.at("precision").get<double>(), 4) << std::setw(8) << fixed(each.at("recall").get<double>(), 4) << std::setw(8)
+              << fixed(each.at("f1").get<double>(), 4) << std::setw(8) << each.at("count").get<int64_t>() << '\n';
+}
+
+// Columns are classes by their numbers: names would not fit beside each other.
+void print_confusion(const Json& detail) {
+  const int64_t widest = widest_of(detail.at("classes")) + 5;
+  size_t column = std::to_string(detail.at("classes").size()).size();
+  for (const Json& row : detail.at("confusion"))
+    for (const Json& count : row) column = std::max(column, std::to_string(count.get<int64_t>()).size());
+  const int width = static_cast<int>(column) + 2;
+  std::cout << '\n' << padded("truth \\ guess", std::max<int64_t>(widest, 13));
+  for (size_t i = 0; i < detail.at("classes").size(); ++i) std::cout << std::setw(width) << i;
+  std::cout << '\n';
+  for (size_t i = 0; i < detail.at("classes").size(); ++i) {
+    const std::string name = std::to_string(i) + ' ' + shown(detail.at("classes")[i].get<std::string>(), kWidestClass);
+    std::cout << padded(name, std::max<int64_t>(widest, 13));
+    for (const Json& count : detail.at("confusion")[i]) std::cout << std::setw(width) << count.get<int64_t>();
+    std::cout << '\n';
+  }
+}
+
+void run_eval(const Options& options) {
+  const Judged judged = [&] {
+    SentenceCounter counter;
+    return judge(options, [&](int64_t more) { counter.add(more); });
+  }();
+  const Evaluation& found = judged.evaluation;
+  if (options.json) {
+    Json figures = Json::object();
+    for (const auto& [name, value] : found.figures) figures[name] = value;
+    const Json json{
+        {"model", options.model}, {"data", options.data}, {"what", judged.what}, {"figures", figures}, {"detail", found.detail}};
+    std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    return;
+  }
+  print_figures(judged);
+  if (found.detail.contains("per_class")) print_classes(found.detail);
+  if (options.confusion) print_confusion(found.detail);
+}
+
+const Command eval("eval", "How good a model is on data", [](Flags& flags) {
+  auto options = std::make_shared<Options>();
+  flags.option("model", options->model, "Folder of a model").value("MODEL").required();
+  flags.option("data", options->data, "What to judge it by; see below").value("DATA").required();
+  flags.option("--part", options->part, "Of pictures: test, validation or train; unless it is given, the first of them that there is")
+      .value("PART")
+      .must_be(one_of({"test", "validation", "train"}));
+  flags.option("--text", options->columns.text, "Of labelled sentences: the column of the text, by name or number").value("COLUMN");
+  flags.option("--pair", options->columns.pair, "The column of the second sentence").value("COLUMN");
+  flags.option("--label", options->columns.label, "The column of the label").value("COLUMN");
+  flags
+      .option("--length", options->length,
+              "Tokens of a window (what a language model can read, at most 512; of masked words 128), or of a translation")
+      .value("N")
+      .must_be(positive());
+  flags.option("--beams", options->beams, "Of translations: as generation_config.json says, or 1").value("N").must_be(whole_within(1, 256));
+  flags.option("--seed", options->seed, "Of masks and next sentences; 1").value("N");
+  flags.option("-o,--out", options->out, "Write the translations there, one a line").value("FILE");
+  flags.flag("--confusion", options->confusion, "How often each class was taken for each other, as a table");
+  flags.flag("--json", options->json, "One JSON object, with all details");
+  add_int8_flag(flags, options->int8);
+  flags.footer(
+      "DATA is what the model is for. Pictures: a folder as heed train classify takes it, or shapes. Labelled sentences\n"
+      "and pairs: a .tsv, .csv or .jsonl file, or opinions/test or entailment/test. Language models, masked words and next sentences:\n"
+      "a text file or a folder of them. Translations: two files with a comma between them, or numbers, numbers:german:french.\n"
+      "Classes are matched by name; labels of sentences also by number: 1 is the model's label 1.\n\nExamples:\n"
+      "  heed eval runs/classify/001/best cifar10 --confusion\n  heed eval sentiment dev.tsv --text sentence --label label\n"
+      "  heed eval gpt2 wikitext-test.txt --length 1024\n  heed eval opus-mt-en-de test.en,test.de --beams 4 -o written.de --json");
+  return [options] { run_eval(*options); };
+});
+
+}  // namespace
+}  // namespace heed::cli

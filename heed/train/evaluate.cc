@@ -1,0 +1,227 @@
+#include "heed/train/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/core/parallel.h"
+#include "heed/models/config.h"
+#include "heed/models/pictures.h"
+#include "heed/models/translate.h"
+#include "heed/train/order.h"
+#include "heed/train/scores.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kPicturesAtOnce = 128;
+constexpr int64_t kWordsAtOnce = 1 << 26;  // logits of language models: 256 MiB
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < std::min<size_t>(names.size(), 12); ++i) out += (i > 0 ? ", " : "") + in_quotes(names[i], 40);
+  return names.size() > 12 ? out + ", ..." : out;
+}
+
+// Where each name stands among the model's; -1: nowhere.
+std::vector<int64_t> places_by_name(const std::vector<std::string>& data, const std::vector<std::string>& model) {
+  std::vector<int64_t> out;
+  for (const std::string& name : data) {
+    const auto found = std::find(model.begin(), model.end(), name);
+    out.push_back(found == model.end() ? -1 : found - model.begin());
+  }
+  return out;
+}
+
+std::vector<int64_t> places_by_number(const std::vector<std::string>& data, size_t labels) {
+  std::vector<int64_t> out;
+  for (const std::string& name : data) {
+    const bool number = !name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == std::string::npos;
+    const int64_t place = number ? std::stoll(name) : -1;
+    out.push_back(place < static_cast<int64_t>(labels) ? place : -1);
+  }
+  return out;
+}
+
+bool all_found(const std::vector<int64_t>& places) { return std::find(places.begin(), places.end(), -1) == places.end(); }
+
+bool has_names_of_its_own(const std::vector<std::string>& labels) {
+  for (size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] != "LABEL_" + std::to_string(i)) return true;
+  return false;
+}
+
+Labels labels_of(const Model& model, const Path& folder) {
+  Labels labels(model, (folder / "config.json").string());
+  check<FileError>(labels.kind() == Labels::Kind::one, (folder / "config.json").string(), ": the model gives ",
+                   labels.kind() == Labels::Kind::value ? "values" : "several labels at once", ", expected one label for each");
+  return labels;
+}
+
+// Sums of a language model over texts.
+struct WordSums {
+  double loss = 0, right = 0, tokens = 0, bytes = 0;
+
+  // ids, next: (B, L): what is read, and what follows each
+  void add(const TextModel& model, std::span<const int64_t> ids, std::span<const int64_t> next, int64_t B) {
+    const int64_t L = std::ssize(ids) / B;
+    const Tensor logits = model.model({{"input_ids", Tensor::from(std::vector<int64_t>(ids.begin(), ids.end()), {B, L})}}).at("logits");
+    const Tensor targets = Tensor::from(std::vector<int64_t>(next.begin(), next.end()), {B, L});
+    loss += static_cast<double>(cross_entropy(logits, targets).item()) * static_cast<double>(B * L);
+    const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>();
+    for (size_t i = 0; i < guesses.size(); ++i) right += guesses[i] == next[i];
+    tokens += static_cast<double>(B * L);
+  }
+};
+
+// 0: config.json does not say.
+int64_t position_limit(const Model& model) { return Config(model.config(), "config.json").size("max_position_embeddings", 0, 0); }
+
+GenerationOptions writing_options(const Model& model, int64_t beams, int64_t length) {
+  GenerationOptions options = generation_options(model);
+  options.count = 1;
+  options.sample = false;
+  if (beams > 0) options.beams = beams;
+  const Json& json = model.generation().is_null() ? model.config() : model.generation();
+  if (!json.contains("max_new_tokens") && options.max_length == 0) options.max_length = 512;
+  if (length > 0) options.max_length = length;
+  if (const int64_t most = position_limit(model); options.max_length > 0 && most > 0)
+    options.max_length = std::min(options.max_length, most);
+  return options;
+}
+
+}  // namespace
+
+std::vector<int64_t> matched_labels(const std::vector<std::string>& data, const std::vector<std::string>& model,
+                                    const std::string& source) {
+  std::vector<int64_t> by_name = places_by_name(data, model);
+  if (all_found(by_name)) return by_name;
+  std::vector<int64_t> by_number = places_by_number(data, model.size());
+  if (all_found(by_number)) return by_number;
+  const auto unknown = static_cast<size_t>(std::find(by_name.begin(), by_name.end(), -1) - by_name.begin());
+  fail<FileError>(source, ": found the label ", in_quotes(data[unknown], 40), " among ", joined(data),
+                  ", expected labels of the model: ", joined(model), ", or their numbers");
+}
+
+Evaluation evaluate_pictures(const Model& model, const Path& folder, const PictureData& data, const Done& done) {
+  const NoGrad quiet;
+  const Labels labels = labels_of(model, folder);
+  const PictureReader reader(folder);
+  std::vector<int64_t> places = places_by_name(data.classes, labels.names());
+  if (!all_found(places) && !has_names_of_its_own(labels.names())) {
+    check<FileError>(data.classes.size() == labels.names().size(), data.source, ": found ", data.classes.size(), " classes, expected ",
+                     labels.names().size(), ", as many as the model has, which gives them no names");
+    for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i);
+  }
+  const auto unknown = static_cast<size_t>(std::find(places.begin(), places.end(), -1) - places.begin());
+  check<FileError>(unknown == places.size(), data.source, ": found the class ",
+                   unknown < places.size() ? in_quotes(data.classes[unknown], 40) : "",
+                   ", expected classes of the model: ", joined(labels.names()));
+  ClassScores scores(labels.names());
+  for (const std::vector<int64_t>& which : batches_in_order(data.count(), kPicturesAtOnce)) {
+    std::vector<Picture> pictures(which.size());
+    parallel_tasks(std::ssize(which), [&](int64_t b) { pictures[static_cast<size_t>(b)] = data.picture(which[static_cast<size_t>(b)]); });
+    std::vector<int64_t> truth;
+    for (const int64_t i : which) truth.push_back(places[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]);
+    scores.add(model({{"pixel_values", reader(pictures)}}).at("logits").to_vector<float>(), truth);
+    if (done) done(std::ssize(which));
+  }
+  return scores.evaluation();
+}
+
+Evaluation evaluate_labelled(const TextModel& model, const std::vector<LabelledText>& texts, const std::string& source, int64_t* cut,
+                             const Done& done) {
+  const Labels labels = labels_of(model.model, model.folder);
+  std::vector<std::string> names;
+  for (const LabelledText& each : texts) names.push_back(each.label);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const std::vector<int64_t> places = matched_labels(names, labels.names(), source);
+  std::vector<Sentence> sentences;
+  for (const LabelledText& each : texts) sentences.push_back({each.text, each.pair});
+  const EncodedSentences encoded = encode_sentences(model, sentences);
+  if (cut) *cut = encoded.cut;
+  ClassScores scores(labels.names());
+  each_batch(model, encoded.encodings, [&](const TextBatch& batch) {
+    std::vector<int64_t> truth;
+    for (const size_t place : batch.places) {
+      const auto name = std::lower_bound(names.begin(), names.end(), texts[place].label);
+      truth.push_back(places[static_cast<size_t>(name - names.begin())]);
+    }
+    scores.add(batch.out.at("logits").to_vector<float>(), truth);
+    if (done) done(std::ssize(truth));
+  });
+  return scores.evaluation();
+}
+
+std::vector<NamedText> read_texts(const Path& path) {
+  if (!std::filesystem::is_directory(path)) return {{path.string(), read_packed_text(path)}};
+  std::vector<Path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file() && (name.ends_with(".txt") || name.ends_with(".txt.gz"))) files.push_back(entry.path());
+  }
+  check<FileError>(!files.empty(), path.string(), ": found no texts in the folder, expected files with .txt or .txt.gz");
+  std::sort(files.begin(), files.end());
+  std::vector<NamedText> out;
+  for (const Path& file : files) out.push_back({file.string(), read_packed_text(file)});
+  return out;
+}
+
+Evaluation evaluate_language(const TextModel& model, const std::vector<NamedText>& texts, int64_t length, const Done& done) {
+  const NoGrad quiet;
+  check<UsageError>(length >= 1 && length <= model.most_tokens, "evaluate: windows of ", length, " tokens, expected 1 to ",
+                    model.most_tokens, ", which the model reads");
+  const int64_t at_once = std::max<int64_t>(std::min(kTokensAtOnce, kWordsAtOnce / model.tokenizer.id_limit()) / length, 1);
+  WordSums sums;
+  for (const NamedText& each : texts) {
+    const Encoding encoding = model.tokenizer.encode(each.text);
+    const std::vector<int64_t> ids(encoding.ids.begin(), encoding.ids.end());
+    if (each.text.empty() || ids.size() < 2) continue;
+    sums.bytes += static_cast<double>(each.text.size() - encoding.offsets[0].end);
+    const int64_t told = std::ssize(ids) - 1;
+    for (int64_t begin = 0; begin < told;) {
+      const int64_t B = std::clamp<int64_t>((told - begin) / length, 1, at_once), count = std::min(B * length, told - begin);
+      const auto first = static_cast<size_t>(begin), tokens = static_cast<size_t>(count);
+      sums.add(model, std::span(ids).subspan(first, tokens), std::span(ids).subspan(first + 1, tokens), B);
+      begin += count;
+      if (done) done(count);
+    }
+  }
+  check<FileError>(sums.tokens > 0, texts.empty() ? "evaluate" : texts[0].name, ": found no text of two tokens, expected one at least");
+  const double loss = sums.loss / sums.tokens;
+  return {.figures = {{"loss", loss},
+                      {"perplexity", std::exp(loss)},
+                      {"bits_per_byte", sums.loss / std::log(2.0) / std::max(sums.bytes, 1.0)},
+                      {"accuracy", sums.right / sums.tokens}},
+          .detail = {{"tokens", static_cast<int64_t>(sums.tokens)}, {"bytes", static_cast<int64_t>(sums.bytes)}, {"window", length}}};
+}
+
+TranslatedSet evaluate_translation(const Model& model, const Path& folder, const std::vector<Translation>& pairs, int64_t beams,
+                                   int64_t length, const Done& done) {
+  const NoGrad quiet;
+  check(!pairs.empty(), "evaluate: found 0 pairs of sentences, expected 1 or more");
+  const Tokenizer source = Tokenizer::open(folder), target = Tokenizer::open_target(folder);
+  const GenerationOptions options = writing_options(model, beams, length);
+  const int64_t pad = source.padding_id().value_or(static_cast<int32_t>(options.pad));
+  check<FileError>(pad >= 0, folder.string(), ": found no padding token in tokenizer and config, expected one");
+  std::vector<std::string> sources, references;
+  for (const Translation& pair : pairs) {
+    sources.push_back(pair.source);
+    references.push_back(pair.target);
+  }
+  TranslatedSet out;
+  const EncodeOptions how{.max_length = position_limit(model)};
+  for (Translated& each : translate(model, {source, target, pad}, source.encode_all(sources, how), options, done))
+    out.written.push_back(std::move(each.text));
+  const BleuScore score = bleu(out.written, references);
+  double exact = 0;
+  for (size_t i = 0; i < pairs.size(); ++i) exact += out.written[i] == references[i];
+  out.evaluation = {.figures = {{"bleu", score.bleu},
+                                {"chrf", chrf(out.written, references)},
+                                {"exact", exact / static_cast<double>(pairs.size())},
+                                {"brevity", score.brevity}},
+                    .detail = {{"precisions", score.precisions}}};
+  return out;
+}
+
+}  // namespace heed
