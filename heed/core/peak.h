@@ -3,8 +3,8 @@
 
 namespace heed {
 
-// Multiply-adds in registers on all threads, two operations each, per second. The best of so many tries, each some milliseconds: other
-// tenants of the machine only ever slow it down.
+// Multiply-adds in registers on all threads, two operations each, per second. Every try takes some milliseconds, in which each thread
+// times many short stretches; what other tenants of the machine take away is left out.
 double peak_flops(int tries = 15);
 
 }  // namespace heed
