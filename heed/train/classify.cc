@@ -140,10 +140,9 @@ struct Pictures {
     sample.map_rows = rows;
     sample.map_columns = columns;
     sample.map.assign(static_cast<size_t>(patches), 0);
-    float total = 0;
     for (int64_t q = 0; q < queries; ++q)
-      for (int64_t k = 0; k < patches; ++k) total += sample.map[static_cast<size_t>(k)] += flow[static_cast<size_t>(q * N + first + k)];
-    total = 0;
+      for (int64_t k = 0; k < patches; ++k) sample.map[static_cast<size_t>(k)] += flow[static_cast<size_t>(q * N + first + k)];
+    float total = 0;
     for (const float weight : sample.map) total += weight;
     for (float& weight : sample.map) weight /= total;
     return sample;
@@ -181,6 +180,7 @@ Task make_task(const ClassifyOptions& options, const Chosen& chosen) {
     Split parts = split(train.count(), std::max(chosen.learn.validation, 1e-6f), chosen.learn.seed);
     validation = heed::chosen(train, parts.held_out);
     train = heed::chosen(std::move(train), parts.kept);
+    check<FileError>(train.count() > 0, options.data, ": no pictures to learn from, as the only one is kept out for validation");
   }
   const Json config = config_for(chosen, train);
   auto model = model_for(chosen, config, {"classifier", "pooler"});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 namespace heed {
 namespace {
@@ -15,11 +16,17 @@ std::optional<float> wrong_in(const Tensor& x) {
   return {};
 }
 
-// "hidden_states.10" comes behind "hidden_states.9", and all states before logits and losses.
-std::pair<int64_t, std::string> place_of(const std::string& name) {
-  const size_t dot = name.rfind('.');
-  if (name.find("hidden_states.") == std::string::npos || dot == std::string::npos) return {name == "loss" ? 1'000'001 : 1'000'000, name};
-  return {std::stoll(name.substr(dot + 1)), name};
+// What an encoder gives, then states by their numbers ("hidden_states.10" comes behind "hidden_states.9"), then logits, then losses.
+std::tuple<bool, bool, bool, int64_t, std::string> place_of(const std::string& name) {
+  const bool state = name.find("hidden_states.") != std::string::npos;
+  return {!name.starts_with("encoder"), !state, name == "loss", state ? std::stoll(name.substr(name.rfind('.') + 1)) : 0, name};
+}
+
+Named known_to(const Model& model, Named inputs) {
+  std::erase_if(inputs, [&](const auto& input) {
+    return std::find(model.inputs().begin(), model.inputs().end(), input.first) == model.inputs().end();
+  });
+  return inputs;
 }
 
 }  // namespace
@@ -41,7 +48,7 @@ std::string first_not_finite(const Model& model, const Batch& batch, Rng rng) {
     if (const auto value = wrong_in(parameter.tensor))
       return said("the parameter " + parameter.name, *value, "the step before was too long");
   const NoGrad quiet;
-  const Named out = model(batch.inputs, {.hidden_states = true, .mode = training_with(rng)});
+  const Named out = model(known_to(model, batch.inputs), {.hidden_states = true, .mode = training_with(rng)});
   std::vector<std::string> names;
   for (const auto& [name, tensor] : out) names.push_back(name);
   std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });

@@ -2,12 +2,14 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "heed/core/peak.h"
 #include "heed/train/diverged.h"
 #include "heed/train/fit_state.h"
 #include "heed/train/learner.h"
 #include "heed/train/loader.h"
+#include "heed/train/order.h"
 
 namespace heed {
 namespace {
@@ -25,8 +27,8 @@ constexpr double kOperations = 2 * 3;
 struct Pace {
   Clock::time_point start = Clock::now();
   double samples = 0, multiply_adds = 0;
-  int64_t steps = 0;
 
+  void add(double more_samples, double more_multiply_adds) { samples += more_samples, multiply_adds += more_multiply_adds; }
   double samples_per_second() const { return samples / std::max(seconds_since(start), 1e-9); }
   double share_of(double flops) const { return kOperations * multiply_adds / std::max(seconds_since(start), 1e-9) / flops; }
 };
@@ -73,10 +75,15 @@ class Fitting {
       run_.rewind(found->state.at("files"));
       if (state_.step > 0) say("goes on from step " + std::to_string(state_.step) + " of " + std::to_string(all_steps_));
     } else {
+      if (run_.mark().at("metrics.jsonl").get<int64_t>() > 0) {
+        say("no checkpoint can be used: learning begins anew");
+        run_.rewind({}, 0);
+      }
       save();
     }
     peak_ = peak_flops(4);
-    pace_ = window_ = {};
+    window_ = {};
+    begun_ = window_.start;
   }
 
   void save() {
@@ -85,17 +92,19 @@ class Fitting {
     saved_ = Clock::now();
   }
 
+  bool asked_to_stop() const { return watch_.stop && watch_.stop(); }
+
   // False: somebody asked to stop.
   bool epoch() {
-    const std::vector<std::vector<int64_t>> batches = task_.batches(state_.epoch);
+    const Batches batches = task_.batches(state_.epoch);
     Loader loader(
         batches, static_cast<size_t>(state_.batch),
         [&, now = state_.epoch](const std::vector<int64_t>& samples) { return task_.batch(now, samples); }, options_.loaders);
     const Clock::time_point start = Clock::now();
     Pace pace;
     while (state_.batch < std::ssize(batches) && !reached_the_end()) {
-      step(loader, steps_in(batches.size()), std::ssize(batches), pace);
-      if (watch_.stop && watch_.stop()) {
+      step(loader, batches, pace);
+      if (asked_to_stop()) {
         save();
         return false;
       }
@@ -103,57 +112,58 @@ class Fitting {
       if (often || seconds_since(saved_) > kSaveSeconds) save();
     }
     end_epoch(start, pace);
-    return true;
+    return state_.over || !asked_to_stop();
   }
 
   bool reached_the_end() const { return options_.steps > 0 && state_.step >= options_.steps; }
 
-  void step(Loader& loader, int64_t steps, int64_t batches, Pace& pace) {
+  void step(Loader& loader, const Batches& batches, Pace& pace) {
     before_step_ = state_;
     learner_.zero_grad();
-    const int64_t parts = std::min(options_.accumulate, batches - state_.batch);
+    rate_ = rate_at(options_, state_.step, all_steps_);
+    norm_ = std::numeric_limits<float>::quiet_NaN();
+    const auto first = batches.begin() + state_.batch, last = first + std::min(options_.accumulate, std::ssize(batches) - state_.batch);
+    double samples = 0;
+    for (auto part = first; part != last; ++part) samples += static_cast<double>(part->size());
     bool good = true;
-    for (int64_t part = 0; part < parts; ++part) {
+    for (auto part = first; part != last; ++part, ++state_.batch) {
       const Batch batch = loader.next();
-      const Rng before = state_.rng;
-      const Outcome outcome = task_.learn(batch, {.mode = training_with(state_.rng)});
-      const float loss = outcome.loss.item();
-      ++state_.batch;
-      if (!std::isfinite(loss)) {
-        diverge("loss", loss, batch, before);
-        good = false;
-        continue;
-      }
-      backward(parts == 1 ? outcome.loss : scale(outcome.loss, 1 / static_cast<float>(parts)));
-      if (part == parts - 1 && good) good = move(batch, before);
-      if (!good) continue;
-      state_.loss.add({loss * static_cast<double>(batch.samples), static_cast<double>(batch.samples)});
-      for (const auto& [name, share] : outcome.shares) state_.shares[name].add(share);
-      for (Pace* each : {&pace, &pace_, &window_}) {
-        each->samples += static_cast<double>(batch.samples);
-        each->multiply_adds += outcome.multiply_adds;
-      }
+      if (good) good = learn_from(batch, static_cast<float>(static_cast<double>(part->size()) / samples), part + 1 == last, pace);
+    }
+    if (!good) {
+      state_.loss = before_step_.loss;
+      state_.shares = before_step_.shares;
+      ++state_.skipped;
     }
     ++state_.step;
-    for (Pace* each : {&pace, &pace_, &window_}) ++each->steps;
-    if (!good) ++state_.skipped;
-    tell_step((state_.batch + options_.accumulate - 1) / options_.accumulate, steps);
+    ++steps_here_;
+    tell_step((state_.batch + options_.accumulate - 1) / options_.accumulate, steps_in(batches.size()));
   }
 
-  // One step of the optimizer. False: the gradient was not finite, and nothing moved.
-  bool move(const Batch& batch, const Rng& before) {
-    rate_ = rate_at(options_, state_.step, all_steps_);
-    norm_ = learner_.step(static_cast<float>(rate_));
-    if (std::isfinite(norm_)) return true;
-    diverge("norm of the gradient", norm_, batch, before);
-    return false;
+  // share: of the step's samples; moves: the gradient is complete. False: something was not finite, and nothing moved.
+  bool learn_from(const Batch& batch, float share, bool moves, Pace& pace) {
+    const Rng before = state_.rng;
+    const Outcome outcome = task_.learn(batch, {.mode = training_with(state_.rng)});
+    const float loss = outcome.loss.item();
+    if (!std::isfinite(loss)) return diverge("loss", loss, batch, before);
+    backward(share == 1 ? outcome.loss : scale(outcome.loss, share));
+    if (moves) norm_ = learner_.step(static_cast<float>(rate_));
+    if (moves && !std::isfinite(norm_)) return diverge("norm of the gradient", norm_, batch, before);
+    state_.loss.add({loss * static_cast<double>(batch.samples), static_cast<double>(batch.samples)});
+    for (const auto& [name, counted] : outcome.shares) state_.shares[name].add(counted);
+    for (Pace* each : {&pace, &window_}) each->add(static_cast<double>(batch.samples), outcome.multiply_adds);
+    return true;
   }
 
-  void diverge(const char* what, float value, const Batch& batch, const Rng& before) {
+  // False where the step is skipped; else an error.
+  bool diverge(const char* what, double value, const Batch& batch, const Rng& before) {
     std::ostringstream text;
     text << task_.name << ": the " << what << " is " << value << " in epoch " << state_.epoch + 1 << ", step " << state_.step + 1 << ": "
          << first_not_finite(*task_.model, batch, before);
-    if (options_.on_nan == "skip") return say(text.str() + ". The step is skipped");
+    if (options_.on_nan == "skip") {
+      say(text.str() + ". The step is skipped");
+      return false;
+    }
     if (all_finite(learner_.parameters())) {
       state_ = before_step_;
       save();
@@ -166,8 +176,8 @@ class Fitting {
   }
 
   Figures means() const {
-    Figures out{{"loss", state_.loss.sum / std::max(state_.loss.of, 1.0)}};
-    for (const auto& [name, share] : state_.shares) out.emplace_back(name, share.sum / std::max(share.of, 1.0));
+    Figures out{{"loss", state_.loss.sum / state_.loss.of}};
+    for (const auto& [name, share] : state_.shares) out.emplace_back(name, share.sum / share.of);
     return out;
   }
 
@@ -184,7 +194,7 @@ class Fitting {
         .gradient_norm = norm_,
         .samples_per_second = window_.samples_per_second(),
         .share_of_peak = window_.share_of(peak_),
-        .seconds_left = seconds_since(pace_.start) / static_cast<double>(pace_.steps) * static_cast<double>(all_steps_ - state_.step)};
+        .seconds_left = seconds_since(begun_) / static_cast<double>(steps_here_) * static_cast<double>(all_steps_ - state_.step)};
     if (state_.step % options_.log_every == 0) {
       Figures row;
       for (const auto& [name, value] : done.means) row.emplace_back("train_" + name, value);
@@ -202,22 +212,25 @@ class Fitting {
     done.samples_per_second = pace.samples_per_second();
     done.share_of_peak = pace.share_of(peak_);
     write_histograms();
-    const Averaged averaged(learner_);
-    const Evaluation evaluation = [&] {
-      const NoGrad quiet;
-      return task_.evaluate();
-    }();
-    for (const auto& [name, value] : evaluation.figures) done.figures.emplace_back("validation_" + name, value);
-    done.figures.emplace_back("rate", rate_at(options_, std::max<int64_t>(state_.step - 1, 0), all_steps_));
+    judge_and_keep(done);
     done.seconds = seconds_since(start);
     run_.add_epoch(done.epoch, state_.step, done.figures);
     run_.add_speed(done.epoch, state_.step,
                    {{"seconds", done.seconds}, {"samples_per_second", done.samples_per_second}, {"share_of_peak", done.share_of_peak}});
+    next_epoch();
+    if (watch_.epoch) watch_.epoch(done);
+  }
+
+  // With the averages, where there are any: they are what is kept.
+  void judge_and_keep(EpochDone& done) {
+    const Averaged averaged(learner_);
+    const NoGrad quiet;
+    const Evaluation evaluation = task_.evaluate();
+    for (const auto& [name, value] : evaluation.figures) done.figures.emplace_back("validation_" + name, value);
+    done.figures.emplace_back("rate", rate_at(options_, std::max<int64_t>(state_.step - 1, 0), all_steps_));
     done.best = judge(evaluation);
     save_model_folder(task_, run_.path() / "last");
     if (done.best) save_model_folder(task_, run_.path() / "best");
-    next_epoch();
-    if (watch_.epoch) watch_.epoch(done);
   }
 
   // Whether this epoch is the best so far.
@@ -225,7 +238,8 @@ class Fitting {
     for (const auto& [name, value] : evaluation.figures) {
       if (name != metric_) continue;
       const bool larger = metric_ == task_.metric ? task_.larger_is_better : metric_ != "loss" && metric_ != "perplexity";
-      const bool better = state_.best_epoch == 0 || (larger ? value > state_.best : value < state_.best);
+      const bool first = state_.best_epoch == 0 || (!std::isfinite(state_.best) && std::isfinite(value));
+      const bool better = first || (larger ? value > state_.best : value < state_.best);
       state_.epochs_since_best = better ? 0 : state_.epochs_since_best + 1;
       if (better) state_.best = value, state_.best_epoch = state_.epoch + 1;
       return better;
@@ -235,7 +249,6 @@ class Fitting {
     fail<UsageError>(task_.name, ": there is no metric '", metric_, "' to tell the best epoch by; there are ", names);
   }
 
-  // With plain weights in the checkpoint: the average is beside them.
   void next_epoch() {
     ++state_.epoch;
     state_.batch = 0;
@@ -243,9 +256,7 @@ class Fitting {
     state_.shares.clear();
     const bool enough = options_.patience > 0 && state_.epochs_since_best >= options_.patience;
     state_.over = state_.epoch == options_.epochs || reached_the_end() || enough;
-    learner_.swap_averages();
     save();
-    learner_.swap_averages();
   }
 
   // Of every parameter and of the last gradient, once an epoch.
@@ -265,9 +276,10 @@ class Fitting {
   Checkpoints checkpoints_;
   FitState state_, before_step_;
   std::string metric_;
-  int64_t all_steps_ = 0;
+  int64_t all_steps_ = 0, steps_here_ = 0;  // steps_here_: of this process
   double rate_ = 0, norm_ = 0, peak_ = 1;
-  Pace pace_, window_;  // since the beginning, and over the last seconds
+  Clock::time_point begun_ = Clock::now();
+  Pace window_;  // over the last seconds
   Clock::time_point saved_ = Clock::now();
 };
 

@@ -1,10 +1,15 @@
 #include "heed/train/fit_state.h"
 
+#include <limits>
+
 namespace heed {
 namespace {
 
+// JSON has no numbers that are not finite, and a metric may well be one.
+double number_from(const Json& json) { return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>(); }
+
 Json to_json(const Share& share) { return {share.sum, share.of}; }
-Share share_from(const Json& json) { return {json.at(0).get<double>(), json.at(1).get<double>()}; }
+Share share_from(const Json& json) { return {number_from(json.at(0)), number_from(json.at(1))}; }
 
 }  // namespace
 
@@ -33,7 +38,7 @@ FitState fit_state_from(const Json& json) {
                  .skipped = json.at("skipped").get<int64_t>(),
                  .best_epoch = json.at("best_epoch").get<int64_t>(),
                  .epochs_since_best = json.at("epochs_since_best").get<int64_t>(),
-                 .best = json.at("best").get<double>(),
+                 .best = number_from(json.at("best")),
                  .over = json.at("over").get<bool>()};
   for (const auto& [name, share] : json.at("shares").items()) state.shares[name] = share_from(share);
   return state;

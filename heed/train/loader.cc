@@ -6,7 +6,7 @@ namespace heed {
 
 Loader::Loader(std::vector<std::vector<int64_t>> batches, size_t first, Make make, int64_t threads, size_t ahead)
     : batches_(std::move(batches)), make_(std::move(make)), ahead_(ahead), taken_(first), begun_(first) {
-  check(threads > 0 && ahead > 0, "loader: ", threads, " threads, ", ahead, " batches ahead, expected at least 1 of both");
+  check(threads >= 0 && ahead > 0, "loader: ", threads, " threads, ", ahead, " batches ahead, expected at least 0 and 1");
   for (int64_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -44,6 +44,7 @@ void Loader::work() {
 Batch Loader::next() {
   std::unique_lock lock(mutex_);
   check(taken_ < batches_.size(), "loader: all ", batches_.size(), " batches are taken");
+  if (threads_.empty()) return make_(batches_[taken_++]);
   changed_.wait(lock, [&] { return !waiting_.empty() && waiting_.front().ready; });
   Made made = std::move(waiting_.front());
   waiting_.pop_front();

@@ -16,7 +16,7 @@ class Loader {
  public:
   using Make = std::function<Batch(const std::vector<int64_t>& samples)>;
 
-  // From batch `first` on. At most `ahead` batches wait to be taken.
+  // From batch `first` on. At most `ahead` batches wait to be taken. Without threads of its own, next() makes them.
   Loader(std::vector<std::vector<int64_t>> batches, size_t first, Make make, int64_t threads, size_t ahead = 8);
   ~Loader();
   Loader(const Loader&) = delete;
