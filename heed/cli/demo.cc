@@ -22,18 +22,21 @@ struct Options {
   std::vector<std::string> settings = {};
 };
 
-// One picture of the test part as a file, and what the model says about it.
+// One picture as a file, and what the model says about it: of the test part where there is one.
 void classify_one(const Path& run, const std::string& data) {
-  const PictureData test = read_pictures(data, DataPart::test);
-  const Picture picture = test.picture(0);
+  PictureData seen = read_pictures(data, DataPart::test);
+  for (const DataPart part : {DataPart::validation, DataPart::train})
+    if (seen.count() == 0) seen = read_pictures(data, part);
+  const Picture picture = seen.picture(0);
   const Path file = run / "picture.png";
   write_png(file, picture);
   const Path folder = run / "best";
   const Model model = load(folder, {.weights = Weights::packed});
   const Tensor logits = model({{"pixel_values", PictureReader(folder)(std::span(&picture, 1))}}).at("logits");
-  std::cout << "\nOne picture of the test set, " << file.string() << ", is a " << test.classes[static_cast<size_t>(test.labels[0])]
+  std::cout << "\nOne picture, " << file.string() << ", is a " << seen.classes[static_cast<size_t>(seen.labels[0])]
             << ". The model says:\n";
-  for (const Label& label : Labels(model)(logits, 3)[0])
+  const std::vector<std::vector<Label>> best = Labels(model)(logits, 3);
+  for (const Label& label : best[0])
     std::cout << "  " << std::fixed << std::setprecision(1) << std::setw(5) << 100 * label.score << "%  " << label.name << '\n';
 }
 

@@ -53,20 +53,27 @@ std::string readable_time(double seconds) {
   return text.str();
 }
 
-// The bar takes what room the figures leave.
+// Where there is too little room, what matters least is left out first; the bar takes what remains.
 std::string live_line(const StepDone& step, int width) {
-  std::ostringstream rest;
-  rest << step.step << '/' << step.steps;
-  for (const auto& [name, value] : step.means) rest << "  " << figure(name, value);
-  rest << "  rate " << std::setprecision(2) << step.rate << "  " << pace(step.samples_per_second, step.share_of_peak) << "  "
-       << readable_time(step.seconds_left) << " left";
-  std::string line = epoch_name(step.epoch, step.epochs) + "  ";
-  const int64_t room = width - static_cast<int64_t>(line.size() + rest.str().size()) - 3;  // for [, ] and a space
-  if (const int64_t cells = std::min<int64_t>(room, 20); cells >= 5) {
+  const std::string begin = epoch_name(step.epoch, step.epochs) + "  ",
+                    place = std::to_string(step.step) + '/' + std::to_string(step.steps);
+  std::string figures;
+  for (const auto& [name, value] : step.means) figures += "  " + figure(name, value);
+  std::ostringstream rate;
+  rate << "  rate " << std::setprecision(2) << step.rate;
+  const std::string quick = "  " + pace(step.samples_per_second, 0), left = "  " + readable_time(step.seconds_left) + " left";
+  std::string line;
+  for (const std::string& rest : {figures + rate.str() + "  " + pace(step.samples_per_second, step.share_of_peak) + left,
+                                  figures + rate.str() + quick + left, figures + quick + left, figures + left, figures}) {
+    line = begin + place + rest;
+    if (std::ssize(line) > width) continue;
+    const int64_t cells = std::min<int64_t>(width - std::ssize(line) - 3, 20);  // 3: for [, ] and a space
+    if (cells < 5) return line;
     const int64_t full = cells * step.step / std::max<int64_t>(step.steps, 1);
-    line += '[' + std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(cells - full), '.') + "] ";
+    const std::string bar = std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(cells - full), '.');
+    return line.insert(begin.size(), '[' + bar + "] ");
   }
-  return (line + rest.str()).substr(0, static_cast<size_t>(std::max(width, 0)));
+  return line.substr(0, static_cast<size_t>(std::max(width, 0)));
 }
 
 // "epoch 1/5  train loss 0.5, accuracy 80%  validation loss 0.4, accuracy 83%  ..."

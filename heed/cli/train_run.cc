@@ -38,6 +38,12 @@ Json as_json(const Figures& figures) {
   return out;
 }
 
+std::string readable(const Figures& figures) {
+  std::ostringstream text;
+  for (const auto& [name, value] : figures) text << (text.tellp() > 0 ? ", " : "") << name << ' ' << std::setprecision(4) << value;
+  return text.str();
+}
+
 class Teller {
  public:
   explicit Teller(Output output)
@@ -52,6 +58,22 @@ class Teller {
   void say(const std::string& text) {
     if (output_ == Output::people) progress_.say(text);
     if (output_ == Output::json) std::cout << Json{{"event", "note"}, {"text", text}}.dump() << std::endl;
+  }
+  void end(const FitResult& result, const RunFolder& run, const std::string& part, const Figures& figures) {
+    if (output_ == Output::people) {
+      say("best epoch: " + std::to_string(result.best_epoch) + "; on the " + part + " part: " + readable(figures));
+      say("report: " + (run.path() / "report.html").string() + "\nmodel:  " + (run.path() / "best").string());
+    }
+    if (output_ == Output::json)
+      std::cout << Json{{"event", "end"},
+                        {"run", run.path().string()},
+                        {"best_epoch", result.best_epoch},
+                        {"steps", result.steps},
+                        {"skipped", result.skipped},
+                        {"part", part},
+                        {"figures", as_json(figures)}}
+                       .dump()
+                << std::endl;
   }
   void tell(const EpochDone& epoch) {
     if (output_ == Output::people) progress_.epoch(epoch);
@@ -73,19 +95,14 @@ class Teller {
   Progress progress_;
 };
 
-std::string readable(const Figures& figures) {
-  std::ostringstream text;
-  for (const auto& [name, value] : figures) text << (text.tellp() > 0 ? ", " : "") << name << ' ' << std::setprecision(4) << value;
-  return text.str();
-}
-
-void introduce(const Task& task, const Training& training, const RunFolder& run, Teller& teller) {
+void introduce(const Task& task, const Training& training, RunFolder& run, Teller& teller) {
   std::ostringstream text;
   text << training.kind().name << ": ";
   for (const auto& [part, count] : task.counts)
     text << count << " to " << (part == "train" ? "learn from" : part == "test" ? "test on" : "validate on") << ", ";
   text << task.model->architecture() << " with " << task.model->params().count() << " parameters, " << instruction_set()
        << ", threads: " << thread_count();
+  run.log(text.str());
   teller.say(text.str());
   teller.say("run: " + run.path().string() + " (config.toml there has every setting)");
 }
@@ -99,10 +116,9 @@ void learn(const Task& task, const Training& training, RunFolder& run, Teller& t
   if (result.ending == Ending::patience) teller.say("stopped early: no better epoch since epoch " + std::to_string(result.best_epoch));
   if (result.skipped > 0) teller.say("skipped steps: " + std::to_string(result.skipped));
   const Evaluation evaluation = finish_run(task, run);
-  run.log("best epoch " + std::to_string(result.best_epoch) + ": " + readable(evaluation.figures));
-  teller.say("best epoch: " + std::to_string(result.best_epoch) + "; on the " + (task.test ? "test" : "validation") +
-             " part: " + readable(evaluation.figures));
-  teller.say("report: " + (run.path() / "report.html").string() + "\nmodel:  " + (run.path() / "best").string());
+  const std::string part = task.test ? "test" : "validation";
+  run.log("best epoch " + std::to_string(result.best_epoch) + ", on the " + part + " part: " + readable(evaluation.figures));
+  teller.end(result, run, part, evaluation.figures);
 }
 
 }  // namespace

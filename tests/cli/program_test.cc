@@ -74,7 +74,7 @@ TEST(Program, refuses_wrong_usage_with_exit_code_2) {
   expect("--versoin", "unknown flag '--versoin'; did you mean '--version'?");
   expect("demo --epoch 3", "unknown flag '--epoch'; did you mean '--epochs'?");
   expect("demo --epoch=3", "unknown flag '--epoch'; did you mean '--epochs'?");
-  expect("demo pictures", "demo: unexpected argument 'pictures'");
+  expect("demo pictures", "train: found 'pictures', expected key=value or a .toml file");
   expect("demo --epochs 0", "--epochs: Value 0 not in range 1 to 1000");
   expect("demo --epochs", "--epochs: 1 required N missing");
   expect("--version", "HEED_ISA is 'fast', expected avx512, avx2, baseline or best", "HEED_ISA=fast");
@@ -90,7 +90,7 @@ TEST(Program, refuses_bad_files_with_exit_code_3) {
   write_file(folder / "t10k-labels-idx1-ubyte", idx_bytes({24}, std::string(24, '\x0a')));
   const Outcome outside = heed("demo --data " + folder.string());
   EXPECT_EQ(outside.exit_code, 3);
-  EXPECT_NE(outside.err.find("label 10, expected less than 10"), std::string::npos) << outside.err;
+  EXPECT_NE(outside.err.find("label 10, expected one below 10"), std::string::npos) << outside.err;
 
   write_file(folder / "train-images-idx3-ubyte", "not pictures");
   const Outcome damaged = heed("demo --data " + folder.string());
@@ -107,18 +107,23 @@ TEST(Program, fails_with_exit_code_1_when_it_cannot_write) {
 
 TEST(Program, a_diverging_demo_ends_with_exit_code_4) {
   const std::filesystem::path folder = easy_pictures(10);
-  const Outcome outcome = heed("demo --rate 1e30 --data " + folder.string());
+  const Outcome outcome = heed("demo layers=1 width=32 heads=2 rate=1e30 clip=0 schedule=constant warmup=0 --runs " +
+                               (folder / "runs").string() + " --data " + folder.string());
   EXPECT_EQ(outcome.exit_code, 4);
-  EXPECT_TRUE(outcome.err.starts_with("heed: demo: the loss is ")) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("heed: classify: the ")) << outcome.err;
   std::filesystem::remove_all(folder);
 }
 
-TEST(Program, the_demo_learns) {
-  const std::filesystem::path folder = easy_pictures(10);
-  const Outcome first = heed("demo --epochs 30 --data " + folder.string(), "HEED_THREADS=1");
-  EXPECT_EQ(first.exit_code, 0) << first.err;
-  EXPECT_NE(first.out.find("Test accuracy: 100.00%"), std::string::npos) << first.out;
-  EXPECT_EQ(first.err, "");
+TEST(Program, the_demo_does_the_main_job) {
+  const std::filesystem::path folder = temporary_folder();
+  const Outcome outcome = heed("demo --data shapes:200 --epochs 1 layers=1 width=32 heads=2 --runs " + folder.string());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  for (const char* text : {"\nepoch 1/1  train loss ", "\nbest epoch: 1; on the test part: loss ", ". The model says:\n", "heed predict "})
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << text << " in:\n" << outcome.out;
+  const std::filesystem::path run = folder / "classify/001";
+  EXPECT_TRUE(std::filesystem::exists(run / "report.html"));
+  EXPECT_EQ(heed("predict '" + (run / "best").string() + "' '" + (run / "picture.png").string() + "'").exit_code, 0);
   std::filesystem::remove_all(folder);
 }
 

@@ -1,0 +1,118 @@
+// heed train as its users meet it.
+#include <csignal>
+#include <sstream>
+#include <thread>
+
+#include "heed/io/json.h"
+#include "tests/cli/child.h"
+#include "tests/cli/program.h"
+
+namespace heed::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSmall = "data=shapes:200 layers=1 width=32 heads=2 patch=8 batch=50 epochs=2 ";
+
+std::string runs_in(const Folder& folder) { return " --runs '" + folder.path().string() + "' "; }
+
+TEST(Train, leaves_every_file_that_is_promised) {
+  const Folder folder;
+  const Ran ran = run_heed("train classify " + (kSmall + runs_in(folder)));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  EXPECT_NE(ran.out.find("\nepoch 2/2  train loss "), std::string::npos) << ran.out;
+  const Path run = folder / "classify/001";
+  for (const char* name :
+       {"config.toml", "log.txt", "metrics.csv", "metrics.jsonl", "speed.csv", "last/model.safetensors", "best/config.json",
+        "best/preprocessor_config.json", "report.html", "evaluation.json", "samples.json", "costs.json"})
+    EXPECT_GT(fs::file_size(run / name), 0u) << name;
+  EXPECT_FALSE(fs::is_empty(run / "checkpoints"));
+  int events = 0;
+  for (const auto& entry : fs::directory_iterator(run)) {
+    const std::string name = entry.path().filename();
+    events += name.starts_with("events.out.tfevents.");
+    EXPECT_NE(name[0], '.') << name;
+  }
+  EXPECT_EQ(events, 1);
+  const Json evaluation = read_json(run / "evaluation.json");
+  EXPECT_EQ(evaluation.at("part"), "test");
+  EXPECT_TRUE(evaluation.at("figures").contains("accuracy"));
+
+  // A run that is over is judged again, and nothing else changes.
+  const std::string metrics = get(run / "metrics.csv"), weights = get(run / "last/model.safetensors");
+  const Ran again = run_heed("train --resume '" + run.string() + "'");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.out.find("goes on from step 8 of 8"), std::string::npos) << again.out;
+  EXPECT_EQ(get(run / "metrics.csv"), metrics);
+  EXPECT_EQ(get(run / "last/model.safetensors"), weights);
+  EXPECT_EQ(read_json(run / "evaluation.json"), evaluation);
+}
+
+TEST(Train, refuses_wrong_words) {
+  const Folder folder;
+  const auto expect = [&](const std::string& words, int exit_code, const std::string& fragment) {
+    const Ran ran = run_heed("train " + words + runs_in(folder));
+    EXPECT_EQ(ran.exit_code, exit_code) << words;
+    EXPECT_NE(ran.err.find(fragment), std::string::npos) << ran.err;
+  };
+  expect("", 2, "train: no task given; heed train --settings lists them");
+  expect("clasify", 2, "classify");
+  expect("classify epoch=2", 2, "did you mean 'epochs'?");
+  expect("classify epochs=none", 2, "epochs");
+  expect("classify pictures", 2, "train: found 'pictures', expected key=value or a .toml file");
+  expect("classify nowhere.toml", 3, "nowhere.toml");
+  expect("classify data=/nowhere", 3, "/nowhere");
+  expect("classify " + std::string(kSmall) + "best=bleu", 2, "there is no metric 'bleu'");
+  expect("--resume /nowhere", 3, "/nowhere");
+  expect("classify --resume /nowhere", 2, "a run goes on with the settings that it began with");
+  put(folder / "bad", "");
+  expect("classify data=" + (folder / "bad").string(), 3, "bad");
+}
+
+TEST(Train, speaks_to_machines_or_not_at_all) {
+  const Folder folder;
+  const Ran ran = run_heed("train classify --json " + (kSmall + runs_in(folder)));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  std::map<std::string, int> events;
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = parse_json("a line", line);
+    ++events[json.at("event").get<std::string>()];
+    EXPECT_EQ(json.at("event") != "note", json.contains("figures")) << line;
+  }
+  EXPECT_EQ(events["epoch"], 2);
+  EXPECT_EQ(events["end"], 1);
+  EXPECT_GE(events["note"], 2);
+
+  const Ran quiet = run_heed("train classify --quiet " + (kSmall + runs_in(folder)));
+  EXPECT_EQ(quiet.exit_code, 0);
+  EXPECT_EQ(quiet.out + quiet.err, "");
+  EXPECT_EQ(get(folder / "classify/001/metrics.jsonl"), get(folder / "classify/002/metrics.jsonl"));
+}
+
+TEST(Train, ctrl_c_saves_and_resume_finishes) {
+  const Folder folder;
+  const std::vector<std::string> words{
+      "train",     "classify", "data=shapes:64",      "layers=1", "width=16", "heads=2", "patch=8", "batch=16",
+      "epochs=16", "--runs",   folder.path().string()};
+  Child child(words, folder / "out");
+  const Path run = folder / "classify/001";
+  while (!child.ended() && get(run / "metrics.csv").find("\n2,") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  child.send(SIGINT);
+  EXPECT_EQ(child.wait(), 130);
+  EXPECT_NE(get(folder / "out").find("go on with: heed train --resume " + run.string()), std::string::npos) << get(folder / "out");
+  EXPECT_FALSE(fs::exists(run / "report.html"));
+  ASSERT_EQ(run_heed("train --quiet --resume '" + run.string() + "'").exit_code, 0);
+  EXPECT_TRUE(fs::exists(run / "report.html"));
+
+  std::vector<std::string> whole = words;
+  whole.insert(whole.end(), {"--name", "whole"});
+  ASSERT_EQ(Child(whole, folder / "out").wait(), 0);
+  for (const char* name : {"metrics.csv", "metrics.jsonl", "last/model.safetensors", "best/model.safetensors"})
+    EXPECT_TRUE(get(run / name) == get(folder / "classify/whole" / name)) << name;
+}
+
+}  // namespace
+}  // namespace heed::test
