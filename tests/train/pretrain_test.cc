@@ -215,7 +215,7 @@ TEST(Pretrain, a_small_model_learns) {
   EXPECT_EQ(evaluated(task), before);  // the same words are hidden every time
   EXPECT_NEAR(figure(before, "masked_loss"), std::log(300), 0.3);
   EXPECT_NEAR(figure(before, "loss"), figure(before, "masked_loss") + figure(before, "pair_loss"), 1e-9);
-  learn_a_while(task, training.learning(), 150);
+  learn_a_while(task, training.learning(), 250);
   const Figures after = evaluated(task);
   EXPECT_LT(figure(after, "masked_loss"), figure(before, "masked_loss") - 0.8);
   EXPECT_GT(figure(after, "masked_accuracy"), 0.05);
