@@ -16,9 +16,15 @@ namespace heed::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  heed demo                 train a small network on Fashion-MNIST
-  heed demo --epochs 3      the same, shorter
-  heed demo --help          the flags of a command
+  heed demo                 the main job in one go: train on Fashion-MNIST, judge, report, predict
+  heed train TASK --settings
+                            what can be learned, and every setting of it
+  heed train classify data=FOLDER
+                            a model of your own pictures; also sentiment, pairs, translate, pretrain, language
+  heed train --resume RUN   go on with a run that was stopped
+  heed eval MODEL DATA      how good a model is
+  heed report RUN...        curves, mistakes and settings of runs on one page
+  heed data look PATH       what is in a data set
   heed attend IN.safetensors causal=true -o OUT.safetensors
                             attention on your own tensors
   heed parity FOLDER        a checkpoint against what transformers computed
@@ -31,7 +37,7 @@ constexpr const char* kExamples = R"(Examples:
   heed inspect MODEL        what a model is made of, and where its heads look
 
 Environment: HEED_THREADS (a number), HEED_ISA (avx512, avx2, baseline).
-Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged.)";
+Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl-C.)";
 
 std::vector<const Command*>& commands() {
   static std::vector<const Command*> list;
@@ -73,6 +79,7 @@ int parse_and_run(int argc, const char* const* argv) {
   app.set_version_flag("--version", version, "Print the version and exit");
   app.footer(kExamples);
   app.allow_extras();
+  app.require_subcommand(0, 1);  // a word such as translate may be an argument of another command
   std::vector<std::pair<CLI::App*, std::function<void()>>> actions;
   for (const Command* command : every_command()) {
     CLI::App* own = app.add_subcommand(command->name, command->summary);

@@ -100,18 +100,21 @@ struct Pictures {
     return out;
   }
 
-  Outcome learn_from(const Batch& batch, const Ask& ask) const {
-    const Tensor logits = (*model)({{"pixel_values", batch.inputs.at("pixel_values")}}, ask).at("logits");
-    const Tensor& own = batch.inputs.at("labels");
-    CrossEntropy options;
-    options.label_smoothing = learn.label_smoothing;
-    Tensor loss = cross_entropy(logits, own, options);
+  Outcome learn_from(const Batch& batch, Ask ask) const {
+    ask.loss_only = true;
+    ask.label_smoothing = learn.label_smoothing;
+    const Named out = (*model)({{"pixel_values", batch.inputs.at("pixel_values")}, {"labels", batch.inputs.at("labels")}}, ask);
+    const Tensor& logits = out.at("logits");
+    Tensor loss = out.at("loss");
     if (!batch.extra.empty()) {
+      CrossEntropy options;
+      options.label_smoothing = learn.label_smoothing;
       const auto share = static_cast<float>(batch.extra[0]);
       loss = loss * share + cross_entropy(logits, batch.inputs.at("other_labels"), options) * (1 - share);
     }
-    return {
-        .loss = loss, .shares = {{"accuracy", right_of(logits, own)}}, .multiply_adds = multiply_adds * static_cast<double>(batch.samples)};
+    return {.loss = loss,
+            .shares = {{"accuracy", right_of(logits, batch.inputs.at("labels"))}},
+            .multiply_adds = multiply_adds * static_cast<double>(batch.samples)};
   }
 
   Evaluation evaluate(const PictureData& data) const {
