@@ -1,9 +1,13 @@
 #include "heed/cli/train_run.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <atomic>
-#include <csignal>
+#include <chrono>
 #include <iomanip>
 #include <iostream>
+#include <thread>
 
 #include "heed/cli/progress.h"
 #include "heed/core/isa.h"
@@ -14,22 +18,41 @@ namespace {
 
 std::atomic<bool> asked_to_stop = false;
 
-// The first Ctrl-C saves and ends the run; the second one ends the program at once.
+// The first Ctrl-C saves and ends the run; the second one ends the program at once. A thread of its own waits for them: no handler runs
+// on top of a kernel.
 class CatchStop {
  public:
   CatchStop() {
     asked_to_stop = false;
-    for (const int number : {SIGINT, SIGTERM})
-      std::signal(number, [](int which) {
-        asked_to_stop = true;
-        std::signal(which, SIG_DFL);
-      });
+    sigemptyset(&signals_);
+    for (const int number : {SIGINT, SIGTERM}) sigaddset(&signals_, number);
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    waiting_ = std::thread([this] { wait(); });
   }
   ~CatchStop() {
-    for (const int number : {SIGINT, SIGTERM}) std::signal(number, SIG_DFL);
+    over_ = true;
+    waiting_.join();
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   CatchStop(const CatchStop&) = delete;
   CatchStop& operator=(const CatchStop&) = delete;
+
+ private:
+  void wait() {
+    using Clock = std::chrono::steady_clock;
+    const timespec tenth{.tv_sec = 0, .tv_nsec = 100'000'000};
+    Clock::time_point first = {};
+    while (!over_) {
+      if (sigtimedwait(&signals_, nullptr, &tenth) <= 0) continue;
+      // Programs that end others may send a signal twice at once.
+      if (asked_to_stop && Clock::now() - first > std::chrono::milliseconds(500)) _exit(130);
+      if (!asked_to_stop.exchange(true)) first = Clock::now();
+    }
+  }
+
+  sigset_t signals_, before_;
+  std::atomic<bool> over_ = false;
+  std::thread waiting_;
 };
 
 Json as_json(const Figures& figures) {

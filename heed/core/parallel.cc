@@ -4,6 +4,7 @@
 #include "heed/core/parallel.h"
 
 #include <sched.h>
+#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -87,7 +88,13 @@ class Pool {
       : threads_(threads),
         spin_(threads <= cores() ? std::chrono::microseconds(50) : std::chrono::microseconds(0)),
         stretches_(static_cast<size_t>(threads)) {
+    // Signals are for the program's own threads: oneDNN's kernels may use the stack pointer as they like, and a handler that ran on top of
+    // one overwrote its buffers.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(static_cast<size_t>(i)); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   ~Pool() {
     stopping_.store(true);
