@@ -45,7 +45,6 @@ void run_demo(const Options& options) {
   const bool there = std::filesystem::is_directory(options.data) || options.data.starts_with("shapes");
   check<FileError>(there || options.data == kDebianFolder, options.data, ": no such folder");
   const std::string data = there ? options.data : "shapes";
-  if (!there) std::cout << "Debian's package dataset-fashion-mnist is not installed: these are heed's own shapes, which are easier.\n";
   Training training("classify");
   std::vector<std::string> words{"data=" + data, "epochs=" + std::to_string(options.epochs)};
   // Shoes of Fashion-MNIST all point one way, and five passes are too few to learn from changed pictures.
@@ -55,6 +54,7 @@ void run_demo(const Options& options) {
       words.emplace_back(word);
   words.insert(words.end(), options.settings.begin(), options.settings.end());
   training.tell(words);
+  if (!there) std::cout << "Debian's package dataset-fashion-mnist is not installed: these are heed's own shapes, which are easier.\n";
   const Path run = train_anew(training, {.runs = options.runs});
   classify_one(run, data);
   const std::string best = (run / "best").string(), picture = (run / "picture.png").string();
