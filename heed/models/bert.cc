@@ -83,19 +83,20 @@ Bert make_bert(const Scope& scope, const Config& config, bool pools) {
   const Scope embeddings = scope / "embeddings";
   const int64_t tokens = config.size("max_position_embeddings", 512);
   const Variant variant(config, tokens);
+  const int64_t layers = config.size("num_hidden_layers", 12, 0);
   Bert made{
       .words = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
       .segments = Embedding(embeddings / "token_type_embeddings", config.size("type_vocab_size", 2), D),
       .positions = variant.added(embeddings, D, [&] { return LearnedPositions(embeddings / "position_embeddings", tokens, D).weight; }),
       .norm = Norm(embeddings / "LayerNorm", D, eps),
       .layers = {},
-      .last = last_norm(scope / "encoder.norm", variant.changed(options, 0)),
+      .last = last_norm(scope / "encoder.norm", variant.changed(options)),
       .pool = {},
       .pooler = {},
       .dropout = dropout,
       .causal = config.flag("is_decoder", false)};
-  for (int64_t i = 0; i < config.size("num_hidden_layers", 12, 0); ++i)
-    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i), kNames));
+  for (int64_t i = 0; i < layers; ++i)
+    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i, layers), kNames));
   if (pools) {
     made.pool = variant.pool(scope / "pooling", options);
     made.pooler = Linear(scope / "pooler.dense", D, D);

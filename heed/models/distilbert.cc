@@ -45,6 +45,7 @@ DistilBert make_distilbert(const Scope& scope, const Config& config) {
                              .branch = {.dropout = dropout}};
   const Scope embeddings = scope / "embeddings";
   const Variant variant(config, P);
+  const int64_t layers = config.size("n_layers", 6, 0);
   const bool sinusoidal = config.flag("sinusoidal_pos_embds", false);  // how they begin; checkpoints hold them all the same
   const Initialiser begin =
       sinusoidal ? [](const Shape& shape, Rng&) { return sinusoidal_positions(shape[0], shape[1]); } : scope.initial().position;
@@ -53,10 +54,10 @@ DistilBert make_distilbert(const Scope& scope, const Config& config) {
                   .positions = variant.added(embeddings, D, own),
                   .norm = Norm(embeddings / "LayerNorm", D, kEps),
                   .layers = {},
-                  .last = last_norm(scope / "transformer.norm", variant.changed(options, 0)),
+                  .last = last_norm(scope / "transformer.norm", variant.changed(options)),
                   .dropout = dropout};
-  for (int64_t i = 0; i < config.size("n_layers", 6, 0); ++i)
-    made.layers.push_back(make_encoder_layer(scope / "transformer.layer" / i, variant.changed(options, i), kNames));
+  for (int64_t i = 0; i < layers; ++i)
+    made.layers.push_back(make_encoder_layer(scope / "transformer.layer" / i, variant.changed(options, i, layers), kNames));
   return made;
 }
 

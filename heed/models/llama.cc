@@ -71,13 +71,14 @@ Network make(const Scope& root, const Config& config, bool head) {
                              .norm = NormKind::root_mean_square,
                              .eps = eps};
   const Variant variant(config, config.size("max_position_embeddings", 2048));
+  const int64_t layers = config.size("num_hidden_layers", 32, 0);
   CausalModel model{.words = Embedding(inner / "embed_tokens", config.size("vocab_size", 32000), D),
                     .positions = variant.added(inner, D, [] { return Tensor(); }),
                     .layers = {},
                     .norm = Norm(inner / "norm", D, eps, NormKind::root_mean_square),
                     .head = {}};
-  for (int64_t i = 0; i < config.size("num_hidden_layers", 32, 0); ++i)
-    model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.changed(options, i), kNames));
+  for (int64_t i = 0; i < layers; ++i)
+    model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.changed(options, i, layers), kNames));
   if (head) model.head = language_head(scope, model.words, shared);
   return causal_network(model);
 }

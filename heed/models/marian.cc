@@ -144,16 +144,18 @@ Marian make_marian(const Scope& scope, const Config& config) {
   const Variant variant(config, P);
   made.source.positions = variant.added(encoder, D, [&] { return positions_of(encoder, P, D); });
   made.target.positions = variant.added(decoder, D, [&] { return positions_of(decoder, P, D); });
-  made.source.last = last_norm(encoder / "layer_norm", variant.changed(layer_options(config, D, "encoder"), 0));
-  made.target.last = last_norm(decoder / "layer_norm", variant.changed(layer_options(config, D, "decoder"), 0));
+  const LayerOptions reading = layer_options(config, D, "encoder"), writing = layer_options(config, D, "decoder");
+  made.source.last = last_norm(encoder / "layer_norm", variant.changed(reading));
+  made.target.last = last_norm(decoder / "layer_norm", variant.changed(writing));
   for (Side* side : {&made.source, &made.target}) {
     side->scale = config.flag("scale_embedding", false) ? std::sqrt(static_cast<float>(D)) : 1;
     side->dropout = config.probability("dropout", 0.1f);
   }
-  for (int64_t i = 0; i < config.size("encoder_layers", 12, 0); ++i)
-    made.encoder.push_back(make_encoder_layer(encoder / "layers" / i, variant.changed(layer_options(config, D, "encoder"), i), kEncoder));
-  for (int64_t i = 0; i < config.size("decoder_layers", 12, 0); ++i)
-    made.decoder.push_back(make_decoder_layer(decoder / "layers" / i, variant.changed(layer_options(config, D, "decoder"), i), kDecoder));
+  const int64_t readers = config.size("encoder_layers", 12, 0), writers = config.size("decoder_layers", 12, 0);
+  for (int64_t i = 0; i < readers; ++i)
+    made.encoder.push_back(make_encoder_layer(encoder / "layers" / i, variant.changed(reading, i, readers), kEncoder));
+  for (int64_t i = 0; i < writers; ++i)
+    made.decoder.push_back(make_decoder_layer(decoder / "layers" / i, variant.changed(writing, i, writers), kDecoder));
   made.pad = config.size("pad_token_id", 58100, 0);
   made.start = config.size("decoder_start_token_id", 58100, 0);
   return made;

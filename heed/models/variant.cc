@@ -8,7 +8,7 @@ namespace heed {
 namespace {
 
 const std::vector<std::string> kKeys{"positions", "reach", "attention",      "features", "reduction", "content",
-                                     "pattern",   "norm",  "project_values", "pooling",  "soft_cap"};
+                                     "pattern",   "norm",  "project_values", "pooling",  "soft_cap",  "stochastic_depth"};
 const std::vector<std::string> kPositions{"none",     "learned",     "learned_2d",       "sinusoidal", "sinusoidal_2d", "rotary",
                                           "relative", "relative_2d", "relative_content", "alibi",      "gaussian",      "gaussian_full"};
 
@@ -151,7 +151,7 @@ AttentionKind Variant::kind(int64_t head_width) const {
   return out;
 }
 
-LayerOptions Variant::changed(LayerOptions options, int64_t layer) const {
+LayerOptions Variant::changed(LayerOptions options, int64_t layer, int64_t layers) const {
   MultiHeadOptions& attention = options.attention;
   const int64_t head_width = attention.head_width == 0 ? attention.width / attention.heads : attention.head_width;
   attention.content = own_.flag("content", attention.content);
@@ -160,12 +160,13 @@ LayerOptions Variant::changed(LayerOptions options, int64_t layer) const {
   if (!attention.content) attention.fused = false;
   attention.kind = kind(head_width);
   options.place = place(options.place);
+  options.branch.stochastic_depth = own_.probability("stochastic_depth", options.branch.stochastic_depth);
   if (!positions_.empty()) {
     attention.rotary.reset();
     if (says("rotary")) attention.rotary = Rotary(tokens_, head_width);
   }
   attention.positions = [*this, attention, layer](const Scope& scope) { return in_scores(scope, attention, layer); };
-  return options;
+  return options_of_layer(options, layer, layers);
 }
 
 Pool Variant::pool(const Scope& scope, const LayerOptions& options) const {

@@ -26,8 +26,8 @@ class Variant {
 
   Pooling pooling() const;  // the class token unless config.json says otherwise
   NormPlace place(NormPlace otherwise) const;
-  // The layer's options with what config.json says; `layer` counts from 0, as some patterns alternate.
-  LayerOptions changed(LayerOptions options, int64_t layer) const;
+  // The options of a layer, from 0, with what config.json says: some patterns alternate, and stochastic depth grows from layer to layer.
+  LayerOptions changed(LayerOptions options, int64_t layer = 0, int64_t layers = 1) const;
   // The positions that are added to tokens. own: makes those of the architecture, which are "learned" as well unless it has others
   AddedPositions added(const Scope& scope, int64_t D, const std::function<Tensor()>& own) const;
   Pool pool(const Scope& scope, const LayerOptions& options) const;

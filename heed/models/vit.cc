@@ -67,6 +67,7 @@ Vision make_vision(const Scope& scope, const Config& config, bool teacher) {
   const bool first_token = Variant(config, 0).pooling() == Pooling::class_token;
   const int64_t tokens = grid[0] * grid[1] + (!first_token ? 0 : teacher ? 2 : 1);
   const Variant variant(config, tokens, first_token ? std::nullopt : std::optional(grid));
+  const int64_t layers = config.size("num_hidden_layers", 12, 0);
   const Scope embeddings = scope / "embeddings";
   const auto token = [&](const char* name) { return embeddings.get(name, {1, 1, D}, initial::zeros(), {.decays = false}); };
   const auto own = [&] { return embeddings.get("position_embeddings", {1, tokens, D}, scope.initial().position, {.decays = false}); };
@@ -76,12 +77,12 @@ Vision make_vision(const Scope& scope, const Config& config, bool teacher) {
       .teacher_token = first_token && teacher ? token("distillation_token") : Tensor(),
       .positions = variant.added(embeddings, D, own),
       .layers = {},
-      .norm = last_norm(scope / "layernorm", variant.changed(options, 0)),
+      .norm = last_norm(scope / "layernorm", variant.changed(options)),
       .pool = variant.pool(scope / "pooling", options),
       .dropout = options.branch.dropout,
       .image = image};
-  for (int64_t i = 0; i < config.size("num_hidden_layers", 12, 0); ++i)
-    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i), kNames));
+  for (int64_t i = 0; i < layers; ++i)
+    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i, layers), kNames));
   return made;
 }
 

@@ -2,7 +2,30 @@
 
 #include <algorithm>
 
+#include "heed/train/dialect.h"
+#include "heed/train/settings_value.h"
+
 namespace heed {
+namespace {
+
+// The config of a model that was made before, with what a person chose for it.
+Json changed(Json config, const Chosen& chosen) {
+  ModelChoice said = chosen.model, nothing;
+  Settings mine, others;
+  declare(mine, said);
+  declare(others, nothing);
+  const Json chosen_ones = mine.json(), plain = others.json();
+  for (const auto& [key, value] : chosen_ones.items())
+    check<UsageError>(value == plain.at(key) || key == "preset" || key == "dropout" || key == "stochastic_depth", "train: ", key, "=",
+                      mine.text(key), " beside from=", chosen.from,
+                      ": its model is as it was made, expected no other choices than dropout and stochastic_depth");
+  if (said.dropout >= 0)
+    for (const std::string& key : dialect_of(config).dropout) config[key] = value_json(said.dropout);
+  if (said.stochastic_depth >= 0) config["heed"]["stochastic_depth"] = value_json(said.stochastic_depth);
+  return config;
+}
+
+}  // namespace
 
 void set_labels(Json& config, const std::vector<std::string>& classes) {
   config.erase("num_labels");
@@ -16,8 +39,9 @@ void set_labels(Json& config, const std::vector<std::string>& classes) {
 std::shared_ptr<Model> model_for(const Chosen& chosen, const Json& config, const std::vector<std::string>& new_parts) {
   const uint64_t seed = chosen.learn.seed;
   if (chosen.from.empty()) return std::make_shared<Model>(make_model(config, {.seed = seed}));
+  const Json refined = changed(config, chosen);
   return std::make_shared<Model>(
-      load(chosen.from, {.names = {.allow_missing = new_parts, .allow_unused = new_parts}, .config = config, .seed = seed}));
+      load(chosen.from, {.names = {.allow_missing = new_parts, .allow_unused = new_parts}, .config = refined, .seed = seed}));
 }
 
 Share right_of(const Tensor& logits, const Tensor& labels) {

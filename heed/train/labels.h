@@ -7,7 +7,8 @@ namespace heed {
 
 void set_labels(Json& config, const std::vector<std::string>& classes);  // num_labels' successors id2label and label2id
 
-// From scratch, or from the folder that was chosen; parts with one of `new_parts` in their names may begin anew.
+// From scratch, or from the folder that was chosen; parts with one of `new_parts` in their names may begin anew. A model from a folder
+// is as it was made: only its dropout and stochastic depth may be chosen, and other choices are UsageErrors.
 std::shared_ptr<Model> model_for(const Chosen& chosen, const Json& config, const std::vector<std::string>& new_parts);
 
 Share right_of(const Tensor& logits, const Tensor& labels);  // logits: (B, C), labels: (B)

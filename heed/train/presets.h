@@ -20,12 +20,12 @@ const std::vector<Preset>& presets();
 const Preset& preset_named(const std::string& name);  // a UsageError that lists all where there is none
 void apply_recipe(const Preset& preset, Settings& settings);
 
-// What differs from the preset. Empty, 0 and a negative dropout: nothing.
+// What differs from the preset. Empty, 0 and negative shares: nothing.
 struct ModelChoice {
   std::string preset = "vit-tiny";
   int64_t layers = 0, heads = 0, width = 0, feed_forward = 0, patch = 0;
   std::string activation = "";
-  float dropout = -1;
+  float dropout = -1, stochastic_depth = -1;
   std::string position = "";  // one or several with commas
   int64_t reach = 0;          // of position=relative
   std::string attention = "", features = "";

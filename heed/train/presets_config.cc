@@ -112,6 +112,7 @@ void choose_kind(const ModelChoice& choice, const Dialect& names, Json& own) {
   if (!choice.project_values.empty()) own["project_values"] = choice.project_values == "true";
   if (choice.reach > 0) own["reach"] = choice.reach;
   if (choice.reduction > 0) own["reduction"] = choice.reduction;
+  if (choice.stochastic_depth >= 0) own["stochastic_depth"] = value_json(choice.stochastic_depth);
   if (choice.soft_cap > 0) own["soft_cap"] = value_json(choice.soft_cap);
   if (!choice.position.empty()) {
     const Words words = split(choice.position, ',');
@@ -212,7 +213,7 @@ void declare(Settings& settings, ModelChoice& choice) {
     join(poolings, each.poolings);
   }
   const Allowed size{.least = 0, .most = 1e6}, flag{.words = {"", "true", "false"}};
-  settings.heading("The model. Empty, 0 and a dropout of -1: as the preset has it");
+  settings.heading("The model. Empty, 0 and shares of -1: as the preset has it");
   settings.add("preset", choice.preset, "the model to begin with, and its recipe", {.words = names});
   settings.add("layers", choice.layers, "how many, on each side of an encoder-decoder", size);
   settings.add("heads", choice.heads, "of attention", size);
@@ -222,6 +223,9 @@ void declare(Settings& settings, ModelChoice& choice) {
   settings.add("activation", choice.activation, "of the feed-forward layers",
                {.words = {"", "relu", "gelu", "gelu_new", "silu", "tanh", "sigmoid", "linear"}});
   settings.add("dropout", choice.dropout, "the share of numbers left out in training", {.least = -1, .most = 0.99});
+  settings.add("stochastic_depth", choice.stochastic_depth,
+               "the share of samples that pass by the last layer in training, and fewer by those before; 0: none",
+               {.least = -1, .most = 0.99});
   settings.add("position", choice.position, "how tokens know where they stand", {.words = positions, .several = true});
   settings.add("reach", choice.reach, "of position=relative: the farthest distance that is told apart", size);
   settings.add("attention", choice.attention, "how queries meet keys", {.words = attention});

@@ -47,6 +47,17 @@ TEST(Train, leaves_every_file_that_is_promised) {
   EXPECT_EQ(get(run / "metrics.csv"), metrics);
   EXPECT_EQ(get(run / "last/model.safetensors"), weights);
   EXPECT_EQ(read_json(run / "evaluation.json"), evaluation);
+
+  // Another run begins with its model, of which chance alone may be chosen anew.
+  const std::string from = "train classify data=shapes:100 epochs=1 from='" + (run / "best").string() + "'" + runs_in(folder);
+  const Ran other = run_heed(from + "stochastic_depth=0.2 dropout=0.1");
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  const Json config = read_json(folder / "classify/002/last/config.json");
+  EXPECT_EQ(config["heed"].dump(), R"({"stochastic_depth":0.2})");
+  EXPECT_EQ(config["hidden_dropout_prob"].dump(), "0.1");
+  const Ran wider = run_heed(from + "width=64");
+  EXPECT_EQ(wider.exit_code, 2);
+  EXPECT_NE(wider.err.find("train: width=64 beside from="), std::string::npos) << wider.err;
 }
 
 TEST(Train, refuses_wrong_words) {

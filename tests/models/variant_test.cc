@@ -78,6 +78,25 @@ void expect_sound(const Json& config, const Named& inputs) {
   EXPECT_EQ(load(folder.path())(inputs)["loss"].item(), model(inputs)["loss"].item());
 }
 
+// With heed's own keys it trains otherwise than without, the same with the same seed, and evaluates alike.
+void expect_trains_otherwise(Json config, const Named& inputs) {
+  for (const char* none : {"hidden_dropout_prob", "attention_probs_dropout_prob", "resid_pdrop", "embd_pdrop", "attn_pdrop", "dropout",
+                           "attention_dropout", "seq_classif_dropout"})
+    config[none] = 0;
+  const NoGrad quiet;
+  const Model model = make_model(config);
+  config.erase("heed");
+  const Model plain = make_model(config);
+  const auto trained = [&](const Model& each, uint64_t seed) {
+    Rng rng(seed);
+    return each(inputs, {.mode = training_with(rng)})["loss"].item();
+  };
+  EXPECT_EQ(model(inputs)["loss"].item(), plain(inputs)["loss"].item());
+  EXPECT_EQ(trained(plain, 1), plain(inputs)["loss"].item());
+  EXPECT_EQ(trained(model, 1), trained(model, 1));
+  EXPECT_NE(trained(model, 1), trained(plain, 1));
+}
+
 TEST(Variant, every_vision_transformer_learns_and_comes_back) {
   for (const char* position : {"none", "learned", "sinusoidal", "rotary", "relative", "relative_content", "alibi"})
     expect_sound(vision({{"positions", position}}), pictures());
@@ -104,6 +123,7 @@ TEST(Variant, every_text_model_learns_and_comes_back) {
     expect_sound(text(name, {{"pattern", {{"kind", "window"}, {"before", 2}, {"after", 2}}}}), sentences(name));
     expect_sound(text(name, {{"attention", "kernel"}}), sentences(name));
     expect_sound(text(name, {{"norm", "before"}}), sentences(name));
+    expect_trains_otherwise(text(name, {{"stochastic_depth", 0.5}}), sentences(name));
   }
   for (const char* name : {"BertForSequenceClassification", "DistilBertForSequenceClassification"})
     for (const char* pooling : {"gap", "map"}) expect_sound(text(name, {{"pooling", pooling}}), sentences(name));
@@ -153,6 +173,43 @@ TEST(Variant, steps_with_other_positions_give_what_all_tokens_at_once_give) {
   }
 }
 
+// With feed-forward layers that give nothing, a layer is its attention branch: a sample that passes it by leaves as it came.
+TEST(Variant, stochastic_depth_grows_with_the_layers_and_keeps_the_mean) {
+  const NoGrad quiet;
+  Json config = vision({{"stochastic_depth", 0.4}});
+  const Model model = make_model(config);
+  config.erase("heed");
+  const Model plain = make_model(config);
+  for (const Model* each : {&model, &plain})
+    for (const Parameter& parameter : each->params().all())
+      if (parameter.name.find("layer.") != std::string::npos && parameter.name.find(".output.dense") != std::string::npos &&
+          parameter.name.find("attention") == std::string::npos)
+        copy_into(Tensor::zeros(parameter.tensor.shape()), parameter.tensor);
+  constexpr int64_t B = 3000;
+  Rng pixels(3), rng(1);
+  const Tensor picture = random_normal({1, 3, 8, 12}, 0, 1, pixels);
+  const Named many{{"pixel_values", concat(std::vector<Tensor>(B, picture), 0)}};
+  EXPECT_EQ(model({{"pixel_values", picture}})["logits"].to_vector<float>(),
+            plain({{"pixel_values", picture}})["logits"].to_vector<float>());
+  const Named out = model(many, {.hidden_states = true, .mode = training_with(rng)});
+  const Named exact = plain({{"pixel_values", picture}}, {.hidden_states = true});
+  const std::vector<float> start = exact.at("hidden_states.0").to_vector<float>(), end = exact.at("hidden_states.1").to_vector<float>();
+  std::vector<double> mean(start.size());
+  for (const int64_t layer : {0, 1}) {
+    const std::vector<float> before = out.at("hidden_states." + std::to_string(layer)).to_vector<float>();
+    const std::vector<float> after = out.at("hidden_states." + std::to_string(layer + 1)).to_vector<float>();
+    int64_t passed = 0;
+    for (size_t b = 0; b < B; ++b) {
+      const auto from = static_cast<int64_t>(b * start.size()), to = from + std::ssize(start);
+      passed += std::equal(before.begin() + from, before.begin() + to, after.begin() + from);
+      for (size_t i = 0; i < start.size() && layer == 0; ++i) mean[i] += static_cast<double>(after[b * start.size() + i]) / B;
+    }
+    EXPECT_NEAR(static_cast<double>(passed) / B, layer == 0 ? 0.2 : 0.4, 0.03) << layer;  // some three deviations
+  }
+  // A kept branch counts 1 / 0.8: the mean of 3000 deviates by sqrt(0.2 / 0.8 / 3000), 0.009 of the branch.
+  for (size_t i = 0; i < mean.size(); ++i) EXPECT_NEAR(mean[i], end[i], 0.04 * std::abs(end[i] - start[i]) + 1e-5) << i;
+}
+
 TEST(Variant, refuses_what_it_does_not_know) {
   const auto refuses = [](const Json& config, const std::string& fragment) { expect_refused([&] { make_model(config); }, fragment); };
   refuses(vision({{"position", "alibi"}}), "config: heed.position is not known; did you mean 'positions'?");
@@ -160,6 +217,7 @@ TEST(Variant, refuses_what_it_does_not_know) {
   refuses(vision({{"positions", "gaussian"}}), "there is one only of pictures, without class token");
   refuses(vision({{"attention", "loud"}}), "heed.attention is");
   refuses(vision({{"pooling", "sum"}}), "heed.pooling is");
+  refuses(vision({{"stochastic_depth", 1}}), "heed.stochastic_depth is");
   refuses(vision({{"pattern", {{"kind", "stripes"}}}}), "heed.pattern: kind is");
   refuses(text("BertForSequenceClassification", {{"attention", "pooled"}}), "heed.attention is");
   const Model quiet = make_model(vision({{"attention", "channel"}}));

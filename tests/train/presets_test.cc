@@ -105,19 +105,13 @@ TEST(Presets, every_preset_runs_with_every_word) {
                        (each == "rotary" && preset.config["model_type"] == "llama");
       EXPECT_FALSE(own && config.contains("heed") && config["heed"].contains("positions")) << preset.name;
     }
-    Words others{"attention=hard",
-                 "norm=before",
-                 "norm=after",
-                 "soft_cap=30",
-                 "pattern=window:4",
-                 "pattern=window:1:2:1",
-                 "pattern=chunks:16",
-                 "pattern=chunks:2:shifted,causal",
-                 "pattern=dilated:2",
-                 "pattern=causal",
-                 "activation=relu",
-                 "dropout=0.3",
-                 "model.initializer_range=0.01"};
+    Words others{"attention=hard",       "norm=before",
+                 "norm=after",           "soft_cap=30",
+                 "pattern=window:4",     "pattern=window:1:2:1",
+                 "pattern=chunks:16",    "pattern=chunks:2:shifted,causal",
+                 "pattern=dilated:2",    "pattern=causal",
+                 "activation=relu",      "dropout=0.3",
+                 "stochastic_depth=0.1", "model.initializer_range=0.01"};
     if (preset.family == "encoder-decoder") others.back() = "model.init_std=0.01";
     if (vit || bert)
       for (const char* each : {"pooling=gap", "pooling=map"}) others.emplace_back(each);
@@ -153,6 +147,7 @@ TEST(Presets, words_become_keys_of_config_json) {
   EXPECT_EQ(gpt["heed"]["pattern"], Json::parse(R"([{"kind": "window", "before": 4, "after": 0}])"));
   EXPECT_EQ(config_of("vit-tiny", {"position=gaussian"})["heed"], Json::parse(R"({"positions": "gaussian", "pooling": "gap"})"));
   EXPECT_EQ(config_of("vit-tiny", {"position=gaussian", "pooling=map"})["heed"]["pooling"], "map");
+  EXPECT_EQ(config_of("gpt-mini", {"stochastic_depth=0.1"})["heed"].dump(), R"({"stochastic_depth":0.1})");
   const Json gaussian = config_of("gaussian", {"position=learned", "width=200"});
   EXPECT_EQ(gaussian["head_dim"], 200);
   EXPECT_FALSE(gaussian["heed"].contains("content"));  // or all tokens would be seen alike
