@@ -34,8 +34,8 @@ void classify_one(const Path& run, const std::string& data) {
   const Path folder = run / "best";
   const Model model = load(folder, {.weights = Weights::packed});
   const Tensor logits = model({{"pixel_values", PictureReader(folder)(std::span(&picture, 1))}}).at("logits");
-  std::cout << "\nOne picture, " << file.string() << ", is a " << seen.classes[static_cast<size_t>(seen.labels[0])]
-            << ". The model says:\n";
+  std::cout << "\nOne picture, " << file.string() << " (truly: " << seen.classes[static_cast<size_t>(seen.labels[0])]
+            << "). The model says:\n";
   const std::vector<std::vector<Label>> best = Labels(model)(logits, 3);
   for (const Label& label : best[0])
     std::cout << "  " << std::fixed << std::setprecision(1) << std::setw(5) << 100 * label.score << "%  " << label.name << '\n';
