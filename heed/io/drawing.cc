@@ -19,12 +19,47 @@ std::string hex(Colour colour) {
   return out;
 }
 
+double tenth(double x) { return std::round(10 * x) / 10; }
+
 struct ToSvg {
   std::ostream& out;
+  const SvgLook& look;
+
+  // of: "fill" or "stroke"
+  void paint(const char* of, Colour colour) const {
+    const auto ink = std::find_if(look.inks.begin(), look.inks.end(), [&](const SvgLook::Ink& each) { return each.colour == colour; });
+    if (ink == look.inks.end())
+      out << ' ' << of << "=\"" << hex(colour) << '"';
+    else
+      out << " class=\"" << ink->name << "\" color=\"" << hex(colour) << "\" " << of << "=\"currentColor\"";
+  }
+  void path(const std::vector<Drawing::Point>& points) const {
+    out << "<path d=\"";
+    for (size_t i = 0; i < points.size(); ++i) out << (i == 0 ? 'M' : 'L') << tenth(points[i].x) << ' ' << tenth(points[i].y);
+  }
 
   void operator()(const Drawing::Rectangle& item) const {
-    out << "<rect x=\"" << item.x << "\" y=\"" << item.y << "\" width=\"" << item.width << "\" height=\"" << item.height << "\" fill=\""
-        << hex(item.colour) << "\"/>\n";
+    out << "<rect x=\"" << item.x << "\" y=\"" << item.y << "\" width=\"" << item.width << "\" height=\"" << item.height << '"';
+    paint("fill", item.colour);
+    out << "/>\n";
+  }
+  void operator()(const Drawing::Line& item) const {
+    path(item.points);
+    out << "\" fill=\"none\" stroke-linejoin=\"round\" stroke-linecap=\"round\" stroke-width=\"" << item.thickness << '"';
+    if (item.dashed) out << " stroke-dasharray=\"" << kDash * item.thickness << ' ' << kGap * item.thickness << '"';
+    paint("stroke", item.colour);
+    out << "/>\n";
+  }
+  void operator()(const Drawing::Area& item) const {
+    path(item.points);
+    out << "Z\" fill-opacity=\"" << item.opacity << '"';
+    paint("fill", item.colour);
+    out << "/>\n";
+  }
+  void operator()(const Drawing::Dot& item) const {
+    out << "<circle cx=\"" << tenth(item.x) << "\" cy=\"" << tenth(item.y) << "\" r=\"" << item.radius << '"';
+    paint("fill", item.colour);
+    out << "/>\n";
   }
   void operator()(const Drawing::Curve& item) const {
     const double third = (item.to_x - item.x) / 3;  // so x grows evenly along the curve
@@ -34,8 +69,9 @@ struct ToSvg {
   }
   void operator()(const Drawing::Text& item) const {
     constexpr const char* anchors[] = {"start", "middle", "end"};
-    out << "<text x=\"" << item.x << "\" y=\"" << item.y << "\" font-size=\"" << item.size << "\" fill=\"" << hex(item.colour)
-        << "\" text-anchor=\"" << anchors[static_cast<int>(item.anchor)] << '"';
+    out << "<text x=\"" << item.x << "\" y=\"" << item.y << "\" font-size=\"" << item.size << "\" text-anchor=\""
+        << anchors[static_cast<int>(item.anchor)] << '"';
+    paint("fill", item.colour);
     if (item.upward) out << " transform=\"rotate(-90 " << item.x << ' ' << item.y << ")\"";
     out << '>' << in_markup(item.text) << "</text>\n";
   }
@@ -64,13 +100,16 @@ Drawing::Drawing(int64_t width, int64_t height) : width_(width), height_(height)
   check(width >= 1 && height >= 1, "drawing: ", width, " x ", height, " pixels, expected 1 or more");
 }
 
-std::string Drawing::svg() const {
+std::string Drawing::svg(const SvgLook& look) const {
   std::ostringstream out;
   out.imbue(std::locale::classic());
   out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width_ << "\" height=\"" << height_ << "\" viewBox=\"0 0 " << width_ << ' '
-      << height_
-      << "\" font-family=\"monospace\" dominant-baseline=\"central\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-  for (const Item& item : items_) std::visit(ToSvg{out}, item);
+      << height_ << "\" font-family=\"" << in_markup(look.font) << "\" dominant-baseline=\"central\"";
+  if (!look.label.empty()) out << " role=\"img\" aria-label=\"" << in_markup(look.label) << '"';
+  out << ">\n";
+  if (!look.style.empty()) out << "<style>" << look.style << "</style>\n";
+  if (look.paper) out << "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+  for (const Item& item : items_) std::visit(ToSvg{out, look}, item);
   out << "</svg>\n";
   return out.str();
 }

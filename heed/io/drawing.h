@@ -1,4 +1,4 @@
-// Drawings of rectangles, curves, text and pictures, written as SVG or turned into pixels: one layout, both files.
+// Drawings of rectangles, lines, areas, dots, curves, text and pictures, written as SVG or turned into pixels: one layout, both files.
 #pragma once
 
 #include <array>
@@ -22,7 +22,20 @@ inline constexpr std::array<Colour, 7> kHeat{
 Colour heat(double share);                               // of 0 to 1
 Colour mixed(Colour below, Colour above, double share);  // share: of the one above
 
-inline constexpr double kLetterStep = 0.6;  // how wide a letter is beside the size of its text
+inline constexpr double kLetterStep = 0.6;    // how wide a letter is beside the size of its text
+inline constexpr double kDash = 4, kGap = 3;  // of dashed lines, beside their thickness
+
+// How a drawing looks as SVG. Whatever has the colour of an ink gets its name as a class, so that a style can give it another colour.
+struct SvgLook {
+  struct Ink {
+    Colour colour;
+    std::string name;
+  };
+  std::vector<Ink> inks = {};
+  std::string font = "monospace", style = {};  // style: CSS
+  std::string label = {};                      // for those who cannot see it
+  bool paper = true;                           // white below everything
+};
 
 class Drawing {
  public:
@@ -31,6 +44,24 @@ class Drawing {
   enum class Anchor { start, middle, end };
   struct Rectangle {
     double x, y, width, height;
+    Colour colour;
+  };
+  struct Point {
+    double x, y;
+  };
+  struct Line {  // through all points, straight between them
+    std::vector<Point> points;
+    Colour colour;
+    double thickness = 1;
+    bool dashed = false;
+  };
+  struct Area {  // within the line through all points and back to the first
+    std::vector<Point> points;
+    Colour colour;
+    double opacity = 1;
+  };
+  struct Dot {
+    double x, y, radius;
     Colour colour;
   };
   struct Curve {  // from (x, y) to (to_x, to_y), which is further right; level at both ends
@@ -50,14 +81,14 @@ class Drawing {
     double x, y, width, height;
     Picture picture;
   };
-  using Item = std::variant<Rectangle, Curve, Text, Image>;
+  using Item = std::variant<Rectangle, Line, Area, Dot, Curve, Text, Image>;
 
   void add(Item item) { items_.push_back(std::move(item)); }
   int64_t width() const { return width_; }
   int64_t height() const { return height_; }
 
-  std::string svg() const;
-  Picture pixels() const;  // text: the letters of letters.h; what they lack is a box
+  std::string svg(const SvgLook& look = {}) const;
+  Picture pixels(int64_t scale = 1) const;  // text: the letters of letters.h; what they lack is a box
 
  private:
   int64_t width_, height_;

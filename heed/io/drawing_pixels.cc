@@ -1,6 +1,7 @@
-// A drawing as pixels: rectangles and curves with soft edges, letters from the table.
+// A drawing as pixels: shapes with soft edges, letters from the table.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "heed/core/shape.h"
 #include "heed/io/drawing.h"
@@ -26,6 +27,36 @@ bool is_ink(char32_t point, int row, int column) {
   return kLetters[at + inside * (kLetterWidth + 1) + static_cast<size_t>(column)] == '#';
 }
 
+// The pieces of a dashed line.
+std::vector<std::vector<Drawing::Point>> dashes(const Drawing::Line& line) {
+  if (!line.dashed || line.points.empty()) return {line.points};
+  std::vector<std::vector<Drawing::Point>> out{{line.points[0]}};
+  double left = kDash * line.thickness;  // of the dash or gap that has begun
+  bool ink = true;
+  for (size_t i = 1; i < line.points.size(); ++i) {
+    Drawing::Point at = line.points[i - 1];
+    const Drawing::Point to = line.points[i];
+    for (double rest = std::hypot(to.x - at.x, to.y - at.y); rest > 0;) {
+      const double step = std::min(rest, left), share = step / rest;
+      at = {at.x + share * (to.x - at.x), at.y + share * (to.y - at.y)};
+      if (ink) out.back().push_back(at);
+      rest -= step;
+      left -= step;
+      if (left > 0) continue;
+      ink = !ink;
+      left = (ink ? kDash : kGap) * line.thickness;
+      if (ink) out.push_back({at});
+    }
+  }
+  return out;
+}
+
+double distance(Drawing::Point p, Drawing::Point a, Drawing::Point b) {  // of p from the stretch between a and b
+  const double dx = b.x - a.x, dy = b.y - a.y, length = dx * dx + dy * dy;
+  const double along = length > 0 ? std::clamp(((p.x - a.x) * dx + (p.y - a.y) * dy) / length, 0.0, 1.0) : 0;
+  return std::hypot(p.x - a.x - along * dx, p.y - a.y - along * dy);
+}
+
 struct ToPixels {
   Picture& out;
 
@@ -42,6 +73,7 @@ struct ToPixels {
     return std::max(0.0, std::min(end, at + 1) - std::max(begin, at));
   }
   static int64_t first(double x) { return static_cast<int64_t>(std::floor(x)); }
+  static int64_t inside(double x, int64_t size) { return std::clamp<int64_t>(first(std::clamp(x, -1e9, 1e9)), 0, size); }
   static int64_t last(double x) { return static_cast<int64_t>(std::ceil(x)); }
 
   void operator()(const Drawing::Rectangle& item) const {
@@ -50,6 +82,46 @@ struct ToPixels {
       for (int64_t x = first(item.x); x < last(right); ++x)
         blend(x, y, item.colour, overlap(item.x, right, x) * overlap(item.y, bottom, y));
   }
+
+  // A pixel takes the colour once, however many pieces of the line come near it.
+  void operator()(const Drawing::Line& item) const {
+    const double half = item.thickness / 2;
+    std::map<std::pair<int64_t, int64_t>, double> shares;
+    for (const std::vector<Drawing::Point>& piece : dashes(item))
+      for (size_t i = 0; i + 1 < piece.size() || (i == 0 && piece.size() == 1); ++i) {
+        const Drawing::Point a = piece[i], b = piece[std::min(i + 1, piece.size() - 1)];
+        for (int64_t y = inside(std::min(a.y, b.y) - half - 1, out.height); y < inside(std::max(a.y, b.y) + half + 2, out.height); ++y)
+          for (int64_t x = inside(std::min(a.x, b.x) - half - 1, out.width); x < inside(std::max(a.x, b.x) + half + 2, out.width); ++x) {
+            const double share = half + 0.5 - distance({static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5}, a, b);
+            if (share > 0) shares[{y, x}] = std::max(shares[{y, x}], std::min(share, item.thickness));
+          }
+      }
+    for (const auto& [place, share] : shares) blend(place.second, place.first, item.colour, share);
+  }
+
+  // Four lines a row of pixels; on each, what lies between an odd crossing of the border and the next is within.
+  void operator()(const Drawing::Area& item) const {
+    constexpr int lines = 4;
+    std::vector<double> row(static_cast<size_t>(out.width));
+    for (int64_t y = 0; y < out.height; ++y) {
+      std::fill(row.begin(), row.end(), 0);
+      for (int line = 0; line < lines; ++line) {
+        const double at = static_cast<double>(y) + (line + 0.5) / lines;
+        std::vector<double> crossings;
+        for (size_t i = 0; i < item.points.size(); ++i) {
+          const Drawing::Point a = item.points[i], b = item.points[(i + 1) % item.points.size()];
+          if ((a.y <= at) != (b.y <= at)) crossings.push_back(a.x + (at - a.y) / (b.y - a.y) * (b.x - a.x));
+        }
+        std::sort(crossings.begin(), crossings.end());
+        for (size_t i = 0; i + 1 < crossings.size(); i += 2)
+          for (int64_t x = inside(crossings[i], out.width); x < inside(crossings[i + 1] + 1, out.width); ++x)
+            row[static_cast<size_t>(x)] += overlap(crossings[i], crossings[i + 1], x) / lines;
+      }
+      for (int64_t x = 0; x < out.width; ++x) blend(x, y, item.colour, item.opacity * row[static_cast<size_t>(x)]);
+    }
+  }
+
+  void operator()(const Drawing::Dot& item) const { (*this)(Drawing::Line{{{item.x, item.y}}, item.colour, 2 * item.radius}); }
 
   // Column by column: a stretch that is higher where the curve is steep.
   void operator()(const Drawing::Curve& item) const {
@@ -96,12 +168,34 @@ struct ToPixels {
   }
 };
 
+struct Scaled {
+  double by;
+
+  void operator()(Drawing::Rectangle& item) const { item.x *= by, item.y *= by, item.width *= by, item.height *= by; }
+  void operator()(Drawing::Line& item) const {
+    for (Drawing::Point& point : item.points) point.x *= by, point.y *= by;
+    item.thickness *= by;
+  }
+  void operator()(Drawing::Area& item) const {
+    for (Drawing::Point& point : item.points) point.x *= by, point.y *= by;
+  }
+  void operator()(Drawing::Dot& item) const { item.x *= by, item.y *= by, item.radius *= by; }
+  void operator()(Drawing::Curve& item) const { item.x *= by, item.y *= by, item.to_x *= by, item.to_y *= by, item.thickness *= by; }
+  void operator()(Drawing::Text& item) const { item.x *= by, item.y *= by, item.size *= by; }
+  void operator()(Drawing::Image& item) const { item.x *= by, item.y *= by, item.width *= by, item.height *= by; }
+};
+
 }  // namespace
 
-Picture Drawing::pixels() const {
-  check(checked_multiply(width_, height_) <= kMostPixels, "drawing: ", width_, " x ", height_, " pixels, expected at most ", kMostPixels);
-  Picture out{.width = width_, .height = height_, .pixels = std::vector<uint8_t>(static_cast<size_t>(3 * width_ * height_), 255)};
-  for (const Item& item : items_) std::visit(ToPixels{out}, item);
+Picture Drawing::pixels(int64_t scale) const {
+  const int64_t width = checked_multiply(width_, scale), height = checked_multiply(height_, scale);
+  check(scale >= 1 && checked_multiply(width, height) <= kMostPixels, "drawing: ", width, " x ", height, " pixels, expected at most ",
+        kMostPixels);
+  Picture out{.width = width, .height = height, .pixels = std::vector<uint8_t>(static_cast<size_t>(3 * width * height), 255)};
+  for (Item item : items_) {
+    std::visit(Scaled{static_cast<double>(scale)}, item);
+    std::visit(ToPixels{out}, item);
+  }
   return out;
 }
 

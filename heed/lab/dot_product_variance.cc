@@ -1,0 +1,97 @@
+// L7: mean and variance of the product of two Gaussian vectors, and why scores are divided by the root of their width.
+#include <cmath>
+
+#include "heed/lab/experiments.h"
+#include "heed/lab/measure.h"
+#include "heed/ops/ops.h"
+
+namespace heed::lab {
+namespace {
+
+struct VarianceOptions {
+  int64_t samples = 200000, least_width = 8, widths = 6;
+  float mean = 0.5f, deviation = 1;
+  uint64_t seed = 1;
+};
+
+void declare_variance(Settings& settings, VarianceOptions& options, Size size) {
+  if (size == Size::full) options.samples = 1000000, options.widths = 8;
+  settings.add("samples", options.samples, "pairs of vectors a width", {.least = 1000, .most = 1e8});
+  settings.add("least_width", options.least_width, "the smallest d", {.least = 1, .most = 4096});
+  settings.add("widths", options.widths, "how many widths, each twice the one before", {.least = 2, .most = 10});
+  settings.add("mean", options.mean, "of every element, mu", {.least = -10, .most = 10});
+  settings.add("deviation", options.deviation, "of every element, sigma", {.least = 0.01, .most = 10});
+  settings.add("seed", options.seed, "of the random vectors");
+}
+
+struct Moments {
+  double mean, variance;
+};
+
+// Of q.k over so many pairs, in pieces that fit into a cache.
+Moments product_moments(const VarianceOptions& options, int64_t d, Rng& rng) {
+  const int64_t piece = std::max<int64_t>(1, (1 << 18) / d);
+  double sum = 0, squares = 0;
+  for (int64_t done = 0; done < options.samples; done += piece) {
+    const int64_t rows = std::min(piece, options.samples - done);
+    const Tensor q = random_normal({rows, d}, options.mean, options.deviation, rng);
+    const Tensor k = random_normal({rows, d}, options.mean, options.deviation, rng);
+    for (const double product : values_of(heed::sum(q * k, {1}))) sum += product, squares += product * product;
+  }
+  const double count = static_cast<double>(options.samples), mean = sum / count;
+  return {mean, (squares / count - mean * mean) * count / (count - 1)};
+}
+
+Report run_variance(const VarianceOptions& options, const Say& say) {
+  const double mu = options.mean, sigma = options.deviation;
+  std::vector<double> widths, variances, right, wrong, scaled;
+  Rng rng(options.seed);
+  Report report;
+  report.statement =
+      "E = μ·μ and Var = 2σ² μ·μ + d σ⁴: with a fixed mean of the elements both terms grow as d, so a score divided by √d keeps a variance "
+      "that does not depend on the width. The published form counts the first term d times.";
+  Table table{.title = "Measured moments", .columns = {"d", "mean", "μ·μ", "variance", "2σ² μ·μ + d σ⁴", "variance of q·k/√d"}};
+  for (int64_t i = 0; i < options.widths; ++i) {
+    const int64_t width = options.least_width << i;
+    say("d = " + std::to_string(width));
+    const auto d = static_cast<double>(width);
+    const Moments found = product_moments(options, width, rng);
+    const double square = d * mu * mu, variance = 2 * sigma * sigma * square + d * std::pow(sigma, 4);
+    const double error = std::sqrt(variance / static_cast<double>(options.samples));  // of the mean
+    report.measured.push_back(
+        equal_to("mean of q·k, d = " + std::to_string(width), square, found.mean, std::max(0.02 * square, 4 * error)));
+    report.measured.push_back(close_to("variance of q·k, d = " + std::to_string(width), variance, found.variance, 0.02));
+    widths.push_back(d), variances.push_back(found.variance), right.push_back(variance), scaled.push_back(found.variance / d);
+    wrong.push_back(d * (2 * sigma * sigma * square + std::pow(sigma, 4)));
+    table.rows.push_back({d, found.mean, square, found.variance, variance, found.variance / d});
+  }
+  report.measured.push_back(equal_to("exponent of the variance in d", 1, fitted_power(widths, variances).exponent, 0.02));
+  report.measured.push_back(equal_to("exponent after dividing by √d", 0, fitted_power(widths, scaled).exponent, 0.02));
+  report.measured.push_back(contradicts("variance at the largest d", wrong.back(), variances.back()));
+  report.tables.push_back(std::move(table));
+  report.figures.push_back(figure("Variance of q·k", "Dividing by √d makes it flat; the published formula grows as d².",
+                                  Plot{.body = Lines{.across = {"d", true},
+                                                     .up = {"variance", true},
+                                                     .series = {{"measured", widths, variances, Mark::points},
+                                                                {"2σ² μ·μ + d σ⁴", widths, right},
+                                                                {"published", widths, wrong, Mark::dashed},
+                                                                {"measured, q·k/√d", widths, scaled, Mark::both}}}}));
+  return report;
+}
+
+}  // namespace
+
+Experiment dot_product_variance() {
+  return {.number = "L7",
+          .name = "dot-product-variance",
+          .topic = Topic::statistics,
+          .title = "Why scores are divided by √d",
+          .claim = "The variance of the product of a query and a key with Gaussian elements grows in proportion to their width d.",
+          .formula = R"(q, k \sim \mathcal{N}(\mu, \sigma^2 I): \quad \mathrm{E}[q \cdot k] = \mu \cdot \mu, \quad )"
+                     R"(\mathrm{Var}[q \cdot k] = 2 \sigma^2 \mu \cdot \mu + d \sigma^4)",
+          .published = R"($\mathrm{Var}[q \cdot k] = d \, (2 \sigma^2 \mu \cdot \mu + \sigma^4)$: a factor d stands before both terms.)",
+          .expected = Verdict::corrected,
+          .prepare = prepared(declare_variance, run_variance)};
+}
+
+}  // namespace heed::lab

@@ -1,0 +1,72 @@
+#include "heed/lab/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace heed::lab {
+
+std::string word_for(Verdict verdict) {
+  return verdict == Verdict::holds ? "holds" : verdict == Verdict::corrected ? "holds, corrected" : "does not hold";
+}
+
+bool Measured::passes() const {
+  const double distance = std::abs(measured - predicted);
+  if (!std::isfinite(measured) || !std::isfinite(predicted)) return false;
+  switch (rule) {
+    case Rule::share: return distance <= tolerance * std::abs(predicted);
+    case Rule::distance: return distance <= tolerance;
+    case Rule::at_most: return measured <= predicted;
+    case Rule::at_least: return measured >= predicted;
+    case Rule::contradicts: return distance > tolerance * std::abs(measured);
+  }
+  return false;
+}
+
+std::string Measured::demand() const {
+  switch (rule) {
+    case Rule::share: return "within " + number_text(100 * tolerance) + " %";
+    case Rule::distance: return tolerance == 0 ? "exactly" : "within " + number_text(tolerance);
+    case Rule::at_most: return "at most";
+    case Rule::at_least: return "at least";
+    case Rule::contradicts: return "published";
+  }
+  return "";
+}
+
+Measured close_to(std::string name, double predicted, double measured, double share) {
+  return {std::move(name), predicted, measured, share, Measured::Rule::share};
+}
+Measured equal_to(std::string name, double predicted, double measured, double distance) {
+  return {std::move(name), predicted, measured, distance, Measured::Rule::distance};
+}
+Measured at_most(std::string name, double limit, double measured) { return {std::move(name), limit, measured, 0, Measured::Rule::at_most}; }
+Measured at_least(std::string name, double limit, double measured) {
+  return {std::move(name), limit, measured, 0, Measured::Rule::at_least};
+}
+Measured contradicts(std::string name, double published, double measured, double share) {
+  return {std::move(name), published, measured, share, Measured::Rule::contradicts};
+}
+
+Verdict verdict_of(const Report& report) {
+  const auto& all = report.measured;
+  if (all.empty() || !std::all_of(all.begin(), all.end(), [](const Measured& each) { return each.passes(); })) return Verdict::fails;
+  const bool corrected = std::any_of(all.begin(), all.end(), [](const Measured& each) { return each.rule == Measured::Rule::contradicts; });
+  return corrected ? Verdict::corrected : Verdict::holds;
+}
+
+std::string number_text(double value) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "no number" : value > 0 ? "∞" : "-∞";
+  const double size = std::abs(value);
+  std::array<char, 64> text{};
+  if (value == std::round(value) && size < 1e7)
+    std::snprintf(text.data(), text.size(), "%.0f", value == 0 ? 0.0 : value);
+  else
+    std::snprintf(text.data(), text.size(), size >= 1e-3 && size < 1e7 ? "%#.4g" : "%.2e", value);
+  std::string out = text.data();
+  if (out.ends_with('.')) out.pop_back();
+  return out;
+}
+
+}  // namespace heed::lab

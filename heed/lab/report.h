@@ -1,0 +1,50 @@
+// What an experiment found: numbers held against predictions, tables and figures. The verdict follows from the numbers alone.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "heed/lab/figure.h"
+
+namespace heed::lab {
+
+enum class Verdict { holds, corrected, fails };  // corrected: the published claim is wrong, the right one holds
+std::string word_for(Verdict verdict);           // "holds", "holds, corrected", "does not hold"
+
+// A number and what it has to be. Made by the functions below.
+struct Measured {
+  enum class Rule { share, distance, at_most, at_least, contradicts };
+  std::string name = {};
+  double predicted = 0, measured = 0, tolerance = 0;
+  Rule rule = Rule::share;
+
+  bool passes() const;         // never with a number that is none
+  std::string demand() const;  // "within 2 %", "at most", ...
+};
+Measured close_to(std::string name, double predicted, double measured, double share);         // |m - p| <= share |p|
+Measured equal_to(std::string name, double predicted, double measured, double distance = 0);  // |m - p| <= distance
+Measured at_most(std::string name, double limit, double measured);
+Measured at_least(std::string name, double limit, double measured);
+// What was published, which is off by more than this share of what is measured.
+Measured contradicts(std::string name, double published, double measured, double share = 0.1);
+
+using Cell = std::variant<std::string, double>;
+struct Table {
+  std::string title = {};
+  std::vector<std::string> columns = {};
+  std::vector<std::vector<Cell>> rows = {};
+};
+
+struct Report {
+  std::string statement = {};  // what is true, in a sentence or two
+  std::vector<Measured> measured = {};
+  std::vector<Table> tables = {};
+  std::vector<Figure> figures = {};
+};
+// Fails if any number fails or there is none; corrected if a published claim is contradicted.
+Verdict verdict_of(const Report& report);
+
+std::string number_text(double value);  // for people: about four digits
+
+}  // namespace heed::lab

@@ -1,0 +1,51 @@
+// Experiments that were run, and how they are told: on a terminal, as JSON, as a page, as a folder with all of it.
+#pragma once
+
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heed/io/json.h"
+#include "heed/lab/experiment.h"
+
+namespace heed::lab {
+
+struct Result {
+  const Experiment* experiment = nullptr;
+  Report report = {};
+  Verdict verdict = Verdict::fails;
+  std::string error = {};  // why it did not come to its end
+  Json settings = {};      // in force
+  double seconds = 0;
+
+  bool as_documented() const { return error.empty() && verdict == experiment->expected; }
+};
+
+// words: key=value. Each must be a setting of one experiment at least; "full=true" is one of all.
+struct Plan {
+  std::vector<const Experiment*> experiments = {};
+  std::vector<std::string> words = {};
+};
+void check_plan(const Plan& plan);  // names, keys and values, before anything runs
+Result run_one(const Experiment& experiment, const std::vector<std::string>& words, const Say& say);
+std::string settings_help(const Experiment& experiment);
+
+// --- telling
+struct Terminal {
+  bool colour = false;
+  int width = 80;
+};
+void list_experiments(std::ostream& out, const Terminal& terminal);
+void tell(std::ostream& out, const Result& result, const Terminal& terminal);
+Json result_json(const Result& result);
+Json results_json(std::span<const Result> results);
+std::string results_page(std::span<const Result> results);
+
+// index.html, report.json and figures/, whole or not at all. A folder that holds anything but an earlier report is refused: it would be
+// replaced.
+void check_folder(const Path& folder);
+void write_results(const Path& folder, std::span<const Result> results);
+std::string figure_file(const Experiment& experiment, size_t figure, size_t frame, size_t frames);  // without its end: "l01-1", "l01-2-03"
+
+}  // namespace heed::lab
