@@ -1,9 +1,11 @@
 // The op: shapes are checked, operands made dense, forward keeps one log-sum-exp per query, backward recomputes the rest.
 #include "heed/attention/attention.h"
 
+#include "heed/attention/pairs.h"
 #include "heed/attention/separable.h"
 #include "heed/attention/tap.h"
 #include "heed/attention/work.h"
+#include "heed/core/work_count.h"
 #include "heed/ops/half.h"
 #include "heed/ops/ops.h"
 
@@ -69,6 +71,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   if (const Gaussian2d* term = separable_term(plan, options)) return gaussian_attention(*term, plan.sizes.N, value);
   const Tensor q = readable(query), k = readable(key), v = readable(value);
   AttentionTotals totals;
+  if (counting_work()) count_work(forward_multiply_adds(plan));
   const Tensor out = (few_queries(plan.sizes) ? few_queries_forward : attention_forward)(plan, q, k, v, totals);
 
   Tensors inputs{query, key, value};
@@ -78,12 +81,14 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   for (size_t i = 3; i < inputs.size(); ++i) wanted.push_back(inputs[i].needs_grad());
   return record(op::attention, out, inputs, [=, hard = options.hard](const Tensor& g) {
     AttentionTotals all = totals;
+    if (counting_work()) count_work(backward_multiply_adds(plan, hard != Hard::no_gradient));
     // Backward must find the largest score again, bit for bit, and computes scores as blocks do.
     if (hard != Hard::no && few_queries(plan.sizes)) attention_forward(plan, q, k, v, all);
     Tensor soft_out = hard == Hard::no ? out : Tensor();
     if (hard == Hard::straight_through) {
       AttentionPlan soft = plan;
       soft.hard = false;
+      if (counting_work()) count_work(forward_multiply_adds(soft));
       soft_out = attention_forward(soft, q, k, v, all);
     }
     const AttentionGradients grads = attention_backward(plan, q, k, v, soft_out, all, readable(g), wanted);

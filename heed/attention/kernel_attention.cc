@@ -2,9 +2,12 @@
 // form, which multiplies in the other order, the random projection, and the state that decoding carries on.
 #include "heed/attention/kernel_attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "heed/attention/kernel_sums.h"
+#include "heed/core/work_count.h"
 #include "heed/ops/half.h"
 #include "heed/ops/ops.h"
 
@@ -59,6 +62,18 @@ Tensor checked_lengths(const KernelOptions& options, int64_t B) {
   return contiguous(converted(options.lengths, DType::i64));
 }
 
+// Every key is added to the sums, every query meets them. Gradients walk back through the same products twice.
+int64_t multiply_adds_of(const KernelSizes& z, const Tensor& lengths, bool queries = true) {
+  int64_t keys = z.B * z.M;
+  if (lengths.defined()) {
+    const std::vector<int64_t> counts = lengths.to_vector<int64_t>();
+    keys = std::accumulate(counts.begin(), counts.end(), int64_t{0},
+                           [&](int64_t sum, int64_t n) { return sum + std::clamp<int64_t>(n, 0, z.M); });
+  }
+  const int64_t projected = z.map == FeatureMap::random ? z.D : 0, asked = queries ? z.B * z.H * z.N : 0;
+  return keys * z.G * z.R * (z.E + projected) + asked * z.R * (z.E + 1 + projected);
+}
+
 // True where query i must not see key j. -> (B or 1, 1, 1, N, M), or undefined when all see all.
 Tensor hidden(const KernelSizes& z, const Tensor& lengths) {
   if (!z.causal && !lengths.defined()) return {};
@@ -93,6 +108,7 @@ Tensor carry_on(const Tensor& q, const Tensor& k, const Tensor& v, KernelState& 
   const Shape sums{sizes.B, sizes.G, sizes.R, sizes.E};
   check(!state.sums.defined() || state.sums.shape() == sums, "kernel_attention: the state has sums of shape ",
         state.sums.defined() ? state.sums.shape() : sums, ", new keys and values need ", sums);
+  if (counting_work()) count_work(multiply_adds_of(sizes, {}, q.defined()));
   const auto dense = [](const Tensor& x) { return x.defined() ? dense_f32("kernel_attention", widen(x)) : x; };
   const KernelSums all = kernel_forward(sizes, dense_projection(options), {}, dense(q), dense(k), dense(v), state);
   state.sums = contiguous(all.finished.sums);
@@ -124,8 +140,10 @@ Tensor kernel_attention(const Tensor& query, const Tensor& key, const Tensor& va
   if (options.quadratic) return quadratic_order(sizes, lengths, query, key, value, options);
   const Tensor q = dense_f32("kernel_attention", query), k = dense_f32("kernel_attention", key), v = dense_f32("kernel_attention", value),
                projection = dense_projection(options);
+  if (counting_work()) count_work(multiply_adds_of(sizes, lengths));
   const KernelSums sums = kernel_forward(sizes, projection, lengths, q, k, v, {});
   return record(op::kernel_attention, sums.out, {query, key, value}, [sizes, projection, lengths, q, k, v, sums](const Tensor& g) {
+    if (counting_work()) count_work(2 * multiply_adds_of(sizes, lengths));
     return kernel_backward(sizes, projection, lengths, q, k, v, sums, contiguous(g));
   });
 }

@@ -8,6 +8,7 @@
 #include "heed/attention/work.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/core/work_count.h"
 
 #ifndef HEED_ATTENTION_SEPARABLE_TYPES
 #define HEED_ATTENTION_SEPARABLE_TYPES
@@ -27,6 +28,11 @@ struct SeparableWork {
     return std::max<int64_t>(16, (width / std::max<int64_t>(wanted, 1) + 15) / 16 * 16);
   }
   int64_t slices() const { return (width + slice() - 1) / slice(); }
+
+  // Values are joined by rows, then by columns; the gradient does the first once more.
+  int64_t multiply_adds(int64_t E, int64_t row_products, int64_t column_products) const {
+    return B * H * E * Y * C * (row_products * R + column_products * X);
+  }
 };
 
 }  // namespace heed
@@ -193,6 +199,7 @@ Tensor separable_attention(const Tensor& row_map, const Tensor& column_map, cons
   work.columns = raw<float>(columns);
   work.v = raw<float>(v);
   work.out = raw<float>(out);
+  count_work(work.multiply_adds(E, 1, 1));
   HWY_DYNAMIC_DISPATCH(separable_forward)(work);
   return record(op::separable_attention, cut_columns(out, E), {row_map, column_map, value}, [=](const Tensor& gradient) {
     SeparableWork w = work;
@@ -205,6 +212,7 @@ Tensor separable_attention(const Tensor& row_map, const Tensor& column_map, cons
     w.dv = raw<float>(dv);
     w.drows = raw<float>(drows);
     w.dcolumns = raw<float>(dcolumns);
+    count_work(w.multiply_adds(E, 3, 2));
     HWY_DYNAMIC_DISPATCH(separable_backward)(w);
     return Grads{sum(drows, {0, 1}), sum(dcolumns, {0, 1}), cut_columns(dv, E)};
   });

@@ -13,6 +13,7 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/core/work_count.h"
 #include "heed/ops/conv_primitive.h"
 #include "heed/ops/half.h"
 
@@ -123,6 +124,7 @@ class Plan {
 // y from x, or x from y: whichever the pass writes. x: (B, C, Y, X), w: (O, C / groups, KY, KX), b: (O) or undefined
 void convolve(ConvPass pass, const ConvSizes& sizes, const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& y) {
   if (x.count() == 0) return;
+  count_work(sizes.multiply_adds(x.size(0)));
   const Plan plan(pass, sizes, x.size(0), b.defined());
   const Tensors packed = plan.pack(w);
   parallel_tasks(plan.tasks(), [&](int64_t task) {
@@ -136,6 +138,7 @@ void convolve(ConvPass pass, const ConvSizes& sizes, const Tensor& x, const Tens
 std::pair<Tensor, Tensor> weight_gradient(const ConvSizes& sizes, const Tensor& x, const Tensor& g) {
   const Shape shape{sizes.out, sizes.in / sizes.options.groups, sizes.kernel[0], sizes.kernel[1]};
   if (x.count() == 0) return {Tensor::zeros(shape, DType::f32, x.device()), Tensor::zeros({sizes.out}, DType::f32, x.device())};
+  count_work(sizes.multiply_adds(x.size(0)));
   const Tensor dw = Tensor::empty(shape, DType::f32, x.device()), db = Tensor::empty({sizes.out}, DType::f32, x.device());
   const Plan plan(ConvPass::weights, sizes, x.size(0), true);
   // Of every piece, a row per slab: packed weights, then the bias.

@@ -21,6 +21,7 @@ struct ConvSizes {
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t out_pixels() const { return places[0] * places[1]; }
   int64_t weights() const { return out * (in / options.groups) * taps(); }
+  int64_t multiply_adds(int64_t images) const { return images * out_pixels() * weights(); }  // taps on padding too
 };
 
 class ConvPrimitive {

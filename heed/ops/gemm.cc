@@ -4,6 +4,7 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/core/work_count.h"
 #include "heed/ops/one_row.h"
 #include "heed/ops/panels.h"
 
@@ -39,6 +40,7 @@ Cut cut_of(int64_t M, int64_t N, int64_t K) {
 
 void multiply_matrices(const Products& p) {
   if (p.batch == 0 || p.M == 0 || p.N == 0) return;
+  count_work(p.batch * p.M * p.N * p.K);
   Matrix left{}, right{}, out{};
   p.operands(0, left, right, out);
   if (p.batch == 1 && p.K > 0 && !p.add) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "heed/core/raw.h"
+#include "heed/core/work_count.h"
 #include "heed/ops/entropy.h"
 #include "heed/ops/finish_tile.h"
 #include "heed/ops/gemm.h"
@@ -39,7 +40,10 @@ void fill_logits(const Matrix& x, const Tensor& w, const Tensor& b, const Tensor
     finish_tile(at, at, C, raw<float>(b) + tile.column, Activation::none, tile.rows, tile.columns);
   };
   const AfterTile after = b.defined() ? add_bias : AfterTile();
-  if (panels.defined()) return multiply_panels(rows, C, D, x, raw<float>(panels), {z, C}, after);
+  if (panels.defined()) {
+    count_work(rows * C * D);
+    return multiply_panels(rows, C, D, x, raw<float>(panels), {z, C}, after);
+  }
   multiply_matrices({.M = rows,
                      .N = C,
                      .K = D,
@@ -96,10 +100,12 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
     entropy_costs(part, raw<float>(costs) + begin);
     entropy_gradients(part, static_cast<float>(1 / totals.counted), totals.weights, raw<float>(z));
     const Matrix g{raw<float>(z), C}, turned{raw<float>(z), C, true};
-    if (panels_back.defined())
+    if (panels_back.defined()) {
+      count_work(here * D * C);
       multiply_panels(here, D, C, g, raw<float>(panels_back), {raw<float>(grads[0]) + begin * D, D}, {});
-    else if (grads[0].defined())
+    } else if (grads[0].defined()) {
       multiply_matrices(here, D, C, g, {raw<float>(w), D}, {raw<float>(grads[0]) + begin * D, D});
+    }
     if (grads[1].defined()) multiply_matrices(C, D, here, turned, {raw<float>(x) + begin * D, D}, {raw<float>(grads[1]), D}, begin > 0);
     if (bias.defined() && grads[2].defined()) accumulate(grads[2], sum(z.view({here, C}, {C, 1}), {0}));
   }

@@ -5,6 +5,7 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/core/work_count.h"
 #include "heed/ops/byte_product.h"
 #include "heed/ops/byte_rows.h"
 #include "heed/ops/finish_tile.h"
@@ -102,6 +103,7 @@ Tensor PackedWeight::operator()(const Tensor& input, const Tensor& bias, Activat
   const int64_t rows = x.count() / std::max<int64_t>(inputs_, 1);
   const float* added = b.defined() ? raw<float>(b) : nullptr;
   float* to = raw<float>(y);
+  count_work(rows * outputs_ * inputs_);
   if (bytes_) {
     if (rows > 0) bytes_->multiply(x, rows, to, added, activation);
     return y;
