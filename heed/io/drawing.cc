@@ -69,9 +69,9 @@ struct ToSvg {
   }
   void operator()(const Drawing::Text& item) const {
     constexpr const char* anchors[] = {"start", "middle", "end"};
-    out << "<text x=\"" << item.x << "\" y=\"" << item.y << "\" font-size=\"" << item.size << "\" text-anchor=\""
-        << anchors[static_cast<int>(item.anchor)] << '"';
+    out << "<text x=\"" << item.x << "\" y=\"" << item.y << "\" font-size=\"" << item.size << '"';
     paint("fill", item.colour);
+    out << " text-anchor=\"" << anchors[static_cast<int>(item.anchor)] << '"';
     if (item.upward) out << " transform=\"rotate(-90 " << item.x << ' ' << item.y << ")\"";
     out << '>' << in_markup(item.text) << "</text>\n";
   }

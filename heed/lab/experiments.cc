@@ -50,7 +50,8 @@ const Experiment& experiment_named(const std::string& name) {
     if (lower_case(name) == experiment.name || lower_case(name) == lower_case(experiment.number)) return experiment;
     names.push_back(experiment.name);
   }
-  fail<UsageError>("lab: there is no experiment ", quoted(name), did_you_mean(lower_case(name), names), "; heed lab lists them");
+  const std::string near = did_you_mean(lower_case(name), names);
+  fail<UsageError>("lab: there is no experiment ", quoted(name), near.empty() ? "; heed lab lists them" : near);
 }
 
 }  // namespace heed::lab

@@ -1,8 +1,35 @@
 #include "heed/lab/figure.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "heed/lab/measure.h"
 
 namespace heed::lab {
+namespace {
+
+struct Bounds {
+  double least = 1e300, most = -1e300;
+
+  void add(const std::vector<double>& values, bool above_zero = false) {
+    for (double value : values)
+      if (std::isfinite(value) && (!above_zero || value > 0)) least = std::min(least, value), most = std::max(most, value);
+  }
+  void set(std::optional<double>& below, std::optional<double>& above, double room = 0) const {
+    if (least > most) return;
+    if (!below) below = least - room * (most - least);
+    if (!above) above = most + room * (most - least);
+  }
+};
+
+// A log axis takes no room below: that may lead under 0.
+void set_axis(const Bounds& bounds, Axis& axis, double room) {
+  const bool from_zero = !axis.log && bounds.least >= 0 && bounds.least < 0.4 * bounds.most;
+  if (from_zero && !axis.least) axis.least = 0;
+  bounds.set(axis.least, axis.most, axis.log ? 0 : room);
+}
+
+}  // namespace
 
 HeatMap heat_map(const Tensor& matrix, const std::string& down, const std::string& across) {
   check(matrix.rank() == 2, "heat map: found shape ", matrix.shape(), ", expected (rows, columns)");
@@ -16,6 +43,35 @@ Figure figure(std::string title, std::string caption, std::vector<Plot> side_by_
 }
 Figure figure(std::string title, std::string caption, Plot plot) {
   return figure(std::move(title), std::move(caption), std::vector<Plot>{std::move(plot)});
+}
+
+void hold_still(Figure& film) {
+  if (film.frames.size() < 2) return;
+  for (size_t place = 0; place < film.frames[0].plots.size(); ++place) {
+    Bounds across, up, heat;
+    for (const Frame& frame : film.frames) {
+      check(frame.plots.size() == film.frames[0].plots.size(), "figure: a frame of '", film.title, "' has ", frame.plots.size(),
+            " plots, expected ", film.frames[0].plots.size());
+      if (const auto* lines = std::get_if<Lines>(&frame.plots[place].body))
+        for (const Series& series : lines->series) {
+          across.add(series.x, lines->across.log);
+          for (const auto* values : {&series.y, &series.low, &series.high}) up.add(*values, lines->up.log);
+        }
+      if (const auto* bars = std::get_if<Bars>(&frame.plots[place].body))
+        for (const BarSet& set : bars->sets)
+          for (const auto* values : {&set.values, &set.low, &set.high}) up.add(*values, bars->up.log);
+      if (const auto* map = std::get_if<HeatMap>(&frame.plots[place].body)) heat.add(map->values);
+    }
+    for (Frame& frame : film.frames) {
+      if (auto* lines = std::get_if<Lines>(&frame.plots[place].body)) set_axis(across, lines->across, 0), set_axis(up, lines->up, 0.04);
+      if (auto* bars = std::get_if<Bars>(&frame.plots[place].body))
+        if (!bars->up.most) bars->up.most = std::max(up.most, 0.0);
+      if (auto* map = std::get_if<HeatMap>(&frame.plots[place].body)) {
+        const double far = std::max(std::abs(heat.least), std::abs(heat.most));
+        (map->diverging ? Bounds{-far, far} : heat).set(map->least, map->most);
+      }
+    }
+  }
 }
 
 }  // namespace heed::lab

@@ -67,4 +67,7 @@ struct Figure {
 Figure figure(std::string title, std::string caption, Plot plot);
 Figure figure(std::string title, std::string caption, std::vector<Plot> side_by_side);
 
+// One range for all frames of a film, where none was set: what moves shall be the numbers, not the axes.
+void hold_still(Figure& film);
+
 }  // namespace heed::lab

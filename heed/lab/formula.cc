@@ -216,9 +216,36 @@ std::string small(const std::string& text, bool above) {
 
 std::string text_of(const Part& part);
 
+// Only around what consists of several parts.
 std::string in_brackets(const Part& part) {
-  const std::string text = text_of(part);
-  return letters_of(text).size() > 1 ? "(" + text + ")" : text;
+  const Part* inner = &part;
+  while (inner->kind == Part::Kind::row && inner->inside.size() == 1) inner = &inner->inside[0];
+  return inner->kind == Part::Kind::row || inner->kind == Part::Kind::fraction ? "(" + text_of(part) + ")" : text_of(part);
+}
+
+bool is_word(const Part& part) {
+  const Part& base = part.kind == Part::Kind::scripts ? part.inside[0] : part;
+  return base.kind == Part::Kind::large || base.kind == Part::Kind::upright;
+}
+
+// Spaces around signs between two things and around words; none behind a sign that belongs to what follows.
+std::string row_text(const std::vector<Part>& parts) {
+  std::string out;
+  bool opens = true;  // nothing stands before the next part that it could be added to
+  bool glued = false;
+  for (const Part& each : parts) {
+    const bool sign = each.kind == Part::Kind::sign;
+    const bool close = sign && std::string_view("()[]|,.;:!/′⌊⌋⌈⌉⟨⟩‖{}%·").find(each.text) != std::string_view::npos;
+    const bool own = sign && opens && (each.text == "−" || each.text == "+");
+    const bool free = out.empty() || out.ends_with(' ') || out.ends_with('(') || out.ends_with('[') || glued;
+    if (((sign && !close) || is_word(each)) && !free) out += ' ';
+    out += text_of(each);
+    if ((sign && !close && !own) || (is_word(each) && &each != &parts.back()) || (sign && each.text == ",")) out += ' ';
+    opens = (sign && std::string_view(")]|!′⌋⌉⟩}%").find(each.text) == std::string_view::npos) || (opens && each.kind == Part::Kind::space);
+    glued = own;
+  }
+  while (out.ends_with(' ')) out.pop_back();
+  return out;
 }
 
 std::string text_of(const Part& part) {
@@ -230,22 +257,7 @@ std::string text_of(const Part& part) {
       const std::string mark = part.text == "^" ? "\u0302" : part.text == "~" ? "\u0303" : "\u0304";
       return text_of(part.inside[0]) + mark;
     }
-    case Part::Kind::row: {
-      std::string out;
-      for (const Part& each : part.inside) {
-        const bool spaced =
-            each.kind == Part::Kind::sign && std::string_view("()[]|,.;:!/′⌊⌋⌈⌉⟨⟩‖{}%·").find(each.text) == std::string_view::npos;
-        const bool word =
-            each.kind == Part::Kind::upright || each.kind == Part::Kind::large ||
-            (each.kind == Part::Kind::scripts && (each.inside[0].kind == Part::Kind::large || each.inside[0].kind == Part::Kind::upright));
-        const bool open = out.empty() || out.ends_with(' ') || out.ends_with('(') || out.ends_with('[');
-        if ((spaced || word) && !open) out += ' ';
-        out += text_of(each);
-        if ((spaced && out != each.text) || word || (each.kind == Part::Kind::sign && each.text == ",")) out += ' ';
-      }
-      while (out.ends_with(' ')) out.pop_back();
-      return out;
-    }
+    case Part::Kind::row: return row_text(part.inside);
     case Part::Kind::scripts: {
       std::string out = text_of(part.inside[0]);
       for (const bool above : {false, true}) {

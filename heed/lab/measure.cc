@@ -140,6 +140,7 @@ std::vector<double> steps(double from, double to, int count) {
 std::vector<double> powers(double from, double to, int count) {
   std::vector<double> out = steps(std::log(from), std::log(to), count);
   for (double& each : out) each = std::exp(each);
+  if (count > 0) out.front() = from, out.back() = to;
   return out;
 }
 

@@ -26,8 +26,8 @@ bool Measured::passes() const {
 
 std::string Measured::demand() const {
   switch (rule) {
-    case Rule::share: return "within " + number_text(100 * tolerance) + " %";
-    case Rule::distance: return tolerance == 0 ? "exactly" : "within " + number_text(tolerance);
+    case Rule::share: return "within " + setting_text(100 * tolerance) + " %";
+    case Rule::distance: return tolerance == 0 ? "exactly" : "within " + setting_text(tolerance);
     case Rule::at_most: return "at most";
     case Rule::at_least: return "at least";
     case Rule::contradicts: return "published";
@@ -60,13 +60,20 @@ std::string number_text(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "no number" : value > 0 ? "∞" : "-∞";
   const double size = std::abs(value);
   std::array<char, 64> text{};
-  if (value == std::round(value) && size < 1e7)
+  const bool plain = value == 0 || (size >= 9.995e-4 && size < 1e7);
+  if (value == std::round(value) && plain)
     std::snprintf(text.data(), text.size(), "%.0f", value == 0 ? 0.0 : value);
+  else if (plain)
+    std::snprintf(text.data(), text.size(), "%.*f", std::max(0, 3 - static_cast<int>(std::floor(std::log10(size)))), value);
   else
-    std::snprintf(text.data(), text.size(), size >= 1e-3 && size < 1e7 ? "%#.4g" : "%.2e", value);
-  std::string out = text.data();
-  if (out.ends_with('.')) out.pop_back();
-  return out;
+    std::snprintf(text.data(), text.size(), "%.2e", value);
+  return text.data();
+}
+
+std::string setting_text(double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
 }
 
 }  // namespace heed::lab

@@ -58,6 +58,7 @@ Result run_one(const Experiment& experiment, const std::vector<std::string>& wor
   try {
     out.report = prepared.run(say);
     out.verdict = verdict_of(out.report);
+    for (Figure& figure : out.report.figures) hold_still(figure);
   } catch (const Error& error) {
     if (error.exit_code() != 1) throw;  // what a person gave it was wrong
     out.error = error.what();

@@ -63,7 +63,7 @@ Report run_temperature(const TemperatureOptions& options, const Say&) {
       "value "
       "of its best key, unchanged: what a fully connected layer with equal weights, and one with a single 1 a row, do.";
   report.measured = {
-      equal_to("entropy at β = 0 (log N)", all, tokens.entropy(0), 1e-5 * all),
+      equal_to("entropy at β = 0 (log N)", all, tokens.entropy(0), 1e-5),
       equal_to("entropy at the largest β", 0, entropies.back(), 1e-3),
       at_most("largest rise of entropy on the way", 1e-5, rise),
       at_most("β = 0: distance from the mean of the values", 1e-5, largest_difference(at_zero, mean_value)),
@@ -82,7 +82,7 @@ Report run_temperature(const TemperatureOptions& options, const Say&) {
   for (const float beta : {0.0f, 0.05f, 0.1f, 0.2f, 0.35f, 0.5f, 0.7f, 1.0f, 1.5f, 2.5f, 5.0f, 10.0f, 100.0f}) {
     HeatMap map = heat_map(tokens.map(beta), "query", "key");
     map.least = 0, map.most = 1;
-    film.frames.push_back({number_text(beta), {Plot{.body = std::move(map)}}});
+    film.frames.push_back({setting_text(beta), {Plot{.body = std::move(map)}}});
   }
   report.figures.push_back(std::move(film));
   return report;

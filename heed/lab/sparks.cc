@@ -50,7 +50,7 @@ TextLines spark_lines(const Lines& lines) {
     const auto [first, last] = std::pair(series.y.front(), series.y.back());
     out.push_back(padded(series.name, widest) + "  " + spark + "  " + number_text(first) + " → " + number_text(last));
   }
-  const auto bound = [&](double at) { return number_text(lines.across.log ? std::pow(10, at) : at); };
+  const auto bound = [&](double at) { return setting_text(lines.across.log ? std::pow(10, at) : at); };
   if (!out.empty()) out.push_back(std::string(widest + 2, ' ') + lines.across.name + " from " + bound(left) + " to " + bound(right));
   return out;
 }
@@ -143,6 +143,7 @@ TextLines beside(const std::vector<TextLines>& blocks, size_t room) {
         const std::string piece = row < blocks[i].size() ? blocks[i][row] : "";
         line += (i > first ? "   " : "") + piece + std::string(widths[i - first] - seen_width(piece), ' ');
       }
+      line.erase(line.find_last_not_of(' ') + 1);
       out.push_back(line);
     }
     first = last;

@@ -1,0 +1,185 @@
+// The lab itself: the list of experiments, verdicts, measuring, and what is written.
+#include <set>
+
+#include "heed/lab/formula.h"
+#include "heed/lab/measure.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+#include "tests/lab/lab.h"
+
+namespace heed::test {
+namespace {
+
+using namespace lab;
+
+Result made_result() {
+  static const Experiment experiment{.number = "L99",
+                                     .name = "made-up",
+                                     .topic = Topic::cost,
+                                     .title = "A <title> & more",
+                                     .claim = "It is so: $a < b$.",
+                                     .formula = R"(\frac{a}{b} \le 1)",
+                                     .prepare = {}};
+  Result result{.experiment = &experiment, .settings = {{"seed", 1}}, .seconds = 0.5};
+  result.report.statement = "It is so.";
+  result.report.measured = {close_to("a", 100, 101, 0.02)};
+  result.report.tables = {{"T", {"name", "value"}, {{"x", 1.5}, {"y", std::nan("")}}}};
+  const Lines lines{.across = {"x", true}, .up = {"y", true}, .series = {{"s", {1, 10, 100}, {0, 2, 3}, Mark::both, {0, 1, 2}, {1, 3, 4}}}};
+  Figure film{.title = "Film", .frames = {}, .parameter = "β"};
+  for (const double value : {0.0, 1.0})
+    film.frames.push_back({setting_text(value), {Plot{"one", HeatMap{2, 2, {value, 0, 0.5, 1}}}, Plot{"two", lines}}});
+  result.report.figures = {figure("Lines", "c", Plot{"", lines}), film,
+                           figure("Bars", "", Plot{"", Bars{{"s"}, {"a", "b"}, {{"m", {1, 2}, {0.5, 1}, {1.5, 3}}}}}),
+                           figure("Picture", "", Plot{"", Picture{1, 1, {1, 2, 3}}})};
+  result.verdict = verdict_of(result.report);
+  return result;
+}
+
+TEST(Lab, experiments_are_sorted_unique_and_well_told) {
+  std::set<std::string> names, numbers;
+  int last = 0;
+  for (const Experiment& experiment : every_experiment()) {
+    SCOPED_TRACE(experiment.number + " " + experiment.name);
+    EXPECT_TRUE(names.insert(experiment.name).second);
+    EXPECT_TRUE(numbers.insert(experiment.number).second);
+    ASSERT_EQ(experiment.number[0], 'L');
+    EXPECT_GT(std::stoi(experiment.number.substr(1)), last);
+    last = std::stoi(experiment.number.substr(1));
+    EXPECT_TRUE(experiment.claim.ends_with('.')) << experiment.claim;
+    EXPECT_EQ(experiment.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos);
+    EXPECT_EQ(experiment.published.empty(), experiment.expected != Verdict::corrected);
+    for (const std::string& sentence : {experiment.claim, experiment.title, experiment.published})
+      EXPECT_NE(sentence_markup(sentence), sentence.empty() ? "?" : "");
+    if (!experiment.formula.empty()) {
+      EXPECT_NE(formula_markup(experiment.formula), "");
+      EXPECT_EQ(formula_text(experiment.formula).find('\\'), std::string::npos);
+    }
+    EXPECT_NE(settings_help(experiment).find("full=false"), std::string::npos);
+  }
+}
+
+TEST(Lab, names_and_keys_that_are_not_there_are_refused_with_the_nearest) {
+  expect_error<UsageError>([] { experiment_named("sofmax-temperature"); }, "did you mean 'softmax-temperature'?");
+  expect_error<UsageError>([] { experiment_named("L77"); }, "there is no experiment 'L77'");
+  EXPECT_EQ(&experiment_named("l1"), &experiment_named("softmax-temperature"));
+  const Experiment &first = experiment_named("L1"), &other = experiment_named("L7");
+  expect_error<UsageError>(
+      [&] {
+        check_plan({{&first}, {"tokns=3"}});
+      },
+      "softmax-temperature has no setting 'tokns'; did you mean 'tokens'?");
+  expect_error<UsageError>([&] { check_plan({{&first}, {"tokens=x"}}); }, "tokens='x', expected a whole number");
+  expect_error<UsageError>([&] { check_plan({{&first, &other}, {"height=3"}}); }, "no experiment named has a setting 'height'");
+  expect_error<UsageError>([&] { check_plan({{&first}, {"full=perhaps"}}); }, "full='perhaps', expected true or false");
+  check_plan({{&first, &other}, {"tokens=8", "samples=2000", "seed=3", "full=true"}});  // each is a setting of one of them
+}
+
+TEST(Lab, the_verdict_follows_from_the_numbers) {
+  Report report;
+  EXPECT_EQ(verdict_of(report), Verdict::fails);
+  report.measured = {close_to("", 100, 102, 0.02), equal_to("", 1, 1), at_most("", 3, 3), at_least("", 3, 3)};
+  EXPECT_EQ(verdict_of(report), Verdict::holds);
+  report.measured.push_back(contradicts("", 5, 10, 0.4));
+  EXPECT_EQ(verdict_of(report), Verdict::corrected);
+  for (const Measured& bad : {close_to("", 100, 103, 0.02), equal_to("", 1, 1.1, 0.05), at_most("", 3, 3.1), at_least("", 3, 2.9),
+                              contradicts("", 9, 10, 0.4), at_most("", 3, std::nan("")), contradicts("", 5, std::nan(""))}) {
+    report.measured.push_back(bad);
+    EXPECT_EQ(verdict_of(report), Verdict::fails);
+    report.measured.pop_back();
+  }
+}
+
+TEST(Lab, an_experiment_that_breaks_says_why) {
+  const Experiment broken{
+      .number = "L98", .name = "broken", .topic = Topic::cost, .title = "", .claim = "", .prepare = [](Settings&, Size) {
+        return [](const Say&) -> Report { fail("op: found 1, expected 2"); };
+      }};
+  const Result result = run_one(broken, {}, [](const std::string&) {});
+  EXPECT_EQ(result.error, "op: found 1, expected 2");
+  EXPECT_FALSE(result.as_documented());
+  EXPECT_NE(results_page(std::vector{result}).find("found 1, expected 2"), std::string::npos);
+}
+
+TEST(Lab, measures) {
+  const std::vector<double> x{1, 2, 4, 8}, y{3, 12, 48, 192};
+  const Power power = fitted_power(x, y);
+  EXPECT_NEAR(power.exponent, 2, 1e-12);
+  EXPECT_NEAR(power.factor, 3, 1e-12);
+  EXPECT_NEAR(power.error, 0, 1e-7);
+  EXPECT_NEAR(power.at(3), 27, 1e-9);
+  EXPECT_NEAR(*crossover(x, std::vector<double>{4, 4, 4, 4}, std::vector<double>{1, 2, 8, 16}), std::pow(2, 1.5), 1e-12);
+  EXPECT_FALSE(crossover(x, y, y).has_value());
+  const Interval interval = confidence(std::vector<double>{1, 2, 3, 4});
+  EXPECT_NEAR(interval.mean, 2.5, 1e-12);
+  EXPECT_NEAR(interval.high - interval.mean, 3.182 * std::sqrt(5.0 / 3 / 4), 1e-9);
+  EXPECT_EQ(median_of({3, 1, 2, 10}), 2.5);
+  EXPECT_NEAR(entropy_of(std::vector<float>{0.5f, 0.5f, 0}), std::log(2), 1e-9);
+  EXPECT_TRUE(std::isnan(largest_difference(Tensor::full({2}, std::nan("")), Tensor::zeros({2}))));
+  EXPECT_EQ(powers(1, 100, 3).back(), 100);
+  int first = 0, second = 0;
+  EXPECT_EQ(median_seconds({[&] { ++first; }, [&] { ++second; }}, 3).size(), 2u);
+  EXPECT_GT(first, 100);
+  EXPECT_GT(second, 100);
+}
+
+TEST(Lab, numbers_for_people) {
+  EXPECT_EQ(number_text(0), "0");
+  EXPECT_EQ(number_text(-3), "-3");
+  EXPECT_EQ(number_text(12.3456), "12.35");
+  EXPECT_EQ(number_text(0.00123456), "0.001235");
+  EXPECT_EQ(number_text(123456.7), "123457");
+  EXPECT_EQ(number_text(1.2e-7), "1.20e-07");
+  EXPECT_EQ(number_text(std::nan("")), "no number");
+  EXPECT_EQ(setting_text(0.05f), "0.05");
+}
+
+TEST(Lab, json_says_it_all_and_parses) {
+  const Json json = parse_json("report", results_json(std::vector{made_result()}).dump());
+  const Json& one = json["experiments"][0];
+  EXPECT_EQ(one["verdict"], "holds");
+  EXPECT_EQ(one["claim"], "It is so: a < b.");
+  EXPECT_EQ(one["measured"][0]["measured"], 101);
+  EXPECT_TRUE(one["tables"][0]["rows"][1][1].is_null());
+  EXPECT_EQ(one["figures"][1]["frames"].size(), 2u);
+  EXPECT_EQ(json["as_documented"], true);
+}
+
+TEST(Lab, the_page_needs_nothing_else) {
+  const std::string page = results_page(std::vector{made_result()});
+  for (const char* word : {"src=", "url(", "@import", "<link", "fetch(", "XMLHttp"}) EXPECT_EQ(page.find(word), std::string::npos) << word;
+  for (size_t at = page.find("http"); at != std::string::npos; at = page.find("http", at + 1))
+    EXPECT_TRUE(page.substr(at).starts_with("http://www.w3.org/2000/svg")) << page.substr(at, 60);
+  for (size_t at = page.find("href=\""); at != std::string::npos; at = page.find("href=\"", at + 1))
+    EXPECT_TRUE(page[at + 6] == '#' || page.substr(at + 6).starts_with("data:image/png;base64,")) << page.substr(at, 60);
+  EXPECT_NE(page.find("A &lt;title&gt; &amp; more"), std::string::npos);
+  EXPECT_NE(page.find("<math"), std::string::npos);
+  EXPECT_NE(page.find("data-values=\"0|1\""), std::string::npos);
+}
+
+TEST(Lab, the_folder_is_whole_and_never_takes_the_place_of_another) {
+  const Folder folder;
+  const std::vector results{made_result()};
+  write_results(folder / "report", results);
+  write_results(folder / "report", results);  // over an earlier report
+  for (const char* name :
+       {"index.html", "report.json", "figures/L99-made-up-1.svg", "figures/L99-made-up-1.png", "figures/L99-made-up-2-02.png"})
+    EXPECT_TRUE(std::filesystem::exists(folder / "report" / name)) << name;
+  const Picture picture = read_picture(folder / "report/figures/L99-made-up-1.png");
+  EXPECT_GT(picture.width, 800);
+  EXPECT_GT(std::set<uint8_t>(picture.pixels.begin(), picture.pixels.end()).size(), 20u);
+  std::filesystem::create_directory(folder / "other");
+  put(folder / "other/letter.txt", "dear");
+  expect_error<UsageError>([&] { write_results(folder / "other", results); }, "holds other things than a report of the lab");
+  EXPECT_EQ(get(folder / "other/letter.txt"), "dear");
+}
+
+TEST(Lab, the_terminal_shows_claims_numbers_and_figures) {
+  std::ostringstream out;
+  tell(out, made_result(), {});
+  for (const char* words : {"L99  A <title> & more", "holds", "It is so: a < b.", "a/b ≤ 1", "within 2 %", "✓", "β = 1", "█"})
+    EXPECT_NE(out.str().find(words), std::string::npos) << words << "\n" << out.str();
+  EXPECT_EQ(out.str().find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace heed::test
