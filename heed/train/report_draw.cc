@@ -62,6 +62,7 @@ Box box_of(const Chart& chart) {
       box.left = std::min(box.left, x), box.right = std::max(box.right, x);
       box.least = std::min(box.least, y), box.most = std::max(box.most, y);
     }
+  if (chart.left) box.left = std::min(box.left, *chart.left);
   if (chart.from_zero) box.least = std::min(box.least, 0.0);
   const bool shares = is_share(chart.figure);
   const double room = box.most > box.least ? 0.04 * (box.most - box.least) : std::max(std::abs(box.most) * 0.1, 1e-6);

@@ -1,6 +1,7 @@
 // Pieces of a report's page: numbers for people, charts, and the parts that other files draw.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,8 @@ struct Chart {
   std::string figure = {};              // how its values are written
   std::vector<ChartLine> lines = {};
   bool from_zero = false;
-  std::vector<double> marks = {};  // of x
+  std::vector<double> marks = {};   // of x
+  std::optional<double> left = {};  // where x begins, if that is before the first point
 };
 std::vector<double> round_ticks(double least, double most, int about);  // 1, 2 or 5 times a power of ten apart
 std::string chart_html(Chart chart);

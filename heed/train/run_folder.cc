@@ -21,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kHeads = "heads.jsonl";
+
 // The shortest text that reads back as the same number.
 std::string written(double value) {
   if (std::isnan(value)) return "nan";  // never -nan: its sign is the processor's whim
@@ -147,11 +149,21 @@ struct RunFolder::Files {
         events(folder) {
     log.cut_half_line();
     lines.cut_half_line();
+    if (fs::exists(folder / kHeads)) head_lines(folder).cut_half_line();
   }
-  std::vector<GrowingFile*> cut_ones() { return {&lines, &epochs.file, &speed.file}; }
+  std::vector<GrowingFile*> cut_ones() {
+    std::vector<GrowingFile*> out{&lines, &epochs.file, &speed.file};
+    if (heads) out.push_back(heads.get());
+    return out;
+  }
+  GrowingFile& head_lines(const Path& folder) {
+    if (!heads) heads = std::make_unique<GrowingFile>(folder / kHeads);
+    return *heads;
+  }
 
   Lock lock;
   GrowingFile log, lines;
+  std::unique_ptr<GrowingFile> heads;  // most runs have none
   Table epochs, speed;
   EventFile events;
 };
@@ -216,6 +228,8 @@ void RunFolder::add_speed(int64_t epoch, int64_t step, const Figures& figures) {
   for (const auto& [name, value] : figures) events().scalar("speed/" + name, step, value);
 }
 
+void RunFolder::add_heads(const std::string& line) { files().head_lines(path_).append(line + "\n"); }
+
 Json RunFolder::mark() {
   Json out = Json::object();
   for (GrowingFile* file : files().cut_ones()) {
@@ -230,6 +244,7 @@ Json RunFolder::mark() {
 void RunFolder::rewind(const Json& mark, std::optional<int64_t> step) {
   check(mark.is_object() || mark.is_null(), "run folder: found a mark that is ", mark.type_name(), ", expected an object");
   const auto marked = [&](const std::string& name) { return mark.is_null() ? int64_t{0} : mark.value(name, int64_t{0}); };
+  if (marked(kHeads) > 0) files().head_lines(path_);
   log("continued" + (step ? " from step " + std::to_string(*step) : std::string()));
   for (GrowingFile* file : files().cut_ones()) {
     const std::string name = file->path().filename();

@@ -36,6 +36,7 @@ class RunFolder {
   void add_step(int64_t epoch, int64_t step, const Figures& figures);
   void add_epoch(int64_t epoch, int64_t step, const Figures& figures);
   void add_speed(int64_t epoch, int64_t step, const Figures& figures);  // speed.csv, event file "speed/...": what depends on time
+  void add_heads(const std::string& line);  // heads.jsonl, which is there only if something is added: see head_record.h
   EventFile& events();
 
   // How long every growing file is, on the disk by then; and back to that. An empty mark is the beginning. log.txt is not cut: it

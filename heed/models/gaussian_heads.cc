@@ -1,0 +1,149 @@
+#include "heed/models/gaussian_heads.h"
+
+#include <cmath>
+#include <sstream>
+
+#include "heed/models/config.h"
+
+namespace heed {
+namespace {
+
+// A neighbour of the best key weighs less than exp(-14), a millionth of it: nothing is left for a gradient to feel.
+constexpr double kSharpest = 14;
+constexpr double kTwins = 0.99;
+
+struct FoundGaussian {
+  std::string layer;
+  Tensor shape, center;  // (H) or (H, 2, 2), and (H, 2)
+};
+
+std::vector<FoundGaussian> gaussians_in(const Model& model) {
+  const std::vector<Parameter>& all = model.params().all();
+  std::vector<FoundGaussian> out;
+  for (const Parameter& parameter : all)
+    for (const char* end : {".positions.gaussian.alpha", ".positions.gaussian_full.spread"}) {
+      if (!parameter.name.ends_with(end)) continue;
+      const std::string layer = parameter.name.substr(0, parameter.name.size() - std::string_view(end).size());
+      const std::string center = parameter.name.substr(0, parameter.name.rfind('.')) + ".center";
+      for (const Parameter& other : all)
+        if (other.name == center) out.push_back({layer, parameter.tensor, other.tensor});
+    }
+  return out;
+}
+
+double determinant_2x2(const std::array<double, 3>& m) { return m[0] * m[2] - m[1] * m[1]; }
+
+std::string head_number_text(double value) {
+  std::ostringstream out;
+  out.precision(3);
+  out << value;
+  return out.str();
+}
+
+}  // namespace
+
+GaussianHead gaussian_head(std::vector<float> learned, std::array<double, 2> center) {
+  check(learned.size() == 1 || learned.size() == 4, "gaussian head: ", learned.size(), " numbers, expected alpha or a spread of 2 x 2");
+  GaussianHead head{.center = center, .learned = std::move(learned)};
+  const std::vector<float>& s = head.learned;
+  if (head.isotropic()) {
+    head.precision = {s[0], 0, s[0]};
+  } else {  // spread^T spread
+    const double a = s[0], b = s[1], c = s[2], d = s[3];
+    head.precision = {a * a + c * c, a * b + c * d, b * b + d * d};
+  }
+  return head;
+}
+
+std::array<double, 2> GaussianHead::eigenvalues() const {
+  const double middle = (precision[0] + precision[2]) / 2, apart = std::hypot((precision[0] - precision[2]) / 2, precision[1]);
+  return {middle - apart, middle + apart};
+}
+
+std::optional<std::array<double, 3>> GaussianHead::covariance() const {
+  const auto [least, most] = eigenvalues();
+  if (!(least > 0) || !std::isfinite(most)) return {};
+  const double twice = 2 * determinant_2x2(precision);
+  return std::array{precision[2] / twice, -precision[1] / twice, precision[0] / twice};
+}
+
+std::array<double, 2> Ellipse::at(double turn) const {
+  const double far = longer * std::cos(turn), side = shorter * std::sin(turn);
+  return {far * std::sin(angle) + side * std::cos(angle), far * std::cos(angle) - side * std::sin(angle)};
+}
+
+std::optional<Ellipse> contour(const GaussianHead& head, double mass) {
+  check(mass > 0 && mass < 1, "contour: a mass of ", mass, ", expected one between 0 and 1");
+  const auto [least, most] = head.eigenvalues();
+  if (!(least > 0) || !std::isfinite(most)) return {};
+  const double r = -std::log1p(-mass);
+  // The precision is least along the longer axis: half the angle of (down-down - along-along, 2 down-along), turned by 90 degrees.
+  const auto [dd, da, aa] = head.precision;
+  return Ellipse{std::sqrt(r / least), std::sqrt(r / most), std::atan2(-2 * da, dd - aa) / 2};
+}
+
+GaussianHeads gaussian_heads(const Model& model) {
+  GaussianHeads out;
+  const std::vector<FoundGaussian> found = gaussians_in(model);
+  if (found.empty()) return out;
+  const Config config(model.config(), "config.json");
+  std::vector<int64_t> image = config.sizes("image_size", {224}), patch = config.sizes("patch_size", {16});
+  image.resize(2, image[0]);
+  patch.resize(2, patch[0]);
+  out.grid = {image[0] / patch[0], image[1] / patch[1]};
+  for (const FoundGaussian& layer : found) {
+    const std::vector<float> shapes = layer.shape.to_vector<float>(), centers = layer.center.to_vector<float>();
+    const int64_t H = layer.center.size(0), each = std::ssize(shapes) / H;
+    GaussianLayer& made = out.layers.emplace_back(GaussianLayer{.name = layer.layer});
+    for (int64_t h = 0; h < H; ++h)
+      made.heads.push_back(gaussian_head({shapes.begin() + h * each, shapes.begin() + (h + 1) * each},
+                                         {centers[static_cast<size_t>(2 * h)], centers[static_cast<size_t>(2 * h + 1)]}));
+  }
+  return out;
+}
+
+double likeness(const GaussianHead& a, const GaussianHead& b) {
+  const auto first = a.covariance(), second = b.covariance();
+  if (!first || !second) return 0;
+  std::array<double, 3> mean{};
+  for (size_t i = 0; i < 3; ++i) mean[i] = ((*first)[i] + (*second)[i]) / 2;
+  const double down = a.center[0] - b.center[0], along = a.center[1] - b.center[1], all = determinant_2x2(mean);
+  const double square = (mean[2] * down * down - 2 * mean[1] * down * along + mean[0] * along * along) / all;
+  return std::exp(-square / 8) * std::pow(determinant_2x2(*first) * determinant_2x2(*second), 0.25) / std::sqrt(all);
+}
+
+std::vector<HeadAlarm> alarms_of(const GaussianHeads& all) {
+  using Kind = HeadAlarm::Kind;
+  std::vector<HeadAlarm> out;
+  for (size_t layer = 0; layer < all.layers.size(); ++layer) {
+    const std::vector<GaussianHead>& heads = all.layers[layer].heads;
+    for (size_t h = 0; h < heads.size(); ++h) {
+      const GaussianHead& head = heads[h];
+      const auto [least, most] = head.eigenvalues();
+      const auto add = [&](Kind kind, const std::string& text, std::optional<size_t> twin = {}) {
+        out.push_back({kind, layer, h, twin, text});
+      };
+      const std::string shape =
+          head.isotropic() ? "alpha is " + head_number_text(head.learned[0]) : "the precision is down to " + head_number_text(least);
+      if (!(least > 0) || !std::isfinite(most))
+        add(Kind::no_gaussian, shape + ": its weights grow with the distance or do not change with it, and have no covariance");
+      else if (const double deviation = std::sqrt(0.5 / least); deviation > static_cast<double>(std::max(all.grid[0], all.grid[1])))
+        add(Kind::everywhere,
+            shape + ": a deviation of " + head_number_text(deviation) + " tokens is wider than the picture, it takes the mean");
+      else if (least > kSharpest)
+        add(Kind::one_key, (head.isotropic() ? shape : "the precision is at least " + head_number_text(least)) +
+                               ": one key has all the weight, and learning cannot move it");
+      const auto [down, along] = head.looks_at();
+      if (!std::isfinite(down) || !std::isfinite(along) || std::abs(down) > static_cast<double>(all.grid[0] - 1) ||
+          std::abs(along) > static_cast<double>(all.grid[1] - 1))
+        add(Kind::outside, "it looks " + head_number_text(down) + " down and " + head_number_text(along) + " along, where no picture of " +
+                               std::to_string(all.grid[0]) + " x " + std::to_string(all.grid[1]) + " tokens has a key");
+      for (size_t other = 0; other < h; ++other)
+        if (likeness(head, heads[other]) > kTwins)
+          add(Kind::twins, "it stands where head " + std::to_string(other) + " stands, and is as wide: one of them is enough", other);
+    }
+  }
+  return out;
+}
+
+}  // namespace heed

@@ -1,0 +1,128 @@
+#include "heed/train/head_record.h"
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "heed/train/head_drawing.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kMostHeadBytes = int64_t{256} << 20;
+
+// Parameters are floats: the shortest text that gives the same float back. Not finite: null.
+std::string float_text(double value) {
+  if (!std::isfinite(value)) return "null";
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr};
+}
+
+template <class Values>
+std::string floats_text(const Values& values) {
+  std::string out;
+  for (const auto value : values) out += (out.empty() ? "[" : ",") + float_text(value);
+  return out + "]";
+}
+
+std::string matrix_text(double a, double b, double c, double d) {
+  return "[" + floats_text(std::array{a, b}) + "," + floats_text(std::array{c, d}) + "]";
+}
+
+std::string contour_text(const GaussianHead& head, double mass) {
+  const std::optional<Ellipse> found = contour(head, mass);
+  return found ? floats_text(std::array{found->longer, found->shorter, found->angle}) : "null";
+}
+
+std::string head_text(const GaussianHead& head) {
+  const std::vector<float>& s = head.learned;
+  const auto covariance = head.covariance();
+  return "{\"center\":" + floats_text(head.center) +
+         (head.isotropic() ? ",\"alpha\":" + float_text(s[0]) : ",\"spread\":" + matrix_text(s[0], s[1], s[2], s[3])) +
+         ",\"covariance\":" + (covariance ? matrix_text((*covariance)[0], (*covariance)[1], (*covariance)[1], (*covariance)[2]) : "null") +
+         ",\"contour_50\":" + contour_text(head, 0.5) + ",\"contour_90\":" + contour_text(head, 0.9) + "}";
+}
+
+// --- back from lines
+
+// Null stands for what was not finite.
+float head_number(const Json& json) { return json.is_null() ? std::numeric_limits<float>::quiet_NaN() : json.get<float>(); }
+
+GaussianHead head_from(const Json& json) {
+  std::vector<float> learned;
+  if (json.contains("alpha")) {
+    learned = {head_number(json.at("alpha"))};
+  } else {
+    for (const Json& row : json.at("spread"))
+      for (const Json& value : row) learned.push_back(head_number(value));
+    check(learned.size() == 4, "found a spread of ", learned.size(), " numbers, expected 2 x 2");
+  }
+  const Json& center = json.at("center");
+  return gaussian_head(std::move(learned), {head_number(center.at(0)), head_number(center.at(1))});
+}
+
+HeadFrame head_frame_from(const Json& json) {
+  HeadFrame out{.epoch = json.at("epoch").get<int64_t>(), .step = json.at("step").get<int64_t>()};
+  for (size_t i = 0; i < 2; ++i) out.heads.grid[i] = json.at("grid").at(i).get<int64_t>();
+  check(out.heads.grid[0] > 0 && out.heads.grid[1] > 0, "found a grid of ", out.heads.grid[0], " x ", out.heads.grid[1]);
+  for (const Json& layer : json.at("layers")) {
+    GaussianLayer& made = out.heads.layers.emplace_back(GaussianLayer{.name = layer.at("name").get<std::string>()});
+    for (const Json& head : layer.at("heads")) made.heads.push_back(head_from(head));
+    check(!made.heads.empty(), "found a layer without heads");
+  }
+  check(!out.heads.layers.empty(), "found no layers");
+  return out;
+}
+
+// Every frame has the layers and heads of the first one.
+bool same_heads(const GaussianHeads& a, const GaussianHeads& b) {
+  if (a.grid != b.grid || a.layers.size() != b.layers.size()) return false;
+  for (size_t i = 0; i < a.layers.size(); ++i)
+    if (a.layers[i].heads.size() != b.layers[i].heads.size()) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string head_line(const HeadFrame& frame) {
+  std::string layers;
+  for (const GaussianLayer& layer : frame.heads.layers) {
+    std::string heads;
+    for (const GaussianHead& head : layer.heads) heads += (heads.empty() ? "" : ",") + head_text(head);
+    layers += (layers.empty() ? "" : ",") + ("{\"name\":" + Json(layer.name).dump()) + ",\"heads\":[" + heads + "]}";
+  }
+  return "{\"epoch\":" + std::to_string(frame.epoch) + ",\"step\":" + std::to_string(frame.step) + ",\"grid\":[" +
+         std::to_string(frame.heads.grid[0]) + "," + std::to_string(frame.heads.grid[1]) + "],\"layers\":[" + layers + "]}";
+}
+
+void record_heads(RunFolder& run, const Model& model, int64_t epoch, int64_t step) {
+  const HeadFrame now{.epoch = epoch, .step = step, .heads = gaussian_heads(model)};
+  if (now.heads.layers.empty()) return;
+  run.add_heads(head_line(now));
+  const std::vector<HeadFrame> frames = read_heads(run.path());
+  for (size_t layer = 0; layer < now.heads.layers.size(); ++layer)
+    run.events().image("heads/layer_" + std::to_string(layer), step, head_panel(frames, layer).pixels());
+}
+
+std::vector<HeadFrame> read_heads(const Path& run) {
+  const Path path = run / "heads.jsonl";
+  std::vector<HeadFrame> out;
+  if (!std::filesystem::exists(path)) return out;
+  std::istringstream in(read_text(path, kMostHeadBytes));
+  for (std::string line; std::getline(in, line) && !in.eof();) {  // whole lines alone: the run may still be going on
+    const std::string where = path.string() + ": line " + std::to_string(out.size() + 1);
+    const Json json = parse_json(where, line);
+    try {
+      out.push_back(head_frame_from(json));
+    } catch (const Json::exception& error) {
+      fail<FileError>(where, ": found no record of heads (", error.what(), ")");
+    } catch (const Error& error) {
+      fail<FileError>(where, ": ", error.what());
+    }
+    check<FileError>(same_heads(out.front().heads, out.back().heads), where,
+                     ": found other layers, heads or tokens than in the first line");
+  }
+  return out;
+}
+
+}  // namespace heed
