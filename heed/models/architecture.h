@@ -23,6 +23,7 @@ Architectures distilbert_architectures();
 Architectures gpt2_architectures();
 Architectures llama_architectures();
 Architectures marian_architectures();
+Architectures resnet_architectures();
 Architectures vit_architectures();
 
 }  // namespace heed

@@ -5,6 +5,7 @@
 
 #include "heed/models/config.h"
 #include "heed/models/cost_attention.h"
+#include "heed/models/cost_convolution.h"
 
 namespace heed {
 namespace {
@@ -104,6 +105,10 @@ void Counter::add(std::vector<ModelPart>& parts, const Parameter& parameter) con
 
 // How many vectors of an item a module sees.
 int64_t Counter::rows(const std::string& name) const {
+  if (model_.architecture().starts_with("ResNet")) {
+    const auto [down, along] = convolution_places(config_, name);
+    return product({down, along});
+  }
   const bool keys = has(name, {"key", "value", "k_proj", "v_proj"});
   if (has(name, "patch_embeddings")) return patches_;
   if (has(name, kOfItems) || (has(name, "pooling") && !keys)) return 1;
@@ -185,10 +190,9 @@ void Counter::add_attention(ModelCost& out) const {
 }  // namespace
 
 InputKind input_kind(const Model& model) {
-  for (const Parameter& parameter : model.params().all()) {
-    if (has(parameter.name, "patch_embeddings")) return InputKind::picture;
+  if (std::find(model.inputs().begin(), model.inputs().end(), "pixel_values") != model.inputs().end()) return InputKind::picture;
+  for (const Parameter& parameter : model.params().all())
     if (has(parameter.name, "encoder_attn")) return InputKind::translation;
-  }
   return model.architecture() == "MarianMTModel" ? InputKind::translation : InputKind::text;
 }
 

@@ -12,10 +12,11 @@ struct Dialect {
   using Words = std::vector<std::string>;
 
   std::string begins;  // the names of its architectures
-  Words layers, heads, width, feed_forward, activation, dropout;
-  std::string own;                                 // the word for the positions that it has by itself
-  Words positions, attention, patterns, poolings;  // those that are possible
-  Words more;                                      // other keys that are honoured: docs/models.md
+  // Convolutional networks have no heads, and none of the others.
+  Words layers = {}, heads = {}, width = {}, feed_forward = {}, activation = {}, dropout = {};
+  std::string own = {};                                                // the word for the positions that it has by itself
+  Words positions = {}, attention = {}, patterns = {}, poolings = {};  // those that are possible
+  Words more = {};                                                     // other keys that are honoured: docs/models.md
 
   Words keys() const;  // all that config.json may hold
 };

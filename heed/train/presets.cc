@@ -44,6 +44,21 @@ Json gaussian(Sizes sizes) {
   return config;
 }
 
+// ResNet-18 for small pictures: its stem keeps their size.
+Json resnet18() {
+  return {{"architectures", {"ResNetForImageClassification"}},
+          {"model_type", "resnet"},
+          {"image_size", 32},
+          {"num_channels", 3},
+          {"num_labels", 10},
+          {"embedding_size", 64},
+          {"hidden_sizes", {64, 128, 256, 512}},
+          {"depths", {2, 2, 2, 2}},
+          {"layer_type", "basic"},
+          {"hidden_act", "relu"},
+          {"heed", {{"stem", "small"}}}};
+}
+
 Json bert(Sizes sizes, int64_t tokens) {
   return {{"architectures", {"BertForSequenceClassification"}},
           {"model_type", "bert"},
@@ -141,6 +156,7 @@ std::vector<Preset> make_presets() {
       {"gaussian", "attention that can become convolution: 9 heads with Gaussian positions (Cordonnier et al. 2020)", "vit",
        gaussian({400, 6, 9, 512}), convolution},
       {"gaussian-small", "the same with 3 layers of width 128", "vit", gaussian({128, 3, 9, 256}), convolution},
+      {"resnet18", "a residual network of convolutions for small pictures (He et al. 2016)", "resnet", resnet18(), convolution},
       {"bert-mini", "an encoder of sentences: width 256, 4 layers", "bert", bert({256, 4, 4, 1024}, 128),
        with(sentences, {{"rate", "5e-4"}})},
       {"bert-small", "an encoder of sentences: width 512, 4 layers", "bert", bert({512, 4, 8, 2048}, 128),

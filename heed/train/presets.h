@@ -11,7 +11,7 @@ namespace heed {
 
 struct Preset {
   std::string name, summary;
-  std::string family;  // "vit", "bert", "gpt", "encoder-decoder"
+  std::string family;  // "vit", "resnet", "bert", "gpt", "encoder-decoder"
   Json config;         // config.json; numbers of words, labels and pixels are placeholders that tasks replace
   std::vector<std::pair<std::string, std::string>> settings = {};  // the recipe
 };

@@ -82,6 +82,19 @@ void put(Json& config, const Words& keys, const Json& value) {
   for (const std::string& key : keys) config[key] = value;
 }
 
+// A convolutional network knows its own keys alone.
+void refuse_attention(const ModelChoice& choice) {
+  ModelChoice said = choice, nothing;
+  said.model = {};
+  Settings mine, others;
+  declare(mine, said);
+  declare(others, nothing);
+  const Json chosen = mine.json(), as_it_is = others.json();
+  for (const auto& [key, plain] : as_it_is.items())
+    check_choice(key == "preset" || chosen.value(key, plain) == plain, key, "=", mine.text(key), " is not for ", choice.preset,
+                 ", expected none of attention's choices, but model.depths, model.hidden_sizes and the like");
+}
+
 void choose_sizes(const ModelChoice& choice, const Dialect& names, Json& config) {
   const std::string& width = names.width[0];
   if (choice.width > 0) {
@@ -247,11 +260,15 @@ Json model_config(const ModelChoice& choice) {
   Json config = preset_named(choice.preset).config;
   const Dialect& names = dialect_of(config);
   const Words keys = names.keys();
-  choose_sizes(choice, names, config);
+  if (names.heads.empty())
+    refuse_attention(choice);
+  else
+    choose_sizes(choice, names, config);
   if (!config.contains("heed")) config["heed"] = Json::object();
   choose_kind(choice, names, config["heed"]);
   for (const auto& [key, value] : choice.model.items()) check_possible(choice, "model.NAME", key, keys);
   config.merge_patch(choice.model.is_object() ? choice.model : Json::object());
+  if (names.heads.empty()) return config;
   Json& own = config["heed"];
   check_choice(own.is_object(), "model.heed=", own.dump(), ", expected a key below it: model.heed.NAME=VALUE");
 

@@ -1,0 +1,155 @@
+// Residual networks (He et al. 2016), the baseline that attention on pictures is held against.
+#include <optional>
+
+#include "heed/core/nearest.h"
+#include "heed/models/architecture.h"
+#include "heed/models/parts.h"
+
+namespace heed {
+namespace {
+
+// A convolution with batch norm behind it, and ReLU behind that.
+struct ConvolutionUnit {
+  Tensor weight;          // (O, C, K, K)
+  Tensor scale, shift;    // (O)
+  Tensor mean, variance;  // (O): running statistics
+  int64_t stride;
+  bool active;
+
+  ConvolutionUnit(const Scope& scope, int64_t C, int64_t O, int64_t K, int64_t step, bool with_activation = true)
+      : weight(scope.get("convolution.weight", {O, C, K, K}, initial::kaiming_normal())), stride(step), active(with_activation) {
+    const Scope norm = scope / "normalization";
+    scale = norm.get("weight", {O}, initial::ones(), {.decays = false});
+    shift = norm.get("bias", {O}, initial::zeros(), {.decays = false});
+    mean = norm.get("running_mean", {O}, initial::zeros(), {.learned = false});
+    variance = norm.get("running_var", {O}, initial::ones(), {.learned = false});
+  }
+
+  // (B, C, Y, X) -> (B, O, Y / stride, X / stride)
+  Tensor operator()(const Tensor& x, Mode mode) const {
+    const int64_t around = weight.size(2) / 2;
+    const Tensor y = batch_norm(conv2d(x, weight, {}, {.stride = {stride, stride}, .padding = {around, around}}), scale, shift,
+                                {.running_mean = mean, .running_variance = variance, .training = mode.training()});
+    return active ? relu(y) : y;
+  }
+};
+
+struct ResidualBlock {
+  std::vector<ConvolutionUnit> units;
+  std::optional<ConvolutionUnit> shortcut;  // where sizes change
+
+  Tensor operator()(const Tensor& x, Mode mode) const {
+    Tensor y = x;
+    for (const ConvolutionUnit& unit : units) y = unit(y, mode);
+    return relu(y + (shortcut ? (*shortcut)(x, mode) : x));
+  }
+};
+
+struct ResidualNetwork {
+  ConvolutionUnit stem;
+  bool small;  // pictures: the stem keeps their size, in place of a quarter of it
+  std::vector<std::vector<ResidualBlock>> stages;
+
+  // (B, C, Y, X) -> (B, O, y, x)
+  Tensor operator()(const Named& inputs, const Ask& ask, Named& out) const {
+    const Tensor pixels = needed(inputs, "pixel_values");
+    check(pixels.rank() == 4 && pixels.size(1) == stem.weight.size(1), "resnet: pixel_values of shape ", pixels.shape(), ", expected (B, ",
+          stem.weight.size(1), ", Y, X)");
+    Witness witness(ask);
+    Tensor x = stem(pixels, ask.mode);
+    if (!small) x = max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
+    for (const std::vector<ResidualBlock>& stage : stages) {
+      witness.state(x);
+      for (const ResidualBlock& block : stage) x = block(x, ask.mode);
+    }
+    witness.state(x);
+    witness.tell(out, 0);
+    return x;
+  }
+};
+
+// Two convolutions of 3 x 3; or, of deep networks, one of 3 x 3 between two of 1 x 1 with a quarter of the channels.
+ResidualBlock make_residual_block(const Scope& scope, const Config& config, bool basic, int64_t C, int64_t O, int64_t stride) {
+  ResidualBlock out;
+  const Scope layer = scope / "layer";
+  if (basic) {
+    out.units = {ConvolutionUnit(layer / 0, C, O, 3, stride), ConvolutionUnit(layer / 1, O, O, 3, 1, false)};
+  } else {
+    const bool early = config.flag("downsample_in_bottleneck", false);
+    const int64_t inner = std::max<int64_t>(O / 4, 1);
+    out.units = {ConvolutionUnit(layer / 0, C, inner, 1, early ? stride : 1),
+                 ConvolutionUnit(layer / 1, inner, inner, 3, early ? 1 : stride), ConvolutionUnit(layer / 2, inner, O, 1, 1, false)};
+  }
+  if (C != O || stride != 1) out.shortcut = ConvolutionUnit(scope / "shortcut", C, O, 1, stride, false);
+  return out;
+}
+
+bool small_stem(const Config& config) {
+  const Config own = config.below("heed");
+  for (const auto& [key, value] : own.json().items())
+    check<FileError>(key == "stem", config.source(), ": heed.", key, " is not known", did_you_mean(key, {"stem"}));
+  const std::string stem = own.word("stem", "published");
+  if (stem != "published" && stem != "small") own.refuse("stem", "published or small");
+  return stem == "small";
+}
+
+ResidualNetwork make_residual_network(const Scope& scope, const Config& config) {
+  config.only("hidden_act", "relu");
+  const std::string kind = config.word("layer_type", "bottleneck");
+  if (kind != "basic" && kind != "bottleneck") config.refuse("layer_type", "basic or bottleneck");
+  const std::vector<int64_t> widths = config.sizes("hidden_sizes", {256, 512, 1024, 2048}), depths = config.sizes("depths", {3, 4, 6, 3});
+  if (widths.size() != depths.size()) config.refuse("depths", "as many numbers as hidden_sizes has");
+  const bool small = small_stem(config);
+  int64_t C = config.size("embedding_size", 64);
+  ResidualNetwork out{.stem = ConvolutionUnit(scope / "embedder.embedder", config.size("num_channels", 3), C, small ? 3 : 7, small ? 1 : 2),
+                      .small = small,
+                      .stages = {}};
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const Scope layers = scope / "encoder.stages" / static_cast<int64_t>(i) / "layers";
+    std::vector<ResidualBlock>& stage = out.stages.emplace_back();
+    for (int64_t j = 0; j < depths[i]; ++j, C = widths[i]) {
+      const bool halves = j == 0 && (i > 0 || config.flag("downsample_in_first_stage", false));
+      stage.push_back(make_residual_block(layers / j, config, kind == "basic", C, widths[i], halves ? 2 : 1));
+    }
+  }
+  return out;
+}
+
+Network make_residual_classifier(const Scope& scope, const Config& config) {
+  const ResidualNetwork network = make_residual_network(scope / "resnet", config);
+  const int64_t width = config.sizes("hidden_sizes", {2048}).back();
+  const Linear head = config.labels() == 0 ? Linear() : Linear(scope / "classifier.1", width, config.labels());
+  return {.run =
+              [=](const Named& inputs, const Ask& ask) {
+                Named out;
+                const Tensor pooled = mean(network(inputs, ask, out), {2, 3});  // (B, O)
+                out["logits"] = head.defined() ? head(pooled) : pooled;
+                if (const Tensor labels = given(inputs, "labels"); labels.defined())
+                  out["loss"] = classification_loss(out["logits"], labels, config, ask);
+                return out;
+              },
+          .inputs = {"pixel_values", "labels"}};
+}
+
+Network make_residual_inner(const Scope& scope, const Config& config) {
+  const ResidualNetwork network = make_residual_network(scope, config);
+  return {.run =
+              [=](const Named& inputs, const Ask& ask) {
+                Named out;
+                out["last_hidden_state"] = network(inputs, ask, out);
+                out["pooler_output"] = mean(out["last_hidden_state"], {2, 3}, true);
+                return out;
+              },
+          .inputs = {"pixel_values"}};
+}
+
+const std::vector<std::string> kIgnoredOfBatchNorms{"num_batches_tracked"};  // which heed's running statistics do not need
+
+}  // namespace
+
+Architectures resnet_architectures() {
+  return {{.name = "ResNetForImageClassification", .base = "resnet", .make = make_residual_classifier, .ignored = kIgnoredOfBatchNorms},
+          {.name = "ResNetModel", .base = "resnet", .bare = true, .make = make_residual_inner, .ignored = kIgnoredOfBatchNorms}};
+}
+
+}  // namespace heed
