@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "heed/core/shape.h"
 #include "heed/io/drawing.h"
@@ -15,13 +16,21 @@ namespace {
 constexpr std::string_view kPlain = "AAAAAAACEEEEIIIIDNOOOOOxOUUUUYPsaaaaaaaceeeeiiiidnooooo/ouuuuypy";
 constexpr char kMiddleDot = 0x7f;
 
-bool is_ink(char32_t point, int row, int column) {
+// Its place in the table counts from 0x20; nothing: it has none.
+std::optional<size_t> letter_place(char32_t point) {
   if (point == 0xb7) point = kMiddleDot;
+  if (point == 0x2212 || point == 0x2013) point = '-';
+  if (const size_t beyond = kLettersBeyond.find(point); beyond != std::u32string_view::npos) return 0x80 - 0x20 + beyond;
   if (point >= 0xc0 && point <= 0xff) point = static_cast<unsigned char>(kPlain[point - 0xc0]);
-  if (point < 0x20 || point > 0x7f)
-    return row < kLetterHeight - 1 && (row == 0 || row == kLetterHeight - 2 || column == 0 || column == kLetterWidth - 1);
+  if (point < 0x20 || point > 0x7f) return std::nullopt;
+  return point - 0x20;
+}
+
+bool is_ink(char32_t point, int row, int column) {
+  const std::optional<size_t> found = letter_place(point);
+  if (!found) return row < kLetterHeight - 1 && (row == 0 || row == kLetterHeight - 2 || column == 0 || column == kLetterWidth - 1);
   constexpr size_t line = kLettersInBand * (kLetterWidth + 1);  // with its end
-  const size_t place = point - 0x20, band = place / kLettersInBand, inside = place % kLettersInBand;
+  const size_t place = *found, band = place / kLettersInBand, inside = place % kLettersInBand;
   // Behind the line end that the table begins with; another one ends every band.
   const size_t at = 1 + band * (kLetterHeight * line + 1) + static_cast<size_t>(row) * line;
   return kLetters[at + inside * (kLetterWidth + 1) + static_cast<size_t>(column)] == '#';

@@ -9,7 +9,7 @@ namespace heed::lab {
 namespace {
 
 struct VarianceOptions {
-  int64_t samples = 200000, least_width = 8, widths = 6;
+  int64_t samples = 200000, least_width = 8, widths = 5;
   float mean = 0.5f, deviation = 1;
   uint64_t seed = 1;
 };

@@ -56,9 +56,9 @@ std::string superscript(int number) {
   return out;
 }
 
-std::string log_tick(double power, int digit) {
+std::string log_tick(double power, int digit, bool plain) {
   const auto whole = static_cast<int>(power);
-  if (whole >= -2 && whole <= 4) return fixed(digit * std::pow(10, whole), 3);
+  if (plain) return fixed(digit * std::pow(10, whole), 3);
   return (digit > 1 ? std::to_string(digit) + "·10" : "10") + superscript(whole);
 }
 
@@ -80,7 +80,10 @@ Scale::Scale(const Axis& axis, double least, double most) : log_(axis.log) {
   if (!(least <= most)) least = axis.log ? 1 : 0, most = axis.log ? 10 : 1;  // no numbers at all
   if (log_) {
     least_ = std::log10(axis.least.value_or(least)), most_ = std::log10(axis.most.value_or(most));
-    if (most_ - least_ < 0.3) least_ -= 0.15, most_ += 0.15;
+    const double extra = std::max(0.04 * (most_ - least_), 0.15 - (most_ - least_) / 2);
+    if (!axis.least) least_ -= extra;
+    if (!axis.most) most_ += extra;
+    if (!(most_ > least_)) most_ = least_ + 1;
     return;
   }
   const double room = most > least ? 0.04 * (most - least) : std::max(0.1 * std::abs(most), 1e-6);
@@ -109,7 +112,7 @@ std::vector<Scale::Tick> Scale::ticks(int about) const {
       const bool few = most_ - least_ < 1.5;  // powers alone would be too few
       if (at < least_ - 1e-9 || at > most_ + 1e-9 || (digit > 1 && !few)) continue;
       if (digit == 1 && !few && static_cast<int64_t>(power - first) % every != 0) continue;
-      out.push_back({place(at), log_tick(power, digit)});
+      out.push_back({place(at), log_tick(power, digit, least_ > -2.5 && most_ < 5)});
     }
   return out;
 }

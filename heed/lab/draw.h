@@ -15,7 +15,7 @@ std::string svg_in_page(const Drawing& drawing, const std::string& label);  // c
 
 // --- for the files that draw
 inline constexpr Colour kInk{28, 32, 36}, kFaint{106, 113, 120}, kGrid{228, 229, 227};
-inline constexpr double kPlotText = 12, kTickText = 11;
+inline constexpr double kPlotText = 12.5, kTickText = 11.5;
 Colour series_colour(size_t series);
 
 struct Place {

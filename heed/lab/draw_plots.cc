@@ -39,17 +39,17 @@ Place place_for(const Plot& plot, bool alone) {
   const double title = plot.title.empty() ? 0 : 20;
   if (const auto* bars = std::get_if<Bars>(&plot.body)) {
     const double rows = static_cast<double>(bars->groups.size()) * (static_cast<double>(bars->sets.size()) * kBarRow + kBarGap);
-    return {0, 0, alone ? 440.0 : 330.0, rows + title + (bars->sets.size() > 1 ? 24 : 4) + 34};
+    return {0, 0, alone ? 400.0 : 320.0, rows + title + (bars->sets.size() > 1 ? 24 : 4) + 34};
   }
-  if (std::holds_alternative<Lines>(plot.body)) return {0, 0, alone ? 440.0 : 330.0, (alone ? 290.0 : 230.0) + title};
-  const double width = alone ? 400 : 230;
+  if (std::holds_alternative<Lines>(plot.body)) return {0, 0, alone ? 400.0 : 320.0, (alone ? 270.0 : 220.0) + title};
+  const double width = alone ? 340 : 220;
   const auto [rows, columns] = [&]() -> std::pair<double, double> {
     if (const auto* map = std::get_if<HeatMap>(&plot.body)) return {static_cast<double>(map->rows), static_cast<double>(map->columns)};
     const auto& picture = std::get<Picture>(plot.body);
     return {static_cast<double>(picture.height), static_cast<double>(picture.width)};
   }();
   const double shape = std::clamp(rows / std::max(columns, 1.0), 0.15, 1.4);
-  return {0, 0, width, shape * (width - 80) + 22 + title};
+  return {0, 0, width, shape * (width - 80) + 24 + title};
 }
 
 void draw_lines(Drawing& to, const Lines& lines, Place place) {
@@ -66,7 +66,7 @@ void draw_lines(Drawing& to, const Lines& lines, Place place) {
     if (!series.name.empty()) legend.push_back({series.name, series_colour(s), series.mark});
   }
   Axis tight = lines.across;  // curves reach from side to side
-  if (x.least < x.most && !tight.log) tight.least = tight.least.value_or(x.least), tight.most = tight.most.value_or(x.most);
+  if (x.least < x.most) tight.least = tight.least.value_or(x.least), tight.most = tight.most.value_or(x.most);
   const Scale across(tight, x.least, x.most), up(lines.up, y.least, y.most);
   if (legend.size() > 1) draw_legend(to, legend, place);
   if (!lines.up.name.empty()) {
@@ -96,21 +96,22 @@ void draw_lines(Drawing& to, const Lines& lines, Place place) {
   rule(to, left, bottom, right, bottom, kFaint);
   write(to, right, bottom + 28, lines.across.name, Anchor::end);
 
+  // Bands below lines below points, so that none hides another.
+  std::vector<Drawing::Item> bands, curves, dots;
   for (size_t s = 0; s < lines.series.size(); ++s) {
     const Series& series = lines.series[s];
     const Colour colour = series_colour(s);
-    std::vector<Drawing::Point> band;
-    for (size_t i = 0; i < series.low.size(); ++i)
+    std::vector<Drawing::Point> band, line;
+    for (size_t i = 0; i < series.high.size(); ++i)
       if (across.shows(series.x[i]) && up.shows(series.high[i])) band.push_back(at(series.x[i], series.high[i]));
     for (size_t i = series.low.size(); i-- > 0;)
-      if (across.shows(series.x[i]))
-        band.push_back(up.shows(series.low[i]) ? at(series.x[i], series.low[i]) : Drawing::Point{at(series.x[i], series.y[i]).x, bottom});
-    if (band.size() > 2) to.add(Drawing::Area{.points = std::move(band), .colour = colour, .opacity = 0.18});
-    std::vector<Drawing::Point> line;
+      if (across.shows(series.x[i]) && up.shows(series.high[i]))
+        band.push_back({at(series.x[i], series.high[i]).x, up.shows(series.low[i]) ? at(series.x[i], series.low[i]).y : bottom});
+    if (band.size() > 2) bands.push_back(Drawing::Area{.points = std::move(band), .colour = colour, .opacity = 0.18});
+    const bool dashed = series.mark == Mark::dashed, dotted = series.mark == Mark::points || series.mark == Mark::both;
     const auto end_line = [&] {
       if (!line.empty() && series.mark != Mark::points)
-        to.add(Drawing::Line{
-            .points = line, .colour = colour, .thickness = series.mark == Mark::dashed ? 1.6 : 2.2, .dashed = series.mark == Mark::dashed});
+        curves.push_back(Drawing::Line{.points = line, .colour = colour, .thickness = dashed ? 1.6 : 2.2, .dashed = dashed});
       line.clear();
     };
     for (size_t i = 0; i < series.x.size(); ++i) {
@@ -119,10 +120,12 @@ void draw_lines(Drawing& to, const Lines& lines, Place place) {
         continue;
       }
       line.push_back(at(series.x[i], series.y[i]));
-      if (series.mark == Mark::points || series.mark == Mark::both) to.add(Drawing::Dot{line.back().x, line.back().y, 3.2, colour});
+      if (dotted) dots.push_back(Drawing::Dot{line.back().x, line.back().y, 3.2, colour});
     }
     end_line();
   }
+  for (auto* items : {&bands, &curves, &dots})
+    for (Drawing::Item& item : *items) to.add(std::move(item));
 }
 
 void draw_bars(Drawing& to, const Bars& bars, Place place) {

@@ -22,7 +22,7 @@ struct Bounds {
   }
 };
 
-// A log axis takes no room below: that may lead under 0.
+// A log axis takes its room by itself.
 void set_axis(const Bounds& bounds, Axis& axis, double room) {
   const bool from_zero = !axis.log && bounds.least >= 0 && bounds.least < 0.4 * bounds.most;
   if (from_zero && !axis.least) axis.least = 0;

@@ -12,7 +12,7 @@ namespace heed::lab {
 namespace {
 
 struct Part {
-  enum class Kind { letter, upright, number, sign, large, space, row, fraction, root, scripts, accent };
+  enum class Kind { letter, upright, number, sign, bracket, large, space, row, fraction, root, scripts, accent };
   Kind kind = Kind::row;
   std::string text = {};          // of letters, numbers and signs; the mark of an accent
   std::vector<Part> inside = {};  // fraction: above, below; scripts: base, below, above, where an empty row is none
@@ -48,6 +48,10 @@ std::string fancy(std::string_view command, std::string_view text) {
   const auto found = letters.find(std::string(command) + " " + std::string(text));
   check(found != letters.end(), "formula: \\", command, "{", text, "} is not known");
   return found->second;
+}
+
+bool is_fence(const Part& part) {
+  return part.kind == Part::Kind::sign && std::string_view("()[]|⌊⌋⌈⌉⟨⟩‖{}").find(part.text) != std::string_view::npos;
 }
 
 class FormulaReader {
@@ -129,7 +133,12 @@ class FormulaReader {
       return {Part::Kind::fraction, "", {std::move(above), argument()}};
     }
     if (name == "sqrt") return {Part::Kind::root, "", {argument()}};
-    if (name == "left" || name == "right") return {};  // brackets stretch by themselves
+    if (name == "left" || name == "right") {
+      Part out = argument();
+      check(is_fence(out), "formula: \\", name, " stands before '", out.text, "', expected a bracket in ", tex_);
+      out.kind = Part::Kind::bracket;  // it stretches
+      return out;
+    }
     fail("formula: \\", name, " is not known", did_you_mean(name, names()));
   }
 
@@ -165,21 +174,38 @@ class FormulaReader {
 
 std::string tag(const std::string& name, const std::string& inside) { return "<" + name + ">" + inside + "</" + name + ">"; }
 
+bool is_relation(const Part& part) {
+  return part.kind == Part::Kind::sign && std::string_view("=<>≤≥≈∼∝→≠(,").find(part.text) != std::string_view::npos;
+}
+bool is_function(const Part& part) {
+  return part.kind == Part::Kind::upright || (part.kind == Part::Kind::scripts && part.inside[0].kind == Part::Kind::upright);
+}
+
 std::string markup_of(const Part& part) {
   const auto row_of = [](const Part& each) { return tag("mrow", markup_of(each)); };
   switch (part.kind) {
     case Part::Kind::letter: return tag("mi", in_markup(part.text));
     case Part::Kind::upright: return "<mi mathvariant=\"normal\">" + in_markup(part.text) + "</mi>";
+    case Part::Kind::bracket: return tag("mo", in_markup(part.text));
     case Part::Kind::number: return tag("mn", part.text);
-    case Part::Kind::large:
-    case Part::Kind::sign: return tag("mo", in_markup(part.text));
+    case Part::Kind::large: return tag("mo", in_markup(part.text));
+    case Part::Kind::sign: return is_fence(part) ? "<mo stretchy=\"false\">" + part.text + "</mo>" : tag("mo", in_markup(part.text));
     case Part::Kind::space: return "<mspace width=\"" + part.text + "em\"></mspace>";
     case Part::Kind::fraction: return tag("mfrac", row_of(part.inside[0]) + row_of(part.inside[1]));
     case Part::Kind::root: return tag("msqrt", markup_of(part.inside[0]));
     case Part::Kind::accent: return "<mover accent=\"true\">" + row_of(part.inside[0]) + tag("mo", in_markup(part.text)) + "</mover>";
     case Part::Kind::row: {
       std::string out;
-      for (const Part& each : part.inside) out += markup_of(each);
+      for (size_t i = 0; i < part.inside.size(); ++i) {
+        const Part& each = part.inside[i];
+        const bool own = each.kind == Part::Kind::sign && each.text == "−" && (i == 0 || is_relation(part.inside[i - 1]));
+        if (i > 0 && is_function(each) && !is_function(part.inside[i - 1]) && part.inside[i - 1].kind != Part::Kind::sign &&
+            part.inside[i - 1].kind != Part::Kind::space)
+          out += "<mspace width=\"0.17em\"></mspace>";
+        out += own ? "<mo form=\"prefix\">−</mo>" : markup_of(each);
+        // A function stands apart from what it is taken of and from what it is multiplied with.
+        if (i + 1 < part.inside.size() && is_function(each) && !is_fence(part.inside[i + 1])) out += "<mspace width=\"0.17em\"></mspace>";
+      }
       return out;
     }
     case Part::Kind::scripts: {
@@ -234,7 +260,7 @@ std::string row_text(const std::vector<Part>& parts) {
   bool opens = true;  // nothing stands before the next part that it could be added to
   bool glued = false;
   for (const Part& each : parts) {
-    const bool sign = each.kind == Part::Kind::sign;
+    const bool sign = each.kind == Part::Kind::sign || each.kind == Part::Kind::bracket;
     const bool close = sign && std::string_view("()[]|,.;:!/′⌊⌋⌈⌉⟨⟩‖{}%·").find(each.text) != std::string_view::npos;
     const bool own = sign && opens && (each.text == "−" || each.text == "+");
     const bool free = out.empty() || out.ends_with(' ') || out.ends_with('(') || out.ends_with('[') || glued;
@@ -287,9 +313,20 @@ std::string with_formulas(std::string_view sentence, const std::function<std::st
 
 }  // namespace
 
+// In a line of its own, pieces between wide spaces are elements of their own, so that narrow pages can break the line there.
 std::string formula_markup(std::string_view tex, bool display) {
-  return std::string("<math") + (display ? " display=\"block\"" : "") + "><mrow>" + markup_of(FormulaReader(tex).whole()) +
-         "</mrow></math>";
+  const Part whole = FormulaReader(tex).whole();
+  std::vector<Part> pieces(1);
+  for (const Part& part : whole.inside) {
+    if (display && part.kind == Part::Kind::space && part.text >= "1")
+      pieces.emplace_back();
+    else
+      pieces.back().inside.push_back(part);
+  }
+  std::string out;
+  for (const Part& piece : pieces)
+    out += std::string("<math") + (display ? " display=\"block\"" : "") + "><mrow>" + markup_of(piece) + "</mrow></math>";
+  return out;
 }
 
 std::string formula_text(std::string_view tex) { return text_of(FormulaReader(tex).whole()); }

@@ -9,7 +9,7 @@
 
 namespace heed::lab {
 
-std::string formula_markup(std::string_view tex, bool display = true);  // a math element; display: in a line of its own
+std::string formula_markup(std::string_view tex, bool display = true);  // math elements; display: in a line of their own
 std::string formula_text(std::string_view tex);
 
 // Sentences with formulas between dollar signs.

@@ -17,7 +17,7 @@ Json measured_json(const Measured& each) {
   return {{"name", each.name},
           {"predicted", number_json(each.predicted)},
           {"measured", number_json(each.measured)},
-          {"demand", each.demand()},
+          {"prediction", each.prediction()},
           {"contradicts", each.rule == Measured::Rule::contradicts},
           {"passes", each.passes()}};
 }

@@ -1,7 +1,7 @@
 #include "heed/lab/page.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cctype>
 
 #include "heed/io/markup.h"
 #include "heed/lab/draw.h"
@@ -20,20 +20,37 @@ std::string badge(const Result& result) {
   return std::string("<span class=\"badge ") + verdict_class(result) + "\">" + word + "</span>";
 }
 
+// 1.5e-7 -> 1.5·10⁻⁷, as a page can show it
+std::string number_html(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t e = text.find('e', at);
+    if (e == std::string::npos || e == at || !std::isdigit(static_cast<unsigned char>(text[e - 1])))
+      return out + in_markup(text.substr(at));
+    const size_t end = std::min(text.find_first_not_of("-0123456789", e + 1), text.size());
+    const bool alone = text.substr(at, e - at).ends_with("1") && (e == at + 1 || text[e - 2] == ' ');
+    std::string power = text.substr(e + 1, end - e - 1);
+    if (power.starts_with('-')) power.replace(0, 1, "−");
+    out += in_markup(alone ? text.substr(at, e - at - 1) : text.substr(at, e - at) + "·") + "10<sup>" + power + "</sup>";
+    at = end;
+  }
+  return out;
+}
+
 std::string measured_html(const Report& report) {
   std::string rows;
   for (const Measured& each : report.measured) {
     const bool against = each.rule == Measured::Rule::contradicts;
-    const std::string mark = !each.passes() ? "<td class=\"mark fails\">✗</td>"
-                             : against      ? "<td class=\"mark corrected\">contradicted</td>"
-                                            : "<td class=\"mark holds\">✓</td>";
-    rows += "<tr><th scope=\"row\">" + sentence_markup(each.name) + "</th><td class=\"number\">" + number_text(each.predicted) +
-            "</td><td class=\"number\">" + number_text(each.measured) + "</td><td class=\"demand\">" + each.demand() + "</td>" + mark +
-            "</tr>\n";
+    const std::string mark = !each.passes() ? "<td class=\"mark fails\" title=\"not as predicted\">✗</td>"
+                             : against      ? "<td class=\"mark corrected\" title=\"contradicted\">≠</td>"
+                                            : "<td class=\"mark holds\" title=\"as predicted\">✓</td>";
+    rows += "<tr><th scope=\"row\">" + sentence_markup(each.name) + "</th><td class=\"number" + (against ? " published" : "") + "\">" +
+            (against ? "<small>published</small> " : "") + number_html(each.prediction()) + "</td><td class=\"number\">" +
+            number_html(number_text(each.measured)) + "</td>" + mark + "</tr>\n";
   }
-  return "<div class=\"scroll\"><table class=\"measured\"><thead><tr><th></th><th class=\"number\">predicted</th><th "
-         "class=\"number\">measured</th><th></th><th></th></tr></thead><tbody>" +
-         rows + "</tbody></table></div>\n";
+  return "<div class=\"card\"><div class=\"scroll\"><table class=\"measured\"><thead><tr><th></th><th class=\"number\">predicted</th><th "
+         "class=\"number\">measured</th><th></th></tr></thead><tbody>" +
+         rows + "</tbody></table></div></div>\n";
 }
 
 std::string table_html(const Table& table) {
@@ -42,7 +59,7 @@ std::string table_html(const Table& table) {
   for (const auto& row : table.rows) {
     rows += "<tr>";
     for (const Cell& cell : row)
-      rows += std::holds_alternative<double>(cell) ? "<td class=\"number\">" + number_text(std::get<double>(cell)) + "</td>"
+      rows += std::holds_alternative<double>(cell) ? "<td class=\"number\">" + number_html(number_text(std::get<double>(cell))) + "</td>"
                                                    : "<td>" + sentence_markup(std::get<std::string>(cell)) + "</td>";
     rows += "</tr>\n";
   }
@@ -52,9 +69,21 @@ std::string table_html(const Table& table) {
 
 std::string settings_line(const Json& settings) {
   std::string out;
-  for (const auto& [key, value] : settings.items())
-    out += (out.empty() ? "" : " ") + key + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& [key, value] : settings.items()) {
+    if (key == "full" && value == false) continue;
+    out += " " + key + "=" + (value.is_string() ? value.get<std::string>() : value.is_number_float() ? setting_text(value) : value.dump());
+  }
   return out;
+}
+
+// Figures side by side. One alone has its numbers beside it; many plots take the whole width.
+std::string evidence_html(const Result& result) {
+  const std::vector<Figure>& figures = result.report.figures;
+  std::string out;
+  for (size_t i = 0; i < figures.size(); ++i) out += figure_html(figures[i], result.experiment->name + "-" + std::to_string(i + 1));
+  const bool beside = figures.size() == 1 && !figures[0].frames.empty() && figures[0].frames[0].plots.size() == 1;
+  return "<div class=\"figures\">" + out + (beside ? measured_html(result.report) : "") + "</div>\n" +
+         (beside ? "" : measured_html(result.report));
 }
 
 std::string experiment_html(const Result& result) {
@@ -70,14 +99,10 @@ std::string experiment_html(const Result& result) {
   out += "<p class=\"said right\"><b>" + std::string(experiment.published.empty() ? "Found" : "Right") + "</b> <span>" +
          sentence_markup(result.report.statement) + "</span></p>\n";
   if (!result.as_documented()) out += "<p class=\"said wrong\"><b>Documented</b> <span>" + word_for(experiment.expected) + "</span></p>\n";
-  std::string figures;
-  for (size_t i = 0; i < result.report.figures.size(); ++i)
-    figures += figure_html(result.report.figures[i], experiment.name + "-" + std::to_string(i + 1));
-  if (!figures.empty()) out += "<div class=\"figures\">" + figures + "</div>\n";
-  out += "<div class=\"card\">" + measured_html(result.report) + "</div>\n";
+  out += evidence_html(result);
   for (const Table& table : result.report.tables) out += table_html(table);
   return out + "<p class=\"command\"><code>heed lab " + experiment.name + " " + in_markup(settings_line(result.settings)) +
-         "</code> <span>" + number_text(std::round(100 * result.seconds) / 100) + " s</span></p></article>\n";
+         "</code> <span>" + (result.seconds < 0.1 ? "under 0.1" : fixed(result.seconds, 1)) + " s</span></p></article>\n";
 }
 
 std::string contents_html(std::span<const Result> results, int topic) {
@@ -91,11 +116,15 @@ std::string contents_html(std::span<const Result> results, int topic) {
 }
 
 std::string tally_html(std::span<const Result> results) {
+  struct Kind {
+    Verdict verdict;
+    const char *name, *words;
+  };
   std::string out;
-  for (const auto& [verdict, name] :
-       {std::pair(Verdict::holds, "holds"), std::pair(Verdict::corrected, "corrected"), std::pair(Verdict::fails, "fails")}) {
-    const auto count = std::count_if(results.begin(), results.end(), [v = verdict](const Result& each) { return each.verdict == v; });
-    if (count > 0) out += std::string("<span class=\"badge ") + name + "\">" + std::to_string(count) + " " + word_for(verdict) + "</span> ";
+  for (const Kind& kind : {Kind{Verdict::holds, "holds", "as claimed"}, Kind{Verdict::corrected, "corrected", "corrected"},
+                           Kind{Verdict::fails, "fails", "do not hold"}}) {
+    const auto count = std::count_if(results.begin(), results.end(), [&](const Result& each) { return each.verdict == kind.verdict; });
+    if (count > 0) out += std::string("<span class=\"badge ") + kind.name + "\">" + std::to_string(count) + " " + kind.words + "</span> ";
   }
   return "<p class=\"tally\">" + out + "</p>\n";
 }
@@ -125,26 +154,28 @@ std::string results_page(std::span<const Result> results) {
 }
 
 std::string figure_html(const Figure& figure, const std::string& id) {
-  std::string frames;
   const bool film = figure.frames.size() > 1;
-  std::string values;
+  const size_t first = figure.frames.size() / 2;  // the ends of a film are often its dullest pictures
+  std::string frames, values, slider;
+  size_t plots = 0;
   for (size_t i = 0; i < figure.frames.size(); ++i) {
     const Frame& frame = figure.frames[i];
-    frames += std::string("<div class=\"frame\"") + (i > 0 ? " hidden" : "") + ">";
+    plots = std::max(plots, frame.plots.size());
+    frames += std::string("<div class=\"frame\"") + (i != first ? " hidden" : "") + ">";
     for (const Plot& plot : frame.plots)
       frames += svg_in_page(drawing_of(plot, frame.plots.size() == 1), figure.title + (plot.title.empty() ? "" : ", " + plot.title) +
                                                                            (film ? ", " + figure.parameter + " = " + frame.value : ""));
     frames += "</div>\n";
     values += (i ? "|" : "") + in_markup(frame.value);
   }
-  std::string slider;
   if (film)
     slider = "<div class=\"slider\" data-values=\"" + values + "\"><button type=\"button\" aria-label=\"play\">▶</button><input id=\"" +
-             id + "-slider\" type=\"range\" min=\"0\" value=\"0\" max=\"" + std::to_string(figure.frames.size() - 1) + "\" aria-label=\"" +
-             in_markup(figure.parameter) + "\"><output for=\"" + id + "-slider\">" + in_markup(figure.parameter) + " = <b>" +
-             in_markup(figure.frames[0].value) + "</b></output></div>\n";
-  return "<figure class=\"card\" id=\"" + id + "\"><figcaption><h4>" + sentence_markup(figure.title) + "</h4><p>" +
-         sentence_markup(figure.caption) + "</p></figcaption>" + slider + "<div class=\"frames\">" + frames + "</div></figure>\n";
+             id + "-slider\" type=\"range\" min=\"0\" value=\"" + std::to_string(first) + "\" max=\"" +
+             std::to_string(figure.frames.size() - 1) + "\" aria-label=\"" + in_markup(figure.parameter) + "\"><output for=\"" + id +
+             "-slider\">" + in_markup(figure.parameter) + " = <b>" + in_markup(figure.frames[first].value) + "</b></output></div>\n";
+  return "<figure class=\"card" + std::string(plots > 1 ? " wide" : "") + "\" id=\"" + id + "\"><figcaption><h4>" +
+         sentence_markup(figure.title) + "</h4><p>" + sentence_markup(figure.caption) + "</p></figcaption>" + slider +
+         "<div class=\"frames\">" + frames + "</div></figure>\n";
 }
 
 }  // namespace heed::lab

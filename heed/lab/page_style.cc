@@ -25,40 +25,43 @@ main > section:first-child > h2 { margin-top: 0; }
 h2 { font-size: 1.45rem; padding-bottom: .5rem; border-bottom: 1px solid var(--edge); }
 .experiment { margin: 0 0 3.4rem; scroll-margin-top: 1rem; }
 .experiment > header { display: grid; grid-template-columns: 1fr auto; gap: .1rem 1rem; align-items: center; }
-.experiment h3 { grid-column: 1 / -1; font-size: 1.18rem; font-weight: 620; letter-spacing: -.01em; line-height: 1.3; }
+.experiment > header h3 { grid-column: 1 / -1; font-size: 1.18rem; font-weight: 620; letter-spacing: -.01em; line-height: 1.3; }
 .experiment h3 a { color: inherit; text-decoration: none; }
 .experiment h3 a:hover { text-decoration: underline; }
 .claim { max-width: 46rem; margin: .5rem 0 0; }
-.formula { margin: 1rem 0; padding: .3rem 0; font-size: 1.12rem; overflow-x: auto; overflow-y: hidden; }
+.formula { display: flex; flex-wrap: wrap; justify-content: center; align-items: center; gap: .4rem 2rem; margin: 1rem 0; padding: .3rem 0; font-size: 1.12rem;
+  overflow-x: auto; overflow-y: hidden; }
+.formula math { margin: 0; width: auto; }
 math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "Noto Sans Math", math, serif; }
 .said { display: grid; grid-template-columns: 6rem 1fr; gap: .2rem .8rem; max-width: 52rem; margin: .55rem 0; padding-left: .8rem; border-left: 3px solid var(--tone); }
 .said b { font-weight: 600; color: var(--tone); }
 .said.wrong { --tone: var(--fails); } .said.right { --tone: var(--holds); }
 .said.wrong b + span { color: var(--faint); }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; margin: 1.3rem 0 1rem; align-items: start; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; margin: 1.3rem 0 1rem; }
 .figures > .wide { grid-column: 1 / -1; }
-.figures .card { margin: 0; }
+.figures .card { margin: 0; display: flex; flex-direction: column; } .frames { margin: auto 0; }
 figcaption h4 { margin: 0; font-size: .92rem; font-weight: 600; }
 figcaption p { color: var(--faint); font-size: .82rem; margin: .1rem 0 .7rem; }
 .frame { display: flex; flex-wrap: wrap; gap: .6rem; justify-content: center; }
 .frame[hidden] { display: none; }
 .frame svg { max-width: 100%; height: auto; font-family: inherit; display: block; }
+.frame svg:only-child { width: 100%; max-width: 30rem; }
 .slider { display: grid; grid-template-columns: auto minmax(0, 1fr) minmax(6.5rem, auto); gap: .7rem; align-items: center; margin: 0 0 .8rem; font-size: .86rem; }
 .slider input { width: 100%; accent-color: var(--c0); margin: 0; }
 .slider output { font-variant-numeric: tabular-nums; color: var(--faint); white-space: nowrap; }
 .slider output b { color: var(--ink); font-weight: 600; }
 .slider button { margin: 0; padding: 0; width: 1.8rem; height: 1.8rem; line-height: 1; border-radius: 50%; color: var(--ink); }
-.measured { width: 100%; } .measured th[scope] { min-width: 11rem; }
-.measured .demand { color: var(--faint); white-space: nowrap; font-size: .8rem; } .mark { color: var(--tone); font-weight: 600; text-align: right; }
-.measured .mark.corrected { font-size: .78rem; }
+.measured { width: 100%; } .measured th[scope] { min-width: 9rem; overflow-wrap: normal; }
+.mark { color: var(--tone); font-weight: 600; text-align: right; } .published, small { color: var(--faint); } small { font-size: .72rem; }
+sup { font-size: .72em; line-height: 0; }
 .command { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .2rem 1rem; color: var(--faint); font-size: .78rem; margin: .6rem 0 0; }
 code { font-family: ui-monospace, "Cascadia Mono", Menlo, monospace; }
 @media (max-width: 60rem) {
   .sheet { grid-template-columns: minmax(0, 1fr); } nav { position: static; max-height: none; margin-bottom: 2rem; padding: 0 0 1.4rem; border-bottom: 1px solid var(--edge); }
 }
 @media (max-width: 34rem) {
-  .top h1 { font-size: 1.8rem; } .formula { font-size: 1rem; } .said { grid-template-columns: 1fr; gap: 0; } .measured .demand { display: none; }
-  .measured th[scope] { min-width: 8.5rem; } .measured { font-size: .8rem; } .figures { gap: .8rem; } .figures .card { padding: .8rem .6rem; }
+  .top h1 { font-size: 1.8rem; } .formula { font-size: 1rem; } .said { grid-template-columns: 1fr; gap: 0; }
+  .measured th[scope] { min-width: 8rem; } .measured { font-size: .8rem; } .figures { gap: .8rem; } .figures .card { padding: .8rem .6rem; }
 }
 )";
 
@@ -90,7 +93,6 @@ for (const slider of document.querySelectorAll('.slider')) {
       if (+range.value === frames.length - 1) stop();
     }, Math.min(400, 6000 / frames.length));
   });
-  show(0);
 }
 )";
 

@@ -24,13 +24,14 @@ bool Measured::passes() const {
   return false;
 }
 
-std::string Measured::demand() const {
+std::string Measured::prediction() const {
+  const std::string number = number_text(predicted);
   switch (rule) {
-    case Rule::share: return "within " + setting_text(100 * tolerance) + " %";
-    case Rule::distance: return tolerance == 0 ? "exactly" : "within " + setting_text(tolerance);
-    case Rule::at_most: return "at most";
-    case Rule::at_least: return "at least";
-    case Rule::contradicts: return "published";
+    case Rule::share: return number + " ± " + setting_text(100 * tolerance) + " %";
+    case Rule::distance: return tolerance == 0 ? number : number + " ± " + number_text(tolerance);
+    case Rule::at_most: return "≤ " + number;
+    case Rule::at_least: return "≥ " + number;
+    case Rule::contradicts: return number;
   }
   return "";
 }
@@ -56,6 +57,24 @@ Verdict verdict_of(const Report& report) {
   return corrected ? Verdict::corrected : Verdict::holds;
 }
 
+namespace {
+
+// 1.5e-07 -> 1.5e-7
+std::string short_power(std::string text) {
+  const size_t e = text.find('e');
+  if (e == std::string::npos) return text;
+  const size_t digits = text.find_first_not_of("+-0", e + 1);
+  return text.substr(0, e + 1) + (text[e + 1] == '-' ? "-" : "") + text.substr(std::min(digits, text.size()));
+}
+
+}  // namespace
+
+std::string setting_text(double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return short_power(text.data());
+}
+
 std::string number_text(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "no number" : value > 0 ? "∞" : "-∞";
   const double size = std::abs(value);
@@ -67,13 +86,8 @@ std::string number_text(double value) {
     std::snprintf(text.data(), text.size(), "%.*f", std::max(0, 3 - static_cast<int>(std::floor(std::log10(size)))), value);
   else
     std::snprintf(text.data(), text.size(), "%.2e", value);
-  return text.data();
-}
-
-std::string setting_text(double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", value);
-  return text.data();
+  const std::string usual = short_power(text.data()), exact = setting_text(value);
+  return exact.size() < usual.size() && std::abs(std::stod(exact) - value) <= 1e-12 * size ? exact : usual;
 }
 
 }  // namespace heed::lab

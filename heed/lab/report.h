@@ -19,8 +19,8 @@ struct Measured {
   double predicted = 0, measured = 0, tolerance = 0;
   Rule rule = Rule::share;
 
-  bool passes() const;         // never with a number that is none
-  std::string demand() const;  // "within 2 %", "at most", ...
+  bool passes() const;             // never with a number that is none
+  std::string prediction() const;  // "12 ± 2 %", "≤ 1e-5", ...
 };
 Measured close_to(std::string name, double predicted, double measured, double share);         // |m - p| <= share |p|
 Measured equal_to(std::string name, double predicted, double measured, double distance = 0);  // |m - p| <= distance
@@ -45,7 +45,7 @@ struct Report {
 // Fails if any number fails or there is none; corrected if a published claim is contradicted.
 Verdict verdict_of(const Report& report);
 
-std::string number_text(double value);   // for people: about four digits
+std::string number_text(double value);   // for people: about four digits, or fewer where it has no more
 std::string setting_text(double value);  // as somebody would say it: 0.5, not 0.5000
 
 }  // namespace heed::lab

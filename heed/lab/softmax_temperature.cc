@@ -10,7 +10,7 @@ namespace heed::lab {
 namespace {
 
 struct TemperatureOptions {
-  int64_t tokens = 16, width = 16, betas = 33;
+  int64_t tokens = 16, width = 16, betas = 65;
   float beta = 1e4f;
   uint64_t seed = 1;
 };

@@ -48,10 +48,10 @@ std::string cell_text(const Cell& cell) {
 }
 
 void tell_measured(std::ostream& out, const std::vector<Measured>& all, const Terminal& terminal) {
-  std::vector<std::vector<std::string>> rows{{"", "predicted", "measured", "", ""}};
+  std::vector<std::vector<std::string>> rows{{"", "predicted", "measured", ""}};
   for (const Measured& each : all) {
     const bool against = each.rule == Measured::Rule::contradicts;
-    rows.push_back({each.name, number_text(each.predicted), number_text(each.measured), each.demand(),
+    rows.push_back({each.name, each.prediction(), number_text(each.measured),
                     painted(!each.passes() ? "✗"
                             : against      ? "contradicted"
                                            : "✓",

@@ -20,6 +20,11 @@ TEST(Formula, markup) {
             "<math><mrow><munder><mrow><mo>∑</mo></mrow><mrow><mi>j</mi></mrow></munder><mi>a</mi><mo>&lt;</mo><mi>b</mi></mrow></math>");
 }
 
+TEST(Formula, lines_may_break_at_wide_spaces) {
+  EXPECT_EQ(formula_markup(R"(a \quad b)"), formula_markup("a") + formula_markup("b"));
+  EXPECT_EQ(formula_markup(R"(a \, b)").find("</math><math"), std::string::npos);
+}
+
 TEST(Formula, text) {
   EXPECT_EQ(formula_text(R"(\mathrm{Var} = 2 \sigma^2 \mu \cdot \mu + d \sigma^4)"), "Var = 2σ²μ·μ + dσ⁴");
   EXPECT_EQ(formula_text(R"(\frac{e^{\beta s_j}}{\sum_m e^{\beta s_m}})"), "e^(βsⱼ)/(∑ₘ e^(βsₘ))");

@@ -128,7 +128,11 @@ TEST(Lab, numbers_for_people) {
   EXPECT_EQ(number_text(12.3456), "12.35");
   EXPECT_EQ(number_text(0.00123456), "0.001235");
   EXPECT_EQ(number_text(123456.7), "123457");
-  EXPECT_EQ(number_text(1.2e-7), "1.20e-07");
+  EXPECT_EQ(number_text(1.2e-7), "1.2e-7");
+  EXPECT_EQ(number_text(1.23456e-7), "1.23e-7");
+  EXPECT_EQ(number_text(0.001), "0.001");
+  EXPECT_EQ(number_text(3.9999), "4.000");
+  EXPECT_EQ(number_text(1e12), "1e12");
   EXPECT_EQ(number_text(std::nan("")), "no number");
   EXPECT_EQ(setting_text(0.05f), "0.05");
 }
@@ -176,7 +180,7 @@ TEST(Lab, the_folder_is_whole_and_never_takes_the_place_of_another) {
 TEST(Lab, the_terminal_shows_claims_numbers_and_figures) {
   std::ostringstream out;
   tell(out, made_result(), {});
-  for (const char* words : {"L99  A <title> & more", "holds", "It is so: a < b.", "a/b ≤ 1", "within 2 %", "✓", "β = 1", "█"})
+  for (const char* words : {"L99  A <title> & more", "holds", "It is so: a < b.", "a/b ≤ 1", "100 ± 2 %", "✓", "β = 1", "█"})
     EXPECT_NE(out.str().find(words), std::string::npos) << words << "\n" << out.str();
   EXPECT_EQ(out.str().find('\x1b'), std::string::npos);
 }
