@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "heed/cli/command.h"
+#include "heed/cli/lab_heads.h"
 #include "heed/cli/progress.h"
 #include "heed/lab/result.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 struct LabOptions {
   std::vector<std::string> words = {};
-  std::string out = "lab-report";
+  std::string out = {};  // empty: the default of what is run
   bool json = false, quiet = false, settings = false;
 };
 
@@ -79,6 +80,9 @@ void check_verdicts(const std::vector<lab::Result>& results) {
 }
 
 void run_lab(const LabOptions& options) {
+  if (!options.words.empty() && options.words[0] == "heads")
+    return run_lab_heads({options.words.begin() + 1, options.words.end()}, options.out, options.json, options.quiet);
+  const Path out = options.out.empty() ? "lab-report" : options.out;
   const lab::Plan plan = plan_of(options.words);
   const lab::Terminal terminal = terminal_here();
   if (plan.experiments.empty()) {
@@ -93,7 +97,7 @@ void run_lab(const LabOptions& options) {
       std::cout << experiment->number << ' ' << experiment->name << '\n' << lab::settings_help(*experiment);
     return;
   }
-  lab::check_folder(options.out);
+  lab::check_folder(out);
   std::vector<lab::Result> results;
   LabProgress progress(plan.experiments.size());
   for (const lab::Experiment* experiment : plan.experiments) {
@@ -104,27 +108,28 @@ void run_lab(const LabOptions& options) {
     lab::tell(std::cout, results.back(), terminal);
     std::cout << '\n' << std::flush;
   }
-  lab::write_results(options.out, results);
+  lab::write_results(out, results);
   if (options.json)
     std::cout << lab::results_json(results).dump(2) << '\n';
   else
-    std::cout << (Path(options.out) / "index.html").string() << '\n';
+    std::cout << (out / "index.html").string() << '\n';
   check_verdicts(results);
 }
 
 const Command lab_command("lab", "Claims about attention, each run and judged", [](Flags& flags) {
   auto options = std::make_shared<LabOptions>();
   flags.option("words", options->words, "Experiments by name or number, or all; then settings: key=value words")
-      .shown("NAME|all ... [KEY=VALUE ...]")
+      .shown("NAME|all ... [KEY=VALUE ...] | heads RUN")
       .many();
-  flags.option("-o,--out", options->out, "Where the report goes: index.html, report.json and figures").value("FOLDER");
+  flags.option("-o,--out", options->out, "Where the report goes: index.html, report.json and figures; lab-report unless it is said").value("FOLDER").no_default();
   flags.flag("--settings", options->settings, "List the settings of the experiments, and do nothing");
   flags.flag("--json", options->json, "Print the report as JSON");
   flags.flag("--quiet", options->quiet, "Print nothing but the name of the page");
   flags.footer(
       "Without words it lists the experiments. Exit code 0: every verdict is as documented, 1: one is not.\n\nExamples:\n"
       "  heed lab\n  heed lab softmax-temperature\n  heed lab L7 samples=1000000 mean=1\n  heed lab L1 --settings\n"
-      "  heed lab all -o lab-report\n  heed lab all full=true --quiet");
+      "  heed lab all -o lab-report\n  heed lab all full=true --quiet\n"
+      "  heed lab heads runs/classify/001  the page and film of where a run's heads went, in RUN/heads");
   return [options] { run_lab(*options); };
 });
 

@@ -7,6 +7,7 @@
 #include "heed/core/peak.h"
 #include "heed/train/diverged.h"
 #include "heed/train/fit_state.h"
+#include "heed/train/head_record.h"
 #include "heed/train/learner.h"
 #include "heed/train/loader.h"
 #include "heed/train/order.h"
@@ -75,10 +76,12 @@ class Fitting {
       run_.rewind(found->state.at("files"));
       if (state_.step > 0) say("goes on from step " + std::to_string(state_.step) + " of " + std::to_string(all_steps_));
     } else {
-      if (run_.mark().at("metrics.jsonl").get<int64_t>() > 0) {
+      const Json mark = run_.mark();
+      if (mark.at("metrics.jsonl").get<int64_t>() + mark.value("heads.jsonl", int64_t{0}) > 0) {
         say("no checkpoint can be used: learning begins anew");
         run_.rewind({}, 0);
       }
+      record_heads(run_, *task_.model, 0, 0);
       save();
     }
     peak_ = peak_flops(4);
@@ -229,6 +232,7 @@ class Fitting {
     for (const auto& [name, value] : evaluation.figures) done.figures.emplace_back("validation_" + name, value);
     done.figures.emplace_back("rate", rate_at(options_, std::max<int64_t>(state_.step - 1, 0), all_steps_));
     done.best = judge(evaluation);
+    record_heads(run_, *task_.model, state_.epoch + 1, state_.step);
     save_model_folder(task_, run_.path() / "last");
     if (done.best) save_model_folder(task_, run_.path() / "best");
   }

@@ -14,17 +14,23 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 std::vector<std::string> begin_words(const Folder& folder, const std::string& name) {
-  return {"train",       "classify",    "data=shapes:64", "layers=1", "width=16",
-          "heads=2",     "patch=8",     "batch=16",       "epochs=4", "save_every=1",
-          "log_every=1", "dropout=0.1", "average=0.9",    "--runs",   folder.path().string(),
-          "--name",      name};
+  return {"train",          "classify",
+          "data=shapes:64", "layers=1",
+          "width=16",       "heads=2",
+          "patch=8",        "batch=16",
+          "epochs=4",       "save_every=1",
+          "log_every=1",    "dropout=0.1",
+          "average=0.9",    "position=gaussian",
+          "--runs",         folder.path().string(),
+          "--name",         name};
 }
 Path run_of(const Folder& folder, const std::string& name) { return folder / ("classify/" + name); }
 
 std::vector<std::string> resume_words(const Path& run) { return {"train", "--resume", run.string()}; }
 
 void expect_same_run(const Path& run, const Path& peaceful) {
-  for (const char* name : {"metrics.csv", "metrics.jsonl", "last/model.safetensors", "best/model.safetensors", "evaluation.json"}) {
+  for (const char* name :
+       {"metrics.csv", "metrics.jsonl", "heads.jsonl", "last/model.safetensors", "best/model.safetensors", "evaluation.json"}) {
     EXPECT_FALSE(get(peaceful / name).empty()) << name;
     EXPECT_TRUE(get(run / name) == get(peaceful / name)) << name;
   }

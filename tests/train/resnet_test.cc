@@ -1,0 +1,183 @@
+// Residual networks beside what parity_test.cc says of them: they learn, keep their running statistics, and cost what is counted.
+#include <cmath>
+
+#include "heed/models/cost.h"
+#include "heed/train/training.h"
+#include "tests/expect_error.h"
+#include "tests/io/files.h"
+
+namespace heed::test {
+namespace {
+
+const std::vector<std::string> kSmallResnet{"data=shapes:1200",
+                                            "preset=resnet18",
+                                            "model.hidden_sizes=[12,24,32]",
+                                            "model.depths=[1,1,1]",
+                                            "model.embedding_size=12",
+                                            "model.image_size=16",
+                                            "batch=40",
+                                            "optimizer=adamw",
+                                            "rate=0.01",
+                                            "clip=0",
+                                            "pad=0",
+                                            "flip=false"};
+
+std::unique_ptr<Training> small_resnet(const std::vector<std::string>& more = {}) {
+  auto out = std::make_unique<Training>("classify");
+  std::vector<std::string> words = kSmallResnet;
+  words.insert(words.end(), more.begin(), more.end());
+  out->tell(words);
+  return out;
+}
+
+Json small_config(const std::string& kind) {
+  return {{"architectures", {"ResNetForImageClassification"}},
+          {"embedding_size", 4},
+          {"hidden_sizes", {8, 12}},
+          {"depths", {2, 1}},
+          {"layer_type", kind},
+          {"num_labels", 3},
+          {"image_size", 10},
+          {"heed", {{"stem", "small"}}}};
+}
+
+Named some_pictures(int64_t B, int64_t height, int64_t width) {
+  Rng rng(5);
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < B; ++i) labels.push_back(i % 3);
+  return {{"pixel_values", random_normal({B, 3, height, width}, 0, 1, rng)}, {"labels", Tensor::from(labels, {B})}};
+}
+
+TEST(Resnet, stages_halve_the_picture) {
+  const Model model = make_model(small_config("basic"));
+  const Named out = model(some_pictures(2, 10, 7), {.hidden_states = true});
+  EXPECT_EQ(out.at("logits").shape(), (Shape{2, 3}));
+  EXPECT_EQ(out.at("hidden_states.0").shape(), (Shape{2, 4, 10, 7}));
+  EXPECT_EQ(out.at("hidden_states.1").shape(), (Shape{2, 8, 10, 7}));
+  EXPECT_EQ(out.at("hidden_states.2").shape(), (Shape{2, 12, 5, 4}));
+  EXPECT_FALSE(out.contains("hidden_states.3"));
+}
+
+// A small step along the gradient changes the loss by as much as the gradient says; so do steps of each parameter alone.
+TEST(Resnet, gradients_are_those_of_the_loss) {
+  for (const char* kind : {"basic", "bottleneck"}) {
+    const Model model = make_model(small_config(kind));
+    const Named inputs = some_pictures(6, 10, 10);
+    Rng rng(1);
+    const auto loss = [&] { return model(inputs, {.mode = training_with(rng)}).at("loss"); };
+    backward(loss());
+    for (const Parameter& parameter : model.params().all()) {
+      ASSERT_EQ(parameter.tensor.grad().defined(), parameter.options.learned) << parameter.name;
+      if (!parameter.options.learned) continue;
+      const std::vector<float> gradient = parameter.tensor.grad().to_vector<float>(), before = parameter.tensor.to_vector<float>();
+      double square = 0;
+      for (const float each : gradient) square += double{each} * each;
+      if (square < 1e-8) continue;
+      const NoGrad quiet;
+      const double step = 2e-3 / std::sqrt(square);
+      const auto moved = [&](double by) {
+        std::vector<float> values = before;
+        for (size_t i = 0; i < values.size(); ++i) values[i] += static_cast<float>(by * gradient[i]);
+        copy_into(Tensor::from(values, parameter.tensor.shape()), parameter.tensor);
+        return static_cast<double>(loss().item());
+      };
+      const double slope = (moved(step) - moved(-step)) / (2 * step);
+      moved(0);
+      EXPECT_NEAR(slope, square, 0.05 * square + 1e-4) << kind << " " << parameter.name;
+    }
+  }
+}
+
+// Every one of these goes to so many steps, as if the one before had been stopped there; 0: to the end.
+Path fitted_resnet(const Folder& folder, const std::string& name, const std::vector<std::string>& words,
+                   const std::vector<int64_t>& stops) {
+  const Path path = folder / ("classify/" + name);
+  for (const int64_t steps : stops) {
+    const auto training = small_resnet(words);
+    const Task task = training->make();
+    RunFolder run = std::filesystem::exists(path) ? RunFolder::open(path) : RunFolder::create(folder.path(), "classify", name);
+    write_settings(run, training->settings());
+    int64_t done = 0;
+    fit(task, training->learning(), run,
+        {.step = [&](const StepDone& step) { done = step.all_step; }, .stop = [&] { return steps > 0 && done >= steps; }});
+  }
+  return path;
+}
+
+TEST(Resnet, learns_shapes) {
+  const Folder folder;
+  const Path run = fitted_resnet(folder, "learns", {"epochs=5"}, {0});
+  std::istringstream lines(get(run / "metrics.jsonl"));
+  Json last;
+  for (std::string line; std::getline(lines, line);) last = Json::parse(line);
+  EXPECT_EQ(last["kind"], "epoch");
+  EXPECT_GT(last["validation_accuracy"], 0.75);  // by chance: a tenth. Evaluated with the running statistics
+  EXPECT_LT(last["train_loss"], 0.8);
+  const Model kept = load(run / "last");
+  const Named inputs = some_pictures(4, 16, 16);
+  for (const Parameter& parameter : kept.params().all()) {
+    if (parameter.name != "resnet.embedder.embedder.normalization.running_mean") continue;
+    const std::vector<float> before = parameter.tensor.to_vector<float>();
+    EXPECT_GT(std::abs(before[0]), 1e-4);
+    kept(inputs);
+    EXPECT_EQ(parameter.tensor.to_vector<float>(), before);  // looking changes nothing
+    Rng rng(1);
+    kept(inputs, {.mode = training_with(rng)});
+    EXPECT_NE(parameter.tensor.to_vector<float>(), before);
+  }
+}
+
+TEST(Resnet, running_statistics_go_on_where_a_run_was_stopped) {
+  const Folder folder;
+  const std::vector<std::string> words{"epochs=2", "limit=160"};
+  const Path peaceful = fitted_resnet(folder, "peaceful", words, {0}), stopped = fitted_resnet(folder, "stopped", words, {1, 5, 0});
+  for (const char* file : {"metrics.jsonl", "last/model.safetensors", "best/model.safetensors"})
+    EXPECT_TRUE(get(peaceful / file) == get(stopped / file)) << file;
+}
+
+TEST(Resnet, costs_what_convolutions_count) {
+  const Model model = make_model(preset_named("resnet18").config, {.names = {.shapes_only = true}});
+  EXPECT_EQ(model.params().count(), 11173962);
+  EXPECT_EQ(cost_of(model).total.multiply_adds, 555422720);
+  // Of every convolution by hand: rows x columns x outputs x inputs x taps, behind stems of either kind and strides of either place.
+  const auto counted = [](Json config) { return cost_of(make_model(config)).total.multiply_adds; };
+  Json basic = small_config("basic");
+  EXPECT_EQ(counted(basic), 100 * 9 * (3 * 4 + 4 * 8 + 3 * 8 * 8) + 100 * 4 * 8 + 25 * 9 * (8 * 12 + 12 * 12) + 25 * 8 * 12 + 12 * 3);
+  basic["heed"] = Json::object();  // 7 x 7 to 5 x 5 places, then 3 x 3 to the stages
+  EXPECT_EQ(counted(basic), 25 * 49 * 3 * 4 + 9 * 9 * (4 * 8 + 3 * 8 * 8) + 9 * 4 * 8 + 4 * 9 * (8 * 12 + 12 * 12) + 4 * 8 * 12 + 12 * 3);
+  Json deep = small_config("bottleneck");
+  EXPECT_EQ(counted(deep), 100 * (27 * 4 + 4 * 2 + 9 * 2 * 2 + 2 * 8 + 4 * 8 + 8 * 2 + 9 * 2 * 2 + 2 * 8) + 100 * 8 * 3 +
+                               25 * (9 * 3 * 3 + 3 * 12 + 8 * 12) + 12 * 3);
+  deep["downsample_in_bottleneck"] = true;
+  EXPECT_EQ(counted(deep), 100 * (27 * 4 + 4 * 2 + 9 * 2 * 2 + 2 * 8 + 4 * 8 + 8 * 2 + 9 * 2 * 2 + 2 * 8) +
+                               25 * (8 * 3 + 9 * 3 * 3 + 3 * 12 + 8 * 12) + 12 * 3);
+}
+
+TEST(Resnet, refuses_what_is_not_for_it) {
+  const auto refused = [](const std::vector<std::string>& words, const std::string& message) {
+    expect_error<UsageError>([&] { small_resnet(words)->make(); }, message);
+  };
+  refused({"heads=4"}, "model: heads=4 is not for resnet18, expected none of attention's choices");
+  refused({"position=gaussian"}, "position=gaussian is not for resnet18");
+  refused({"dropout=0.1"}, "dropout=0.1 is not for resnet18");
+  refused({"model.hidden_size=4"}, "model.NAME='hidden_size' is not for resnet18");
+  const auto broken = [](const char* key, const Json& value, const std::string& message) {
+    Json config = small_config("basic");
+    config[key] = value;
+    expect_error<FileError>([&] { make_model(config); }, message);
+  };
+  broken("depths", {1, 1, 1}, "depths");
+  broken("layer_type", "deep", "basic or bottleneck");
+  broken("hidden_act", "gelu", "hidden_act");
+  broken("heed", {{"stem", "large"}}, "published or small");
+  broken("heed", {{"positions", "gaussian"}}, "heed.positions is not known");
+  const Model model = make_model(small_config("basic"));
+  expect_error(
+      [&] {
+        model({{"pixel_values", Tensor::zeros({2, 1, 8, 8})}});
+      },
+      "resnet: pixel_values of shape (2, 1, 8, 8), expected (B, 3, Y, X)");
+}
+
+}  // namespace
+}  // namespace heed::test
