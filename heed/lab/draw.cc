@@ -74,7 +74,7 @@ std::string even_tick(double value, double step) {
 
 Colour series_colour(size_t series) { return kSeries[series % kSeries.size()]; }
 
-double text_width(std::string_view text, double size) { return kLetterStep * size * static_cast<double>(letters_of(text).size()); }
+double text_width(std::string_view text, double size) { return 0.55 * size * static_cast<double>(letters_of(text).size()); }
 
 Scale::Scale(const Axis& axis, double least, double most) : log_(axis.log) {
   if (!(least <= most)) least = axis.log ? 1 : 0, most = axis.log ? 10 : 1;  // no numbers at all

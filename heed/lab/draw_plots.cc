@@ -27,6 +27,11 @@ struct Reach {
   }
 };
 
+std::string short_number(double value) {  // three digits
+  const double power = value == 0 ? 1 : std::pow(10, 2 - std::floor(std::log10(std::abs(value))));
+  return setting_text(std::round(value * power) / power);
+}
+
 // Blue below the middle, red above.
 Colour diverging_colour(double share) {
   constexpr Colour low{33, 102, 172}, middle{244, 243, 240}, high{190, 42, 62};
@@ -213,8 +218,8 @@ void draw_heat_map(Drawing& to, const HeatMap& map, Place place) {
   if (!map.across.empty()) write(to, x + wide / 2, place.y + high + 12, map.across, Anchor::middle);
   to.add(Drawing::Image{x + wide + 10, place.y, kColourBar, high, std::move(scale)});
   if (high > 20) {
-    write(to, x + wide + 10 + kColourBar + 4, place.y + 5, number_text(most));
-    write(to, x + wide + 10 + kColourBar + 4, place.y + high - 5, number_text(least));
+    write(to, x + wide + 10 + kColourBar + 4, place.y + 5, short_number(most));
+    write(to, x + wide + 10 + kColourBar + 4, place.y + high - 5, short_number(least));
   }
 }
 

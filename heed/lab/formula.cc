@@ -189,7 +189,8 @@ std::string markup_of(const Part& part) {
     case Part::Kind::bracket: return tag("mo", in_markup(part.text));
     case Part::Kind::number: return tag("mn", part.text);
     case Part::Kind::large: return tag("mo", in_markup(part.text));
-    case Part::Kind::sign: return is_fence(part) ? "<mo stretchy=\"false\">" + part.text + "</mo>" : tag("mo", in_markup(part.text));
+    case Part::Kind::sign:
+      return is_fence(part) ? "<mo stretchy=\"false\" lspace=\"0\" rspace=\"0\">" + part.text + "</mo>" : tag("mo", in_markup(part.text));
     case Part::Kind::space: return "<mspace width=\"" + part.text + "em\"></mspace>";
     case Part::Kind::fraction: return tag("mfrac", row_of(part.inside[0]) + row_of(part.inside[1]));
     case Part::Kind::root: return tag("msqrt", markup_of(part.inside[0]));

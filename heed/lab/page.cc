@@ -37,7 +37,9 @@ std::string number_html(const std::string& text) {
   return out;
 }
 
-std::string measured_html(const Report& report) {
+bool is_wide(const Figure& figure) { return !figure.frames.empty() && figure.frames[0].plots.size() > 1; }
+
+std::string measured_html(const Report& report, bool wide) {
   std::string rows;
   for (const Measured& each : report.measured) {
     const bool against = each.rule == Measured::Rule::contradicts;
@@ -48,7 +50,8 @@ std::string measured_html(const Report& report) {
             (against ? "<small>published</small> " : "") + number_html(each.prediction()) + "</td><td class=\"number\">" +
             number_html(number_text(each.measured)) + "</td>" + mark + "</tr>\n";
   }
-  return "<div class=\"card\"><div class=\"scroll\"><table class=\"measured\"><thead><tr><th></th><th class=\"number\">predicted</th><th "
+  return "<div class=\"card" + std::string(wide ? " wide" : "") +
+         "\"><div class=\"scroll\"><table class=\"measured\"><thead><tr><th></th><th class=\"number\">predicted</th><th "
          "class=\"number\">measured</th><th></th></tr></thead><tbody>" +
          rows + "</tbody></table></div></div>\n";
 }
@@ -70,20 +73,19 @@ std::string table_html(const Table& table) {
 std::string settings_line(const Json& settings) {
   std::string out;
   for (const auto& [key, value] : settings.items()) {
-    if (key == "full" && value == false) continue;
+    if ((key == "full" && value == false) || value == "") continue;
     out += " " + key + "=" + (value.is_string() ? value.get<std::string>() : value.is_number_float() ? setting_text(value) : value.dump());
   }
   return out;
 }
 
-// Figures side by side. One alone has its numbers beside it; many plots take the whole width.
+// Figures side by side, those of many plots over the whole width. Numbers fill the place beside an odd one.
 std::string evidence_html(const Result& result) {
   const std::vector<Figure>& figures = result.report.figures;
   std::string out;
   for (size_t i = 0; i < figures.size(); ++i) out += figure_html(figures[i], result.experiment->name + "-" + std::to_string(i + 1));
-  const bool beside = figures.size() == 1 && !figures[0].frames.empty() && figures[0].frames[0].plots.size() == 1;
-  return "<div class=\"figures\">" + out + (beside ? measured_html(result.report) : "") + "</div>\n" +
-         (beside ? "" : measured_html(result.report));
+  const auto narrow = std::count_if(figures.begin(), figures.end(), [](const Figure& figure) { return !is_wide(figure); });
+  return "<div class=\"figures\">" + out + measured_html(result.report, narrow % 2 == 0) + "</div>\n";
 }
 
 std::string experiment_html(const Result& result) {
@@ -157,10 +159,8 @@ std::string figure_html(const Figure& figure, const std::string& id) {
   const bool film = figure.frames.size() > 1;
   const size_t first = figure.frames.size() / 2;  // the ends of a film are often its dullest pictures
   std::string frames, values, slider;
-  size_t plots = 0;
   for (size_t i = 0; i < figure.frames.size(); ++i) {
     const Frame& frame = figure.frames[i];
-    plots = std::max(plots, frame.plots.size());
     frames += std::string("<div class=\"frame\"") + (i != first ? " hidden" : "") + ">";
     for (const Plot& plot : frame.plots)
       frames += svg_in_page(drawing_of(plot, frame.plots.size() == 1), figure.title + (plot.title.empty() ? "" : ", " + plot.title) +
@@ -173,7 +173,7 @@ std::string figure_html(const Figure& figure, const std::string& id) {
              id + "-slider\" type=\"range\" min=\"0\" value=\"" + std::to_string(first) + "\" max=\"" +
              std::to_string(figure.frames.size() - 1) + "\" aria-label=\"" + in_markup(figure.parameter) + "\"><output for=\"" + id +
              "-slider\">" + in_markup(figure.parameter) + " = <b>" + in_markup(figure.frames[first].value) + "</b></output></div>\n";
-  return "<figure class=\"card" + std::string(plots > 1 ? " wide" : "") + "\" id=\"" + id + "\"><figcaption><h4>" +
+  return "<figure class=\"card" + std::string(is_wide(figure) ? " wide" : "") + "\" id=\"" + id + "\"><figcaption><h4>" +
          sentence_markup(figure.title) + "</h4><p>" + sentence_markup(figure.caption) + "</p></figcaption>" + slider +
          "<div class=\"frames\">" + frames + "</div></figure>\n";
 }

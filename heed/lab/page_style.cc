@@ -32,20 +32,20 @@ h2 { font-size: 1.45rem; padding-bottom: .5rem; border-bottom: 1px solid var(--e
 .formula { display: flex; flex-wrap: wrap; justify-content: center; align-items: center; gap: .4rem 2rem; margin: 1rem 0; padding: .3rem 0; font-size: 1.12rem;
   overflow-x: auto; overflow-y: hidden; }
 .formula math { margin: 0; width: auto; }
-math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "Noto Sans Math", math, serif; }
+math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "Noto Sans Math", "DejaVu Math TeX Gyre", math, serif; }
 .said { display: grid; grid-template-columns: 6rem 1fr; gap: .2rem .8rem; max-width: 52rem; margin: .55rem 0; padding-left: .8rem; border-left: 3px solid var(--tone); }
 .said b { font-weight: 600; color: var(--tone); }
 .said.wrong { --tone: var(--fails); } .said.right { --tone: var(--holds); }
 .said.wrong b + span { color: var(--faint); }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; margin: 1.3rem 0 1rem; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; margin: 1.3rem 0 1rem; grid-auto-flow: dense; }
 .figures > .wide { grid-column: 1 / -1; }
 .figures .card { margin: 0; display: flex; flex-direction: column; } .frames { margin: auto 0; }
 figcaption h4 { margin: 0; font-size: .92rem; font-weight: 600; }
 figcaption p { color: var(--faint); font-size: .82rem; margin: .1rem 0 .7rem; }
 .frame { display: flex; flex-wrap: wrap; gap: .6rem; justify-content: center; }
 .frame[hidden] { display: none; }
-.frame svg { max-width: 100%; height: auto; font-family: inherit; display: block; }
-.frame svg:only-child { width: 100%; max-width: 30rem; }
+.frame svg { flex: 1 1 13rem; max-width: min(100%, 20rem); height: auto; font-family: inherit; display: block; }
+.frame svg:only-child { max-width: min(100%, 30rem); }
 .slider { display: grid; grid-template-columns: auto minmax(0, 1fr) minmax(6.5rem, auto); gap: .7rem; align-items: center; margin: 0 0 .8rem; font-size: .86rem; }
 .slider input { width: 100%; accent-color: var(--c0); margin: 0; }
 .slider output { font-variant-numeric: tabular-nums; color: var(--faint); white-space: nowrap; }

@@ -6,6 +6,23 @@
 #include <cstdio>
 
 namespace heed::lab {
+namespace {
+
+// 1.5e-07 -> 1.5e-7
+std::string short_power(std::string text) {
+  const size_t e = text.find('e');
+  if (e == std::string::npos) return text;
+  const size_t digits = text.find_first_not_of("+-0", e + 1);
+  return text.substr(0, e + 1) + (text[e + 1] == '-' ? "-" : "") + text.substr(std::min(digits, text.size()));
+}
+
+// Without digits that say nothing: 0.5, not 0.5000.
+std::string brief_text(double value) {
+  const std::string usual = number_text(value), exact = setting_text(value);
+  return exact.size() < usual.size() && std::abs(std::stod(exact) - value) <= 1e-12 * std::abs(value) ? exact : usual;
+}
+
+}  // namespace
 
 std::string word_for(Verdict verdict) {
   return verdict == Verdict::holds ? "holds" : verdict == Verdict::corrected ? "holds, corrected" : "does not hold";
@@ -25,10 +42,10 @@ bool Measured::passes() const {
 }
 
 std::string Measured::prediction() const {
-  const std::string number = number_text(predicted);
+  const std::string number = brief_text(predicted);
   switch (rule) {
     case Rule::share: return number + " ± " + setting_text(100 * tolerance) + " %";
-    case Rule::distance: return tolerance == 0 ? number : number + " ± " + number_text(tolerance);
+    case Rule::distance: return tolerance == 0 ? number : number + " ± " + brief_text(tolerance);
     case Rule::at_most: return "≤ " + number;
     case Rule::at_least: return "≥ " + number;
     case Rule::contradicts: return number;
@@ -57,18 +74,6 @@ Verdict verdict_of(const Report& report) {
   return corrected ? Verdict::corrected : Verdict::holds;
 }
 
-namespace {
-
-// 1.5e-07 -> 1.5e-7
-std::string short_power(std::string text) {
-  const size_t e = text.find('e');
-  if (e == std::string::npos) return text;
-  const size_t digits = text.find_first_not_of("+-0", e + 1);
-  return text.substr(0, e + 1) + (text[e + 1] == '-' ? "-" : "") + text.substr(std::min(digits, text.size()));
-}
-
-}  // namespace
-
 std::string setting_text(double value) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%.6g", value);
@@ -86,8 +91,7 @@ std::string number_text(double value) {
     std::snprintf(text.data(), text.size(), "%.*f", std::max(0, 3 - static_cast<int>(std::floor(std::log10(size)))), value);
   else
     std::snprintf(text.data(), text.size(), "%.2e", value);
-  const std::string usual = short_power(text.data()), exact = setting_text(value);
-  return exact.size() < usual.size() && std::abs(std::stod(exact) - value) <= 1e-12 * size ? exact : usual;
+  return short_power(text.data());
 }
 
 }  // namespace heed::lab

@@ -45,7 +45,7 @@ struct Report {
 // Fails if any number fails or there is none; corrected if a published claim is contradicted.
 Verdict verdict_of(const Report& report);
 
-std::string number_text(double value);   // for people: about four digits, or fewer where it has no more
+std::string number_text(double value);   // for people: about four digits
 std::string setting_text(double value);  // as somebody would say it: 0.5, not 0.5000
 
 }  // namespace heed::lab

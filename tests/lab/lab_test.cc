@@ -128,13 +128,20 @@ TEST(Lab, numbers_for_people) {
   EXPECT_EQ(number_text(12.3456), "12.35");
   EXPECT_EQ(number_text(0.00123456), "0.001235");
   EXPECT_EQ(number_text(123456.7), "123457");
-  EXPECT_EQ(number_text(1.2e-7), "1.2e-7");
   EXPECT_EQ(number_text(1.23456e-7), "1.23e-7");
-  EXPECT_EQ(number_text(0.001), "0.001");
+  EXPECT_EQ(number_text(0.001), "0.001000");
   EXPECT_EQ(number_text(3.9999), "4.000");
-  EXPECT_EQ(number_text(1e12), "1e12");
+  EXPECT_EQ(number_text(1e12), "1.00e12");
   EXPECT_EQ(number_text(std::nan("")), "no number");
   EXPECT_EQ(setting_text(0.05f), "0.05");
+}
+
+TEST(Lab, predictions_say_how_near_they_must_be_met) {
+  EXPECT_EQ(close_to("", 1.5, 0, 0.02).prediction(), "1.5 ± 2 %");
+  EXPECT_EQ(equal_to("", 0, 0, 1e-5).prediction(), "0 ± 1e-5");
+  EXPECT_EQ(equal_to("", 120, 0).prediction(), "120");
+  EXPECT_EQ(at_most("", 1e-5, 0).prediction(), "≤ 1e-5");
+  EXPECT_EQ(at_least("", std::log(16), 0).prediction(), "≥ 2.773");
 }
 
 TEST(Lab, json_says_it_all_and_parses) {
