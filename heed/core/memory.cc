@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "heed/core/check.h"
+#include "heed/core/dry_run.h"
 #include "heed/core/isa.h"
 
 namespace heed {
@@ -116,9 +117,17 @@ Pool& pool() {
 MemoryUse memory_use() { return pool().use(); }
 void reset_peak_memory() { pool().reset_peak(); }
 void release_cached_memory() { pool().trim(); }
+int64_t pool_bytes(int64_t bytes) { return size_class(std::max<int64_t>(bytes, 1)); }
 
 Storage::Storage(int64_t bytes, Device device) : bytes_(bytes), device_(device) {
   check(device == kCpu, "tensor: this build of heed has no CUDA; the device must be cpu");
+  if (const DryRun* dry = DryRun::newest()) {
+    apply_instruction_set();
+    const std::shared_ptr<std::byte> block = dry->take(bytes);
+    data_ = block.get();
+    owner_ = block;
+    return;
+  }
   data_ = pool().take(std::max<int64_t>(bytes, 1), block_);
 }
 

@@ -23,6 +23,7 @@
 #include <hwy/cache_control.h>
 
 #include "heed/core/check.h"
+#include "heed/core/dry_run.h"
 
 // OpenMP's run-time library is there for oneDNN; this is all we need of it.
 extern "C" void omp_set_num_threads(int threads);
@@ -226,7 +227,7 @@ StayInThread::StayInThread() : before_(inside_task) {
 StayInThread::~StayInThread() { inside_task = before_; }
 
 void detail::run_tasks(int64_t tasks, void (*call)(const void*, int64_t), const void* body) {
-  if (tasks <= 0) return;
+  if (tasks <= 0 || (tasks > 1 && DryRun::newest())) return;
   const FlushToZero flush;
   if (inside_task) {
     for (int64_t task = 0; task < tasks; ++task) call(body, task);

@@ -40,6 +40,13 @@ Seen seen_through(const Json& pattern, int64_t grid_columns, int64_t layer) {
   return [=](int64_t i, int64_t j) { return std::abs(i / width - j / width) <= rows && std::abs(i % width - j % width) <= columns; };
 }
 
+// Position-only Gaussian heads on a grid, whose map is a product of two (attention/separable.h).
+bool separable(const Config& own) {
+  const bool gaussian =
+      own.has("positions") && (own.json().at("positions") == "gaussian" || own.json().at("positions") == Json::array({"gaussian"}));
+  return gaussian && own.word("attention", "soft") == "soft" && !own.has("pattern") && !own.has("soft_cap");
+}
+
 }  // namespace
 
 std::vector<std::string> name_words(const std::string& name) {
@@ -99,25 +106,32 @@ int64_t seen_pairs(int64_t N, bool causal, const Json& pattern, int64_t columns,
   return seen;
 }
 
-int64_t attention_multiply_adds(const AttentionShape& at, const Config& config, const std::string& path) {
+AttentionWork attention_work(const AttentionShape& at, const Config& config, const std::string& path) {
   const Config own = config.below("heed");
   const std::string kind = own.word("attention", "soft");
-  const int64_t both = at.query + at.output, H = heads_of(config, path);
+  const int64_t H = heads_of(config, path);
+  const auto plain = [](int64_t forward) { return AttentionWork{forward, 2 * forward}; };
   if (at.self && kind == "kernel") {  // sums of features x values, then features of queries times those
     const bool random = own.word("features", "elu") == "random";
     const int64_t F = (random ? 4 : 1) * at.query, E = at.output / H;
-    return checked_multiply(at.N + at.M, checked_multiply(F, E + (random ? at.query / H : 0))) + checked_multiply(at.N, F);
+    return plain(checked_multiply(at.N + at.M, checked_multiply(F, E + (random ? at.query / H : 0))) + checked_multiply(at.N, F));
   }
-  if (at.self && kind == "channel") return checked_multiply(at.N, checked_multiply(both, at.query / H));
+  if (at.self && kind == "channel") return plain(checked_multiply(at.N, checked_multiply(at.query + at.output, at.query / H)));
+  if (at.self && at.query == 0 && !at.drops && separable(own)) {  // along rows, then along columns; the first once more in the gradient
+    const int64_t all = checked_multiply(at.N, at.output);
+    return {checked_multiply(all, at.grid[0] + at.grid[1]), checked_multiply(all, 3 * at.grid[0] + 2 * at.grid[1])};
+  }
   int64_t pairs = checked_multiply(at.N, at.M);
   if (at.self && kind == "pooled") {
     const int64_t r = own.size("reduction", 2);
     pairs = checked_multiply(at.N, ((at.grid[0] + r - 1) / r) * ((at.grid[1] + r - 1) / r));
-  } else if (at.self) {
+  } else if (at.self && at.N == at.M) {
     const Json pattern = own.has("pattern") ? own.json().at("pattern") : Json();
     pairs = seen_pairs(at.N, at.causal, pattern, std::max<int64_t>(at.grid[1], 1), layer_in(path));
   }
-  return checked_multiply(pairs, both + (at.relative ? at.query : 0));
+  // Backward: scores again, and from them and the values the gradients of all four. Hard attention asks for soft rows first.
+  const int64_t scores = at.query + (at.relative ? at.query : 0), again = at.self && kind == "hard" ? scores + at.output : 0;
+  return {checked_multiply(pairs, scores + at.output), checked_multiply(pairs, 3 * scores + 2 * at.output + again)};
 }
 
 }  // namespace heed

@@ -20,14 +20,17 @@ struct AttentionShape {
   int64_t query = 0, key = 0, value = 0, output = 0;  // H D, G D, G E, H E; 0: not projected
   bool relative = false;                              // queries meet vectors of distances too
   int64_t N = 0, M = 0;                               // queries, keys
-  bool self = true, causal = false;
-  std::array<int64_t, 2> grid = {};  // of pictures: rows, columns
+  bool self = true, causal = false, drops = false;    // drops: weights, by chance
+  std::array<int64_t, 2> grid = {};                   // of pictures: rows, columns
 
   void see(const ModelPart& part);  // one of its projections
   int64_t cached() const;           // numbers that a cache keeps of a token
 };
 
 // Of scores and weighted sums for one item, of the pairs that the config's masks let through.
-int64_t attention_multiply_adds(const AttentionShape& at, const Config& config, const std::string& path);
+struct AttentionWork {
+  int64_t forward = 0, backward = 0;
+};
+AttentionWork attention_work(const AttentionShape& at, const Config& config, const std::string& path);
 
 }  // namespace heed

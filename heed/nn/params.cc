@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "heed/core/dry_run.h"
 #include "heed/ops/ops.h"
 
 namespace heed {
@@ -65,7 +66,9 @@ Parameter Params::made(const std::string& name, const Shape& shape, const Initia
   Tensor& tensor = parameter.tensor;
   if (found) parameter.stored = file_->entry(*found).dtype;
   // A stand-in costs nothing, whatever its size. Where the file lacks a name, finish() will fail.
-  if (options_.shapes_only || (!found && file_ && !allowed(options_.allow_missing, name))) {
+  if (DryRun::newest()) {
+    tensor = Tensor::empty(shape);
+  } else if (options_.shapes_only || (!found && file_ && !allowed(options_.allow_missing, name))) {
     tensor = stand_in(shape);
   } else if (found) {
     tensor = converted(file_->tensor(*found), DType::f32);

@@ -31,10 +31,12 @@ AttentionPooling make_attention_pooling(const Scope& scope, const MultiHeadOptio
                                         float eps) {
   FeedForwardOptions wide = feed_forward;
   wide.width = attention.width;
+  MultiHeadOptions asking = attention;  // its query is no token: projections that are packed together would not do
+  asking.cross = true;
   // Xavier with fans 1 and D, as their code draws it.
   const Initialiser probe = [](const Shape& shape, Rng& rng) { return reshape(initial::xavier_uniform()({1, shape[2]}, rng), shape); };
   return {.probe = scope.get("probe", {1, 1, attention.width}, probe, {.decays = false}),
-          .attention = make_multi_head(scope / "attention", attention),
+          .attention = make_multi_head(scope / "attention", asking),
           .norm = Norm(scope / "norm", attention.width, eps),
           .feed_forward = make_feed_forward(scope / "feed_forward", wide)};
 }

@@ -237,7 +237,7 @@ TEST_F(InspectProgram, refuses_with_the_right_exit_code) {
   refused(bert + " hello --target a", 2, "--target for BertForSequenceClassification, expected a model that translates");
   refused(bert + " hello --query 1,1", 2, "--query: is for pictures");
   refused(bert + " hello --maps cross", 2, "--maps: BertForSequenceClassification has no cross maps");
-  refused(bert + " --size tokens=65", 2, "inspect: 65 tokens, the model has 64 positions");
+  refused(bert + " --size tokens=65", 2, "cost: 65 tokens, the model has 64 positions");
   refused(bert + " --size token=6", 2, "did you mean 'tokens'?");
   refused(bert + " --size tokens=0", 2, "--size: tokens is 0, expected 1 or more");
   refused(bert + " " + picture(), 3, "in.png: is a picture, but BertForSequenceClassification reads text");

@@ -75,7 +75,7 @@ TEST(Cost, gpt2) {
   EXPECT_EQ(cost.cache_bytes, 12 * 2 * D * 4);
   EXPECT_EQ(part(cost, "lm_head.(tied)").count, 0);
   expect_error<UsageError>([] { cost_of_config(architecture("GPT2LMHeadModel"), {.tokens = 1025}); },
-                           "inspect: 1025 tokens, the model has 1024 positions");
+                           "cost: 1025 tokens, the model has 1024 positions");
 }
 
 TEST(Cost, llama_shares_keys) {
@@ -119,7 +119,7 @@ TEST(Cost, variants_of_our_own) {
   EXPECT_EQ(attend({{"pooling", "gap"}, {"attention", "channel"}}), 134'217'728);
   EXPECT_EQ(attend({{"pooling", "gap"}, {"attention", "pooled"}}), 67'108'864 / 4);
   EXPECT_EQ(attend({{"pooling", "gap"}, {"attention", "kernel"}}), 2 * 256 * 512 * 512 + 256 * 512);
-  EXPECT_EQ(attend({{"pooling", "gap"}, {"positions", "gaussian"}, {"content", false}}), 67'108'864 / 2);
+  EXPECT_EQ(attend({{"pooling", "gap"}, {"positions", "gaussian"}, {"content", false}}), 256 * 512 * (16 + 16));  // along rows and columns
   EXPECT_EQ(attend({{"pattern", {{"kind", "chunks"}, {"size", 257}}}}), 2 * 257 * 257 * 512);
   const ModelCost pooled = vit({{"pooling", "map"}});
   EXPECT_EQ(part(pooled, "vit.pooling.attention.(attend)").multiply_adds, 2 * 256 * 512);

@@ -1,0 +1,77 @@
+// Running dry: memory is counted and not taken.
+#include "heed/core/dry_run.h"
+
+#include <gtest/gtest.h>
+
+#include "heed/core/memory.h"
+#include "heed/ops/ops.h"
+
+namespace heed::test {
+namespace {
+
+TEST(DryRun, counts_memory_that_is_not_there) {
+  const int64_t before = memory_use().in_use;
+  DryRun dry;
+  {
+    const Tensor a = Tensor::empty({1 << 20, 1 << 20});  // 4 TiB
+    EXPECT_EQ(dry.in_use(), int64_t{4} << 40);
+    const Tensor b = add(a, a);
+    EXPECT_EQ(dry.in_use(), int64_t{8} << 40);
+  }
+  EXPECT_EQ(dry.in_use(), 0);
+  EXPECT_EQ(dry.peak(), int64_t{8} << 40);
+  dry.reset_peak();
+  EXPECT_EQ(dry.peak(), 0);
+  EXPECT_EQ(memory_use().in_use, before);
+}
+
+TEST(DryRun, rounds_as_the_pool_does) {
+  for (const int64_t count : {1, 100, 1000, 12345, 3'000'001}) {
+    const int64_t before = memory_use().in_use;
+    const Tensor real = Tensor::empty({count});
+    const int64_t taken = memory_use().in_use - before;
+    const DryRun dry;
+    const Tensor other = Tensor::empty({count});
+    EXPECT_EQ(dry.in_use(), taken);
+  }
+}
+
+TEST(DryRun, takes_what_a_real_run_takes) {
+  const auto work = [] {
+    Tensor x = Tensor::ones({300, 200}), w = Tensor::ones({400, 200});
+    w.require_grad();
+    backward(sum(softmax(linear(x, w, {}, Activation::gelu))));
+  };
+  const int64_t before = memory_use().in_use;
+  reset_peak_memory();
+  work();
+  const int64_t peak = memory_use().peak - before;
+  const DryRun dry;
+  work();
+  EXPECT_EQ(dry.peak(), peak);
+}
+
+TEST(DryRun, small_values_are_real) {
+  const DryRun dry;
+  EXPECT_EQ((Tensor::ones({3}) + Tensor::full({3}, 2)).to_vector<float>(), (std::vector<float>{3, 3, 3}));
+}
+
+TEST(DryRun, tensors_may_outlive_it_and_runs_may_nest) {
+  Tensor kept;
+  {
+    const DryRun outer;
+    kept = Tensor::empty({1000});
+    {
+      const DryRun inner;
+      const Tensor other = Tensor::empty({1000});
+      EXPECT_GT(inner.in_use(), 0);
+      EXPECT_EQ(outer.in_use(), inner.in_use());
+    }
+    EXPECT_EQ(DryRun::newest(), &outer);
+  }
+  EXPECT_EQ(DryRun::newest(), nullptr);
+  EXPECT_EQ(kept.to_vector<float>(), std::vector<float>(1000, 0));
+}
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,156 @@
+// What models are predicted to cost against what their ops count and what the memory pool gives out.
+#include "heed/models/cost_run.h"
+
+#include <gtest/gtest.h>
+
+#include "heed/core/memory.h"
+#include "heed/train/presets.h"
+#include "tests/expect_error.h"
+
+namespace heed::test {
+namespace {
+
+InputSize settled(const Json& config, InputSize size) { return settled_size(make_model(config, {.names = {.shapes_only = true}}), size); }
+
+// Multiply-adds of a call and of a step of training: predicted and counted, number for number.
+void expect_exact(const std::string& what, const Json& config, InputSize asked) {
+  const Model model = make_model(config, {.names = {.shapes_only = true}});
+  const ModelCost cost = cost_of(model, asked);
+  EXPECT_EQ(cost.total.multiply_adds, measured_cost({config}, cost.size, Purpose::inference, 0).multiply_adds) << what;
+  if (!has_loss(model)) return;
+  EXPECT_EQ(cost.total.training_multiply_adds, measured_cost({config}, cost.size, Purpose::training, 0).multiply_adds)
+      << what << ", training";
+}
+
+TEST(CostCounted, every_architecture) {
+  int seen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(Path(HEED_SOURCE_DIR) / "tests/fixtures")) {
+    if (!std::filesystem::exists(entry.path() / "config.json")) continue;
+    const Json config = read_json(entry.path() / "config.json");
+    const bool text = input_kind(make_model(config, {.names = {.shapes_only = true}})) != InputKind::picture;
+    expect_exact(entry.path().filename(), config, {.batch = 2, .tokens = text ? 7 : 0});
+    ++seen;
+  }
+  EXPECT_GE(seen, 30);
+}
+
+TEST(CostCounted, lengths_and_labels) {
+  const Json translator = read_json(Path(HEED_SOURCE_DIR) / "tests/fixtures/marian-shared/config.json");
+  expect_exact("translation", translator, {.batch = 3, .tokens = 9, .target = 4});
+  const Json masked = read_json(Path(HEED_SOURCE_DIR) / "tests/fixtures/bert-masked/config.json");
+  for (const int64_t labels : {1, 3, 8}) expect_exact("masked words", masked, {.batch = 2, .tokens = 9, .labels = labels});
+}
+
+TEST(CostCounted, variants_of_our_own) {
+  Json vit = preset_named("vit-tiny").config;
+  vit.update({{"hidden_size", 24}, {"num_attention_heads", 3}, {"intermediate_size", 40}, {"num_hidden_layers", 2}, {"image_size", 20}});
+  const std::vector<Json> pictures{
+      {{"pooling", "gap"}},
+      {{"pooling", "map"}},
+      {{"pooling", "flatten"}},
+      {{"norm", "after"}},
+      {{"positions", "sinusoidal"}},
+      {{"positions", "relative"}, {"reach", 3}},
+      {{"positions", "relative_content"}},
+      {{"positions", "alibi"}, {"soft_cap", 20}},
+      {{"positions", {"learned_2d", "gaussian"}}, {"pooling", "gap"}},
+      {{"positions", "gaussian"}, {"pooling", "gap"}},
+      {{"positions", "gaussian"}, {"pooling", "gap"}, {"content", false}},
+      {{"positions", "gaussian"}, {"pooling", "gap"}, {"content", false}, {"project_values", false}},
+      {{"positions", "gaussian_full"}, {"pooling", "gap"}, {"content", false}},
+      {{"positions", "relative_2d"}, {"pooling", "gap"}, {"content", false}},
+      {{"attention", "hard"}},
+      {{"attention", "channel"}, {"positions", "learned"}},
+      {{"attention", "kernel"}},
+      {{"attention", "kernel"}, {"features", "random"}},
+      {{"attention", "pooled"}, {"pooling", "gap"}, {"reduction", 2}},
+      {{"pattern", {{"kind", "window"}, {"before", 3}, {"globals", 1}}}},
+      {{"pattern", {{"kind", "chunks"}, {"size", 5}, {"shifted", true}}}},
+      {{"pattern", {{"kind", "dilated"}, {"step", 2}}}},
+      {{"pattern", {{"kind", "grid_window"}, {"rows", 1}}}, {"pooling", "gap"}},
+      {{"pattern", {{"kind", "causal"}}}},
+      {{"stochastic_depth", 0.1}},
+  };
+  for (const Json& own : pictures) {
+    Json config = vit;
+    config["heed"] = own;
+    expect_exact(own.dump(), config, {.batch = 2});
+  }
+  Json dropped = vit;
+  dropped["attention_probs_dropout_prob"] = 0.1;
+  dropped["heed"] = {{"positions", "gaussian"}, {"pooling", "gap"}, {"content", false}};
+  expect_exact("dropped weights", dropped, {.batch = 2});
+
+  Json gpt = preset_named("gpt-mini").config;
+  gpt.update({{"n_embd", 24}, {"n_head", 3}, {"n_inner", 40}, {"n_layer", 2}});
+  for (const Json& own : std::vector<Json>{{{"positions", "rotary"}}, {{"positions", "relative"}}, {{"attention", "kernel"}}}) {
+    gpt["heed"] = own;
+    expect_exact("gpt " + own.dump(), gpt, {.batch = 2, .tokens = 11});
+  }
+}
+
+// Sizes at which what tasks take for themselves, some hundred KiB a thread, does not matter.
+TEST(CostMemory, predicted_within_5_percent_of_the_pool) {
+  const std::vector<std::pair<std::string, Json>> models{{"vit-tiny", {{"num_hidden_layers", 2}}},
+                                                         {"bert-mini", {{"num_hidden_layers", 2}}},
+                                                         {"gpt-mini", {{"n_layer", 2}}},
+                                                         {"transformer-small", {{"encoder_layers", 1}, {"decoder_layers", 1}}},
+                                                         {"gaussian-small", {{"num_hidden_layers", 1}}},
+                                                         {"resnet18", {{"hidden_sizes", {32, 64}}, {"depths", {1, 1}}}}};
+  for (const auto& [name, fewer] : models) {
+    Json config = preset_named(name).config;
+    config.update(fewer);
+    const bool text = input_kind(make_model(config, {.names = {.shapes_only = true}})) != InputKind::picture;
+    const InputSize size = settled(config, {.batch = 4, .tokens = text ? 40 : 0});
+    for (const Purpose purpose : {Purpose::inference, Purpose::training}) {
+      const MemoryCost predicted = predicted_memory({config}, size, purpose);
+      const MemoryCost found = measured_cost({config}, size, purpose, 0).memory;
+      const auto activations = static_cast<double>(found.activations);
+      EXPECT_EQ(predicted.weights, found.weights) << name;
+      EXPECT_EQ(predicted.gradients, found.gradients) << name;
+      EXPECT_NEAR(static_cast<double>(predicted.activations), activations, 0.05 * activations) << name << ' ' << static_cast<int>(purpose);
+    }
+  }
+}
+
+TEST(CostMemory, of_models_larger_than_the_machine) {
+  const Json config{{"architectures", {"LlamaForCausalLM"}},
+                    {"hidden_size", 16384},
+                    {"num_hidden_layers", 126},
+                    {"num_attention_heads", 128},
+                    {"num_key_value_heads", 8},
+                    {"intermediate_size", 53248},
+                    {"vocab_size", 128256},
+                    {"tie_word_embeddings", false}};
+  const InputSize size = settled(config, {.batch = 1, .tokens = 64});
+  const int64_t before = memory_use().in_use;
+  const MemoryCost memory = predicted_memory({config}, size, Purpose::training);
+  const auto parameters = static_cast<double>(make_model(config, {.names = {.shapes_only = true}}).params().count());
+  EXPECT_NEAR(parameters, 405e9, 1e9);
+  EXPECT_NEAR(static_cast<double>(memory.weights), 4 * parameters, 0.01 * 4 * parameters);
+  EXPECT_EQ(memory_use().in_use, before);
+}
+
+TEST(CostMemory, more_items_take_more) {
+  const Json config = preset_named("vit-tiny").config;
+  const auto activations = [&](int64_t batch) {
+    return static_cast<double>(predicted_memory({config}, settled(config, {.batch = batch}), Purpose::training).activations);
+  };
+  EXPECT_NEAR(activations(512) / activations(256), 2, 0.1);
+}
+
+TEST(CostMemory, bytes_moved) {
+  const Json config = preset_named("vit-tiny").config;
+  const ModelCost cost = cost_of(make_model(config, {.names = {.shapes_only = true}}), {.batch = 2});
+  const auto part = [&](const std::string& name) -> const ModelPart& {
+    return *std::find_if(cost.parts.begin(), cost.parts.end(), [&](const ModelPart& each) { return each.name == name; });
+  };
+  EXPECT_EQ(part("vit.encoder.layer.0.intermediate.dense").moved_bytes, 4 * (2 * 65 * (192 + 768) + 192 * 768));
+  EXPECT_EQ(part("vit.encoder.layer.0.intermediate.dense").training_moved_bytes, 3 * 4 * (2 * 65 * (192 + 768) + 192 * 768));
+  EXPECT_EQ(part("vit.encoder.layer.5.intermediate.dense").training_moved_bytes, 3 * 4 * (2 * 1 * (192 + 768) + 192 * 768));
+  EXPECT_EQ(part("vit.encoder.layer.0.attention.(attend)").moved_bytes, 4 * 2 * 65 * 4 * 192);
+  EXPECT_EQ(cost.learned, cost.total.count);
+}
+
+}  // namespace
+}  // namespace heed::test
