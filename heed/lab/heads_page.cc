@@ -71,7 +71,7 @@ std::string heads_tiles(const HeadsRun& run, size_t alarms) {
   out += heads_tile("heads", std::to_string(layers.size()) + " × " + std::to_string(layers[0].heads.size()),
                     layers[0].heads[0].isotropic() ? "layers × heads, isotropic" : "layers × heads, full covariance");
   const double from = means_of(run.frames.front().heads.layers[0]).distance, to = means_of(layers[0]).distance;
-  out += heads_tile("first layer, from the query", two_decimals(from) + " → " + two_decimals(to), "tokens, mean over heads");
+  out += heads_tile("distance, first layer", two_decimals(from) + " → " + two_decimals(to), "tokens from the query, mean");
   out += heads_tile("alarms", std::to_string(alarms), alarms == 0 ? "no head astray" : "in the last epoch");
   return "<dl class=\"tiles\">" + out + "</dl>\n";
 }

@@ -13,10 +13,11 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+// So wide that a checkpoint is larger than the event file with its pictures: a disk that is full is first too small for a checkpoint.
 std::vector<std::string> begin_words(const Folder& folder, const std::string& name) {
   return {"train",          "classify",
           "data=shapes:64", "layers=1",
-          "width=16",       "heads=2",
+          "width=48",       "heads=2",
           "patch=8",        "batch=16",
           "epochs=4",       "save_every=1",
           "log_every=1",    "dropout=0.1",
