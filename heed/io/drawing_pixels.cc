@@ -20,6 +20,7 @@ constexpr char kMiddleDot = 0x7f;
 std::optional<size_t> letter_place(char32_t point) {
   if (point == 0xb7) point = kMiddleDot;
   if (point == 0x2212 || point == 0x2013) point = '-';
+  if (point == 0x202f || point == 0xa0) point = ' ';
   if (const size_t beyond = kLettersBeyond.find(point); beyond != std::u32string_view::npos) return 0x80 - 0x20 + beyond;
   if (point >= 0xc0 && point <= 0xff) point = static_cast<unsigned char>(kPlain[point - 0xc0]);
   if (point < 0x20 || point > 0x7f) return std::nullopt;

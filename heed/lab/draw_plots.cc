@@ -12,11 +12,12 @@ using Anchor = Drawing::Anchor;
 
 constexpr double kBarRow = 15, kBarGap = 10, kColourBar = 10;
 
-void write(Drawing& to, double x, double y, std::string text, Anchor anchor = Anchor::start, Colour colour = kFaint, bool upward = false) {
+void put_text(Drawing& to, double x, double y, std::string text, Anchor anchor = Anchor::start, Colour colour = kFaint,
+              bool upward = false) {
   to.add(Drawing::Text{.x = x, .y = y, .text = std::move(text), .size = kTickText, .anchor = anchor, .upward = upward, .colour = colour});
 }
 
-void rule(Drawing& to, double x, double y, double to_x, double to_y, Colour colour = kGrid) {
+void put_rule(Drawing& to, double x, double y, double to_x, double to_y, Colour colour = kGrid) {
   to.add(Drawing::Line{.points = {{x, y}, {to_x, to_y}}, .colour = colour, .thickness = 1});
 }
 
@@ -75,7 +76,7 @@ void draw_lines(Drawing& to, const Lines& lines, Place place) {
   const Scale across(tight, x.least, x.most), up(lines.up, y.least, y.most);
   if (legend.size() > 1) draw_legend(to, legend, place);
   if (!lines.up.name.empty()) {
-    write(to, place.x, place.y + 7, lines.up.name);
+    put_text(to, place.x, place.y + 7, lines.up.name);
     place.y += 18, place.height -= 18;
   }
   const std::vector<Scale::Tick> levels = up.ticks(5);
@@ -87,19 +88,19 @@ void draw_lines(Drawing& to, const Lines& lines, Place place) {
   };
   for (const Scale::Tick& tick : levels) {
     const double level = bottom - tick.share * (bottom - top);
-    rule(to, left, level, right, level);
-    write(to, left - 7, level, tick.text, Anchor::end);
+    put_rule(to, left, level, right, level);
+    put_text(to, left - 7, level, tick.text, Anchor::end);
   }
   double free = -1e300;  // where the last tick's text ends
   for (const Scale::Tick& tick : across.ticks(6)) {
     const double place_x = left + tick.share * (right - left), half = text_width(tick.text, kTickText) / 2;
-    rule(to, place_x, bottom, place_x, bottom + 4, kFaint);
+    put_rule(to, place_x, bottom, place_x, bottom + 4, kFaint);
     if (place_x - half < free + 6) continue;
-    write(to, place_x, bottom + 13, tick.text, Anchor::middle);
+    put_text(to, place_x, bottom + 13, tick.text, Anchor::middle);
     free = place_x + half;
   }
-  rule(to, left, bottom, right, bottom, kFaint);
-  write(to, right, bottom + 28, lines.across.name, Anchor::end);
+  put_rule(to, left, bottom, right, bottom, kFaint);
+  put_text(to, right, bottom + 28, lines.across.name, Anchor::end);
 
   // Bands below lines below points, so that none hides another.
   std::vector<Drawing::Item> bands, curves, dots;
@@ -157,25 +158,25 @@ void draw_bars(Drawing& to, const Bars& bars, Place place) {
   const double left = place.x + margin + 8, right = place.x + place.width - values_margin - 10, bottom = place.y + place.height - 34;
   const auto across = [&](double value) { return left + (up.shows(value) ? up.share(value) : 0) * (right - left); };
   for (const Scale::Tick& tick : up.ticks(4)) {
-    rule(to, left + tick.share * (right - left), place.y, left + tick.share * (right - left), bottom);
-    write(to, left + tick.share * (right - left), bottom + 11, tick.text, Anchor::middle);
+    put_rule(to, left + tick.share * (right - left), place.y, left + tick.share * (right - left), bottom);
+    put_text(to, left + tick.share * (right - left), bottom + 11, tick.text, Anchor::middle);
   }
-  write(to, right, bottom + 26, bars.up.name, Anchor::end);
+  put_text(to, right, bottom + 26, bars.up.name, Anchor::end);
   const double zero = axis.log ? left : across(0);
   double y = place.y + kBarGap / 2;
   for (size_t group = 0; group < bars.groups.size(); ++group) {
-    write(to, left - 8, y + static_cast<double>(bars.sets.size()) * kBarRow / 2, bars.groups[group], Anchor::end, kInk);
+    put_text(to, left - 8, y + static_cast<double>(bars.sets.size()) * kBarRow / 2, bars.groups[group], Anchor::end, kInk);
     for (size_t s = 0; s < bars.sets.size(); ++s, y += kBarRow) {
       const BarSet& set = bars.sets[s];
       const double end = across(set.values[group]), middle = y + kBarRow / 2;
       to.add(Drawing::Rectangle{std::min(zero, end), y + 2, std::max(1.0, std::abs(end - zero)), kBarRow - 4, series_colour(s)});
       double text = std::max(end, zero);
       if (group < set.low.size() && group < set.high.size()) {
-        rule(to, across(set.low[group]), middle, across(set.high[group]), middle, kInk);
-        for (const double side : {set.low[group], set.high[group]}) rule(to, across(side), middle - 3, across(side), middle + 3, kInk);
+        put_rule(to, across(set.low[group]), middle, across(set.high[group]), middle, kInk);
+        for (const double side : {set.low[group], set.high[group]}) put_rule(to, across(side), middle - 3, across(side), middle + 3, kInk);
         text = std::max(text, across(set.high[group]));
       }
-      write(to, text + 5, middle, number_text(set.values[group]));
+      put_text(to, text + 5, middle, number_text(set.values[group]));
     }
     y += kBarGap;
   }
@@ -214,12 +215,12 @@ void draw_heat_map(Drawing& to, const HeatMap& map, Place place) {
                cell = std::min(width / static_cast<double>(map.columns), height / static_cast<double>(map.rows));
   const double wide = cell * static_cast<double>(map.columns), high = cell * static_cast<double>(map.rows), x = left + (width - wide) / 2;
   to.add(Drawing::Image{x, place.y, wide, high, std::move(picture)});
-  if (!map.down.empty()) write(to, x - 10, place.y + high / 2, map.down, Anchor::middle, kFaint, true);
-  if (!map.across.empty()) write(to, x + wide / 2, place.y + high + 12, map.across, Anchor::middle);
+  if (!map.down.empty()) put_text(to, x - 10, place.y + high / 2, map.down, Anchor::middle, kFaint, true);
+  if (!map.across.empty()) put_text(to, x + wide / 2, place.y + high + 12, map.across, Anchor::middle);
   to.add(Drawing::Image{x + wide + 10, place.y, kColourBar, high, std::move(scale)});
   if (high > 20) {
-    write(to, x + wide + 10 + kColourBar + 4, place.y + 5, short_number(most));
-    write(to, x + wide + 10 + kColourBar + 4, place.y + high - 5, short_number(least));
+    put_text(to, x + wide + 10 + kColourBar + 4, place.y + 5, short_number(most));
+    put_text(to, x + wide + 10 + kColourBar + 4, place.y + high - 5, short_number(least));
   }
 }
 

@@ -58,7 +58,12 @@ std::string measured_html(const Report& report, bool wide) {
 
 std::string table_html(const Table& table) {
   std::string head, rows;
-  for (const std::string& column : table.columns) head += "<th class=\"number\">" + sentence_markup(column) + "</th>";
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const bool words = std::any_of(table.rows.begin(), table.rows.end(), [&](const std::vector<Cell>& row) {
+      return i < row.size() && std::holds_alternative<std::string>(row[i]);
+    });
+    head += (words ? "<th>" : "<th class=\"number\">") + sentence_markup(table.columns[i]) + "</th>";
+  }
   for (const auto& row : table.rows) {
     rows += "<tr>";
     for (const Cell& cell : row)

@@ -39,7 +39,7 @@ math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "Noto 
 .said.wrong b + span { color: var(--faint); }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; margin: 1.3rem 0 1rem; grid-auto-flow: dense; }
 .figures > .wide { grid-column: 1 / -1; }
-.figures .card { margin: 0; display: flex; flex-direction: column; } .frames { margin: auto 0; }
+.figures .card { margin: 0; display: flex; flex-direction: column; } .frames { margin-bottom: auto; }
 figcaption h4 { margin: 0; font-size: .92rem; font-weight: 600; }
 figcaption p { color: var(--faint); font-size: .82rem; margin: .1rem 0 .7rem; }
 .frame { display: flex; flex-wrap: wrap; gap: .6rem; justify-content: center; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 namespace heed::lab {
 namespace {
@@ -14,6 +15,13 @@ std::string short_power(std::string text) {
   if (e == std::string::npos) return text;
   const size_t digits = text.find_first_not_of("+-0", e + 1);
   return text.substr(0, e + 1) + (text[e + 1] == '-' ? "-" : "") + text.substr(std::min(digits, text.size()));
+}
+
+// 67108864 -> 67 108 864, with spaces at which no line breaks; to four digits as it is.
+std::string in_thousands(int64_t number) {
+  std::string out = std::to_string(std::abs(number));
+  for (size_t at = out.size(); out.size() > 4 && at > 3;) out.insert(at -= 3, "\u202f");
+  return number < 0 ? "-" + out : out;
 }
 
 // Without digits that say nothing: 0.5, not 0.5000.
@@ -82,13 +90,12 @@ std::string setting_text(double value) {
 
 std::string number_text(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "no number" : value > 0 ? "∞" : "-∞";
-  const double size = std::abs(value);
   std::array<char, 64> text{};
-  const bool plain = value == 0 || (size >= 9.995e-4 && size < 1e7);
-  if (value == std::round(value) && plain)
-    std::snprintf(text.data(), text.size(), "%.0f", value == 0 ? 0.0 : value);
-  else if (plain)
-    std::snprintf(text.data(), text.size(), "%.*f", std::max(0, 3 - static_cast<int>(std::floor(std::log10(size)))), value);
+  if (value == std::round(value) && std::abs(value) < 1e12) return in_thousands(static_cast<int64_t>(value));
+  std::snprintf(text.data(), text.size(), "%.3e", value);
+  const double size = std::abs(std::strtod(text.data(), nullptr));  // as it is shown: 0.99999 is 1.000
+  if (size >= 1e-3 && size < 1e7)
+    std::snprintf(text.data(), text.size(), "%.*f", std::max(0, 3 - static_cast<int>(std::floor(std::log10(size) + 1e-9))), value);
   else
     std::snprintf(text.data(), text.size(), "%.2e", value);
   return short_power(text.data());

@@ -128,6 +128,9 @@ TEST(Lab, numbers_for_people) {
   EXPECT_EQ(number_text(12.3456), "12.35");
   EXPECT_EQ(number_text(0.00123456), "0.001235");
   EXPECT_EQ(number_text(123456.7), "123457");
+  EXPECT_EQ(number_text(0.99999), "1.000");
+  EXPECT_EQ(number_text(9999), "9999");
+  EXPECT_EQ(number_text(-67108864), "-67\u202f108\u202f864");
   EXPECT_EQ(number_text(1.23456e-7), "1.23e-7");
   EXPECT_EQ(number_text(0.001), "0.001000");
   EXPECT_EQ(number_text(3.9999), "4.000");
