@@ -4,9 +4,29 @@
 #include "heed/lab/experiment.h"
 
 // clang-format off
-#define HEED_EXPERIMENTS(X)   \
-  X(softmax_temperature)      \
-  X(dot_product_variance)
+#define HEED_EXPERIMENTS(X)         \
+  X(softmax_temperature)  /* L1 */  \
+  X(noisy_key) /* L2 */  \
+  X(stretched_key) /* L3 */  \
+  X(identity_and_permutations) /* L4 */  \
+  X(running_linear_layer) /* L5 */  \
+  X(heads_as_groups) /* L6 */  \
+  X(dot_product_variance) /* L7 */  \
+  X(softmax_saturation) /* L8 */  \
+  X(kernel_smoother) /* L9 */  \
+  X(parameter_counts) /* L10 */  \
+  X(attention_cost) /* L11 */  \
+  X(position_cost) /* L12 */  \
+  X(permutation_equivariance) /* L13 */  \
+  X(token_or_channel_map) /* L14 */  \
+  X(channel_cost) /* L15 */  \
+  X(new_token) /* L16 */  \
+  X(kernel_cost) /* L18 */  \
+  X(position_pictures) /* L25 */  \
+  X(gelu_forms) /* L26 */  \
+  X(layer_norm_invariance) /* L27 */  \
+  X(patch_embedding) /* L30 */  \
+  /* the end */
 // clang-format on
 
 namespace heed::lab {
