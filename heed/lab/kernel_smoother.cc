@@ -185,7 +185,7 @@ void smooth_a_picture(Report& report, const SmootherOptions& options, Rng& rng) 
 
   Table table{.title = "The picture", .columns = {"", "root mean square error", "signal to noise, dB"}};
   const auto add = [&](const std::string& name, double error) { table.rows.push_back({name, error, decibels(error)}); };
-  add("noisy", at.error(at.noisy)), add("blurred: a kernel between places, best width " + number_text(best_width), best);
+  add("noisy", at.error(at.noisy)), add("blurred: a kernel between places, best width " + setting_text(best_width), best);
   add("non-local means: a kernel between patches", at.error(smoothed));
   report.tables.push_back(std::move(table));
   const Picture clean = picture_of(at.clean), noisy = picture_of(at.noisy);

@@ -97,11 +97,11 @@ Report run_maps(const MapOptions& options, const Say&) {
                 {"Q Kᵀ: channel attention", std::to_string(D) + " x " + std::to_string(D), d * d, 2 * d * d * n, "tokens"}}});
   HeatMap tokens = heat_map(reshape(token_map, {N, N}), "query token", "key token");
   tokens.least = 0;
-  const std::string corner = D > 48 ? "softmax(Q Kᵀ): 48 of " + std::to_string(D) + " channels" : "softmax(Q Kᵀ): channels";
+  const std::string corner = D > 48 ? "D softmax(Q Kᵀ): 48 of " + std::to_string(D) + " channels" : "D softmax(Q Kᵀ): channels";
   report.figures.push_back(
       figure("The two maps of the same matrices",
-             "Left between tokens. Right between channels, whose weights are all close to 1 / D: each is a sum over few tokens.",
-             {Plot{"softmax(Qᵀ K): tokens", std::move(tokens)}, Plot{corner, corner_of(channel_map, 48)}}));
+             "Left between tokens. Right between channels, times D: with few tokens to sum over all weights are close to 1 / D.",
+             {Plot{"softmax(Qᵀ K): tokens", std::move(tokens)}, Plot{corner, corner_of(channel_map * static_cast<float>(D), 48)}}));
   Figure film{.title = "As tokens are added",
               .caption = "24 channels. The map between tokens grows; the one between channels keeps its size and only gets sharper.",
               .parameter = "tokens"};
