@@ -3,8 +3,8 @@
 
 #include <ostream>
 
+#include "heed/cli/module_tree.h"
 #include "heed/io/json.h"
-#include "heed/models/cost.h"
 
 namespace heed::cli {
 
@@ -14,8 +14,5 @@ struct TreeOptions {
 
 void print_tree(std::ostream& out, const Model& model, const ModelCost& cost, const TreeOptions& options);
 Json tree_json(const Model& model, const ModelCost& cost);
-
-std::string readable_count(int64_t number);  // 17.6 G
-std::string readable_bytes(int64_t bytes);   // 330.2 MiB
 
 }  // namespace heed::cli

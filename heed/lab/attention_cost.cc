@@ -90,9 +90,9 @@ void add_cost_lengths(Report& report, const CostOptions& options) {
              Plot{.body = Lines{.across = {"tokens n", true},
                                 .up = {"milliseconds", true},
                                 .series = {{"projections", tokens, project_ms, Mark::points},
-                                           {"fitted", tokens, fit(project), Mark::dashed},
+                                           {"fitted to them", tokens, fit(project), Mark::dashed},
                                            {"scores and sums", tokens, attend_ms, Mark::points},
-                                           {"fitted", tokens, fit(attend), Mark::dashed}}}}));
+                                           {"fitted to those", tokens, fit(attend), Mark::dashed}}}}));
 }
 
 // The same width in more heads.

@@ -69,7 +69,9 @@ void Counter::add(std::vector<ModelPart>& parts, const Parameter& parameter) con
 // Of rows of every item; `trained` of them in training, where the product is made once more for the gradient of the weight and, where it
 // is passed on, for that of the input. weight: (O, I, ...)
 void Counter::cost_product(ModelPart& part, int64_t rows, int64_t trained, const Shape& weight, bool passes_on) const {
-  const int64_t numbers = heed::count(weight), O = weight[0], I = O == 0 ? 0 : numbers / O, times = passes_on ? 3 : 2;
+  const bool overlap = has_word(part.name, "convolution");  // whose windows read pixels that others read too
+  const int64_t numbers = heed::count(weight), O = weight[0], times = passes_on ? 3 : 2;
+  const int64_t I = overlap ? weight[1] : O == 0 ? 0 : numbers / O;
   part.multiply_adds = product({B_, rows, numbers});
   part.training_multiply_adds = product({times, B_, trained, numbers});
   part.activation_bytes = product({kFloat, B_, rows, O});

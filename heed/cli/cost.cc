@@ -1,0 +1,159 @@
+// heed cost: what a model takes, before anybody pays for it: parameters, arithmetic, memory and bytes moved; and measured, if asked.
+#include <iostream>
+#include <memory>
+
+#include "heed/cli/command.h"
+#include "heed/cli/cost_questions.h"
+#include "heed/cli/cost_tell.h"
+#include "heed/core/nearest.h"
+#include "heed/core/peak.h"
+#include "heed/train/presets.h"
+#include "heed/train/settings_value.h"
+
+namespace heed::cli {
+namespace {
+
+struct CostOptions {
+  std::vector<std::string> words = {};
+  std::string question = {};
+  bool all = false, json = false, settings = false;
+};
+
+// What may be said behind a model.
+struct CostSettings {
+  InputSize size = {};
+  int64_t image = 0, rounds = 5;
+  bool measure = false;
+  std::string optimizer = "adamw";
+  ModelChoice choice = {};  // of presets
+  Json model = {};          // keys of config.json, of the others
+};
+
+void declare(Settings& settings, CostSettings& of, bool preset) {
+  const Allowed size{.least = 0, .most = 1e9};
+  settings.heading("The call");
+  settings.add("batch", of.size.batch, "items at a time", {.least = 1, .most = 1e9});
+  settings.add("length", of.size.tokens,
+               "tokens of every text, or of the source of a translation; 0: 128, or as many as there are positions", size);
+  settings.add("target", of.size.target, "tokens of a translation; 0: as many as its source", size);
+  settings.add("labels", of.size.labels, "hidden words of every text that training learns; 0: 15 of 100", size);
+  settings.add("image", of.image, "pixels of a side of pictures; 0: as the model has it", {.least = 0, .most = 65536});
+  settings.add("optimizer", of.optimizer, "whose numbers training keeps", {.words = {"adamw", "adam", "sgd", "none"}});
+  settings.heading("Measuring");
+  settings.add("measure", of.measure, "run it, and say time, counted work and memory beside what is predicted");
+  settings.add("rounds", of.rounds, "times that it runs for its time", {.least = 1, .most = 1000});
+  if (preset)
+    heed::declare(settings, of.choice);
+  else
+    settings.add_open("model.", of.model, "keys of config.json: model.num_hidden_layers=6", {});
+}
+
+bool is_preset(const std::string& name) {
+  return std::any_of(presets().begin(), presets().end(), [&](const Preset& each) { return each.name == name; });
+}
+
+// An error where a word names neither folder nor file nor preset.
+void check_named(const std::string& name) {
+  if (std::filesystem::exists(name) || is_preset(name)) return;
+  const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
+  check<FileError>(!path, name, ": there is no such folder or file");
+  std::vector<std::string> names;
+  for (const Preset& each : presets()) names.push_back(each.name);
+  fail<UsageError>("cost: ", quoted(name), " is no folder, no file and no preset", did_you_mean(name, names), "; presets are ",
+                   listed(names));
+}
+
+Json config_named(const std::string& name, const CostSettings& of) {
+  if (std::filesystem::is_directory(name)) return read_json(Path(name) / "config.json");
+  if (std::filesystem::exists(name)) return read_json(name);
+  check<UsageError>(of.choice.preset == name, "cost: found ", quoted(name), " and preset=", of.choice.preset, ", expected one of them");
+  return model_config(of.choice);
+}
+
+// Without weights the shapes still follow from config.json; with them it is known how files hold them.
+Model outlined(const std::string& name, const Json& config, bool as_it_is) {
+  const ModelOptions options{.names = {.shapes_only = true}};
+  const Path folder = name;
+  const bool weights =
+      std::filesystem::exists(folder / "model.safetensors") || std::filesystem::exists(folder / "model.safetensors.index.json");
+  return as_it_is && weights ? load(folder, options) : make_model(config, options);
+}
+
+// What the last token adds to the work of a text: whole texts differ by just that.
+int64_t last_token_work(const Model& model, InputSize size) {
+  const int64_t all = cost_of(model, size).total.multiply_adds;
+  int64_t& length = size.target > 0 ? size.target : size.tokens;
+  return length > 1 ? all - cost_of(model, (--length, size)).total.multiply_adds : all;
+}
+
+CostReport report_on(const std::string& name, const Json& config, const CostSettings& of, bool as_it_is) {
+  const Model model = outlined(name, config, as_it_is);
+  check<UsageError>(of.image == 0 || input_kind(model) == InputKind::picture, "cost: image=", of.image, ", but ", model.architecture(),
+                    " reads no pictures");
+  CostReport out{.name = Path(name).filename().empty() ? name : Path(name).filename().string(),
+                 .architecture = model.architecture(),
+                 .cost = cost_of(model, of.size),
+                 .optimizer = of.optimizer};
+  const CostedModel costed{.config = config};
+  const InputSize& size = out.cost.size;
+  if (out.cost.cache_bytes > 0) out.step_multiply_adds = last_token_work(model, size);
+  out.inference = predicted_memory(costed, size, Purpose::inference);
+  if (has_loss(model)) out.training = predicted_memory(costed, size, Purpose::training);
+  if (!of.measure) return out;
+  const int rounds = static_cast<int>(of.rounds);
+  out.measured = {
+      .peak_flops = peak_flops(), .bytes_per_second = read_speed(), .inference = measured_cost(costed, size, Purpose::inference, rounds)};
+  if (out.training) out.measured->training = measured_cost(costed, size, Purpose::training, rounds);
+  return out;
+}
+
+void run_cost(const CostOptions& options) {
+  if (!options.question.empty()) {
+    const Answer found = answer(options.question, options.words);
+    options.json ? void(std::cout << answer_json(found).dump() << '\n') : print_answer(std::cout, found);
+    return;
+  }
+  check<UsageError>(!options.words.empty() || options.settings, "cost: found no model, expected a folder, a config.json or a preset");
+  const std::string name = options.words.empty() ? "vit-tiny" : options.words[0];
+  check_named(name);
+  CostSettings of;
+  of.choice.preset = name;
+  Settings settings("cost");
+  declare(settings, of, !std::filesystem::exists(name));
+  for (size_t i = 1; i < options.words.size(); ++i) settings.assign(options.words[i]);
+  if (options.settings) {
+    std::cout << settings.help();
+    return;
+  }
+  Json config = config_named(name, of);
+  const bool as_it_is = of.model.empty() && of.image == 0;
+  if (of.model.is_object()) config.merge_patch(of.model);
+  if (of.image > 0) config["image_size"] = of.image;
+  const CostReport report = report_on(name, config, of, as_it_is);
+  if (options.json)
+    std::cout << cost_json(report).dump() << '\n';
+  else
+    print_cost(std::cout, report, options.all);
+}
+
+const Command cost_command("cost", "Parameters, arithmetic, memory and bytes moved of a model, predicted and measured", [](Flags& flags) {
+  auto options = std::make_shared<CostOptions>();
+  flags.option("words", options->words, "A model's folder, a config.json or a preset of heed train; then settings: key=value words")
+      .shown("CONFIG|MODEL [KEY=VALUE ...]")
+      .many();
+  flags.option("--question", options->question, "Answer a question about attention in place of a model's cost").value("NAME");
+  flags.flag("--all", options->all, "Print every layer, though they are alike");
+  flags.flag("--settings", options->settings, "List the settings of a model's cost, and do nothing");
+  flags.flag("--json", options->json, "For machines");
+  flags.footer(
+      "Nothing is computed and no weights are read unless measure=true, so models may be larger than the machine.\n\nQuestions:\n" +
+      list_questions() +
+      "\nExamples:\n  heed cost vit-tiny\n  heed cost bert-base length=512 batch=8\n  heed cost gpt2 measure=true\n"
+      "  heed cost vit-small attention=kernel pooling=gap\n  heed cost my-model/ image=384 --json\n"
+      "  heed cost config.json model.num_hidden_layers=24\n  heed cost --question heads width=512 heads=8\n"
+      "  heed cost --question channels side=16 channels=512 groups=4\n  heed cost --question new-token width=768 tokens=1024");
+  return [options] { run_cost(*options); };
+});
+
+}  // namespace
+}  // namespace heed::cli
