@@ -66,7 +66,7 @@ TEST_F(CostProgram, measured_is_as_predicted) {
     EXPECT_NEAR(predicted, found, 0.05 * found);
     EXPECT_GT(both[call]["measured"]["seconds"], 0);
     EXPECT_GT(both[call]["measured"]["share_of_peak"], 0);
-    EXPECT_GE(both[call]["measured"]["share_of_roofline"], both[call]["measured"]["share_of_peak"]);
+    EXPECT_GE(both[call]["measured"]["share_of_roofline"].get<double>(), 0.999 * both[call]["measured"]["share_of_peak"].get<double>());
   }
   EXPECT_GT(both["machine"]["peak_operations_per_second"], 1e8);
 }
