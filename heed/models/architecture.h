@@ -20,6 +20,7 @@ const Architecture& architecture_named(const std::string& source, const std::str
 using Architectures = std::vector<Architecture>;
 Architectures bert_architectures();
 Architectures distilbert_architectures();
+Architectures gaussian_attention_architectures();
 Architectures gpt2_architectures();
 Architectures llama_architectures();
 Architectures marian_architectures();

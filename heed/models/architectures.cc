@@ -8,8 +8,8 @@ namespace heed {
 const std::vector<Architecture>& architectures() {
   static const std::vector<Architecture> all = [] {
     Architectures list;
-    for (const auto& family : {bert_architectures, distilbert_architectures, gpt2_architectures, llama_architectures, marian_architectures,
-                               resnet_architectures, vit_architectures}) {
+    for (const auto& family : {bert_architectures, distilbert_architectures, gaussian_attention_architectures, gpt2_architectures,
+                               llama_architectures, marian_architectures, resnet_architectures, vit_architectures}) {
       const Architectures more = family();
       list.insert(list.end(), more.begin(), more.end());
     }
