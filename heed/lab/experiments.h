@@ -22,6 +22,12 @@
   X(channel_cost) /* L15 */  \
   X(new_token) /* L16 */  \
   X(kernel_cost) /* L18 */  \
+  X(convolution_theorem) /* L19 */  \
+  X(gaussian_limit) /* L20 */  \
+  X(convolution_borders) /* L21 */  \
+  X(convolution_dilation) /* L22 */  \
+  X(convolution_stride) /* L23 */  \
+  X(convolutional_heads) /* L24 */  \
   X(position_pictures) /* L25 */  \
   X(gelu_forms) /* L26 */  \
   X(layer_norm_invariance) /* L27 */  \

@@ -1,0 +1,123 @@
+// L21: what the attention layer of a convolution does where taps reach beyond the picture.
+#include <algorithm>
+
+#include "heed/lab/convolution_as_attention.h"
+#include "heed/lab/experiments.h"
+#include "heed/lab/measure.h"
+#include "heed/ops/ops.h"
+
+namespace heed::lab {
+namespace {
+
+struct BorderOptions {
+  int64_t side = 12, channels = 2, kernels = 3, dilation = 1;
+  float alpha = 40;
+  uint64_t seed = 1;
+};
+
+void declare_borders(Settings& settings, BorderOptions& options, Size size) {
+  if (size == Size::full) options.side = 32, options.channels = 16, options.kernels = 5;
+  settings.add("side", options.side, "of the random picture", {.least = 4, .most = 128});
+  settings.add("channels", options.channels, "of the picture", {.least = 1, .most = 256});
+  settings.add("kernels", options.kernels, "how many sizes: 3 x 3, 5 x 5, ...", {.least = 2, .most = 7});
+  settings.add("dilation", options.dilation, "of all kernels", {.least = 1, .most = 16});
+  settings.add("alpha", options.alpha, "sharpness of the heads", {.least = 0.1, .most = 1e5});
+  settings.add("seed", options.seed, "of picture and weights");
+}
+
+// |a - b|, the largest over channels, at every place. (1, O, Y, X) -> (Y, X)
+HeatMap error_map(const Tensor& a, const Tensor& b, double most) {
+  const Tensor distance = a - b;
+  HeatMap map = heat_map(reshape(heed::max(relu(distance) + relu(distance * -1.0f), {1}), {a.size(2), a.size(3)}));
+  map.least = 0, map.most = most;
+  return map;
+}
+
+Report run_borders(const BorderOptions& options, const Say& say) {
+  const NoGrad quiet;
+  Rng rng(options.seed);
+  const Tensor x = random_normal({1, options.channels, options.side, options.side}, 0, 1, rng);
+  Report report;
+  report.statement =
+      "Where a tap reaches beyond the picture its head takes the nearest pixel of the edge: the layer equals the convolution with "
+      "replicated "
+      "edges. Zero padding needs zeros around the input, and a single ring of them is enough for every K: heads that reach beyond it find "
+      "its "
+      "zeros. Padding by ⌊K/2⌋ works as well, but is not needed.";
+  Table table{.title = "Errors, as a share of the largest output",
+              .columns = {"kernel", "padding of the convolution", "rings of zeros", "inside", "at the border"}};
+  Lines rings{.across = {"rings of zeros around the input"}, .up = {"largest error / largest output", true}};
+  Figure film{.title = "Where the layer differs from a convolution",
+              .caption =
+                  "Distance at every pixel, K = 5: from the one with replicated edges, without zeros; from the one with zero padding, with "
+                  "the rings that the slider says.",
+              .parameter = "rings of zeros"};
+  for (int64_t i = 0; i < options.kernels; ++i) {
+    const int64_t K = 3 + 2 * i;
+    const std::string name = std::to_string(K) + " × " + std::to_string(K);
+    say(name);
+    Convolution convolution = random_convolution(options.channels, 4, K, rng);
+    convolution.dilation = options.dilation;
+    const int64_t reach = reach_of(convolution).top;
+    const auto row = [&](Border border, double count, LayerError error) {
+      table.rows.push_back({name, name_of(border), count, error.inside, error.border});
+    };
+    const LayerError replicated = layer_error(convolution, {.alpha = options.alpha}, x);
+    row(Border::replicate, 0, replicated);
+    report.measured.push_back(at_most(name + ", replicated edges: error inside", kRoundingError, replicated.inside));
+    report.measured.push_back(at_most(name + ", replicated edges: error at the border", kRoundingError, replicated.border));
+    int64_t enough = -1;
+    Series series{.name = name, .mark = Mark::both};
+    for (int64_t count = 0; count <= std::max<int64_t>(reach, 1); ++count) {
+      const LayerChoice choice{.alpha = options.alpha, .border = Border::zero, .rings = count};
+      const LayerError error = layer_error(convolution, choice, x);
+      row(Border::zero, static_cast<double>(count), error);
+      series.x.push_back(static_cast<double>(count)), series.y.push_back(std::max(error.worst(), 1e-9));
+      if (count == 0)
+        report.measured.push_back(
+            at_least(name + ", zero padding, no zeros around the input: error at the border", kAnotherFunction, error.border));
+      if (count >= 1)
+        report.measured.push_back(at_most(name + ", zero padding, " + std::to_string(count) + (count == 1 ? " ring" : " rings") + ": error",
+                                          kRoundingError, error.worst()));
+      if (enough < 0 && error.worst() <= kRoundingError) enough = count;
+      if (K != 5) continue;
+      const Tensor zero = convolved(convolution, x, Border::zero), edges = convolved(convolution, x, Border::replicate);
+      const double most = largest(zero - edges);
+      film.frames.push_back(
+          {std::to_string(count),
+           {{"replicated edges",
+             error_map(attended(attention_layer(convolution, {.alpha = options.alpha}, options.side, options.side), x), edges, most)},
+            {"zero padding", error_map(attended(attention_layer(convolution, choice, options.side, options.side), x), zero, most)}}});
+    }
+    rings.series.push_back(std::move(series));
+    if (reach > 1)
+      report.measured.push_back(
+          contradicts(name + ": rings of zeros that are needed", static_cast<double>(reach), static_cast<double>(enough)));
+    else
+      report.measured.push_back(equal_to(name + ": rings of zeros that are needed", 1, static_cast<double>(enough)));
+  }
+  report.tables.push_back(std::move(table));
+  report.figures.push_back(std::move(film));
+  report.figures.push_back(figure("One ring of zeros is enough",
+                                  "Error of the layer against the convolution with zero padding; none at all is drawn at 1e-9.",
+                                  Plot{.body = std::move(rings)}));
+  return report;
+}
+
+}  // namespace
+
+Experiment convolution_borders() {
+  return {
+      .number = "L21",
+      .name = "convolution-borders",
+      .topic = Topic::convolution,
+      .title = "What the layer sees beyond the edge",
+      .claim =
+          "The attention layer of a convolution replicates the edges of the picture; for zero padding the input must have zeros around it.",
+      .formula = R"(\lim_{\alpha \to \infty} a_{qk} = \mathbf{1}[k = \min(\max(q - \Delta, 0), (Y - 1, X - 1))])",
+      .published = R"(For zero padding the input has to be padded by at least $\lfloor K / 2 \rfloor$ rings of zeros.)",
+      .expected = Verdict::corrected,
+      .prepare = prepared(declare_borders, run_borders)};
+}
+
+}  // namespace heed::lab

@@ -1,0 +1,107 @@
+// Convolutions to turn into attention: random ones, one that has learned, and those in files.
+#include <algorithm>
+#include <cmath>
+
+#include "heed/core/nearest.h"
+#include "heed/data/shapes.h"
+#include "heed/lab/convolution_as_attention.h"
+#include "heed/lab/pictures.h"
+#include "heed/ops/ops.h"
+#include "heed/train/optimizer.h"
+#include "heed/train/settings_value.h"
+
+namespace heed::lab {
+namespace {
+
+constexpr int64_t kShapesSide = 16, kShapesAtOnce = 64, kShapes = 512, kFilters = 8, kPooledSide = 4;
+
+bool is_kernel(const Shape& shape) { return shape.rank() == 4; }
+
+// The name in the file that was meant.
+std::string weight_name(const Safetensors& file, const Path& path, const std::string& name) {
+  if (file.contains(name)) return name;
+  if (file.contains(name + ".weight")) return name + ".weight";
+  std::vector<std::string> kernels;
+  for (const std::string& each : file.names())
+    if (is_kernel(file.entry(each).shape)) kernels.push_back(each);
+  check<FileError>(!kernels.empty(), path.string(), ": holds no convolution, expected a tensor of shape (O, C, KY, KX)");
+  if (name.empty() && kernels.size() == 1) return kernels[0];
+  const std::string hint = did_you_mean(name, kernels);
+  const size_t shown = std::min<size_t>(kernels.size(), 12);
+  std::string known = listed({kernels.begin(), kernels.begin() + static_cast<int64_t>(shown)});
+  if (shown < kernels.size()) known += " and " + std::to_string(kernels.size() - shown) + " more";
+  fail<UsageError>(
+      name.empty() ? "weights: name=... has to say which convolution is meant" : "name=" + quoted(name) + " is not in the file" + hint,
+      "; ", path.string(), " has ", known);
+}
+
+Tensor read_f32(const Safetensors& file, const std::string& name) {
+  const Tensor read = file.tensor(name), out = Tensor::empty(read.shape());
+  copy_into(read, out);
+  return out;
+}
+
+}  // namespace
+
+Convolution random_convolution(int64_t channels, int64_t outputs, int64_t kernel, Rng& rng) {
+  const float deviation = 1 / std::sqrt(static_cast<float>(channels * kernel * kernel));
+  const Tensor weight = random_normal({outputs, channels, kernel, kernel}, 0, deviation, rng);
+  return {.weight = weight, .bias = random_normal({outputs}, 0, 0.1f, rng)};
+}
+
+TrainedConvolution trained_convolution(int64_t kernel, int64_t steps, uint64_t seed) {
+  const PictureData data = made_shapes({.count = kShapes, .side = kShapesSide, .seed = seed});
+  Rng rng(seed);
+  const int64_t half = kernel / 2, cells = kPooledSide * kPooledSide, classes = std::ssize(data.classes), pool = kShapesSide / kPooledSide;
+  const auto begin = [&](const Shape& shape, int64_t inputs) {
+    Tensor out = random_normal(shape, 0, 1 / std::sqrt(static_cast<float>(inputs)), rng);
+    return out.require_grad();
+  };
+  const auto zeros = [](int64_t count) { return Tensor::zeros({count}).require_grad(); };
+  const Tensor taps = begin({kFilters, 3, kernel, kernel}, 3 * kernel * kernel), bias = zeros(kFilters),
+               head = begin({classes, kFilters * cells}, kFilters * cells), head_bias = zeros(classes);
+  Adam adam({{{taps, bias, head, head_bias}, 0}}, {});
+  TrainedConvolution out;
+  for (int64_t step = 0; step < steps; ++step) {
+    Tensors pixels;
+    std::vector<int64_t> labels;
+    for (int64_t b = 0; b < kShapesAtOnce; ++b) {
+      const int64_t i = (step * kShapesAtOnce + b) % kShapes;
+      pixels.push_back(picture_tensor(data.picture(i)));
+      labels.push_back(data.labels[static_cast<size_t>(i)]);
+    }
+    const Tensor seen = relu(conv2d(concat(pixels, 0), taps, bias, {.padding = {half, half}}));
+    const Tensor pooled = max_pool2d(seen, {.kernel = {pool, pool}, .stride = {pool, pool}});
+    const Tensor loss =
+        cross_entropy(linear(reshape(pooled, {kShapesAtOnce, kFilters * cells}), head, head_bias), Tensor::from(labels, {kShapesAtOnce}));
+    adam.zero_grad();
+    backward(loss);
+    adam.step(3e-3f);
+    out.last_loss = loss.item();
+    if (step == 0) out.first_loss = out.last_loss;
+  }
+  out.convolution = {.weight = taps.detach(), .bias = bias.detach()};
+  return out;
+}
+
+Convolution convolution_in(const Path& path, const std::string& name, const std::string& bias) {
+  const Safetensors file = Safetensors::open(path);
+  const std::string weight = weight_name(file, path, name);
+  const Shape shape = file.entry(weight).shape;
+  check<UsageError>(is_kernel(shape) && count(shape) > 0, "name=", quoted(weight), " has the shape ", shape, ", expected (O, C, KY, KX)");
+  Convolution out{.weight = read_f32(file, weight)};
+  std::string beside = bias;
+  if (bias.empty() && weight.ends_with("weight")) beside = weight.substr(0, weight.size() - 6) + "bias";
+  if (bias.empty() && !file.contains(beside)) return out;
+  check<UsageError>(file.contains(beside), "bias=", quoted(bias), " is not in ", path.string(), did_you_mean(bias, file.names()));
+  check<UsageError>(file.entry(beside).shape == Shape{out.outputs()}, "bias=", quoted(beside), " has the shape ", file.entry(beside).shape,
+                    ", expected (", out.outputs(), ")");
+  out.bias = read_f32(file, beside);
+  return out;
+}
+
+Tensor picture_tensor(const Picture& picture) {
+  return reshape(colours_of(picture), {1, 3, picture.height, picture.width}) * 2.0f - Tensor::ones({1});
+}
+
+}  // namespace heed::lab
