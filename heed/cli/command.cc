@@ -35,6 +35,8 @@ constexpr const char* kExamples = R"(Examples:
                             a language model goes on
   heed translate MODEL 'Good morning.'
   heed inspect MODEL        what a model is made of, and where its heads look
+  heed lab all              claims about attention, each run and judged
+  heed cost bert-base       what a model takes, before anything runs
 
 Environment: HEED_THREADS (a number), HEED_ISA (avx512, avx2, baseline).
 Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl-C.)";

@@ -17,6 +17,7 @@ namespace {
 struct LabOptions {
   std::vector<std::string> words = {};
   std::string out = {};  // empty: the default of what is run
+  std::string markdown = {};
   bool json = false, quiet = false, settings = false;
 };
 
@@ -109,6 +110,7 @@ void run_lab(const LabOptions& options) {
     std::cout << '\n' << std::flush;
   }
   lab::write_results(out, results);
+  if (!options.markdown.empty()) lab::write_markdown(options.markdown, results);
   if (options.json)
     std::cout << lab::results_json(results).dump(2) << '\n';
   else
@@ -121,7 +123,10 @@ const Command lab_command("lab", "Claims about attention, each run and judged", 
   flags.option("words", options->words, "Experiments by name or number, or all; then settings: key=value words")
       .shown("NAME|all ... [KEY=VALUE ...] | heads RUN")
       .many();
-  flags.option("-o,--out", options->out, "Where the report goes: index.html, report.json and figures; lab-report unless it is said").value("FOLDER").no_default();
+  flags.option("-o,--out", options->out, "Where the report goes: index.html, report.json and figures; lab-report unless it is said")
+      .value("FOLDER")
+      .no_default();
+  flags.option("--markdown", options->markdown, "Write a page of Markdown for every topic there as well").value("FOLDER").no_default();
   flags.flag("--settings", options->settings, "List the settings of the experiments, and do nothing");
   flags.flag("--json", options->json, "Print the report as JSON");
   flags.flag("--quiet", options->quiet, "Print nothing but the name of the page");

@@ -46,6 +46,7 @@ std::string results_page(std::span<const Result> results);
 // replaced.
 void check_folder(const Path& folder);
 void write_results(const Path& folder, std::span<const Result> results);
+void write_markdown(const Path& folder, std::span<const Result> results);  // a page for every topic, beside what is there
 std::string figure_file(const Experiment& experiment, size_t figure, size_t frame, size_t frames);  // without its end: "l01-1", "l01-2-03"
 
 }  // namespace heed::lab

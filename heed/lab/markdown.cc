@@ -1,0 +1,73 @@
+// The lab for reading without running anything: a page of Markdown for every topic, with figures as SVG.
+#include <map>
+
+#include "heed/lab/draw.h"
+#include "heed/lab/result.h"
+
+namespace heed::lab {
+namespace {
+
+std::string page_name(Topic topic) {
+  static const std::map<Topic, std::string> names = {{Topic::temperature, "temperature"}, {Topic::expression, "expression"},
+                                                     {Topic::statistics, "statistics"},   {Topic::cost, "cost"},
+                                                     {Topic::positions, "positions"},     {Topic::convolution, "convolution"},
+                                                     {Topic::layers, "layers"},           {Topic::learning, "learning"}};
+  return names.at(topic);
+}
+
+std::string numbers_in_markdown(const Report& report) {
+  std::string out = "| | predicted | measured |\n|---|---|---|\n";
+  for (const Measured& each : report.measured)
+    out += "| " + each.name + " | " + each.prediction() + " | " + number_text(each.measured) + " |\n";
+  return out + "\n";
+}
+
+// Of a film its middle frame: the page that heed lab writes moves it.
+std::string figures_in_markdown(const Result& result, const Path& folder) {
+  std::string out;
+  for (size_t i = 0; i < result.report.figures.size(); ++i) {
+    const Figure& figure = result.report.figures[i];
+    const size_t middle = figure.frames.size() / 2;
+    const std::string file = "figures/" + figure_file(*result.experiment, i, 0, 1) + ".svg";
+    write_text(folder / file, svg_file(drawing_of(figure.frames[middle])));
+    out += "![" + figure.title + "](" + file + ")\n\n**" + figure.title + ".** " + figure.caption;
+    if (figure.frames.size() > 1) out += " Here " + figure.parameter + " = " + figure.frames[middle].value + ".";
+    out += "\n\n";
+  }
+  return out;
+}
+
+std::string result_in_markdown(const Result& result, const Path& folder) {
+  const Experiment& experiment = *result.experiment;
+  std::string out = "## " + experiment.number + ": " + experiment.title + "\n\n" + experiment.claim + "\n\n";
+  if (!experiment.formula.empty()) out += "$$" + experiment.formula + "$$\n\n";
+  out += "**" + word_for(result.verdict) + "**: `heed lab " + experiment.name + "`\n\n";
+  if (!experiment.published.empty()) out += "> Published: " + experiment.published + "\n\n";
+  return out + result.report.statement + "\n\n" + numbers_in_markdown(result.report) + figures_in_markdown(result, folder);
+}
+
+}  // namespace
+
+void write_markdown(const Path& folder, std::span<const Result> results) {
+  std::filesystem::create_directories(folder / "figures");
+  std::map<Topic, std::string> pages;
+  std::string list =
+      "# The lab\n\nClaims about attention, each run and judged by its numbers. `heed lab all` runs them; `./dev lab-docs` writes these "
+      "pages.\n";
+  for (const Result& result : results) {
+    check(result.error.empty(), "lab: ", result.experiment->number, " did not come to its end: ", result.error);
+    std::string& page = pages[result.experiment->topic];
+    if (page.empty()) page = "# " + title_of(result.experiment->topic) + "\n\n";
+    page += result_in_markdown(result, folder);
+  }
+  for (const auto& [topic, page] : pages) {
+    write_text(folder / (page_name(topic) + ".md"), page);
+    list += "\n## [" + title_of(topic) + "](" + page_name(topic) + ".md)\n\n| | | verdict |\n|---|---|---|\n";
+    for (const Result& result : results)
+      if (result.experiment->topic == topic)
+        list += "| " + result.experiment->number + " | " + result.experiment->title + " | " + word_for(result.verdict) + " |\n";
+  }
+  write_text(folder / "README.md", list + "\n[Where the heads of a vision transformer go](heads.md) is an experiment of its own.\n");
+}
+
+}  // namespace heed::lab
