@@ -1,5 +1,6 @@
 """Holds heed's event files against TensorBoard: random scalars, histograms, pictures and texts are written by heed and read by its own readers,
-the one of records, the one of summaries and the one that turns summaries into what the pages show.
+the one of records, the one of summaries and the one that turns summaries into what the pages show. The file of a short training must show its
+curves, its histograms, and where every layer looks after every epoch.
 
 Exits with 1 when a value comes back differently."""
 import argparse
@@ -93,9 +94,28 @@ def shown(path):
     return plugins, counted
 
 
+def training_shows(program, box, layers=2, epochs=3):
+    """Whether the event file of a run has all that is promised, each picture as large as it says."""
+    settings = ["data=shapes:60", f"layers={layers}", "width=16", "heads=2", "patch=8", f"epochs={epochs}", "--quiet", "--runs", box]
+    subprocess.run([program, "train", "classify", *settings], check=True)
+    [path] = (Path(box) / "classify" / "001").glob("events.out.tfevents.*")
+    reader = EventAccumulator(str(path), size_guidance=dict(scalars=0, histograms=0, images=0))
+    reader.Reload()
+    tags = reader.Tags()
+    wanted = {"samples": 1} | {f"attention/layer_{layer}": epochs for layer in range(layers)}
+    images = {tag: reader.Images(tag) for tag in tags["images"]}
+    good = {tag: len(events) for tag, events in images.items()} == wanted
+    for event in [event for events in images.values() for event in events]:
+        good = good and Image.open(io.BytesIO(event.encoded_image_string)).size == (event.width, event.height)
+    good = good and all(len(reader.Histograms(tag)) == epochs for tag in tags["histograms"])
+    good = good and {tag.split("/")[0] for tag in tags["histograms"]} == {"weights", "gradients"}
+    return good and {"epoch/train_loss", "epoch/validation_accuracy"} <= set(tags["scalars"]), sum(wanted.values())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", default="build/heed_interop_events")
+    parser.add_argument("--heed", default="build/heed")
     parser.add_argument("--values", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
@@ -139,6 +159,9 @@ def main():
         wanted = {plugin: sum(map(len, expected[kind].values())) for plugin, kind in zip(["scalars", "histograms", "images", "text"], KINDS)}
         values_in_all = sum(value.size for events in expected["histogram"].values() for _, value in events)
         judge("what the pages get", sum(wanted.values()), plugins == wanted and counted == values_in_all)
+    with tempfile.TemporaryDirectory() as box:
+        good, images = training_shows(arguments.heed, box)
+        judge("pictures of a training", images, good)
     sys.exit(1 if failed else 0)
 
 

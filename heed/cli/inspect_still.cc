@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "heed/cli/inspect_look.h"
-#include "heed/io/drawing.h"
+#include "heed/io/heat_map.h"
 #include "heed/io/markup.h"
 
 namespace heed::cli {
@@ -34,32 +34,7 @@ double label_width(const std::vector<std::string>& labels) {
   return static_cast<double>(most) * kLetter + 6;
 }
 
-// The brightest cell is the largest weight of the map.
-Picture matrix(std::span<const float> map, int64_t N, int64_t M) {
-  const float most = std::max(*std::max_element(map.begin(), map.end()), 1e-12f);
-  Picture out{.width = M, .height = N};
-  for (float weight : map) {
-    const Colour colour = heat(weight / most);
-    out.pixels.insert(out.pixels.end(), {colour.red, colour.green, colour.blue});
-  }
-  return out;
-}
-
-Picture over(const Look& look, std::vector<float> seen) {
-  const float most = std::max(*std::max_element(seen.begin(), seen.end()), 1e-12f);
-  Picture out = look.picture;
-  for (int64_t y = 0; y < out.height; ++y)
-    for (int64_t x = 0; x < out.width; ++x) {
-      const int64_t row = y * look.rows / out.height, column = x * look.columns / out.width;
-      uint8_t* pixel = &out.pixels[static_cast<size_t>(3 * (y * out.width + x))];
-      const Colour colour =
-          mixed({pixel[0], pixel[1], pixel[2]}, heat(seen[static_cast<size_t>(row * look.columns + column)] / most), kOverPicture);
-      pixel[0] = colour.red;
-      pixel[1] = colour.green;
-      pixel[2] = colour.blue;
-    }
-  return out;
-}
+Picture over(const Look& look, std::span<const float> seen) { return heat_over(look.picture, seen, look.rows, look.columns, kOverPicture); }
 
 void add_titles(Drawing& out, const AttentionMaps& maps, double x, double y, double step, double middle) {
   for (size_t head = 0; head <= maps.heads.size(); ++head) {
@@ -132,10 +107,10 @@ Drawing text_still(const AttentionMaps& maps) {
         if (const double weight = mean[static_cast<size_t>(i * maps.M + j)]; weight >= kLeastLine)
           out.add(Drawing::Curve{lines_at, y + (static_cast<double>(i) + 0.5) * cell, lines_at + lines,
                                  y + (static_cast<double>(j) + 0.5) * cell, kLine, std::min(weight, 1.0), std::clamp(cell / 6, 0.5, 2.5)});
-    out.add(Drawing::Image{matrix_at, y, M * cell, N * cell, matrix(mean, maps.N, maps.M)});
+    out.add(Drawing::Image{matrix_at, y, M * cell, N * cell, heat_map(mean, maps.N, maps.M)});
     for (size_t head = 0; head < maps.heads.size(); ++head)
       out.add(Drawing::Image{matrix_at + static_cast<double>(head + 1) * step, y, M * cell, N * cell,
-                             matrix(maps.map(layer, head), maps.N, maps.M)});
+                             heat_map(maps.map(layer, head), maps.N, maps.M)});
   }
   const double end = top + static_cast<double>(maps.layers.size()) * (height + kGap);
   out.add(Drawing::Text{4, end + kHead / 2 - 4, "lines: mean of the heads, from 0.02 on; every matrix by its own largest weight", kSize,

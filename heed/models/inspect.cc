@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "heed/models/config.h"
+
 namespace heed {
 namespace {
 
@@ -60,6 +62,28 @@ AttentionMaps maps_in(const Named& outputs, const std::string& prefix, const std
       out.weights.insert(out.weights.end(), begin, begin + static_cast<int64_t>(each));
     }
   }
+  return out;
+}
+
+bool has_maps(const Model& model) {
+  const std::string kind = Config(model.config(), "config.json").below("heed").word("attention", "soft");
+  return kind != "kernel" && kind != "channel";
+}
+
+std::array<int64_t, 2> patch_grid(const Model& model, const Picture& picture) {
+  std::vector<int64_t> patch = Config(model.config(), "config.json").sizes("patch_size", {16});
+  patch.resize(2, patch[0]);
+  return {picture.height / patch[0], picture.width / patch[1]};
+}
+
+std::vector<float> patches_seen(std::span<const float> map, int64_t N, int64_t patches) {
+  check(std::ssize(map) == N * N && 0 < patches && patches <= N, "patches: a map of ", map.size(), " weights, expected ", N, " x ", N,
+        " tokens, of which ", patches, " are patches");
+  const int64_t first = N - patches, queries = first > 0 ? 1 : N;
+  std::vector<float> out(static_cast<size_t>(patches));
+  for (int64_t q = 0; q < queries; ++q)
+    for (int64_t k = 0; k < patches; ++k)
+      out[static_cast<size_t>(k)] += map[static_cast<size_t>(q * N + first + k)] / static_cast<float>(queries);
   return out;
 }
 

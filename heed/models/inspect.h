@@ -1,10 +1,12 @@
 // Where the heads of a model look: the maps of one input, chosen by layer and head, and what they add up to over the layers.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "heed/io/picture.h"
 #include "heed/models/model.h"
 
 namespace heed {
@@ -31,6 +33,14 @@ struct AttentionMaps {
 // heads that the model lacks are a UsageError; with `lenient`, layers that it lacks are left out.
 AttentionMaps maps_in(const Named& outputs, const std::string& prefix, const std::string& kind, const MapChoice& choice,
                       bool lenient = false);
+
+// Whether the model's kind of attention has maps to give: kernel and channel attention have none.
+bool has_maps(const Model& model);
+
+// The rows and columns of patches that a vision transformer cuts a picture into.
+std::array<int64_t, 2> patch_grid(const Model& model, const Picture& picture);
+// What the class token sees of patches, or all of them on average where there is none. map: (N, N), of which the last tokens are patches
+std::vector<float> patches_seen(std::span<const float> map, int64_t N, int64_t patches);
 
 // Attention rollout (Abnar and Zuidema 2020): how much of every token at the beginning is in every token at the end, if a layer
 // gives half of each token to the residual and half to where its heads look on average. All layers and heads of the model.

@@ -16,7 +16,7 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kEvaluatedAtOnce = 128;
+constexpr int64_t kEvaluatedAtOnce = 128, kShownFirst = 40;
 
 struct ClassifyOptions {
   std::string data = "shapes";
@@ -128,23 +128,16 @@ struct Pictures {
 
   Sample look_at(const PictureData& data, int64_t i) const {
     const Picture picture = data.picture(i);
-    const Named out = (*model)({{"pixel_values", reader(std::span(&picture, 1))}}, {.attentions = true});
+    const Named out = (*model)({{"pixel_values", reader(std::span(&picture, 1))}}, {.attentions = has_maps(*model)});
     Sample sample{.truth = data.classes[static_cast<size_t>(data.labels[static_cast<size_t>(i)])], .picture = reader.prepared(picture)};
     judge(sample, softmax(out.at("logits")).to_vector<float>(), data.classes);
     if (!out.contains("attentions.0")) return sample;
-    const Config config(model->config(), "config.json");
-    std::vector<int64_t> patch = config.sizes("patch_size", {16});
-    patch.resize(2, patch[0]);
-    const int64_t rows = sample.picture.height / patch[0], columns = sample.picture.width / patch[1], patches = rows * columns;
-    const Tensor& map = out.at("attentions.0");                              // (1, H, N, M)
-    if (map.size(2) != map.size(3) || map.size(2) < patches) return sample;  // keys that are no patches
-    const std::vector<float> flow = rollout(out, "attentions.");
-    const int64_t N = map.size(2), first = N - patches, queries = first > 0 ? 1 : N;
+    const auto [rows, columns] = patch_grid(*model, sample.picture);
+    const Tensor& map = out.at("attentions.0");                                     // (1, H, N, M)
+    if (map.size(2) != map.size(3) || map.size(2) < rows * columns) return sample;  // keys that are no patches
     sample.map_rows = rows;
     sample.map_columns = columns;
-    sample.map.assign(static_cast<size_t>(patches), 0);
-    for (int64_t q = 0; q < queries; ++q)
-      for (int64_t k = 0; k < patches; ++k) sample.map[static_cast<size_t>(k)] += flow[static_cast<size_t>(q * N + first + k)];
+    sample.map = patches_seen(rollout(out, "attentions."), map.size(2), rows * columns);
     float total = 0;
     for (const float weight : sample.map) total += weight;
     for (float& weight : sample.map) weight /= total;
@@ -153,6 +146,15 @@ struct Pictures {
 
   std::vector<Sample> samples() const {
     return some_right_and_wrong(shown().count(), [&](int64_t i) { return look_at(shown(), i); });
+  }
+  // Some of the first epoch's, as chance changes them.
+  std::vector<Sample> first_samples() const {
+    std::vector<Sample> out;
+    const auto batches = shuffled_batches(train.count(), kShownFirst, learn.seed, 0);
+    for (const int64_t i : batches[0])
+      out.push_back({.truth = train.classes[static_cast<size_t>(train.labels[static_cast<size_t>(i)])],
+                     .picture = augmented(reader.prepared(train.picture(i)), augment, sample_key(learn.seed, 0, i))});
+    return out;
   }
   const PictureData& shown() const { return test.count() > 0 ? test : validation; }
 };
@@ -210,6 +212,9 @@ Task make_task(const ClassifyOptions& options, const Chosen& chosen) {
   task.evaluate = [all] { return all->evaluate(all->validation); };
   if (all->test.count() > 0) task.test = [all] { return all->evaluate(all->test); };
   task.samples = [all] { return all->samples(); };
+  const Picture followed = all->validation.picture(0);
+  task.followed = {.inputs = {{"pixel_values", all->reader(std::span(&followed, 1))}}, .picture = all->reader.prepared(followed)};
+  task.first_samples = [all] { return all->first_samples(); };
   task.save_beside = [all](const Path& folder) { write_json(folder / "preprocessor_config.json", all->preprocessing); };
   return task;
 }

@@ -6,6 +6,7 @@
 
 #include "heed/core/peak.h"
 #include "heed/train/diverged.h"
+#include "heed/train/fit_events.h"
 #include "heed/train/fit_state.h"
 #include "heed/train/head_record.h"
 #include "heed/train/learner.h"
@@ -214,7 +215,7 @@ class Fitting {
     for (const auto& [name, value] : means()) done.figures.emplace_back("train_" + name, value);
     done.samples_per_second = pace.samples_per_second();
     done.share_of_peak = pace.share_of(peak_);
-    write_histograms();
+    write_histograms(run_.events(), learner_.parameters(), state_.step);
     judge_and_keep(done);
     done.seconds = seconds_since(start);
     run_.add_epoch(done.epoch, state_.step, done.figures);
@@ -232,6 +233,8 @@ class Fitting {
     for (const auto& [name, value] : evaluation.figures) done.figures.emplace_back("validation_" + name, value);
     done.figures.emplace_back("rate", rate_at(options_, std::max<int64_t>(state_.step - 1, 0), all_steps_));
     done.best = judge(evaluation);
+    if (state_.epoch == 0) write_first_samples(run_.events(), task_, state_.step);
+    write_attention(run_.events(), task_, state_.step);
     record_heads(run_, *task_.model, state_.epoch + 1, state_.step);
     save_model_folder(task_, run_.path() / "last");
     if (done.best) save_model_folder(task_, run_.path() / "best");
@@ -261,15 +264,6 @@ class Fitting {
     const bool enough = options_.patience > 0 && state_.epochs_since_best >= options_.patience;
     state_.over = state_.epoch == options_.epochs || reached_the_end() || enough;
     save();
-  }
-
-  // Of every parameter and of the last gradient, once an epoch.
-  void write_histograms() {
-    for (const Parameter& parameter : learner_.parameters()) {
-      run_.events().histogram("weights/" + parameter.name, state_.step, parameter.tensor.to_vector<float>());
-      if (parameter.tensor.grad().defined())
-        run_.events().histogram("gradients/" + parameter.name, state_.step, parameter.tensor.grad().to_vector<float>());
-    }
   }
 
   const Task& task_;

@@ -15,6 +15,7 @@ namespace heed {
 namespace {
 
 constexpr int64_t kEvaluatedTokens = 2048;  // at once: the words that each of them may be are many numbers
+constexpr int64_t kFollowedTokens = 24;
 
 struct LanguageOptions {
   std::string data = "opinions";
@@ -217,6 +218,8 @@ Task make_task(const LanguageOptions& options, const Chosen& chosen) {
   task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
   task.evaluate = [all] { return all->evaluate(); };
   task.samples = [all] { return all->samples(); };
+  const int64_t read = std::min({kFollowedTokens, length, std::ssize(all->validation.tokens)});
+  task.followed = followed_text(Language::inputs(all->validation, {0}, read), all->tokenizer.tokenizer);
   task.save_beside = [all](const Path& folder) { all->tokenizer.save(folder); };
   return task;
 }

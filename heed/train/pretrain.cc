@@ -198,7 +198,7 @@ struct Pretraining {
     if (place == std::ssize(labels)) return sample;
     Named inputs = one.inputs;
     inputs.erase("labels");
-    const Named out = (*model)(inputs, {.attentions = true});
+    const Named out = (*model)(inputs, {.attentions = has_maps(*model)});
     const Tensor& words = out.at("prediction_logits");
     const std::vector<float> chances = softmax(slice(words, 1, place, place + 1)).to_vector<float>();
     const auto best = std::max_element(chances.begin(), chances.end());
@@ -263,6 +263,7 @@ Task make_task(const TaskOptions& options, const Chosen& chosen) {
   task.evaluate = [all] { return all->evaluate(); };
   if (samples.masked)
     task.samples = [all] { return some_right_and_wrong(all->validation.count(), [&](int64_t i) { return all->look_at(i); }); };
+  task.followed = followed_text(all->batch(all->validation, kHeldOutEpoch, {0}).inputs, all->tokenizer.tokenizer);
   task.save_beside = [all](const Path& folder) { all->tokenizer.save(folder); };
   return task;
 }

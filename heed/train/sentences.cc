@@ -78,7 +78,7 @@ struct Sentences {
   }
 
   Sample look_at(const LabelledSentences& data, int64_t i) const {
-    const Named out = (*model)(inputs(data, std::span(&i, 1)), {.attentions = true});
+    const Named out = (*model)(inputs(data, std::span(&i, 1)), {.attentions = has_maps(*model)});
     Sample sample{.truth = classes[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]};
     judge(sample, softmax(out.at("logits")).to_vector<float>(), classes);
     for (const int32_t id : data.encodings[static_cast<size_t>(i)].ids) sample.columns.push_back(tokenizer.tokenizer.token(id));
@@ -194,6 +194,8 @@ Task make_task(const std::string& name, const SentenceOptions& options, const Ch
     const LabelledSentences& shown = all->test.count() > 0 ? all->test : all->validation;
     return some_right_and_wrong(shown.count(), [&](int64_t i) { return all->look_at(shown, i); });
   };
+  const int64_t first = 0;
+  task.followed = followed_text(all->inputs(all->validation, std::span(&first, 1)), all->tokenizer.tokenizer);
   task.save_beside = [all](const Path& folder) { all->tokenizer.save(folder); };
   return task;
 }

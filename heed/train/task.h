@@ -44,6 +44,13 @@ struct Sample {
   std::vector<float> map = {};                       // (map_rows, map_columns), sums to 1 over pictures, over each row of texts
 };
 
+// A held-out sample that the event file follows: after every epoch it shows where the heads look in it.
+struct Followed {
+  Named inputs = {};                                 // of one sample; empty: there is none
+  Picture picture = {};                              // of pictures, as the model sees it
+  std::vector<std::string> rows = {}, columns = {};  // of texts: tokens that are read; rows: those that are written
+};
+
 struct Evaluation {
   Figures figures = {};  // "loss", "accuracy", "top5", "perplexity", "bleu", ...
   Json detail = {};      // of classifications: "classes", "confusion" (rows: truth), "per_class", "calibration"; see docs/training.md
@@ -64,6 +71,8 @@ struct Task {
   std::function<Evaluation()> evaluate = {};  // on the validation part, without gradients
   std::function<Evaluation()> test = {};      // the same on the test part, in detail; null: there is none
   std::function<std::vector<Sample>()> samples = {};
+  Followed followed = {};
+  std::function<std::vector<Sample>()> first_samples = {};   // pictures as the first epoch learns from them; null: nothing to show
   std::function<void(const Path& folder)> save_beside = {};  // tokenizer and preprocessor files, beside the model's
 };
 

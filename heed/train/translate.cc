@@ -26,14 +26,6 @@ struct TranslateOptions {
   float length_penalty = 1;
 };
 
-// A token as people read it; half a character as it stands in the tokenizer's files.
-std::string shown(const Tokenizer& tokenizer, int64_t id) {
-  if (!tokenizer.has(id)) return std::to_string(id);
-  const auto narrow = static_cast<int32_t>(id);
-  const std::string text = tokenizer.decode(std::span(&narrow, 1), false);
-  return text.empty() || text.find("\uFFFD") != std::string::npos ? tokenizer.token(id) : text;
-}
-
 // Everything that the functions of the task share.
 struct Sentences {
   EncodedPairs train, validation, test;
@@ -126,15 +118,6 @@ struct Sentences {
     return out;
   }
 
-  // Or without maps, where the kind of attention has none to show.
-  Named with_maps(const Named& given) const {
-    try {
-      return (*model)(given, {.attentions = true});
-    } catch (const Error&) {
-      return (*model)(given);
-    }
-  }
-
   // Where the last layer looked in the source while it wrote, as an alignment.
   Sample look_at(const EncodedPairs& pairs, int64_t i, const Translated& translated) const {
     const std::vector<int64_t> written(translated.tokens.begin(), translated.tokens.end());
@@ -142,10 +125,10 @@ struct Sentences {
     sample.right = sample.guess == sample.truth;
     Named given = inputs(pairs, std::span(&i, 1));
     given["labels"] = Tensor::from(written, {1, std::ssize(written)});
-    const Named out = with_maps(given);
+    const Named out = (*model)(given, {.attentions = has_maps(*model)});
     sample.score = std::exp(-static_cast<double>(out.at("loss").item()) * static_cast<double>(written.size()));
-    for (const int64_t id : written) sample.rows.push_back(shown(target, id));
-    for (const int64_t id : pairs.source[static_cast<size_t>(i)]) sample.columns.push_back(shown(tokenizer.tokenizer, id));
+    for (const int64_t id : written) sample.rows.push_back(token_text(target, id));
+    for (const int64_t id : pairs.source[static_cast<size_t>(i)]) sample.columns.push_back(token_text(tokenizer.tokenizer, id));
     if (!out.contains("cross_attentions.0")) return sample;
     const AttentionMaps maps = maps_in(out, "cross_attentions.", "cross", {});
     sample.map_rows = maps.N;
@@ -241,6 +224,11 @@ Task make_task(const TranslateOptions& options, const Chosen& chosen) {
   task.evaluate = [all] { return all->evaluate(all->validation); };
   if (all->test.count() > 0) task.test = [all] { return all->test_in_detail(); };
   task.samples = [all] { return all->samples(); };
+  if (all->validation.count() > 0) {
+    const int64_t first = 0;
+    task.followed = followed_text(all->inputs(all->validation, std::span(&first, 1)), all->tokenizer.tokenizer);
+    for (const int64_t id : all->validation.target[0]) task.followed.rows.push_back(token_text(all->target, id));
+  }
   task.save_beside = [all](const Path& folder) { all->save_beside(folder); };
   return task;
 }

@@ -110,6 +110,19 @@ TaskTokenizer tokenizer_for(const Chosen& chosen, const VocabularyOptions& optio
   return opened(scratch.path());
 }
 
+std::string token_text(const Tokenizer& tokenizer, int64_t id) {
+  if (!tokenizer.has(id)) return std::to_string(id);
+  const auto narrow = static_cast<int32_t>(id);
+  const std::string text = tokenizer.decode(std::span(&narrow, 1), false);
+  return text.empty() || text.find("\uFFFD") != std::string::npos ? tokenizer.token(id) : text;
+}
+
+Followed followed_text(const Named& inputs, const Tokenizer& tokenizer) {
+  Followed out{.inputs = inputs};
+  for (const int64_t id : inputs.at("input_ids").to_vector<int64_t>()) out.columns.push_back(token_text(tokenizer, id));
+  return out;
+}
+
 void set_vocabulary(Json& config, const Tokenizer& tokenizer) {
   config["vocab_size"] = tokenizer.id_limit();
   if (const std::optional<int32_t> pad = tokenizer.padding_id()) {
