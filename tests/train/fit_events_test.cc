@@ -51,7 +51,7 @@ TEST(FitEvents, a_run_shows_samples_once_and_attention_after_every_epoch) {
   };
   fit(task, quick(), run.run);
   const std::string events = events_in(run.path);
-  EXPECT_EQ(times(events, "samples"), 1);
+  EXPECT_EQ(times(events, "\n\x07samples"), 1);      // with the length before it: samples_per_second is another
   EXPECT_EQ(times(events, "attention/layer_0"), 3);  // histograms have other names
   EXPECT_EQ(times(events, "attention/layer_1"), 0);
   const std::vector<Picture> pictures = pictures_in(events);
