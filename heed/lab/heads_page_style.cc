@@ -25,7 +25,7 @@ const char* const kHeadsStyle = R"(
 .key .ring, .key .full { width: .6rem; height: .6rem; border-radius: 50%; } .key .ring { background: none; border: 2px solid currentColor; }
 .key .asking { width: .7rem; height: .7rem; background: var(--query); }
 .panels { display: grid; grid-template-columns: repeat(var(--across), minmax(0, 1fr)); gap: 1rem; margin: 0 auto 1rem; max-width: calc(var(--across) * 27rem); }
-.panel { margin: 0; padding: .8rem .9rem .9rem; }
+.panels .panel { margin: 0; padding: .8rem .9rem .9rem; }
 .panel figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline; gap: 0 1rem; margin: 0 0 .5rem; min-height: 1.5rem; }
 .panel .note { font-size: .8rem; font-variant-numeric: tabular-nums; }
 .panel svg { display: block; width: 100%; aspect-ratio: 1; border-radius: .4rem; background: var(--field); touch-action: pan-y; }
@@ -44,7 +44,7 @@ const char* const kHeadsStyle = R"(
 #heads table { white-space: nowrap; } #heads thead th { white-space: normal; }
 @media (max-width: 60rem) { .curves { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 40rem) {
-  .panels { grid-template-columns: repeat(min(2, var(--across)), minmax(0, 1fr)); gap: .6rem; } .panel { padding: .55rem .6rem .6rem; }
+  .panels { grid-template-columns: repeat(min(2, var(--across)), minmax(0, 1fr)); gap: .6rem; } .panels .panel { padding: .55rem .6rem .6rem; }
   .panel figcaption { display: block; margin-bottom: .3rem; } .panel .note { display: block; font-size: .74rem; min-height: 1.2rem; }
   .player { padding: .6rem .7rem .5rem; } .player .slider { grid-template-columns: auto minmax(0, 1fr) auto; gap: .6rem; }
   .player output { font-size: .74rem; } .player output b { font-size: .95rem; } .choices { margin-left: 0; } .choices button { margin: 0; }
