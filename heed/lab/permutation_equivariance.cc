@@ -144,7 +144,8 @@ void draw_equivariance(Report& report, const EquivarianceLayers& layers, const T
             right = heat_map(after - before, "query", "key");
     left.least = middle.least = 0, left.most = middle.most = 1;
     right.diverging = true, right.least = -0.5, right.most = 0.5;
-    film.frames.push_back({setting_text(strength), {Plot{"in order", left}, Plot{"shuffled, put back", middle}, Plot{"difference", right}}});
+    film.frames.push_back(
+        {setting_text(strength), {Plot{"in order", left}, Plot{"shuffled, put back", middle}, Plot{"difference", right}}});
   }
   report.figures.push_back(std::move(film));
 }
