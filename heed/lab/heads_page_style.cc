@@ -166,9 +166,9 @@ const char* const kHeadsScript = R"(
     if (now >= end) show(0);
     button.textContent = '❚❚';
     button.setAttribute('aria-label', 'pause');
-    const seconds = Math.min(14, Math.max(4, .5 * end)), from = now, begun = performance.now();
+    const seconds = Math.min(14, Math.max(4, .5 * end)), step = .025 * end / seconds;
     playing = setInterval(() => {
-      show(Math.min(end, from + (performance.now() - begun) / 1000 * end / seconds));
+      show(Math.min(end, now + step));
       if (now >= end) stop();
     }, 25);
   };
