@@ -90,6 +90,7 @@ Report run_gelu(const GeluOptions& options, const Say&) {
   }
   const double top = top_of_hill(gelu_difference, 2, 3.5), dip = top_of_hill(gelu_difference, 1, 1.8);
   const size_t found = place_of_largest(apart), lowest = static_cast<size_t>(std::min_element(apart.begin(), apart.end()) - apart.begin());
+  const double rounding = 2.4e-7 * static_cast<double>(options.reach);  // two of the largest output's
   const double step = 2 * static_cast<double>(options.reach) / static_cast<double>(options.points - 1);
 
   // What a feed-forward layer of a transformer makes of it: two linear layers with one or the other between them.
@@ -108,12 +109,12 @@ Report run_gelu(const GeluOptions& options, const Say&) {
       "same "
       "on both sides of 0. A feed-forward layer changes by less than a thousandth of its size.";
   report.measured = {
-      at_most("distance of heed's gelu from x Φ(x) in double", 1e-6, off_erf),
-      at_most("distance of heed's gelu_tanh from its formula in double", 1e-6, off_tanh),
+      at_most("distance of heed's gelu from x Φ(x) in double", rounding, off_erf),
+      at_most("distance of heed's gelu_tanh from its formula in double", rounding, off_tanh),
       close_to("largest difference of the two", std::abs(gelu_difference(top)), std::abs(apart[found]), 0.01),
       equal_to("|x| where it is", top, std::abs(x[found]), std::max(0.05, 2 * step)),
       close_to("how far the tanh form falls below", -gelu_difference(dip), -apart[lowest], 0.01),
-      at_most("difference at x against that at -x", 1e-6, uneven),
+      at_most("difference at x against that at -x", rounding, uneven),
       at_most("largest difference of the slopes", 9e-4, std::abs(slopes_apart[place_of_largest(slopes_apart)])),
       at_most("change of a feed-forward layer's outputs, as a share", 1e-3, shift),
       at_least("x σ(1.702 x): how many times further away", 40, std::abs(rough_apart[place_of_largest(rough_apart)] / apart[found])),
