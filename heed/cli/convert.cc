@@ -10,7 +10,7 @@
 namespace heed::cli {
 namespace {
 
-struct Options {
+struct ConvertFlags {
   std::string from, to, dtype;
   uint64_t shard = 0;  // bytes
   std::vector<std::string> allow_missing, allow_unused;
@@ -46,7 +46,7 @@ void copy_the_rest(const Path& from, const Path& to) {
   }
 }
 
-void run_convert(const Options& options) {
+void run_convert(const ConvertFlags& options) {
   const Path from = options.from, to = options.to;
   const Model model = load(from, {.names = {options.allow_missing, options.allow_unused}});
   const DType dtype = options.dtype.empty() ? dtype_in(from) : kDTypes.at(options.dtype);
@@ -56,8 +56,8 @@ void run_convert(const Options& options) {
             << '\n';
 }
 
-const Command convert("convert", "Write a checkpoint in another precision, in one file or in shards", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+const Command convert_command("convert", "Write a checkpoint in another precision, in one file or in shards", [](Flags& flags) {
+  auto options = std::make_shared<ConvertFlags>();
   flags.option("from", options->from, "Folder with config.json and model.safetensors or its shards").required().value("FROM");
   flags.option("to", options->to, "Folder to write, made if need be").required().value("TO");
   flags.option("--dtype", options->dtype, "f32, f16 or bf16; as it is unless given").value("TYPE").must_be(key_of(kDTypes));

@@ -23,7 +23,7 @@ constexpr int64_t kLookedAt = 1000;  // pictures of a part whose sizes are measu
 constexpr size_t kWidestClass = 32;
 constexpr int64_t kBar = 30;  // characters
 
-struct Options {
+struct DataFlags {
   std::string where, part, sheet;
   SheetOptions drawing = {};
   AugmentOptions augment = {};
@@ -117,7 +117,7 @@ void print_tables(const std::vector<PartLook>& parts) {
 
 Json to_json(const Range& range) { return {{"least", range.least}, {"median", range.median}, {"most", range.most}}; }
 
-void print_json(const Options& options, const std::vector<PartLook>& parts) {
+void print_json(const DataFlags& options, const std::vector<PartLook>& parts) {
   Json out = {{"source", options.where}, {"classes", parts.front().data.classes}, {"parts", Json::object()}};
   for (const PartLook& part : parts) {
     Json one = {{"pictures", part.data.count()}, {"per_class", part.per_class}, {"looked_at", part.looked_at}};
@@ -132,7 +132,7 @@ bool is_changing(const AugmentOptions& options) {
   return options.pad > 0 || options.flip || options.resized_crop < 1 || options.colour > 0 || options.random_ops > 0 || options.erase > 0;
 }
 
-void look_at_pictures(Options& options) {
+void look_at_pictures(DataFlags& options) {
   check<UsageError>(options.sheet.empty() || options.sheet.ends_with(".png"), "data look: found -o ", options.sheet,
                     ", expected a name that ends in .png");
   if (is_changing(options.augment)) options.drawing.augment = options.augment;
@@ -171,7 +171,7 @@ bool is_text(std::string where) {
   return false;
 }
 
-void run_look(Options options) {
+void run_look(DataFlags options) {
   if (!is_text(options.where)) return look_at_pictures(options);
   check<UsageError>(options.sheet.empty() && options.part.empty() && !is_changing(options.augment), "data look: ", options.where,
                     " is a text, found flags for pictures (-o, --part and those that change pictures), expected none");
@@ -179,7 +179,7 @@ void run_look(Options options) {
 }
 
 const Command data_command("data", "Look at data before a model learns from it", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DataFlags>();
   flags.footer("Examples:\n  heed data look shapes\n  heed data look --help");
   Flags look = flags.command("look", "How much there is of what, and some of it to see");
   std::vector<std::string> parts;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kDebianFolder = "/usr/share/datasets/fashion-mnist";
 
-struct Options {
+struct DemoFlags {
   std::string data = kDebianFolder, runs = "runs";
   int64_t epochs = 5;
   std::vector<std::string> settings = {};
@@ -41,7 +41,7 @@ void classify_one(const Path& run, const std::string& data) {
     std::cout << "  " << std::fixed << std::setprecision(1) << std::setw(5) << 100 * label.score << "%  " << label.name << '\n';
 }
 
-void run_demo(const Options& options) {
+void run_demo(const DemoFlags& options) {
   const bool there = std::filesystem::is_directory(options.data) || options.data.starts_with("shapes");
   check<FileError>(there || options.data == kDebianFolder, options.data, ": no such folder");
   const std::string data = there ? options.data : "shapes";
@@ -68,8 +68,8 @@ void run_demo(const Options& options) {
             << "\n  heed train classify --settings\n";
 }
 
-const Command demo("demo", "The main job in one go: train on Fashion-MNIST, judge, report, predict", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+const Command demo_command("demo", "The main job in one go: train on Fashion-MNIST, judge, report, predict", [](Flags& flags) {
+  auto options = std::make_shared<DemoFlags>();
   flags.option("--data", options->data, "Pictures to learn from, as of heed train classify").value("DATA");
   flags.option("--epochs", options->epochs, "Passes over the pictures").value("N").must_be(whole_within(1, 1000));
   flags.option("--runs", options->runs, "Where the run's folder is put").value("FOLDER");

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMatrixAtMost = 12;  // sentences: more columns fit no terminal
 constexpr int64_t kRowsAtOnce = 256;   // of a large matrix of cosines, which is never there as a whole
 
-struct Options {
+struct EmbedFlags {
   std::string model, npy, pooling;
   SentenceOptions inputs;
   bool int8 = false, json = false, similar = false, normalize = false, plain = false;
@@ -30,7 +30,7 @@ struct Embedded {
   Tensor vectors;                      // (sentences, D)
 };
 
-EmbedOptions how(const Options& options) {
+EmbedOptions how(const EmbedFlags& options) {
   EmbedOptions out = embed_options(options.model);
   if (!options.pooling.empty()) out.pooling = sentence_pooling_named(options.pooling);
   if (options.normalize || options.plain) out.normalize = options.normalize;
@@ -40,7 +40,7 @@ EmbedOptions how(const Options& options) {
 
 // Some thousand sentences at a time; use(part) sees each of them.
 template <class Use>
-void each_part(const Options& options, const Use& use) {
+void each_part(const EmbedFlags& options, const Use& use) {
   const TextModel model = load_embedder(options.model, weights_for(options.int8));
   const EmbedOptions embedding = how(options);
   SentenceReader reader(options.inputs, "embed");
@@ -76,7 +76,7 @@ std::string rounded(float cosine) {
   return text.str();
 }
 
-void print_pairs(const Options& options) {
+void print_pairs(const EmbedFlags& options) {
   if (!options.json) std::cout << " cosine  sentences\n";
   each_part(options, [&](const Embedded& part) {
     const Tensor x = unit_rows(part.vectors);
@@ -154,7 +154,7 @@ void print_one(const Embedded& all) {
   std::cout << (numbers.size() > 6 ? " ...\n" : "\n") << "--json or --npy give them all; two sentences or more are compared\n";
 }
 
-void run_embed(const Options& options) {
+void run_embed(const EmbedFlags& options) {
   check<UsageError>(!(options.normalize && options.plain), "embed: found --normalize and --no-normalize, expected one of them");
   check<UsageError>(options.npy.empty() || (!options.inputs.pairs && !options.similar), "embed: --npy holds vectors, found ",
                     options.similar ? "--similar" : "--pairs", " too; expected one of the two");
@@ -189,7 +189,7 @@ void run_embed(const Options& options) {
 }
 
 const Command embed_command("embed", "Sentences as vectors, and how alike they are", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EmbedFlags>();
   flags.option("model", options->model, "Folder of a model").value("MODEL").required();
   add_sentence_flags(flags, options->inputs, true);
   flags.option("--pooling", options->pooling, "mean, cls or max of the tokens; as the model's folder says unless given, or else mean")

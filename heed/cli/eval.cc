@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kLongestWindow = 512, kLongestSample = 128;
 constexpr size_t kWidestClass = 32;
 
-struct Options {
+struct EvalFlags {
   std::string model, data, part, out;
   TextColumns columns = {};
   std::optional<int64_t> length, beams;
@@ -31,7 +31,7 @@ struct Judged {
 };
 
 // Flags that are for other models than this one.
-void refuse_others(const Options& options, const Model& model, const std::vector<std::string>& mine) {
+void refuse_others(const EvalFlags& options, const Model& model, const std::vector<std::string>& mine) {
   const std::vector<std::pair<std::string, bool>> given = {
       {"--part", !options.part.empty()},         {"--text", !options.columns.text.empty()},
       {"--pair", !options.columns.pair.empty()}, {"--label", !options.columns.label.empty()},
@@ -43,7 +43,7 @@ void refuse_others(const Options& options, const Model& model, const std::vector
                       model.architecture());
 }
 
-Judged judge_pictures(const Options& options, const Model& model, const Done& done) {
+Judged judge_pictures(const EvalFlags& options, const Model& model, const Done& done) {
   refuse_others(options, model, {"--part", "--confusion"});
   const std::vector<std::pair<std::string, DataPart>> parts = {
       {"test", DataPart::test}, {"validation", DataPart::validation}, {"train", DataPart::train}};
@@ -56,7 +56,7 @@ Judged judge_pictures(const Options& options, const Model& model, const Done& do
   fail<FileError>(options.data, ": found no pictures", options.part.empty() ? "" : " in the part " + options.part, ", expected some");
 }
 
-Judged judge_labelled(const Options& options, Model loaded, const Done& done) {
+Judged judge_labelled(const EvalFlags& options, Model loaded, const Done& done) {
   refuse_others(options, loaded, {"--text", "--pair", "--label", "--confusion"});
   const TextModel model = with_tokenizer(std::move(loaded), options.model);
   const std::vector<LabelledText> texts = read_labelled(options.data, options.columns);
@@ -68,7 +68,7 @@ Judged judge_labelled(const Options& options, Model loaded, const Done& done) {
   return out;
 }
 
-Judged judge_language(const Options& options, Model loaded, const Done& done) {
+Judged judge_language(const EvalFlags& options, Model loaded, const Done& done) {
   refuse_others(options, loaded, {"--length"});
   const TextModel model = with_tokenizer(std::move(loaded), options.model);
   const int64_t length = options.length.value_or(std::min(model.most_tokens, kLongestWindow));
@@ -92,7 +92,7 @@ std::vector<Translation> read_pairs(const std::string& data) {
   return read_parallel(data.substr(0, comma), data.substr(comma + 1));
 }
 
-Judged judge_translation(const Options& options, const Model& model, const Done& done) {
+Judged judge_translation(const EvalFlags& options, const Model& model, const Done& done) {
   refuse_others(options, model, {"--length", "--beams", "-o"});
   const std::vector<Translation> pairs = read_pairs(options.data);
   check<FileError>(!pairs.empty(), options.data, ": found no pairs of sentences, expected some");
@@ -105,7 +105,7 @@ Judged judge_translation(const Options& options, const Model& model, const Done&
   return {std::move(found.evaluation), std::to_string(pairs.size()) + " translations"};
 }
 
-Judged judge_pretraining(const Options& options, Model loaded, const Done& done) {
+Judged judge_pretraining(const EvalFlags& options, Model loaded, const Done& done) {
   refuse_others(options, loaded, {"--length", "--seed"});
   const TextModel model = with_tokenizer(std::move(loaded), options.model);
   const int64_t length = options.length.value_or(std::min(model.most_tokens, kLongestSample));
@@ -123,7 +123,7 @@ bool writes(const Model& model) {
   }
 }
 
-Judged judge(const Options& options, const Done& done) {
+Judged judge(const EvalFlags& options, const Done& done) {
   Model model = load(options.model, {.weights = weights_for(options.int8)});
   const std::string& name = model.architecture();
   if (name.find("ForImageClassification") != std::string::npos) return judge_pictures(options, model, done);
@@ -190,7 +190,7 @@ void print_confusion(const Json& detail) {
   }
 }
 
-void run_eval(const Options& options) {
+void run_eval(const EvalFlags& options) {
   const Judged judged = [&] {
     SentenceCounter counter;
     return judge(options, [&](int64_t more) { counter.add(more); });
@@ -209,8 +209,8 @@ void run_eval(const Options& options) {
   if (options.confusion) print_confusion(found.detail);
 }
 
-const Command eval("eval", "How good a model is on data", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+const Command eval_command("eval", "How good a model is on data", [](Flags& flags) {
+  auto options = std::make_shared<EvalFlags>();
   flags.option("model", options->model, "Folder of a model").value("MODEL").required();
   flags.option("data", options->data, "What to judge it by; see below").value("DATA").required();
   flags.option("--part", options->part, "Of pictures: test, validation or train; unless it is given, the first of them that there is")

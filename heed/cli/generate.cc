@@ -15,9 +15,7 @@
 namespace heed::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-struct Options {
+struct GenerateFlags {
   std::string model;
   SentenceOptions prompts;
   std::vector<std::string> ids;
@@ -33,7 +31,7 @@ void put(T& value, const std::optional<T>& flag) {
 }
 
 // What generation_config.json says, with the flags in place of it.
-GenerationOptions generation(const Model& model, const Options& flags) {
+GenerationOptions generation(const Model& model, const GenerateFlags& flags) {
   GenerationOptions out = generation_options_in(flags.model, model);
   put(out.repetition_penalty, flags.repetition_penalty);
   put(out.no_repeat, flags.no_repeat);
@@ -62,7 +60,7 @@ GenerationOptions generation(const Model& model, const Options& flags) {
 }
 
 // The flag, or what generation_config.json says, or 64, as far as there are positions.
-void set_length(GenerationOptions& options, const Model& model, const Options& flags, int64_t prompt) {
+void set_length(GenerationOptions& options, const Model& model, const GenerateFlags& flags, int64_t prompt) {
   const int64_t began = model.decoder().encoder ? 1 : prompt, limit = position_limit(model);
   const Json& json = model.generation().is_null() ? model.config() : model.generation();
   if (flags.max_new_tokens) {
@@ -101,7 +99,7 @@ struct Prompt {
 
 class Writer {
  public:
-  explicit Writer(const Options& flags)
+  explicit Writer(const GenerateFlags& flags)
       : flags_(flags),
         model_(load_writer(flags.model, flags.int8)),
         options_(generation(model_, flags)),
@@ -125,6 +123,7 @@ class Writer {
                      limit, ", the positions of ", flags_.model);
     set_length(options_, model_, flags_, std::ssize(prompt.ids));
     const Tensor tokens = Tensor::from(std::vector<int64_t>(prompt.ids.begin(), prompt.ids.end()), {1, std::ssize(prompt.ids)});
+    using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
     Beams beams;
     if (streams_) {
@@ -189,7 +188,7 @@ class Writer {
               << " tokens/s\n";
   }
 
-  const Options& flags_;
+  const GenerateFlags& flags_;
   Model model_;
   GenerationOptions options_;
   bool encoder_, streams_ = false;
@@ -197,7 +196,7 @@ class Writer {
   int64_t number_ = 0;                        // of the prompt
 };
 
-void run_generate(const Options& flags) {
+void run_generate(const GenerateFlags& flags) {
   check<UsageError>(flags.ids.empty() || (flags.prompts.texts.empty() && flags.prompts.file.empty()),
                     "generate: found --ids and prompts, expected one of the two");
   if (!flags.ids.empty()) {
@@ -211,7 +210,7 @@ void run_generate(const Options& flags) {
     for (const Sentence& each : some) writer.write({each.text, writer.encode(each.text)});
 }
 
-constexpr const char* kExamples = R"(Without flags heed does what generation_config.json says, else it takes the likeliest token.
+constexpr const char* kHowItChooses = R"(Without flags heed does what generation_config.json says, else it takes the likeliest token.
 Flags of sampling choose by chance, with the same texts for the same --seed.
 
 Examples:
@@ -222,8 +221,8 @@ Examples:
   heed generate tests/fixtures/gpt2-lm --ids '5 6 7')";
 
 const Command generate_command("generate", "Write on from a prompt with a language model", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
-  Options& o = *options;
+  auto options = std::make_shared<GenerateFlags>();
+  GenerateFlags& o = *options;
   const auto above = [](double low) { return within(low, 1e9); };
   flags.option("model", o.model, "Folder of a model").value("MODEL").required();
   flags.option("prompts", o.prompts.texts, "What to go on from; - or nothing: standard input, one a line")
@@ -253,7 +252,7 @@ const Command generate_command("generate", "Write on from a prompt with a langua
   flags.flag("--no-stream", o.no_stream, "Print whole texts alone");
   add_int8_flag(flags, o.int8);
   flags.flag("--json", o.json, "One JSON object for each text");
-  flags.footer(kExamples);
+  flags.footer(kHowItChooses);
   return [options] { run_generate(*options); };
 });
 

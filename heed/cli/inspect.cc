@@ -13,7 +13,7 @@
 namespace heed::cli {
 namespace {
 
-struct Options {
+struct InspectFlags {
   std::string folder, size, layers, heads, query, kind;
   std::string html, png, svg;
   std::vector<std::string> input;  // one at most
@@ -81,7 +81,7 @@ Model outlined(const Path& folder) {
   return make_model(read_json(folder / "config.json"), options);
 }
 
-void show_tree(const Options& options) {
+void show_tree(const InspectFlags& options) {
   const Model model = outlined(options.folder);
   const ModelCost cost = cost_of(model, size_in(options.size));
   if (options.json)
@@ -108,7 +108,7 @@ void tell_size(const std::string& file) {
   std::cout << file << ": " << readable_bytes(bytes) << (bytes > large ? "; --layers and --heads make it smaller" : "") << '\n';
 }
 
-void show_look(const Options& options) {
+void show_look(const InspectFlags& options) {
   LookOptions what{.input = options.input[0], .ids = options.ids};
   if (options.has_pair) what.pair = options.pair;
   if (options.has_target) what.target = options.target;
@@ -135,7 +135,7 @@ void show_look(const Options& options) {
     std::cout << text_view(look, query);
 }
 
-void run_inspect(const Options& options) {
+void run_inspect(const InspectFlags& options) {
   check<UsageError>(options.input.size() <= 1, "inspect: found ", options.input.size(),
                     " inputs, expected one at most; put a sentence in quotes");
   const bool draws = !(options.html + options.png + options.svg + options.layers + options.heads + options.query + options.kind).empty();
@@ -156,8 +156,8 @@ constexpr const char* kHelp = R"(Examples:
   heed inspect vit-base cat.png --png look.png --query 3,5
   heed inspect en-de 'A dog runs.' --target 'Ein Hund rennt.' --svg alignment.svg)";
 
-const Command inspect("inspect", "Show what a model is made of, what it costs, and where its heads look", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+const Command inspect_command("inspect", "Show what a model is made of, what it costs, and where its heads look", [](Flags& flags) {
+  auto options = std::make_shared<InspectFlags>();
   flags.option("model", options->folder, "Folder of a model; config.json alone will do to see its parts").value("MODEL").required();
   // Or the parser would take "[MASK] a, b" for a list in brackets.
   flags.option("input", options->input, "A picture's file or a sentence to look at").shown("INPUT").many().one_value();

@@ -13,7 +13,7 @@
 namespace heed::cli {
 namespace {
 
-struct Options {
+struct ParityFlags {
   std::string folder, file;
   double tolerance = 1e-4;
   std::string weights = "trainable";
@@ -28,7 +28,7 @@ std::string text_of(const Shape& shape) {
   return text.str();
 }
 
-void run_parity(const Options& options) {
+void run_parity(const ParityFlags& options) {
   const Path folder = options.folder;
   const Model model = load(folder, {.names = {options.allow_missing, options.allow_unused}, .weights = kWeights.at(options.weights)});
   const std::vector<Difference> all =
@@ -60,8 +60,8 @@ void run_parity(const Options& options) {
   std::cout << "all " << all.size() << " are within " << options.tolerance << " of their largest value\n";
 }
 
-const Command parity("parity", "Compare a checkpoint's outputs with those that another program computed", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+const Command parity_command("parity", "Compare a checkpoint's outputs with those that another program computed", [](Flags& flags) {
+  auto options = std::make_shared<ParityFlags>();
   flags.option("folder", options->folder, "Folder with config.json, model.safetensors and io.safetensors").required().value("FOLDER");
   flags.option("--io", options->file, "Another file with the tensors in.* and out.*").value("FILE");
   flags.option("--tolerance", options->tolerance, "Largest difference, relative to the largest value of an output")

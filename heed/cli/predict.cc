@@ -25,7 +25,7 @@ void run_predict(const PredictOptions& options) {
   predict_text(options, std::move(model));
 }
 
-const Command predict("predict", "Labels for sentences or pictures, with their probabilities", [](Flags& flags) {
+const Command predict_command("predict", "Labels for sentences or pictures, with their probabilities", [](Flags& flags) {
   auto options = std::make_shared<PredictOptions>();
   flags.option("model", options->model, "Folder of a model").value("MODEL").required();
   add_sentence_flags(flags, options->inputs, true, "input");

@@ -9,12 +9,12 @@
 namespace heed::cli {
 namespace {
 
-struct Options {
+struct ReportFlags {
   std::vector<std::string> runs;
   std::string out;
 };
 
-void run_report(const Options& options) {
+void run_report(const ReportFlags& options) {
   const std::vector<Path> runs(options.runs.begin(), options.runs.end());
   const std::string page = report_page(runs);
   const Path out = !options.out.empty() ? Path(options.out) : runs.size() == 1 ? runs[0] / "report.html" : Path("report.html");
@@ -22,8 +22,8 @@ void run_report(const Options& options) {
   std::cout << out.string() << '\n';
 }
 
-const Command report("report", "A page about a run, or about several side by side", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+const Command report_command("report", "A page about a run, or about several side by side", [](Flags& flags) {
+  auto options = std::make_shared<ReportFlags>();
   flags.option("runs", options->runs, "Folders of runs").value("RUN").required().no_default();
   flags.option("-o,--out", options->out, "The page; without it report.html in the folder of the run, of several in this one").value("FILE");
   flags.footer(

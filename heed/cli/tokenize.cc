@@ -15,7 +15,7 @@
 namespace heed::cli {
 namespace {
 
-struct Options {
+struct TokenizeFlags {
   std::string model;
   std::vector<std::string> texts;
   std::string pair;
@@ -23,7 +23,7 @@ struct Options {
   int64_t max_length = 0;
 };
 
-EncodeOptions encode_options(const Options& options) {
+EncodeOptions encode_options(const TokenizeFlags& options) {
   EncodeOptions out;
   out.add_special_tokens = !options.plain;
   out.max_length = options.max_length;
@@ -78,7 +78,7 @@ std::vector<int32_t> parse_ids(const std::string& text) {
   return ids;
 }
 
-void decode(const Tokenizer& tokenizer, const Options& options) {
+void decode(const Tokenizer& tokenizer, const TokenizeFlags& options) {
   const auto print = [&](const std::string& ids) {
     const std::string text = tokenizer.decode(parse_ids(ids), !options.keep_special);
     std::cout << (options.json ? Json{{"text", text}}.dump() : text) << '\n';
@@ -98,7 +98,7 @@ Json to_json(const Tokenizer& tokenizer, const std::string& text, const Encoding
           {"offsets", offsets}, {"type_ids", encoding.type_ids}, {"special_tokens_mask", encoding.special_mask}};
 }
 
-void print(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding, const Options& options) {
+void print(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding, const TokenizeFlags& options) {
   if (options.json) {
     // A text that is not UTF-8 cannot stand in JSON as it is.
     std::cout << to_json(tokenizer, text, encoding).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -116,7 +116,7 @@ void print(const Tokenizer& tokenizer, const std::string& text, const Encoding& 
 }
 
 // How many tokens standard input has, and how fast they come.
-void count(const Tokenizer& tokenizer, const Options& options) {
+void count(const Tokenizer& tokenizer, const TokenizeFlags& options) {
   using Clock = std::chrono::steady_clock;
   int64_t lines = 0, bytes = 0, tokens = 0;
   double seconds = 0;
@@ -138,7 +138,7 @@ void count(const Tokenizer& tokenizer, const Options& options) {
   }
 }
 
-void run_tokenize(const Options& options) {
+void run_tokenize(const TokenizeFlags& options) {
   const bool from_input = options.lines || options.count;
   check<UsageError>(from_input == options.texts.empty(), "tokenize: found ", options.texts.size(), " texts, expected ",
                     from_input ? "none: --lines and --count read standard input" : "at least one, or --lines to read standard input");
@@ -157,8 +157,8 @@ void run_tokenize(const Options& options) {
           options);
 }
 
-const Command tokenize("tokenize", "Cut text into the tokens of a model, or put tokens together", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+const Command tokenize_command("tokenize", "Cut text into the tokens of a model, or put tokens together", [](Flags& flags) {
+  auto options = std::make_shared<TokenizeFlags>();
   flags.option("model", options->model, "Folder of a model, or a tokenizer.json").value("MODEL").required();
   // Or the parser would take "[MASK] a, b" for a list in brackets.
   flags.option("text", options->texts, "What to encode, or ids to decode").shown("TEXT...").many().one_value();

@@ -8,14 +8,14 @@
 namespace heed::cli {
 namespace {
 
-struct Options {
+struct TrainFlags {
   std::vector<std::string> words = {};
   std::string resume = {};
   TrainRun run = {};
   bool quiet = false, json = false, settings = false;
 };
 
-void list_settings(const Options& options) {
+void list_settings(const TrainFlags& options) {
   if (options.words.empty()) {
     for (const TaskKind& kind : task_kinds()) std::cout << kind.name << "\n    " << kind.summary << '\n';
     std::cout << "\nheed train TASK --settings lists the settings of a task.\n";
@@ -30,7 +30,7 @@ void list_settings(const Options& options) {
     std::cout << "  heed train " << training.kind().name << ' ' << example << '\n';
 }
 
-void run_train(Options& options) {
+void run_train(TrainFlags& options) {
   options.run.output = options.json ? Output::json : options.quiet ? Output::quiet : Output::people;
   if (options.settings) return list_settings(options);
   if (!options.resume.empty()) {
@@ -45,8 +45,8 @@ void run_train(Options& options) {
   train_anew(training, options.run);
 }
 
-const Command train("train", "Train a model: classify, sentiment, pairs, translate, pretrain, language", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+const Command train_command("train", "Train a model: classify, sentiment, pairs, translate, pretrain, language", [](Flags& flags) {
+  auto options = std::make_shared<TrainFlags>();
   flags.option("words", options->words, "The task, then settings: key=value words and at most one TOML file")
       .shown("TASK [CONFIG.toml] [KEY=VALUE ...]")
       .many();

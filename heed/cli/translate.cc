@@ -11,7 +11,7 @@
 namespace heed::cli {
 namespace {
 
-struct Options {
+struct TranslateFlags {
   std::string model;
   SentenceOptions sentences;
   std::optional<int64_t> beams, max_length;
@@ -21,7 +21,7 @@ struct Options {
 
 class Translator {
  public:
-  explicit Translator(const Options& flags)
+  explicit Translator(const TranslateFlags& flags)
       : model_(load_writer(flags.model, flags.int8)), source_(Tokenizer::open(flags.model)), target_(Tokenizer::open_target(flags.model)) {
     check<FileError>(model_.decoder().encoder, flags.model, ": found ", model_.architecture(),
                      ", expected a model that translates: MarianMTModel");
@@ -62,7 +62,7 @@ class Translator {
   int64_t pad_ = 0, limit_ = 0, cut_ = 0;
 };
 
-void run_translate(const Options& flags) {
+void run_translate(const TranslateFlags& flags) {
   SentenceReader reader(flags.sentences, "translate");
   Translator translator(flags);
   {
@@ -85,7 +85,7 @@ void run_translate(const Options& flags) {
 }
 
 const Command translate_command("translate", "Translate sentences with an encoder-decoder", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TranslateFlags>();
   flags.option("model", options->model, "Folder of a model, Marian's for example").value("MODEL").required();
   add_sentence_flags(flags, options->sentences, false);
   flags.option("--beams", options->beams, "Search with so many beams; as generation_config.json says, or 1")

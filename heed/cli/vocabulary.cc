@@ -17,14 +17,14 @@ const std::map<std::string, VocabularyKind> kKinds = {{"wordpiece", VocabularyKi
                                                       {"words", VocabularyKind::words},
                                                       {"characters", VocabularyKind::characters}};
 
-struct Options {
+struct VocabularyFlags {
   std::vector<std::string> files;
   std::string out, kind = "wordpiece";
   TrainVocabulary training;
   bool cased = false, json = false;
 };
 
-void run_training(Options options) {
+void run_training(VocabularyFlags options) {
   options.training.kind = kKinds.at(options.kind);
   options.training.lowercase = !options.cased;
   const std::vector<Path> files(options.files.begin(), options.files.end());
@@ -43,8 +43,8 @@ void run_training(Options options) {
   }
 }
 
-const Command vocabulary("vocabulary", "Learn a vocabulary from text", [](Flags& flags) {
-  auto options = std::make_shared<Options>();
+const Command vocabulary_command("vocabulary", "Learn a vocabulary from text", [](Flags& flags) {
+  auto options = std::make_shared<VocabularyFlags>();
   flags.footer("Examples:\n  heed vocabulary train corpus.txt --out my-vocabulary\n  heed vocabulary train --help");
   Flags train = flags.command("train", "Learn a vocabulary from text files and write it to a folder");
   train.option("files", options->files, "Text files, UTF-8").value("FILE...").required();

@@ -38,7 +38,7 @@ int64_t memory_limit() {
   return limit;
 }
 
-class Pool {
+class MemoryPool {
  public:
   // held: the size of the block, to be told when it is given back
   std::byte* take(int64_t bytes, int64_t& held) {
@@ -107,16 +107,16 @@ class Pool {
   const int64_t limit_ = memory_limit();
 };
 
-Pool& pool() {
-  static Pool* const instance = (apply_instruction_set(), new Pool);  // never destroyed: tensors may outlive every static
+MemoryPool& memory_pool() {
+  static MemoryPool* const instance = (apply_instruction_set(), new MemoryPool);  // never destroyed: tensors may outlive every static
   return *instance;
 }
 
 }  // namespace
 
-MemoryUse memory_use() { return pool().use(); }
-void reset_peak_memory() { pool().reset_peak(); }
-void release_cached_memory() { pool().trim(); }
+MemoryUse memory_use() { return memory_pool().use(); }
+void reset_peak_memory() { memory_pool().reset_peak(); }
+void release_cached_memory() { memory_pool().trim(); }
 int64_t pool_bytes(int64_t bytes) { return size_class(std::max<int64_t>(bytes, 1)); }
 
 Storage::Storage(int64_t bytes, Device device) : bytes_(bytes), device_(device) {
@@ -128,7 +128,7 @@ Storage::Storage(int64_t bytes, Device device) : bytes_(bytes), device_(device) 
     owner_ = block;
     return;
   }
-  data_ = pool().take(std::max<int64_t>(bytes, 1), block_);
+  data_ = memory_pool().take(std::max<int64_t>(bytes, 1), block_);
 }
 
 Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes) : data_(data), bytes_(bytes), owner_(std::move(owner)) {
@@ -136,7 +136,7 @@ Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t byt
 }
 
 Storage::~Storage() {
-  if (!owner_) pool().give(data_, std::max<int64_t>(bytes_, 1), block_);
+  if (!owner_) memory_pool().give(data_, std::max<int64_t>(bytes_, 1), block_);
 }
 
 }  // namespace heed

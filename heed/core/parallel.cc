@@ -83,9 +83,9 @@ struct Job {
   int64_t tasks = 0;
 };
 
-class Pool {
+class ThreadPool {
  public:
-  explicit Pool(int threads)
+  explicit ThreadPool(int threads)
       : threads_(threads),
         spin_(threads <= cores() ? std::chrono::microseconds(50) : std::chrono::microseconds(0)),
         stretches_(static_cast<size_t>(threads)) {
@@ -97,14 +97,14 @@ class Pool {
     for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(static_cast<size_t>(i)); });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  ~Pool() {
+  ~ThreadPool() {
     stopping_.store(true);
     round_.fetch_add(1);
     round_.notify_all();
     for (std::thread& worker : workers_) worker.join();
   }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return threads_; }
 
@@ -206,18 +206,18 @@ class Pool {
   std::vector<std::thread> workers_;
 };
 
-std::unique_ptr<Pool>& pool() {
-  static std::unique_ptr<Pool> instance = std::make_unique<Pool>(default_threads());
+std::unique_ptr<ThreadPool>& thread_pool() {
+  static std::unique_ptr<ThreadPool> instance = std::make_unique<ThreadPool>(default_threads());
   return instance;
 }
 
 }  // namespace
 
-int thread_count() { return pool()->threads(); }
+int thread_count() { return thread_pool()->threads(); }
 
 void set_thread_count(int threads) {
   check(threads >= 1 && threads <= 1024, "set_thread_count: ", threads, " threads, expected 1 to 1024");
-  if (threads != thread_count()) pool() = std::make_unique<Pool>(threads);
+  if (threads != thread_count()) thread_pool() = std::make_unique<ThreadPool>(threads);
 }
 
 StayInThread::StayInThread() : before_(inside_task) {
@@ -239,7 +239,7 @@ void detail::run_tasks(int64_t tasks, void (*call)(const void*, int64_t), const 
     for (int64_t task = 0; task < tasks; ++task) call(body, task);
     return;
   }
-  pool()->run({call, body, tasks});
+  thread_pool()->run({call, body, tasks});
 }
 
 }  // namespace heed

@@ -7,25 +7,25 @@
 namespace heed {
 namespace {
 
-using Words = std::set<std::string_view>;
+using WordSet = std::set<std::string_view>;
 
 // Something follows in the same sentence.
-const Words kNeverLast = {"Mr",   "Mrs",  "Ms",  "Dr",  "Prof", "St",     "Mt",  "Gen", "Brig", "Col", "Capt", "Lt",     "Sgt",
-                          "Maj",  "Cmdr", "Adm", "Rev", "Hon",  "Gov",    "Sen", "Rep", "Pres", "Fr",  "Hr",   "Messrs", "Mme",
-                          "Mlle", "vs",   "cf",  "viz", "ca",   "approx", "Fig", "fig", "Figs", "Vol", "vol",  "Art",    "Sec",
-                          "Sect", "Ch",   "pp",  "al",  "Ft",   "bzw",    "e.g", "i.e", "z.B",  "d.h", "u.a"};
+const WordSet kNeverLast = {"Mr",   "Mrs",  "Ms",  "Dr",  "Prof", "St",     "Mt",  "Gen", "Brig", "Col", "Capt", "Lt",     "Sgt",
+                            "Maj",  "Cmdr", "Adm", "Rev", "Hon",  "Gov",    "Sen", "Rep", "Pres", "Fr",  "Hr",   "Messrs", "Mme",
+                            "Mlle", "vs",   "cf",  "viz", "ca",   "approx", "Fig", "fig", "Figs", "Vol", "vol",  "Art",    "Sec",
+                            "Sect", "Ch",   "pp",  "al",  "Ft",   "bzw",    "e.g", "i.e", "z.B",  "d.h", "u.a"};
 // A number follows; "no." alone is an answer.
-const Words kBeforeNumbers = {"No", "no", "Nos", "nos", "Nr", "p"};
+const WordSet kBeforeNumbers = {"No", "no", "Nos", "nos", "Nr", "p"};
 // May be the last word, and then a sentence begins with one of those below; "the U.S. Army" goes on.
-const Words kMaybeLast = {"a.m", "p.m", "etc", "Inc", "Co",  "Corp", "Ltd", "Jr",  "Sr",   "Bros", "Ph.D", "B.A", "M.A", "M.D",
-                          "usw", "Jan", "Feb", "Mar", "Apr", "Jun",  "Jul", "Aug", "Sept", "Sep",  "Oct",  "Nov", "Dec", "Esq"};
-const Words kBeginners = {"A",     "After", "All",     "Also",  "Although", "An",   "And",   "As",    "At",    "Because", "Before",
-                          "But",   "By",    "During",  "Each",  "Every",    "For",  "From",  "Had",   "He",    "Her",     "Here",
-                          "His",   "How",   "However", "I",     "If",       "In",   "It",    "Its",   "Let",   "Many",    "More",
-                          "Most",  "My",    "No",      "Nor",   "Not",      "Now",  "Of",    "On",    "Once",  "One",     "Or",
-                          "Our",   "She",   "Since",   "So",    "Some",     "Such", "That",  "The",   "Their", "Then",    "There",
-                          "These", "They",  "This",    "Those", "Thus",     "To",   "Under", "Until", "We",    "What",    "When",
-                          "Where", "Which", "While",   "Who",   "Why",      "With", "Yet",   "You",   "Your"};
+const WordSet kMaybeLast = {"a.m", "p.m", "etc", "Inc", "Co",  "Corp", "Ltd", "Jr",  "Sr",   "Bros", "Ph.D", "B.A", "M.A", "M.D",
+                            "usw", "Jan", "Feb", "Mar", "Apr", "Jun",  "Jul", "Aug", "Sept", "Sep",  "Oct",  "Nov", "Dec", "Esq"};
+const WordSet kBeginners = {"A",     "After", "All",     "Also",  "Although", "An",   "And",   "As",    "At",    "Because", "Before",
+                            "But",   "By",    "During",  "Each",  "Every",    "For",  "From",  "Had",   "He",    "Her",     "Here",
+                            "His",   "How",   "However", "I",     "If",       "In",   "It",    "Its",   "Let",   "Many",    "More",
+                            "Most",  "My",    "No",      "Nor",   "Not",      "Now",  "Of",    "On",    "Once",  "One",     "Or",
+                            "Our",   "She",   "Since",   "So",    "Some",     "Such", "That",  "The",   "Their", "Then",    "There",
+                            "These", "They",  "This",    "Those", "Thus",     "To",   "Under", "Until", "We",    "What",    "When",
+                            "Where", "Which", "While",   "Who",   "Why",      "With", "Yet",   "You",   "Your"};
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }

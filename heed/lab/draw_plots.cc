@@ -21,7 +21,7 @@ void put_rule(Drawing& to, double x, double y, double to_x, double to_y, Colour 
   to.add(Drawing::Line{.points = {{x, y}, {to_x, to_y}}, .colour = colour, .thickness = 1});
 }
 
-struct Reach {
+struct AxisRange {
   double least = 1e300, most = -1e300;
   void add(double value, bool log) {
     if (std::isfinite(value) && (!log || value > 0)) least = std::min(least, value), most = std::max(most, value);
@@ -59,7 +59,7 @@ Place place_for(const Plot& plot, bool alone) {
 }
 
 void draw_lines(Drawing& to, const Lines& lines, Place place) {
-  Reach x, y;
+  AxisRange x, y;
   std::vector<Legend> legend;
   for (size_t s = 0; s < lines.series.size(); ++s) {
     const Series& series = lines.series[s];
@@ -135,7 +135,7 @@ void draw_lines(Drawing& to, const Lines& lines, Place place) {
 }
 
 void draw_bars(Drawing& to, const Bars& bars, Place place) {
-  Reach reach;
+  AxisRange reach;
   std::vector<Legend> legend;
   double margin = 0, values_margin = 0;
   for (const std::string& group : bars.groups) margin = std::max(margin, text_width(group, kTickText));
@@ -185,7 +185,7 @@ void draw_bars(Drawing& to, const Bars& bars, Place place) {
 void draw_heat_map(Drawing& to, const HeatMap& map, Place place) {
   check(map.rows > 0 && map.columns > 0 && std::ssize(map.values) == map.rows * map.columns, "figure: a map of ", map.rows, " x ",
         map.columns, " has ", map.values.size(), " values");
-  Reach reach;
+  AxisRange reach;
   for (double value : map.values) reach.add(value, false);
   double least = map.least.value_or(reach.least), most = map.most.value_or(reach.most);
   if (map.diverging && !map.least && !map.most) most = std::max(std::abs(least), std::abs(most)), least = -most;

@@ -9,7 +9,7 @@ namespace heed {
 namespace {
 
 constexpr const char* kWords = "embeddings.word_embeddings.weight";
-constexpr LayerNames kNames{"attention", "attention.output.LayerNorm", "", "output.LayerNorm"};
+constexpr LayerNames kBertLayer{"attention", "attention.output.LayerNorm", "", "output.LayerNorm"};
 
 // The first token of every text and those with labels, n of each: some may come twice, but only once with its label. labels: (B, N) or
 // undefined; they become (B, n) -> (B, n)
@@ -96,7 +96,7 @@ Bert make_bert(const Scope& scope, const Config& config, bool pools) {
       .dropout = dropout,
       .causal = config.flag("is_decoder", false)};
   for (int64_t i = 0; i < layers; ++i)
-    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i, layers), kNames));
+    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i, layers), kBertLayer));
   if (pools) {
     made.pool = variant.pool(scope / "pooling", options);
     made.pooler = Linear(scope / "pooler.dense", D, D);

@@ -7,7 +7,7 @@ namespace heed {
 namespace {
 
 constexpr float kEps = 1e-12f;  // no config says another
-constexpr LayerNames kNames{"attention", "sa_layer_norm", "ffn", "output_layer_norm"};
+constexpr LayerNames kDistilBertLayer{"attention", "sa_layer_norm", "ffn", "output_layer_norm"};
 
 struct DistilBert {
   Embedding words;
@@ -57,7 +57,7 @@ DistilBert make_distilbert(const Scope& scope, const Config& config) {
                   .last = last_norm(scope / "transformer.norm", variant.changed(options)),
                   .dropout = dropout};
   for (int64_t i = 0; i < layers; ++i)
-    made.layers.push_back(make_encoder_layer(scope / "transformer.layer" / i, variant.changed(options, i, layers), kNames));
+    made.layers.push_back(make_encoder_layer(scope / "transformer.layer" / i, variant.changed(options, i, layers), kDistilBertLayer));
   return made;
 }
 

@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-constexpr LayerNames kNames{"attn", "ln_1", "mlp", "ln_2"};
+constexpr LayerNames kGpt2Layer{"attn", "ln_1", "mlp", "ln_2"};
 
 Initialisation gpt2_beginning(const Config& config, int64_t layers) {
   Initialisation begin = beginning(config, "initializer_range", false);
@@ -45,7 +45,7 @@ Network make(const Scope& root, const Config& config, bool head) {
                     .dropout = config.probability("embd_pdrop", 0.1f)};
   const bool scaled = config.flag("scale_attn_weights", true), by_layer = config.flag("scale_attn_by_inverse_layer_idx", false);
   for (int64_t i = 0; i < layers; ++i) {
-    model.layers.push_back(make_encoder_layer(inner / "h" / i, variant.changed(options, i, layers), kNames));
+    model.layers.push_back(make_encoder_layer(inner / "h" / i, variant.changed(options, i, layers), kGpt2Layer));
     const float width = scaled ? static_cast<float>(D / H) : 1;
     model.layers.back().attention.beta = 1 / (std::sqrt(width) * static_cast<float>(by_layer ? i + 1 : 1));
   }

@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-constexpr LayerNames kNames{"self_attn", "input_layernorm", "mlp", "post_attention_layernorm"};
+constexpr LayerNames kLlamaLayer{"self_attn", "input_layernorm", "mlp", "post_attention_layernorm"};
 
 // Long waves are stretched by a factor, short ones stay, those between are mixed: Llama 3.1 (Grattafiori et al. 2024).
 void stretch_long_waves(std::vector<double>& frequencies, const Config& rope, int64_t positions) {
@@ -78,7 +78,7 @@ Network make(const Scope& root, const Config& config, bool head) {
                     .norm = Norm(inner / "norm", D, eps, NormKind::root_mean_square),
                     .head = {}};
   for (int64_t i = 0; i < layers; ++i)
-    model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.changed(options, i, layers), kNames));
+    model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.changed(options, i, layers), kLlamaLayer));
   if (head) model.head = language_head(scope, model.words, shared);
   return causal_network(model);
 }

@@ -38,7 +38,7 @@ struct Vision {
   }
 };
 
-constexpr LayerNames kNames{"attention", "layernorm_before", "", "layernorm_after"};
+constexpr LayerNames kVitLayer{"attention", "layernorm_before", "", "layernorm_after"};
 
 LayerOptions layer_options(const Config& config) {
   const int64_t D = config.size("hidden_size", 768), heads = config.size("num_attention_heads", 12);
@@ -82,7 +82,7 @@ Vision make_vision(const Scope& scope, const Config& config, bool teacher) {
       .dropout = options.branch.dropout,
       .image = image};
   for (int64_t i = 0; i < layers; ++i)
-    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i, layers), kNames));
+    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i, layers), kVitLayer));
   return made;
 }
 

@@ -27,7 +27,7 @@ struct TranslateOptions {
 };
 
 // Everything that the functions of the task share.
-struct Sentences {
+struct SentencePairs {
   EncodedPairs train, validation, test;
   int64_t left_out;  // of the training part, for their length
   TaskTokenizer tokenizer;
@@ -160,7 +160,7 @@ std::vector<std::string> lines_of_both(const std::vector<Translation>& pairs) {
 }
 
 // How translations are written: as the model's files say, or else with room for half as much again as the longest that was learned.
-void set_writing(Sentences& all, const TranslateOptions& options, const Chosen& chosen) {
+void set_writing(SentencePairs& all, const TranslateOptions& options, const Chosen& chosen) {
   size_t longest = 0;
   for (const std::vector<int64_t>& row : all.train.target) longest = std::max(longest, row.size());
   const int64_t room = std::min(static_cast<int64_t>(longest) * 3 / 2 + 10, all.limit);
@@ -203,16 +203,16 @@ Task make_task(const TranslateOptions& options, const Chosen& chosen) {
   const int64_t left_out = count - train.count();
   const std::optional<int32_t> padding = tokenizer.tokenizer.padding_id();
   const int64_t pad = padding ? *padding : model->config().value("pad_token_id", int64_t{0});
-  const auto all = std::make_shared<Sentences>(Sentences{.train = std::move(train),
-                                                         .validation = encoded(texts.validation, limit),
-                                                         .test = encoded(texts.test, limit),
-                                                         .left_out = left_out,
-                                                         .tokenizer = std::move(tokenizer),
-                                                         .target = std::move(target),
-                                                         .learn = chosen.learn,
-                                                         .model = model,
-                                                         .pad = pad,
-                                                         .limit = limit});
+  const auto all = std::make_shared<SentencePairs>(SentencePairs{.train = std::move(train),
+                                                                 .validation = encoded(texts.validation, limit),
+                                                                 .test = encoded(texts.test, limit),
+                                                                 .left_out = left_out,
+                                                                 .tokenizer = std::move(tokenizer),
+                                                                 .target = std::move(target),
+                                                                 .learn = chosen.learn,
+                                                                 .model = model,
+                                                                 .pad = pad,
+                                                                 .limit = limit});
   set_writing(*all, options, chosen);
   Task task{.name = "translate", .model = model, .metric = "loss", .larger_is_better = false};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};

@@ -13,11 +13,11 @@
 namespace heed::test {
 namespace {
 
-struct Sizes {
+struct ChannelSizes {
   int64_t B, G, N, M, C, D;
 };
 
-Many reference(const Sizes& z, double beta, const Many& x) {
+Many reference(const ChannelSizes& z, double beta, const Many& x) {
   const Doubles &q = x[0], &k = x[1], &v = x[2];
   Doubles out({z.B, z.G, z.M, z.C});
   for (int64_t g = 0; g < z.B * z.G; ++g)
@@ -36,8 +36,8 @@ Many reference(const Sizes& z, double beta, const Many& x) {
 }
 
 TEST(ChannelAttention, agrees_for_every_kind_of_size) {
-  for (const Sizes& z : {Sizes{1, 1, 1, 1, 1, 1}, Sizes{2, 3, 5, 5, 4, 4}, Sizes{1, 2, 37, 37, 3, 3}, Sizes{1, 1, 2, 2, 17, 17},
-                         Sizes{1, 2, 7, 3, 5, 2}, Sizes{2, 1, 1, 11, 1, 6}})
+  for (const ChannelSizes& z : {ChannelSizes{1, 1, 1, 1, 1, 1}, ChannelSizes{2, 3, 5, 5, 4, 4}, ChannelSizes{1, 2, 37, 37, 3, 3},
+                                ChannelSizes{1, 1, 2, 2, 17, 17}, ChannelSizes{1, 2, 7, 3, 5, 2}, ChannelSizes{2, 1, 1, 11, 1, 6}})
     for (const std::optional<float> beta : {std::optional<float>(), std::optional<float>(0.3f), std::optional<float>(0.0f)}) {
       const double b = beta.value_or(1 / std::sqrt(static_cast<float>(z.D)));
       check_case("channel_attention", {.what = "N " + std::to_string(z.N) + ", C " + std::to_string(z.C) + ", beta " + std::to_string(b),

@@ -11,15 +11,16 @@
 namespace heed::test {
 namespace {
 
-struct Sizes {
+struct GridSizes {
   int64_t B, G, height, width, D, r, O;
 };
 
-const Sizes kSizes[] = {{1, 1, 1, 1, 1, 1, 1}, {2, 2, 4, 6, 3, 2, 2}, {1, 2, 7, 5, 4, 2, 3}, {1, 1, 5, 7, 17, 3, 5}, {2, 1, 3, 2, 2, 4, 1}};
+const GridSizes kSizes[] = {
+    {1, 1, 1, 1, 1, 1, 1}, {2, 2, 4, 6, 3, 2, 2}, {1, 2, 7, 5, 4, 2, 3}, {1, 1, 5, 7, 17, 3, 5}, {2, 1, 3, 2, 2, 4, 1}};
 
 // Calls visit(token, square, token's place inside its square, tokens in that square) for a grid.
 template <class Visit>
-void for_tokens(const Sizes& z, const Visit& visit) {
+void for_tokens(const GridSizes& z, const Visit& visit) {
   const int64_t along = (z.width + z.r - 1) / z.r;
   for (int64_t y = 0; y < z.height; ++y)
     for (int64_t x = 0; x < z.width; ++x) {
@@ -28,9 +29,9 @@ void for_tokens(const Sizes& z, const Visit& visit) {
     }
 }
 
-int64_t squares_of(const Sizes& z) { return (z.height + z.r - 1) / z.r * ((z.width + z.r - 1) / z.r); }
+int64_t squares_of(const GridSizes& z) { return (z.height + z.r - 1) / z.r * ((z.width + z.r - 1) / z.r); }
 
-Many mean_reference(const Sizes& z, const Many& x) {
+Many mean_reference(const GridSizes& z, const Many& x) {
   Doubles out({z.B, z.G, squares_of(z), z.D});
   for (int64_t head = 0; head < z.B * z.G; ++head)
     for_tokens(z, [&](int64_t token, int64_t square, int64_t, int64_t tokens) {
@@ -40,7 +41,7 @@ Many mean_reference(const Sizes& z, const Many& x) {
   return {out};
 }
 
-Many convolution_reference(const Sizes& z, const Many& x) {
+Many convolution_reference(const GridSizes& z, const Many& x) {
   Doubles out({z.B, z.G, squares_of(z), z.O});
   for (int64_t i = 0; i < out.size(); ++i) out[i] = x[2][i % z.O];
   for (int64_t head = 0; head < z.B * z.G; ++head)
@@ -53,10 +54,10 @@ Many convolution_reference(const Sizes& z, const Many& x) {
   return {out};
 }
 
-std::string words(const Sizes& z) { return std::to_string(z.height) + " x " + std::to_string(z.width) + " by " + std::to_string(z.r); }
+std::string words(const GridSizes& z) { return std::to_string(z.height) + " x " + std::to_string(z.width) + " by " + std::to_string(z.r); }
 
 TEST(PooledKeys, are_means_of_squares) {
-  for (const Sizes& z : kSizes)
+  for (const GridSizes& z : kSizes)
     check_case("pooled_keys", {.what = words(z),
                                .inputs = {normal_input({z.B, z.G, z.height * z.width, z.D}, 1)},
                                .run =
@@ -68,7 +69,7 @@ TEST(PooledKeys, are_means_of_squares) {
 }
 
 TEST(PooledKeys, are_convolved_squares) {
-  for (const Sizes& z : kSizes)
+  for (const GridSizes& z : kSizes)
     check_case("pooled_keys", {.what = "convolution " + words(z),
                                .inputs = {normal_input({z.B, z.G, z.height * z.width, z.D}, 1), normal_input({z.O, z.D, z.r, z.r}, 2),
                                           normal_input({z.O}, 3)},

@@ -9,8 +9,6 @@
 namespace heed::test {
 namespace {
 
-const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
-
 // Words "w0", "w1", ...: token i is word i. `end`: a token behind every text, -1: none
 Json words(int64_t count, int64_t end) {
   Json vocabulary = Json::object();

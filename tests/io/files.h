@@ -27,6 +27,9 @@ inline constexpr bool kSanitized = false;
 inline constexpr bool kSanitized = false;
 #endif
 
+inline const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
+inline Path fixture(const std::string& name) { return kFixtures / name; }
+
 // A new folder that goes away with the test.
 class Folder {
  public:

@@ -9,7 +9,7 @@
 namespace heed::test {
 namespace {
 
-const Path kPictures = Path(HEED_SOURCE_DIR) / "tests/fixtures/pictures";
+const Path kPictures = fixture("pictures");
 
 std::string big_endian(uint32_t number) {
   std::string out;

@@ -11,8 +11,6 @@
 namespace heed::test {
 namespace {
 
-const Path kPictures = Path(HEED_SOURCE_DIR) / "tests/fixtures/pictures";
-
 Picture smooth(int64_t width, int64_t height) {
   Picture out{width, height};
   for (int64_t y = 0; y < height; ++y)
@@ -45,8 +43,8 @@ double plain_bilinear(const Picture& from, int64_t width, int64_t height, int64_
 }
 
 TEST(Resize, gives_pillows_bits_with_every_filter) {
-  const Safetensors expected = Safetensors::open(kPictures / "expected.safetensors");
-  const Picture noise = read_picture(kPictures / "noise.png");
+  const Safetensors expected = Safetensors::open(fixture("pictures/expected.safetensors"));
+  const Picture noise = read_picture(fixture("pictures/noise.png"));
   int count = 0;
   for (const std::string& name : expected.names()) {
     if (!name.starts_with("resize/")) continue;

@@ -9,15 +9,13 @@ namespace {
 
 Ran heed(const std::string& arguments) { return run_heed(arguments); }
 
-std::string fixture(const std::string& name) { return std::string(HEED_SOURCE_DIR) + "/tests/fixtures/" + name; }
-
 TEST(Program, parity_prints_a_table_and_says_whether_all_is_the_same) {
-  const Ran same = heed("parity " + fixture("gpt2-lm"));
+  const Ran same = heed("parity " + fixture("gpt2-lm").string());
   EXPECT_EQ(same.exit_code, 0) << same.err;
   for (const char* part : {"GPT2LMHeadModel, ", "name             shape         absolute   relative   verdict\n",
                            "greedy           (1, 29)       0.0e+00", "all 8 are within 0.0001 of their largest value\n"})
     EXPECT_NE(same.out.find(part), std::string::npos) << same.out;
-  const Ran strict = heed("parity " + fixture("gpt2-lm") + " --tolerance 0");
+  const Ran strict = heed("parity " + fixture("gpt2-lm").string() + " --tolerance 0");
   EXPECT_EQ(strict.exit_code, 1);
   EXPECT_NE(strict.out.find("DIFFERS"), std::string::npos) << strict.out;
   EXPECT_NE(strict.err.find(" of 8 outputs differ by more than 0 of their largest value"), std::string::npos) << strict.err;
@@ -44,7 +42,7 @@ TEST(Program, parity_refuses_bad_folders_with_exit_code_3) {
 TEST(Program, convert_writes_folders_that_it_reads) {
   const Folder folder;
   const std::string to = folder.path().string() + "/half", shards = folder.path().string() + "/shards";
-  const Ran half = heed("convert " + fixture("bert-sentiment") + " " + to + " --dtype bf16");
+  const Ran half = heed("convert " + fixture("bert-sentiment").string() + " " + to + " --dtype bf16");
   EXPECT_EQ(half.exit_code, 0) << half.err;
   EXPECT_EQ(Safetensors::open(to + "/model.safetensors").entry("classifier.weight").dtype, DType::bf16);
   EXPECT_EQ(heed("parity " + to + " --tolerance 0.05").exit_code, 0);

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "heed/models/model.h"
+#include "tests/io/files.h"
 
 namespace heed::test {
-
-inline const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
 
 // The names of those that hold such a file, sorted.
 inline std::vector<std::string> fixtures_with(const char* file) {

@@ -5,11 +5,10 @@
 #include "heed/models/parts.h"
 #include "heed/ops/ops.h"
 #include "tests/expect_error.h"
+#include "tests/io/files.h"
 
 namespace heed::test {
 namespace {
-
-Path fixture(const std::string& name) { return Path(HEED_SOURCE_DIR) / "tests/fixtures" / name; }
 
 Named inputs_of(const std::string& name, const std::vector<std::string>& wanted) {
   const Safetensors io = Safetensors::open(fixture(name) / "io.safetensors");

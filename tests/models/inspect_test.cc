@@ -14,8 +14,6 @@
 namespace heed::test {
 namespace {
 
-Path fixture(const std::string& name) { return Path(HEED_SOURCE_DIR) / "tests/fixtures" / name; }
-
 ModelCost cost_of_config(const Json& config, InputSize size = {}) {
   return cost_of(make_model(config, {.names = {.shapes_only = true}}), size);
 }

@@ -9,8 +9,6 @@
 namespace heed::test {
 namespace {
 
-Path fixture(const std::string& name) { return Path(HEED_SOURCE_DIR) / "tests/fixtures" / name; }
-
 // A copy of a fixture that a test may change.
 class Copy {
  public:

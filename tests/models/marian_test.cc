@@ -13,7 +13,7 @@
 namespace heed::test {
 namespace {
 
-const Path kFixture = Path(HEED_SOURCE_DIR) / "tests/fixtures/marian-translate";
+const Path kFixture = fixture("marian-translate");
 
 // states: (B, N, D), tokens: (B, N), words: (V, D) -> (P, D), the rows behind N as they are computed
 Tensor table_behind(const Tensor& states, const Tensor& tokens, const Tensor& words, int64_t P) {

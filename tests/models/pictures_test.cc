@@ -11,7 +11,7 @@
 namespace heed::test {
 namespace {
 
-const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures", kPictures = kFixtures / "pictures";
+const Path kPictures = kFixtures / "pictures";
 
 PictureReader reader(const std::string& json, const std::string& model_type = "vit") {
   return PictureReader(Config(parse_json("held", json), "held"), model_type);

@@ -15,12 +15,12 @@
 namespace heed::test {
 namespace {
 
-using Doubles = std::vector<double>;
+using Numbers = std::vector<double>;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-Doubles probabilities(const Doubles& scores) {
+Numbers probabilities(const Numbers& scores) {
   const double best = *std::max_element(scores.begin(), scores.end());
-  Doubles out;
+  Numbers out;
   for (double score : scores) out.push_back(std::exp(score - best));
   const double total = std::accumulate(out.begin(), out.end(), 0.0);
   for (double& p : out) p /= total;
@@ -28,8 +28,8 @@ Doubles probabilities(const Doubles& scores) {
 }
 
 // Temperature, top k, top p, min p, in this order, each with scores that the ones before have left.
-Doubles plain(const std::vector<float>& logits, const Sampling& how) {
-  Doubles scores;
+Numbers chances(const std::vector<float>& logits, const Sampling& how) {
+  Numbers scores;
   for (float logit : logits) scores.push_back(static_cast<double>(logit / how.temperature));
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -39,14 +39,14 @@ Doubles plain(const std::vector<float>& logits, const Sampling& how) {
     for (double& score : scores) score = score < least ? kNever : score;
   }
   if (how.top_p < 1) {
-    const Doubles p = probabilities(scores);
+    const Numbers p = probabilities(scores);
     double sum = 0;
     for (size_t i = 0; i + 1 < order.size(); ++i) {
       sum += p[order[i]];
       if (sum <= 1 - static_cast<double>(how.top_p)) scores[order[i]] = kNever;
     }
   }
-  const Doubles p = probabilities(scores);
+  const Numbers p = probabilities(scores);
   const double best = *std::max_element(p.begin(), p.end());
   for (size_t i = 0; i < p.size(); ++i)
     if (p[i] < static_cast<double>(how.min_p) * best) scores[i] = kNever;
@@ -54,7 +54,7 @@ Doubles plain(const std::vector<float>& logits, const Sampling& how) {
 }
 
 // Draws what a chooser with these scores draws, against probabilities: chi-square over those that can come, no others.
-void expect_drawn(const std::map<int64_t, int64_t>& counts, const Doubles& p, int64_t draws) {
+void expect_drawn(const std::map<int64_t, int64_t>& counts, const Numbers& p, int64_t draws) {
   double chi = 0, freedom = -1;
   for (size_t i = 0; i < p.size(); ++i) {
     const auto found = counts.find(static_cast<int64_t>(i));
@@ -82,7 +82,7 @@ TEST(Sample, draws_each_token_as_often_as_it_should) {
       std::vector<float> scores = kScores;
       ++counts[choose(scores, i % 7, i / 7)];
     }
-    expect_drawn(counts, plain(kScores, how), draws);
+    expect_drawn(counts, chances(kScores, how), draws);
   }
 }
 
@@ -95,7 +95,7 @@ TEST(Sample, keeps_the_same_tokens_of_a_large_vocabulary) {
     scores[8] = scores[9] = scores[10];
     for (const Sampling& how :
          {Sampling{.top_k = 300, .top_p = 0.97f}, Sampling{.top_k = 0, .top_p = 0.5f}, Sampling{.top_k = 0, .top_p = 0.999f}}) {
-      const Doubles p = plain(scores, how);
+      const Numbers p = chances(scores, how);
       std::vector<bool> drawn(p.size());
       const Chooser choose = choose_by_chance(how);
       for (int64_t i = 0; i < 500; ++i) {
@@ -114,7 +114,7 @@ Named prompts(std::vector<int64_t> tokens, int64_t B) { return {{"input_ids", Te
 
 TEST(Sample, a_model_draws_by_its_own_probabilities) {
   const NoGrad quiet;
-  const Model model = load(Path(HEED_SOURCE_DIR) / "tests/fixtures/gpt2-lm");
+  const Model model = load(fixture("gpt2-lm"));
   GenerationOptions options;
   options.max_new_tokens = 1;
   options.sample = true;
@@ -124,11 +124,11 @@ TEST(Sample, a_model_draws_by_its_own_probabilities) {
   const Tensor logits = model(inputs)["logits"];
   std::map<int64_t, int64_t> counts;
   for (int64_t token : slice(generate(model, inputs, options), 1, 3, 4).to_vector<int64_t>()) ++counts[token];
-  expect_drawn(counts, plain(slice(logits, 1, 2, 3).to_vector<float>(), options.sampling), options.count);
+  expect_drawn(counts, chances(slice(logits, 1, 2, 3).to_vector<float>(), options.sampling), options.count);
 }
 
 TEST(Sample, depends_on_the_seed_alone) {
-  const Model model = load(Path(HEED_SOURCE_DIR) / "tests/fixtures/gpt2-lm");
+  const Model model = load(fixture("gpt2-lm"));
   GenerationOptions options;
   options.max_new_tokens = 12;
   options.sample = true;

@@ -6,8 +6,6 @@
 
 namespace heed::test {
 
-inline Path fixture(const std::string& name) { return Path(HEED_SOURCE_DIR) / "tests/fixtures" / name; }
-
 struct TextFolder : Folder {
   explicit TextFolder(const std::string& name) {
     std::filesystem::copy(fixture(name), path());

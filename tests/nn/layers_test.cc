@@ -12,7 +12,7 @@ namespace {
 
 double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
 
-Doubles feed_forward(const Named& p, const std::string& name, const Doubles& x, const std::function<double(double)>& activation) {
+Doubles feed_forward(const NamedDoubles& p, const std::string& name, const Doubles& x, const std::function<double(double)>& activation) {
   Doubles middle = plain::linear(p, name + ".up", x);
   if (p.contains(name + ".gate.weight")) {
     const Doubles gate = plain::map(plain::linear(p, name + ".gate", x), activation);
@@ -41,7 +41,7 @@ TEST(FeedForward, is_two_or_three_linear_layers) {
                    {.params = params,
                     .inputs = {normal_input({2, 3}, 1)},
                     .run = [&](const Tensors& in) { return layer(in[0]); },
-                    .reference = [&](const Named& p, const Many& in) { return feed_forward(p, "ff", in[0], kind.formula); }});
+                    .reference = [&](const NamedDoubles& p, const Many& in) { return feed_forward(p, "ff", in[0], kind.formula); }});
     }
 }
 
@@ -64,20 +64,20 @@ LayerOptions layer_options(NormPlace place, NormKind norm) {
 }
 
 // One branch after another; `after` says where the norm stands.
-Doubles residual(const Named& p, const std::string& norm, const Doubles& x, bool after,
+Doubles residual(const NamedDoubles& p, const std::string& norm, const Doubles& x, bool after,
                  const std::function<Doubles(const Doubles&)>& branch) {
   if (after) return plain::norm(p, norm, plain::add(x, branch(x)), 1e-3f);
   return plain::add(x, branch(plain::norm(p, norm, x, 1e-3f)));
 }
 
-Doubles encoder_layer(const Named& p, const std::string& name, const Doubles& x, bool after) {
+Doubles encoder_layer(const NamedDoubles& p, const std::string& name, const Doubles& x, bool after) {
   const Doubles y = residual(p, name + ".attention_norm", x, after,
                              [&](const Doubles& z) { return plain::multi_head(p, name + ".attention", z, z, 2, 2); });
   return residual(p, name + ".feed_forward_norm", y, after,
                   [&](const Doubles& z) { return feed_forward(p, name + ".feed_forward", z, plain::gelu); });
 }
 
-Doubles decoder_layer(const Named& p, const std::string& name, const Doubles& x, const Doubles& memory, bool after) {
+Doubles decoder_layer(const NamedDoubles& p, const std::string& name, const Doubles& x, const Doubles& memory, bool after) {
   const Doubles y = residual(p, name + ".self_norm", x, after,
                              [&](const Doubles& z) { return plain::multi_head(p, name + ".self_attention", z, z, 2, 2, plain::causal); });
   const Doubles w = residual(p, name + ".cross_norm", y, after,
@@ -98,7 +98,7 @@ TEST(Encoder, is_the_plain_one) {
                     .inputs = {normal_input({2, 3, 4}, 1)},
                     .run = [&](const Tensors& in) { return encoder(in[0]); },
                     .reference =
-                        [&](const Named& p, const Many& in) {
+                        [&](const NamedDoubles& p, const Many& in) {
                           const Doubles y = encoder_layer(p, "encoder.layers.1", encoder_layer(p, "encoder.layers.0", in[0], after), after);
                           return after ? y : plain::norm(p, "encoder.norm", y, 1e-3f);
                         },
@@ -119,7 +119,7 @@ TEST(Decoder, is_the_plain_one) {
                                                     .inputs = {normal_input({2, 3, 4}, 1), normal_input({2, 5, 3}, 2)},
                                                     .run = [&](const Tensors& in) { return decoder(in[0], in[1]); },
                                                     .reference =
-                                                        [&](const Named& p, const Many& in) {
+                                                        [&](const NamedDoubles& p, const Many& in) {
                                                           const Doubles y = decoder_layer(p, "decoder.layers.0", in[0], in[1], after);
                                                           return after ? y : plain::norm(p, "decoder.norm", y, 1e-3f);
                                                         },

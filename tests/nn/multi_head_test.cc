@@ -21,7 +21,7 @@ void check_against_formula(const std::string& what, const MultiHeadOptions& opti
                       .inputs = cross ? Tensors{x, memory} : Tensors{x},
                       .run = [&](const Tensors& in) { return cross ? layer(in[0], in[1], terms) : layer(in[0], terms); },
                       .reference =
-                          [&](const Named& p, const Many& in) {
+                          [&](const NamedDoubles& p, const Many& in) {
                             return plain::multi_head(p, "attention", in[0], in[cross ? 1 : 0], layer.heads, layer.key_heads, score);
                           }});
 }
@@ -49,7 +49,7 @@ TEST(MultiHead, lives_by_its_terms_alone) {
                             .inputs = {normal_input({2, 6, 4}, 1)},
                             .run = [&](const Tensors& in) { return layer(in[0]); },
                             .reference =
-                                [](const Named& p, const Many& in) {
+                                [](const NamedDoubles& p, const Many& in) {
                                   const Doubles &alpha = p.at("attention.positions.alpha"), &center = p.at("attention.positions.center");
                                   return plain::multi_head(p, "attention", in[0], in[0], 3, 1,
                                                            [&](double, int64_t, int64_t h, int64_t i, int64_t j) {

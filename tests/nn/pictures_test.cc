@@ -96,7 +96,7 @@ TEST(Pooling, attention_with_one_learned_query) {
                        .inputs = {normal_input({2, 3, 4}, 1)},
                        .run = [&](const Tensors& in) { return pool(in[0]); },
                        .reference =
-                           [](const Named& p, const Many& in) {
+                           [](const NamedDoubles& p, const Many& in) {
                              Doubles query({2, 1, 4});
                              for (int64_t i = 0; i < 8; ++i) query[i] = p.at("map.probe")[i % 4];
                              const Doubles y = plain::multi_head(p, "map.attention", query, in[0], 2, 2);

@@ -16,7 +16,7 @@
 
 namespace heed::test {
 
-using Named = std::map<std::string, Doubles>;
+using NamedDoubles = std::map<std::string, Doubles>;
 
 // Standard-normal numbers in place of every parameter: biases and norms that begin at 0 and 1 would hide mistakes.
 inline void shake(const Params& params, float scale = 1) {
@@ -24,8 +24,8 @@ inline void shake(const Params& params, float scale = 1) {
   for (const Parameter& p : params.all()) copy_into(normal_input(p.tensor.shape(), ++seed) * scale, p.tensor.detach());
 }
 
-inline Named named(const Params& params) {
-  Named out;
+inline NamedDoubles named(const Params& params) {
+  NamedDoubles out;
   for (const Parameter& p : params.all()) out.emplace(p.name, Doubles(p.tensor));
   return out;
 }
@@ -33,7 +33,7 @@ inline Named named(const Params& params) {
 namespace plain {
 
 // x: (..., I), weight: (O, I), bias: (O) if the name is there
-inline Doubles linear(const Named& p, const std::string& name, const Doubles& x) {
+inline Doubles linear(const NamedDoubles& p, const std::string& name, const Doubles& x) {
   const Doubles& w = p.at(name + ".weight");
   const auto bias = p.find(name + ".bias");
   const int64_t O = w.dim(0), I = w.dim(1), rows = x.size() / I;
@@ -48,7 +48,7 @@ inline Doubles linear(const Named& p, const std::string& name, const Doubles& x)
   return y;
 }
 
-inline Doubles norm(const Named& p, const std::string& name, const Doubles& x, double eps) {
+inline Doubles norm(const NamedDoubles& p, const std::string& name, const Doubles& x, double eps) {
   const Doubles& w = p.at(name + ".weight");
   const auto bias = p.find(name + ".bias");  // without one: the root mean square
   const int64_t D = w.dim(0);
@@ -83,7 +83,7 @@ inline double causal(double s, int64_t, int64_t, int64_t i, int64_t j) { return 
 
 // The formula of D3: sum over heads of softmax(A) Z W with W = W_v W_out of the head, and the biases behind it. Without
 // queries the scores are the terms', without values Z W is Z W_out. x: (B, N, I), memory: (B, M, I') -> (B, N, O)
-inline Doubles multi_head(const Named& p, const std::string& name, const Doubles& x, const Doubles& memory, int64_t H, int64_t G,
+inline Doubles multi_head(const NamedDoubles& p, const std::string& name, const Doubles& x, const Doubles& memory, int64_t H, int64_t G,
                           const Score& score = {}) {
   const bool content = p.contains(name + ".query.weight"), projected = p.contains(name + ".value.weight");
   const Doubles& out = p.at(name + ".output.weight");
@@ -124,7 +124,7 @@ struct ModuleCase {
   const Params& params;
   Tensors inputs;
   std::function<Tensor(const Tensors& x)> run;
-  std::function<Doubles(const Named& p, const Many& x)> reference;
+  std::function<Doubles(const NamedDoubles& p, const Many& x)> reference;
   double tolerance = 3e-6, gradient_tolerance = 5e-5;
 };
 
@@ -152,7 +152,7 @@ inline ModuleResult evaluate(const ModuleCase& c) {
 inline void check_module(const std::string& what, const ModuleCase& c) {
   SCOPED_TRACE(what);
   const ModuleResult result = evaluate(c);
-  Named p = named(c.params);
+  NamedDoubles p = named(c.params);
   Many x;
   for (const Tensor& input : c.inputs) x.emplace_back(input);
   const Doubles expected = c.reference(p, x), weight(normal_input(expected.shape, 100));

@@ -111,7 +111,7 @@ TEST(Positions, alibi_slopes_are_the_papers) {
 
 // A whole layer with the given positions against the formula per head.
 void check_positions(const std::string& what, int64_t N, const std::function<ScorePositions(const Scope&)>& make,
-                     const std::function<plain::Score(const Named& p, const Many& in)>& score) {
+                     const std::function<plain::Score(const NamedDoubles& p, const Many& in)>& score) {
   Params params(1);
   const MultiHeadAttention layer =
       make_multi_head(Scope(params, initial::bert()) / "attention",
@@ -120,21 +120,21 @@ void check_positions(const std::string& what, int64_t N, const std::function<Sco
   check_module(what, {.params = params,
                       .inputs = {normal_input({2, N, 6}, 1)},
                       .run = [&](const Tensors& in) { return layer(in[0]); },
-                      .reference = [&](const Named& p,
+                      .reference = [&](const NamedDoubles& p,
                                        const Many& in) { return plain::multi_head(p, "attention", in[0], in[0], 3, 3, score(p, in)); }});
 }
 
 TEST(Positions, relative_ones_add_to_scores) {
   check_positions(
       "a line", 5, [](const Scope& scope) { return Term(relative_positions(scope, 3, 2)); },
-      [](const Named& p, const Many&) -> plain::Score {
+      [](const NamedDoubles& p, const Many&) -> plain::Score {
         return [&](double s, int64_t, int64_t h, int64_t i, int64_t j) {
           return s + p.at("attention.positions.table")[h * 5 + std::clamp<int64_t>(j - i, -2, 2) + 2];
         };
       });
   check_positions(
       "a grid", 6, [](const Scope& scope) { return Term(relative_positions_2d(scope, 3, 2, 3)); },
-      [](const Named& p, const Many&) -> plain::Score {
+      [](const NamedDoubles& p, const Many&) -> plain::Score {
         return [&](double s, int64_t, int64_t h, int64_t i, int64_t j) {
           return s + p.at("attention.positions.table")[h * 15 + (j / 3 - i / 3 + 1) * 5 + j % 3 - i % 3 + 2];
         };
@@ -146,7 +146,7 @@ TEST(Positions, relative_content_is_the_four_terms) {
   for (int64_t N : {1, 5})
     check_positions(
         std::to_string(N) + " tokens", N, [](const Scope& scope) { return RelativeContent(scope, 3, 2, 4); },
-        [N](const Named& p, const Many& in) -> plain::Score {
+        [N](const NamedDoubles& p, const Many& in) -> plain::Score {
           const Doubles q = plain::linear(p, "attention.query", in[0]), k = plain::linear(p, "attention.key", in[0]);
           return [&p, q, k, N](double s, int64_t b, int64_t h, int64_t i, int64_t j) {
             const Doubles &u = p.at("attention.positions.key_bias"), &v = p.at("attention.positions.position_bias");

@@ -54,7 +54,7 @@ Case make(const std::string& what, const Shape& x, bool training) {
           .reference = [training](const Many& in) { return Many{reference(in, training)}; }};
 }
 
-std::string message(const Shape& x, const Shape& w, const Shape& b, const BatchNorm& state) {
+std::string batch_norm_error(const Shape& x, const Shape& w, const Shape& b, const BatchNorm& state) {
   try {
     batch_norm(Tensor::zeros(x), Tensor::zeros(w), Tensor::zeros(b), state);
   } catch (const Error& error) {
@@ -152,17 +152,17 @@ TEST(BatchNorm, takes_an_empty_batch_in_evaluation) {
 }
 
 TEST(BatchNorm, says_what_is_wrong) {
-  EXPECT_EQ(message({3}, {3}, {3}, {}), "batch_norm: x has shape (3), expected (B, C, ...)");
-  EXPECT_EQ(message({2, 3}, {2}, {3}, {}), "batch_norm: the weight has shape (2), x 3 channels");
-  EXPECT_EQ(message({2, 3}, {3}, {4}, {}), "batch_norm: the bias has shape (4), x 3 channels");
-  EXPECT_EQ(message({2, 3}, {3}, {3}, fresh_state(2, true)), "batch_norm: the running statistics have shape (2), x 3 channels");
+  EXPECT_EQ(batch_norm_error({3}, {3}, {3}, {}), "batch_norm: x has shape (3), expected (B, C, ...)");
+  EXPECT_EQ(batch_norm_error({2, 3}, {2}, {3}, {}), "batch_norm: the weight has shape (2), x 3 channels");
+  EXPECT_EQ(batch_norm_error({2, 3}, {3}, {4}, {}), "batch_norm: the bias has shape (4), x 3 channels");
+  EXPECT_EQ(batch_norm_error({2, 3}, {3}, {3}, fresh_state(2, true)), "batch_norm: the running statistics have shape (2), x 3 channels");
   BatchNorm nothing;
   nothing.training = false;
-  EXPECT_EQ(message({2, 3}, {3}, {3}, nothing), "batch_norm: evaluation needs the running mean and variance");
-  EXPECT_EQ(message({1, 3}, {3}, {3}, {}), "batch_norm: 1 values in a channel, training needs 2 or more");
+  EXPECT_EQ(batch_norm_error({2, 3}, {3}, {3}, nothing), "batch_norm: evaluation needs the running mean and variance");
+  EXPECT_EQ(batch_norm_error({1, 3}, {3}, {3}, {}), "batch_norm: 1 values in a channel, training needs 2 or more");
   BatchNorm narrow = fresh_state(3, true);
   narrow.running_mean = converted(narrow.running_mean, DType::bf16);
-  EXPECT_EQ(message({2, 3}, {3}, {3}, narrow), "batch_norm: the running statistics are dense bf16, expected dense f32");
+  EXPECT_EQ(batch_norm_error({2, 3}, {3}, {3}, narrow), "batch_norm: the running statistics are dense bf16, expected dense f32");
 }
 
 }  // namespace heed::test

@@ -49,6 +49,11 @@ enum class Op {
 
 template <Op op>
 std::vector<Case> cases();
+#define HEED_CASES(name) \
+  template <>            \
+  std::vector<Case> cases<Op::name>();
+HEED_OPS(HEED_CASES)
+#undef HEED_CASES
 
 // Seeded standard-normal input; the same for the same shape and seed.
 Tensor normal_input(const Shape& shape, uint64_t seed = 1);

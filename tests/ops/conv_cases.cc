@@ -93,7 +93,7 @@ void check_large(const Shape& x_shape, const Shape& w_shape, const Conv2d& o) {
   set_thread_count(threads);
 }
 
-std::string message(const Shape& x, const Shape& w, const Shape& b, const Conv2d& o) {
+std::string conv2d_error(const Shape& x, const Shape& w, const Shape& b, const Conv2d& o) {
   try {
     conv2d(Tensor::zeros(x), Tensor::zeros(w), Tensor::zeros(b), o);
   } catch (const Error& error) {
@@ -143,20 +143,21 @@ TEST(Conv2d, takes_an_empty_batch) {
 }
 
 TEST(Conv2d, says_what_is_wrong) {
-  EXPECT_EQ(message({3, 5, 5}, {4, 3, 3, 3}, {4}, {}), "conv2d: x has shape (3, 5, 5), expected (B, C, Y, X)");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 27}, {4}, {}), "conv2d: the weight has shape (4, 27), expected (O, C / groups, KY, KX)");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 2, 3, 3}, {4}, {}), "conv2d: the weight takes 2 channels, x has 3 in 1 groups");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {3}, {}), "conv2d: the bias has shape (3), the weight 4 output channels");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 1, 3, 3}, {4}, {.groups = 2}), "conv2d: 2 groups do not divide 3 input channels");
-  EXPECT_EQ(message({1, 4, 5, 5}, {3, 2, 3, 3}, {3}, {.groups = 2}), "conv2d: 2 groups do not divide 3 output channels");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.groups = 0}), "conv2d: 0 groups, expected 1 or more");
-  EXPECT_EQ(message({1, 0, 5, 5}, {4, 0, 3, 3}, {4}, {}), "conv2d: 0 input and 4 output channels, expected 1 or more");
-  EXPECT_EQ(message({1, 3, 5, 4}, {4, 3, 3, 3}, {4}, {.dilation = {1, 2}}), "conv2d: the window spans 5 along X, the padded picture 4");
-  EXPECT_EQ(message({1, 3, 5, 0}, {4, 3, 3, 3}, {4}, {.padding = {1, 2}}), "conv2d: the picture is 5 x 0, expected 1 or more");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 0, 3}, {4}, {}), "conv2d: the kernel is 0 x 3, expected 1 to 1048576");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.stride = {1, 0}}), "conv2d: the stride is 1 x 0, expected 1 to 1048576");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.padding = {-1, 0}}), "conv2d: the padding is -1 x 0, expected 0 to 1048576");
-  EXPECT_EQ(message({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.dilation = {0, 1}}), "conv2d: the dilation is 0 x 1, expected 1 to 1048576");
+  EXPECT_EQ(conv2d_error({3, 5, 5}, {4, 3, 3, 3}, {4}, {}), "conv2d: x has shape (3, 5, 5), expected (B, C, Y, X)");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 27}, {4}, {}), "conv2d: the weight has shape (4, 27), expected (O, C / groups, KY, KX)");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 2, 3, 3}, {4}, {}), "conv2d: the weight takes 2 channels, x has 3 in 1 groups");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 3, 3}, {3}, {}), "conv2d: the bias has shape (3), the weight 4 output channels");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 1, 3, 3}, {4}, {.groups = 2}), "conv2d: 2 groups do not divide 3 input channels");
+  EXPECT_EQ(conv2d_error({1, 4, 5, 5}, {3, 2, 3, 3}, {3}, {.groups = 2}), "conv2d: 2 groups do not divide 3 output channels");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.groups = 0}), "conv2d: 0 groups, expected 1 or more");
+  EXPECT_EQ(conv2d_error({1, 0, 5, 5}, {4, 0, 3, 3}, {4}, {}), "conv2d: 0 input and 4 output channels, expected 1 or more");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 4}, {4, 3, 3, 3}, {4}, {.dilation = {1, 2}}),
+            "conv2d: the window spans 5 along X, the padded picture 4");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 0}, {4, 3, 3, 3}, {4}, {.padding = {1, 2}}), "conv2d: the picture is 5 x 0, expected 1 or more");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 0, 3}, {4}, {}), "conv2d: the kernel is 0 x 3, expected 1 to 1048576");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.stride = {1, 0}}), "conv2d: the stride is 1 x 0, expected 1 to 1048576");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.padding = {-1, 0}}), "conv2d: the padding is -1 x 0, expected 0 to 1048576");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.dilation = {0, 1}}), "conv2d: the dilation is 0 x 1, expected 1 to 1048576");
 }
 
 }  // namespace heed::test

@@ -14,7 +14,7 @@
 namespace heed::test {
 namespace {
 
-struct Sizes {
+struct ProductSizes {
   int64_t M, N, K;
 };
 
@@ -35,7 +35,7 @@ struct Filled {
 };
 
 // c = a b, then 1 is added to each tile by the task that made it.
-std::vector<float> product_and_one(const Sizes& size, Filled& a, Filled& b, int64_t gap) {
+std::vector<float> product_and_one(const ProductSizes& size, Filled& a, Filled& b, int64_t gap) {
   Filled c(size.M, size.N, false, gap, 3);
   multiply_matrices({.M = size.M,
                      .N = size.N,
@@ -55,7 +55,7 @@ std::vector<float> product_and_one(const Sizes& size, Filled& a, Filled& b, int6
   return c.values;
 }
 
-void check_product(const Sizes& size, bool turn_a, bool turn_b, int64_t gap) {
+void check_product(const ProductSizes& size, bool turn_a, bool turn_b, int64_t gap) {
   SCOPED_TRACE(testing::Message() << size.M << " x " << size.N << " x " << size.K << (turn_a ? ", a transposed" : "")
                                   << (turn_b ? ", b transposed" : "") << ", gap " << gap);
   Filled a(size.M, size.K, turn_a, gap, 1), b(size.K, size.N, turn_b, gap, 2);
@@ -85,13 +85,13 @@ void check_product(const Sizes& size, bool turn_a, bool turn_b, int64_t gap) {
 }
 
 TEST(Gemm, agrees_with_the_definition_in_every_layout) {
-  const Sizes every[] = {
+  const ProductSizes every[] = {
       {1, 1, 1},      {1, 5, 7},      {1, 97, 131},    {1, 769, 517}, {1, 4099, 67}, {1, 17, 9001}, {1, 7, 0},  // one row
       {131, 97, 1},   {1031, 3, 1},   {5, 4099, 1},                                                             // one shared number
       {13, 1, 11},    {7, 33, 19},    {3, 769, 131},                                                            // neither
       {803, 200, 35}, {97, 35, 2053}, {2051, 128, 19}, {2048, 64, 5},                                           // tall
   };
-  for (const Sizes& size : every)
+  for (const ProductSizes& size : every)
     for (const bool turn_a : {false, true})
       for (const bool turn_b : {false, true})
         for (const int64_t gap : {0, 3}) check_product(size, turn_a, turn_b, gap);

@@ -10,12 +10,12 @@
 namespace heed::test {
 namespace {
 
-struct Sizes {
+struct LayerSizes {
   int64_t rows, inputs, outputs;
 };
 
-const Sizes kSizes[] = {{1, 1, 1},   {1, 7, 5},    {5, 64, 64},   {6, 65, 63},   {7, 3, 129}, {2, 33, 257},
-                        {97, 16, 1}, {101, 1, 70}, {130, 40, 66}, {3, 1030, 17}, {0, 4, 6},   {193, 2050, 300}};
+const LayerSizes kSizes[] = {{1, 1, 1},   {1, 7, 5},    {5, 64, 64},   {6, 65, 63},   {7, 3, 129}, {2, 33, 257},
+                             {97, 16, 1}, {101, 1, 70}, {130, 40, 66}, {3, 1030, 17}, {0, 4, 6},   {193, 2050, 300}};
 
 // The largest difference, as a share of the largest value.
 double difference(const Tensor& a, const Tensor& b) {

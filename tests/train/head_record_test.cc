@@ -17,14 +17,14 @@ HeadFrame frame_of(const std::vector<GaussianHead>& heads, int64_t epoch = 0) {
   return {.epoch = epoch, .step = 10 * epoch, .heads = {.grid = {8, 8}, .layers = {{"layer.0", heads}}}};
 }
 
-const std::vector<std::string> kTiny{
+const std::vector<std::string> kThreeHeads{
     "data=shapes:64", "preset=gaussian-small", "layers=2",    "width=12", "heads=3", "patch=8", "batch=16", "epochs=3", "pad=0",
     "rate=0.5",       "log_every=1",           "save_every=1"};
 
 struct HeadsFit {
   explicit HeadsFit(const Folder& folder, const std::string& name, const std::vector<std::string>& more = {})
       : training("classify"), path(folder / ("classify/" + name)) {
-    std::vector<std::string> words = kTiny;
+    std::vector<std::string> words = kThreeHeads;
     words.insert(words.end(), more.begin(), more.end());
     training.tell(words);
   }
