@@ -59,7 +59,7 @@ TEST_F(CostProgram, sizes_and_choices) {
 }
 
 TEST_F(CostProgram, measured_is_as_predicted) {
-  const Json both = json(fixture("gpt2-lm") + " batch=8 measure=true rounds=1");
+  const Json both = json(fixture("gpt2-lm") + " batch=64 measure=true rounds=1");
   for (const char* call : {"inference", "training"}) {
     EXPECT_EQ(both[call]["multiply_adds"], both[call]["measured"]["multiply_adds"]);
     const double predicted = both[call]["memory"]["activations"], found = both[call]["measured"]["memory"]["activations"];

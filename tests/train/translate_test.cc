@@ -82,8 +82,8 @@ TEST(TranslateTask, learns_from_files_and_leaves_a_model_that_translates) {
   const std::vector<std::string> sources{told[0].at("source"), told[7].at("source")};
   const std::vector<Translated> again =
       translate(model, {tokenizer, tokenizer, *tokenizer.padding_id()}, tokenizer.encode_all(sources), options);
-  EXPECT_EQ(again[0].text, told[0].at("written"));
-  EXPECT_EQ(again[1].text, told[7].at("written"));
+  EXPECT_EQ(again[0].text, told[0].at("written").get<std::string>());
+  EXPECT_EQ(again[1].text, told[7].at("written").get<std::string>());
   EXPECT_EQ(told[0].at("source"), "one hundred twenty");
 
   const NoGrad quiet;
