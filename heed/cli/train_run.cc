@@ -127,6 +127,7 @@ void introduce(const Task& task, const Training& training, RunFolder& run, Telle
        << ", threads: " << thread_count();
   run.log(text.str());
   teller.say(text.str());
+  for (const std::string& note : training.notes()) teller.say(note);
   teller.say("run: " + run.path().string() + " (config.toml there has every setting)");
 }
 

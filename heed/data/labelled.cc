@@ -101,7 +101,7 @@ class Chooser {
 
   Chosen choose() {
     check<FileError>(count_ >= 2, table_.at(table_.rows.front()), ": found 1 column, expected at least a text and a label",
-                     "; .tsv has tabs between columns, .csv commas");
+                     "; .tsv has tabs between columns, .csv commas or semicolons");
     by_words();
     by_names();
     by_contents();

@@ -1,4 +1,4 @@
-// Rows and cells: lines with tabs between (TSV), commas and quotes (RFC 4180), a JSON object a line.
+// Rows and cells: lines with tabs between (TSV), commas and quotes (RFC 4180), semicolons in place of the commas, a JSON object a line.
 #include <algorithm>
 
 #include "heed/data/text_parts.h"
@@ -10,7 +10,7 @@ namespace {
 // One character after the other, with the line it stands in.
 class CsvReader {
  public:
-  CsvReader(const std::string& name, std::string_view text) : name_(name), text_(text) {}
+  CsvReader(const std::string& name, std::string_view text) : name_(name), text_(text), separator_(separator_of(text)) {}
 
   bool next(TableRow& row) {
     while (at_ < text_.size() && ends_line()) pass_line_end();  // lines with nothing on them
@@ -18,7 +18,7 @@ class CsvReader {
     row = {line_, {}};
     for (;;) {
       row.cells.emplace_back(trimmed(at_ < text_.size() && text_[at_] == '"' ? quoted() : bare()));
-      if (at_ < text_.size() && text_[at_] == ',') {
+      if (at_ < text_.size() && text_[at_] == separator_) {
         ++at_;
         continue;
       }
@@ -27,7 +27,25 @@ class CsvReader {
     }
   }
 
+  char separator() const { return separator_; }
+
  private:
+  // Spreadsheets write semicolons where a comma stands in numbers. A first row that has them and no comma would be one column without them.
+  static char separator_of(std::string_view text) {
+    bool quotes = false, semicolon = false;
+    char before = '\n';
+    for (const char c : text) {
+      const bool begins = before == ';' || before == '\n' || before == '"';  // elsewhere a quote is a letter
+      if (c == '"' && (quotes || begins)) quotes = !quotes;
+      before = c;
+      if (quotes) continue;
+      if (c == ',') return ',';
+      if (c == '\n' && semicolon) break;
+      semicolon = semicolon || c == ';';
+    }
+    return semicolon ? ';' : ',';
+  }
+
   bool ends_line() const { return text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n"; }
   void pass_line_end() {
     at_ += text_[at_] == '\r' ? 2 : 1;
@@ -36,7 +54,7 @@ class CsvReader {
 
   std::string bare() {
     const size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] != ',' && !ends_line()) ++at_;
+    while (at_ < text_.size() && text_[at_] != separator_ && !ends_line()) ++at_;
     return std::string(text_.substr(begin, at_ - begin));
   }
 
@@ -52,9 +70,9 @@ class CsvReader {
         ++at_;
       } else {
         ++at_;
-        check<FileError>(at_ == text_.size() || text_[at_] == ',' || ends_line(), name_, ":", line_, ": found ",
-                         in_quotes(text_.substr(at_, 10)), " behind a closing quote, expected a comma or the end of the line; ",
-                         "a quote inside quotes is written twice");
+        check<FileError>(at_ == text_.size() || text_[at_] == separator_ || ends_line(), name_, ":", line_, ": found ",
+                         in_quotes(text_.substr(at_, 10)), " behind a closing quote, expected a ",
+                         separator_ == ';' ? "semicolon" : "comma", " or the end of the line; a quote inside quotes is written twice");
         return cell;
       }
     }
@@ -63,6 +81,7 @@ class CsvReader {
 
   const std::string& name_;
   const std::string_view text_;
+  const char separator_;
   size_t at_ = 0;
   int64_t line_ = 1;
 };
@@ -102,15 +121,20 @@ std::string cell_of(const Json& value) {
 Table parse_table(const std::string& name, std::string_view text, TableKind kind) {
   if (kind == TableKind::jsonl) return parse_json_lines(name, text);
   Table table{name};
+  const char* between = "";
   if (kind == TableKind::csv) {
     CsvReader reader(name, text);
+    const bool both = reader.separator() == ',' && text.find(';') != text.npos;
+    between = reader.separator() == ';' ? "; semicolons part them in this file, as its first row has no comma"
+              : both                    ? "; commas part them in this file, as its first row has one outside quotes, and semicolons do not"
+                                        : "";
     for (TableRow row; reader.next(row);) table.rows.push_back(std::move(row));
   } else {
     each_line(text, [&](int64_t line, std::string_view found) { table.rows.push_back({line, cells_of(found)}); });
   }
   for (const TableRow& row : table.rows)
     check<FileError>(row.cells.size() == table.rows.front().cells.size(), table.at(row), ": found ", row.cells.size(),
-                     " columns, expected ", table.rows.front().cells.size(), " as in line ", table.rows.front().line);
+                     " columns, expected ", table.rows.front().cells.size(), " as in line ", table.rows.front().line, between);
   return table;
 }
 

@@ -7,6 +7,7 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/ops/bf16_product.h"
 #include "heed/ops/finish_tile.h"
 #include "heed/ops/gemm.h"
 #include "heed/ops/half.h"
@@ -117,15 +118,19 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Act
       const int64_t offset = tile.row * O + tile.column;
       finish_tile(sums + offset, to + offset, O, added ? added + tile.column : nullptr, activation, tile.rows, tile.columns);
     };
-  multiply_matrices(products);
+  const bool narrow = Bf16Layers::active();
+  narrow ? multiply_bf16(products) : multiply_matrices(products);
   if (!tracked) return y;
 
   Tensors inputs{input, weight};
   if (bias.defined()) inputs.push_back(bias);
   Tensor out = record(op::linear, y, std::move(inputs),
                       [kept = Kept(input, x), shape_of_x = x.shape(), w, z = active ? z : Tensor(), activation, need_x = input.needs_grad(),
-                       need_w = weight.needs_grad(), has_bias = bias.defined(), need_bias = bias.defined() && bias.needs_grad(), rows, I,
-                       O](const Tensor& gradient) {
+                       need_w = weight.needs_grad(), has_bias = bias.defined(), need_bias = bias.defined() && bias.needs_grad(), narrow,
+                       rows, I, O](const Tensor& gradient) {
+                        const auto multiply = [narrow](int64_t M, int64_t N, int64_t K, Matrix left, Matrix right, Matrix product) {
+                          narrow ? multiply_bf16(M, N, K, left, right, product) : multiply_matrices(M, N, K, left, right, product);
+                        };
                         Tensor g = contiguous(gradient);
                         if (z.defined()) {
                           const Tensor dz = last_walk() && z.owns_data_alone() ? z : Tensor::empty(g.shape(), DType::f32, g.device());
@@ -136,12 +141,12 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Act
                         float* dz = raw<float>(g);
                         if (need_x) {
                           grads[0] = Tensor::empty(shape_of_x, DType::f32, g.device());
-                          multiply_matrices(rows, I, O, {dz, O}, {raw<float>(w), I}, {raw<float>(grads[0]), I});
+                          multiply(rows, I, O, {dz, O}, {raw<float>(w), I}, {raw<float>(grads[0]), I});
                         }
                         if (need_w) {
                           grads[1] = Tensor::empty(w.shape(), DType::f32, w.device());
                           const Tensor seen = kept.get();
-                          multiply_matrices(O, I, rows, {dz, O, true}, {raw<float>(seen), I}, {raw<float>(grads[1]), I});
+                          multiply(O, I, rows, {dz, O, true}, {raw<float>(seen), I}, {raw<float>(grads[1]), I});
                         }
                         if (need_bias) grads[2] = sum(reshape(g, {rows, O}), {0});
                         return grads;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "heed/core/peak.h"
+#include "heed/ops/bf16_product.h"
 #include "heed/train/diverged.h"
 #include "heed/train/fit_events.h"
 #include "heed/train/fit_state.h"
@@ -147,6 +148,8 @@ class Fitting {
   // share: of the step's samples; moves: the gradient is complete. False: something was not finite, and nothing moved.
   bool learn_from(const Batch& batch, float share, bool moves, Pace& pace) {
     const Rng before = state_.rng;
+    std::optional<Bf16Layers> narrow;
+    if (options_.precision == "bf16") narrow.emplace();
     const Outcome outcome = task_.learn(batch, {.mode = training_with(state_.rng)});
     const float loss = outcome.loss.item();
     if (!std::isfinite(loss)) return diverge("loss", loss, batch, before);

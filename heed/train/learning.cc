@@ -32,6 +32,8 @@ void declare(Settings& settings, LearnOptions& options) {
   settings.add("step_factor", options.step_factor, "of schedule=step: what the rate is multiplied by", share);
   settings.add("clip", options.clip, "the largest norm of all gradients together; 0: any", natural);
   settings.add("label_smoothing", options.label_smoothing, "share of the truth that is spread over all classes", below_one);
+  settings.add("precision", options.precision, "of products in linear layers while it learns; weights and sums stay f32",
+               {.words = {"f32", "bf16"}});
   settings.add("average", options.average, "decay of the moving average of weights; 0: none", below_one);
   settings.heading("When to look, keep and stop");
   settings.add("patience", options.patience, "stop after so many epochs without a better one; 0: never", natural);
@@ -42,6 +44,12 @@ void declare(Settings& settings, LearnOptions& options) {
   settings.add("log_every", options.log_every, "steps between lines of metrics", positive);
   settings.add("save_every", options.save_every, "steps between checkpoints; 0: every epoch", natural);
   settings.add("loaders", options.loaders, "threads that make batches; 0: none beside the one that learns", {.least = 0, .most = 64});
+}
+
+void check_precision(const LearnOptions& options, bool has) {
+  check<UsageError>(options.precision != "bf16" || has,
+                    "train: precision=bf16, but this machine has no instructions for it (AVX-512 BF16 or AMX), expected precision=f32: ",
+                    "bf16 would be slower here");
 }
 
 double rate_at(const LearnOptions& options, int64_t step, int64_t all_steps) {

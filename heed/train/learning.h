@@ -17,16 +17,19 @@ struct LearnOptions {
   float step_factor = 0.1f;  // of schedule step
   float clip = 1;            // the largest norm of the gradient; 0: any
   float label_smoothing = 0;
-  float average = 0;        // decay of the moving average of weights that is evaluated and kept; 0: none
-  int64_t patience = 0;     // stop after so many epochs without a better one; 0: never
-  std::string best = "";    // the metric by which the best epoch is known; empty: the task's
-  float validation = 0.1f;  // share of the training data that is kept out where there is no validation part
+  std::string precision = "f32";  // of the products in linear layers while it learns; bf16: their operands are rounded to it
+  float average = 0;              // decay of the moving average of weights that is evaluated and kept; 0: none
+  int64_t patience = 0;           // stop after so many epochs without a better one; 0: never
+  std::string best = "";          // the metric by which the best epoch is known; empty: the task's
+  float validation = 0.1f;        // share of the training data that is kept out where there is no validation part
   std::string on_nan = "stop";
   uint64_t seed = 1;
   int64_t log_every = 10, save_every = 0;  // steps; save_every 0: every epoch
   int64_t loaders = 1;                     // threads that make batches
 };
 void declare(Settings& settings, LearnOptions& options);
+// A UsageError where this machine would only lose by it. has: whether it has instructions for bf16
+void check_precision(const LearnOptions& options, bool has);
 
 // The rate of a step, counted from 0, of all. With r = rate, f = final_rate, w the steps of warm-up, s = step + 1 and
 // t = (step - w) / (all - w), the share of the rest that is over:

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "heed/core/nearest.h"
+#include "heed/train/dialect.h"
 #include "heed/train/settings_value.h"
 
 namespace heed {
@@ -193,6 +194,18 @@ const Preset& preset_named(const std::string& name) {
 
 void apply_recipe(const Preset& preset, Settings& settings) {
   for (const auto& [key, value] : preset.settings) settings.set(key, value, Settings::By::preset);
+}
+
+int64_t heads_for(const ModelChoice& choice) {
+  const Json& config = preset_named(choice.preset).config;
+  const Dialect& names = dialect_of(config);
+  const bool said = choice.heads > 0 || choice.model.contains(names.heads[0]) || choice.model.contains("head_dim");
+  const auto most = config.at(names.heads[0]).get<int64_t>();
+  if (said || choice.width == 0 || config.contains("head_dim") || choice.width % most == 0) return 0;
+  const int64_t even = choice.width % 2 == 0 ? 2 : 1;
+  int64_t heads = most;
+  while (choice.width % (heads * even) != 0) --heads;
+  return heads;
 }
 
 }  // namespace heed

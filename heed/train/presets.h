@@ -38,6 +38,10 @@ struct ModelChoice {
 };
 void declare(Settings& settings, ModelChoice& choice);
 
+// How many heads a width that was chosen without them divides into: the most up to the preset's, which leave an even width to each
+// where they can (rotary positions need that). 0: nothing need change.
+int64_t heads_for(const ModelChoice& choice);
+
 // The preset's config.json with what was chosen, in the architecture's own words. Choices that the architecture does not know, or
 // that do not go together, are UsageErrors that say what is possible. One choice may bring another with it where nobody said
 // otherwise: what needs a grid takes the place of the class token (pooling=gap), and content comes back where positions cannot

@@ -15,7 +15,6 @@ struct Settings::Entry {
   std::variant<std::string*, int64_t*, uint64_t*, float*, bool*, Json*> value;
   Allowed allowed = {};
   std::function<std::vector<std::string>()> known = {};  // of open ones
-  std::string initial = {};                              // value, as text
   std::set<std::string> said = {};                       // by a person: the key; of open ones, every key below
 
   bool open() const { return std::holds_alternative<Json*>(value); }
@@ -54,7 +53,6 @@ void Settings::add(Entry entry) {
   }
   check(entry.meaning.find('\n') == std::string::npos, "settings: the meaning of '", entry.key, "' has several lines, expected one");
   entry.heading = heading_;
-  entry.initial = std::visit(AsText{}, entry.value);
   entries_.push_back(std::move(entry));
 }
 
@@ -171,7 +169,9 @@ std::string Settings::toml() const {
 
 std::string Settings::help() const {
   size_t widest = 0;
-  const auto left = [](const Entry& entry) { return "  " + entry.key + (entry.open() ? ".NAME=VALUE" : "=" + entry.initial); };
+  const auto left = [](const Entry& entry) {
+    return "  " + entry.key + (entry.open() ? ".NAME=VALUE" : "=" + std::visit(AsText{}, entry.value));
+  };
   for (const Entry& entry : entries_) widest = std::max(widest, left(entry).size());
   std::string out, heading;
   for (const Entry& entry : entries_) {

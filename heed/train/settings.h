@@ -38,7 +38,7 @@ class Settings {
   std::string text(const std::string& key) const;  // the value in force
 
   std::string toml() const;  // all values in force under their headings, with meanings as comments; read() takes it back
-  std::string help() const;  // a line a key: name, default, meaning
+  std::string help() const;  // a line a key: name, value in force, meaning
   Json json() const;
 
   // Keys below a prefix that only others can judge, config.json's for example: "model." takes model.hidden_size=64. Values are

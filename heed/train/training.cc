@@ -1,6 +1,7 @@
 #include "heed/train/training.h"
 
 #include "heed/models/cost.h"
+#include "heed/ops/bf16_product.h"
 #include "heed/train/report.h"
 #include "heed/train/sample_json.h"
 
@@ -53,9 +54,17 @@ void Training::tell(const std::vector<std::string>& words) {
   for (const std::string& word : words)
     if (word.find('=') != std::string::npos) settings_.assign(word);
   apply_recipe(preset_named(chosen_.model.preset), settings_);
+  if (const int64_t heads = chosen_.from.empty() ? heads_for(chosen_.model) : 0) {
+    settings_.set("heads", std::to_string(heads), Settings::By::preset);
+    notes_.push_back("heads=" + settings_.text("heads") + ", as those of " + chosen_.model.preset +
+                     " do not divide width=" + settings_.text("width"));
+  }
 }
 
-Task Training::make() { return make_(chosen_); }
+Task Training::make() {
+  check_precision(chosen_.learn, has_bf16());
+  return make_(chosen_);
+}
 
 void write_settings(const RunFolder& run, const Settings& settings) { write_text(run.path() / "config.toml", settings.toml()); }
 

@@ -16,6 +16,7 @@ class Training {
   const Settings& settings() const { return settings_; }
   const TaskKind& kind() const { return kind_; }
   const LearnOptions& learning() const { return chosen_.learn; }
+  const std::vector<std::string>& notes() const { return notes_; }  // settings that one which was told brought with it
 
   Task make();  // reads the data and builds the model
 
@@ -24,6 +25,7 @@ class Training {
   std::string task_;  // as config.toml has it
   Chosen chosen_;
   Settings settings_;
+  std::vector<std::string> notes_;
   std::function<Task(const Chosen& chosen)> make_;
 };
 

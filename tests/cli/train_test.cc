@@ -81,6 +81,16 @@ TEST(Train, refuses_wrong_words) {
   expect("classify data=" + (folder / "bad").string(), 3, "bad");
 }
 
+TEST(Train, a_width_alone_brings_heads_that_divide_it) {
+  const Folder folder;
+  const Ran ran = run_heed("train classify data=shapes:60 layers=1 width=32 patch=8 epochs=1" + runs_in(folder));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("\nheads=2, as those of vit-tiny do not divide width=32\n"), std::string::npos) << ran.out;
+  EXPECT_NE(get(folder / "classify/001/config.toml").find("\nheads = 2 "), std::string::npos);
+  const Ran listed = run_heed("train classify width=32 --settings");
+  EXPECT_NE(listed.out.find("\n  heads=2 "), std::string::npos) << listed.out;
+}
+
 TEST(Train, speaks_to_machines_or_not_at_all) {
   const Folder folder;
   const Ran ran = run_heed("train classify --json " + (kSmall + runs_in(folder)));

@@ -150,6 +150,15 @@ TEST(Labelled, csv_is_read_as_rfc_4180_says) {
   EXPECT_EQ(csv("label,text\n0,5\" wide\n"), Lines{"0|5\" wide"});  // a quote inside a cell without quotes is a letter
   EXPECT_EQ(csv("label,text,more\n0,a,\n\n1,b,\"\""), (Lines{"0|a", "1|b"}));
   expect_table_error("label,text\n0,a\n1,\"never\nclosed\n", TableKind::csv, "f:3: found a quote that is not closed");
+  const Lines two{"1|a fine film, all in all", "0|\"no\""};  // as spreadsheets write it where numbers have a comma
+  EXPECT_EQ(csv("label;text\n1;a fine film, all in all\n0;\"\"\"no\"\"\"\n"), two);
+  EXPECT_EQ(csv("\"text, in short\";label\n\"a fine film, all in all\";1\r\n\"\"\"no\"\"\";0\r\n", {.text = "text, in short"}), two);
+  EXPECT_EQ(csv("5\" wide;1\n6\" wide;2\n"), (Lines{"1|5\" wide", "2|6\" wide"}));
+  expect_table_error("label;text\n0;a;b\n", TableKind::csv,
+                     "f:2: found 3 columns, expected 2 as in line 1; semicolons part them in this file");
+  expect_table_error(
+      "bad, very bad;0\ngood;1\n", TableKind::csv,
+      "f:2: found 1 columns, expected 2 as in line 1; commas part them in this file, as its first row has one outside quotes");
   expect_table_error("label,text\n0,\"a\nb\"c\n", TableKind::csv, "f:3: found \"c\\x0a\" behind a closing quote, expected a comma");
   expect_table_error("label,text\n0,\"a\nb\"\n1\n", TableKind::csv, "f:4: found 1 columns, expected 2 as in line 1");
   expect_table_error("label,text\n0,a,b\n", TableKind::csv, "f:2: found 3 columns, expected 2 as in line 1");

@@ -106,5 +106,15 @@ TEST(Learning, every_option_has_a_setting) {
   expect_error<UsageError>([&] { settings.assign("batch=0"); }, "train: batch=0, expected 1 or more");
 }
 
+TEST(Learning, bf16_is_refused_where_it_would_be_slower) {
+  LearnOptions options;
+  check_precision(options, false);
+  options.precision = "bf16";
+  check_precision(options, true);
+  expect_error<UsageError>(
+      [&] { check_precision(options, false); },
+      "train: precision=bf16, but this machine has no instructions for it (AVX-512 BF16 or AMX), expected precision=f32");
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -160,6 +160,20 @@ TEST(Presets, words_become_keys_of_config_json) {
   EXPECT_EQ(open["hidden_size"], 32);
 }
 
+TEST(Presets, a_width_alone_finds_heads_that_divide_it) {
+  const auto heads = [](const std::string& preset, const Words& words) { return heads_for(chosen(preset, words)); };
+  EXPECT_EQ(heads("vit-tiny", {"width=32"}), 2);  // of 3
+  EXPECT_EQ(heads("vit-tiny", {"width=48"}), 0);  // 3 do
+  EXPECT_EQ(heads("vit-tiny", {}), 0);
+  EXPECT_EQ(heads("vit-tiny", {"width=32", "heads=3"}), 0);  // a person's word stands, and is refused
+  EXPECT_EQ(heads("vit-base", {"width=100"}), 10);
+  EXPECT_EQ(heads("bert-base", {"width=33"}), 11);
+  EXPECT_EQ(heads("llama-mini", {"width=30"}), 3);  // 10 numbers a head
+  EXPECT_EQ(heads("gpt-mini", {"width=34"}), 1);    // or it would be 17
+  EXPECT_EQ(heads("vit-tiny", {"width=31"}), 1);
+  EXPECT_EQ(heads("gaussian", {"width=100"}), 0);  // whose heads are as wide as the model
+}
+
 TEST(Presets, choices_that_make_no_sense_are_refused) {
   const auto refused = [](const std::string& preset, const Words& words, const std::string& message) {
     expect_error<UsageError>([&] { config_of(preset, words); }, message);
