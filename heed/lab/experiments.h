@@ -21,6 +21,7 @@
   X(token_or_channel_map) /* L14 */  \
   X(channel_cost) /* L15 */  \
   X(new_token) /* L16 */  \
+  X(cheaper_vision) /* L17 */  \
   X(kernel_cost) /* L18 */  \
   X(convolution_theorem) /* L19 */  \
   X(gaussian_limit) /* L20 */  \
@@ -31,7 +32,10 @@
   X(position_pictures) /* L25 */  \
   X(gelu_forms) /* L26 */  \
   X(layer_norm_invariance) /* L27 */  \
+  X(pooling_heads) /* L28 */  \
+  X(training_set_size) /* L29 */  \
   X(patch_embedding) /* L30 */  \
+  X(pretraining_tasks) /* L31 */  \
   /* the end */
 // clang-format on
 

@@ -1,0 +1,32 @@
+// L17: multiply-adds of cheaper models as formulas say, and how times grow.
+#include "tests/expect_error.h"
+#include "tests/lab/lab.h"
+
+namespace heed::test {
+namespace {
+
+TEST(CheaperVision, costs_what_formulas_say) {
+  const lab::Result result =
+      lab::run_one(lab::experiment_named("L17"),
+                   {"pictures=20", "epochs=1", "seeds=2", "width=16", "layers=2", "heads=2", "patch=4", "chunk=16", "side=48"},
+                   [](const std::string&) {});
+  EXPECT_EQ(result.error, "");
+  // 64 patches of 48 numbers, width 16, ten classes; two layers.
+  const int64_t rest = 64 * 16 * 48 + 160 + 2 * 64 * 12 * 256;
+  EXPECT_EQ(measured(result, "all pairs: multiply-adds of a picture"), rest + 2 * 2 * 64 * 64 * 16);
+  EXPECT_EQ(measured(result, "every token alone: multiply-adds of a picture"), rest + 2 * 2 * 64 * 16);
+  EXPECT_EQ(measured(result, "square windows: multiply-adds of a picture"), rest + 2 * 2 * 22 * 22 * 16);
+  EXPECT_EQ(measured(result, "chunks, shifted: multiply-adds of a picture"), rest + 2 * (64 * 16 + 3 * 256 + 2 * 64) * 16);
+  EXPECT_EQ(measured(result, "pooled keys: multiply-adds of a picture"), rest + 2 * 2 * 64 * 16 * 16);
+  EXPECT_EQ(measured(result, "channels: multiply-adds of a picture"), rest + 2 * 2 * 64 * 128);
+  EXPECT_EQ(measured(result, "larger patches: multiply-adds of a picture"), 16 * 16 * 192 + 160 + 2 * (16 * 12 * 256 + 2 * 256 * 16));
+  EXPECT_NEAR(measured(result, "all pairs: exponent of time in tokens"), 2, 0.5);
+  EXPECT_LT(measured(result, "kernel: exponent of time in tokens"), 1.5);
+}
+
+TEST(CheaperVision, refuses_odd_chunks) {
+  expect_error<UsageError>([] { run_experiment("L17", {"chunk=5"}); }, "chunk=5");
+}
+
+}  // namespace
+}  // namespace heed::test
