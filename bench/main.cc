@@ -106,13 +106,17 @@ void run(const Options& options) {
     return;
   }
   std::unique_ptr<Peer> peer;
-  if (!options.peer.empty()) peer = std::make_unique<Peer>(options.peer, thread_count());
+  const auto begin_peer = [&] {
+    if (!options.peer.empty()) peer = std::make_unique<Peer>(options.peer, thread_count());
+  };
+  begin_peer();
 
   Report report{machine_in_words(), peer ? peer->description() : "", options.rounds(), measure_peak(), {}, true};
   std::cout << "machine: " << report.machine << "\npeak:    " << peak_in_words(report.peak) << '\n';
   if (peer) std::cout << "beside:  " << report.peer << ", " << thread_count() << " threads\n";
   std::cout << '\n' << header_line(report) << std::endl;
   for (const Benchmark& benchmark : list) {
+    if (benchmark.memory) begin_peer();  // whole steps of training, which begin in a process of their own
     report.results.push_back(measure(benchmark, peer.get(), options));
     report.results.back().of_peak = report.results.back().share(report.peak);
     release_cached_memory();

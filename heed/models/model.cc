@@ -65,6 +65,15 @@ Network made(const Architecture& architecture, Params& params, const Config& con
 
 Json read_if_there(const Path& path) { return std::filesystem::exists(path) ? read_json(path) : Json(); }
 
+// Beside its statistics a batch norm of PyTorch keeps how many batches it saw. heed needs no such number, but a checkpoint is not whole
+// without it.
+void count_batches(NamedTensors& tensors) {
+  const std::string_view end = "running_mean";
+  for (size_t i = 0, count = tensors.size(); i < count; ++i)
+    if (const std::string name = tensors[i].first; name.ends_with(end))
+      tensors.emplace_back(name.substr(0, name.size() - end.size()) + "num_batches_tracked", Tensor::zeros(Shape{}, DType::i64));
+}
+
 }  // namespace
 
 void Writing::reorder(std::span<const int64_t> items) {
@@ -134,6 +143,7 @@ void save(const Model& model, const Path& folder, const SaveOptions& options) {
   std::filesystem::create_directories(folder);
   NamedTensors tensors = model.params().stored();
   for (auto& [name, tensor] : tensors) tensor = converted(tensor, options.dtype);
+  count_batches(tensors);
   const Metadata metadata{{"format", "pt"}};
   if (options.shard_bytes > 0) {
     write_sharded(folder, tensors, options.shard_bytes, metadata);

@@ -1,6 +1,7 @@
 // Residual networks beside what parity_test.cc says of them: they learn, keep their running statistics, and cost what is counted.
 #include <cmath>
 
+#include "heed/io/safetensors.h"
 #include "heed/models/cost.h"
 #include "heed/train/training.h"
 #include "tests/expect_error.h"
@@ -56,6 +57,18 @@ TEST(Resnet, stages_halve_the_picture) {
   EXPECT_EQ(out.at("hidden_states.1").shape(), (Shape{2, 8, 10, 7}));
   EXPECT_EQ(out.at("hidden_states.2").shape(), (Shape{2, 12, 5, 4}));
   EXPECT_FALSE(out.contains("hidden_states.3"));
+}
+
+TEST(Resnet, a_saved_folder_has_every_name_of_a_batch_norm) {
+  const Folder folder;
+  const Model model = make_model(small_config("basic"));
+  save(model, folder / "saved");
+  const Safetensors file = Safetensors::open(folder / "saved/model.safetensors");
+  EXPECT_TRUE(file.contains("resnet.embedder.embedder.normalization.num_batches_tracked"));
+  const size_t known = model.params().stored().size(), units = (known - 2) / 5;  // five names a convolution, and two of the head
+  EXPECT_EQ(file.names().size(), known + units);
+  const Named inputs = some_pictures(2, 10, 10);
+  EXPECT_EQ(load(folder / "saved")(inputs).at("logits").to_vector<float>(), model(inputs).at("logits").to_vector<float>());
 }
 
 // A small step along the gradient changes the loss by as much as the gradient says; so do steps of each parameter alone.
