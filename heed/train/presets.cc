@@ -199,6 +199,7 @@ void apply_recipe(const Preset& preset, Settings& settings) {
 int64_t heads_for(const ModelChoice& choice) {
   const Json& config = preset_named(choice.preset).config;
   const Dialect& names = dialect_of(config);
+  if (names.heads.empty()) return 0;
   const bool said = choice.heads > 0 || choice.model.contains(names.heads[0]) || choice.model.contains("head_dim");
   const auto most = config.at(names.heads[0]).get<int64_t>();
   if (said || choice.width == 0 || config.contains("head_dim") || choice.width % most == 0) return 0;

@@ -171,6 +171,7 @@ TEST(Presets, a_width_alone_finds_heads_that_divide_it) {
   EXPECT_EQ(heads("llama-mini", {"width=30"}), 3);  // 10 numbers a head
   EXPECT_EQ(heads("gpt-mini", {"width=34"}), 1);    // or it would be 17
   EXPECT_EQ(heads("vit-tiny", {"width=31"}), 1);
+  EXPECT_EQ(heads("resnet18", {}), 0);             // which has none
   EXPECT_EQ(heads("gaussian", {"width=100"}), 0);  // whose heads are as wide as the model
 }
 
