@@ -167,12 +167,6 @@ Report run_pretraining(const PretrainingOptions& options, const Say& say) {
   report.figures.push_back(figure("What is kept afterwards",
                                   "Test accuracy after learning from the same few labelled texts: mean over runs, 95 % interval.",
                                   Plot{.body = Bars{.up = {"accuracy", false, 0.0}, .groups = groups, .sets = {topics, entailment}}}));
-  HeatMap gain{
-      .rows = std::ssize(kinds), .columns = 2, .down = "none, " + options.tasks, .across = "topics, entailment", .diverging = true};
-  for (const PretrainingKind& kind : kinds)
-    for (const Trials& trials : {differences(kind.topics, none.topics), differences(kind.entailment, none.entailment)})
-      gain.values.push_back(100 * trials.interval().mean);
-  report.figures.push_back(figure("Gain over no pre-training", "In points of accuracy, mean over runs.", Plot{.body = std::move(gain)}));
   return report;
 }
 

@@ -26,6 +26,7 @@ std::string in_thousands(int64_t number) {
 
 // Without digits that say nothing: 0.5, not 0.5000.
 std::string brief_text(double value) {
+  if (value == std::round(value) && std::abs(value) < 1e9) return number_text(value);
   const std::string usual = number_text(value), exact = setting_text(value);
   return exact.size() < usual.size() && std::abs(std::stod(exact) - value) <= 1e-12 * std::abs(value) ? exact : usual;
 }

@@ -143,6 +143,7 @@ TEST(Lab, predictions_say_how_near_they_must_be_met) {
   EXPECT_EQ(close_to("", 1.5, 0, 0.02).prediction(), "1.5 ± 2 %");
   EXPECT_EQ(equal_to("", 0, 0, 1e-5).prediction(), "0 ± 1e-5");
   EXPECT_EQ(equal_to("", 120, 0).prediction(), "120");
+  EXPECT_EQ(equal_to("", 1942400, 0).prediction(), lab::number_text(1942400));  // as what was measured is written
   EXPECT_EQ(at_most("", 1e-5, 0).prediction(), "≤ 1e-5");
   EXPECT_EQ(at_least("", std::log(16), 0).prediction(), "≥ 2.773");
 }
