@@ -78,7 +78,8 @@ std::string table_html(const Table& table) {
 std::string settings_line(const Json& settings) {
   std::string out;
   for (const auto& [key, value] : settings.items()) {
-    if ((key == "full" && value == false) || value == "") continue;
+    const bool unsaid = value.is_string() && value.get<std::string>().empty();
+    if ((key == "full" && value == false) || unsaid) continue;
     out += " " + key + "=" + (value.is_string() ? value.get<std::string>() : value.is_number_float() ? setting_text(value) : value.dump());
   }
   return out;

@@ -50,7 +50,7 @@ struct LayerCounts {
 LayerCounts counts_at(int64_t N, int64_t D, uint64_t seed) {
   CountedLayers layers(seed);
   make_multi_head(layers.scope() / "head", {.width = D, .heads = 1});
-  Linear(layers.scope() / "joined", N * D, N * D);
+  const Linear joined(layers.scope() / "joined", N * D, N * D);
   const auto head = [&](const std::string& kind) {
     return layers.count("head.query", kind) + layers.count("head.key", kind) + layers.count("head.value", kind);
   };
