@@ -128,8 +128,7 @@ Report run_channel_cost(const ChannelCostOptions& options, const Say& say) {
   Report report;
   report.statement =
       "Attention between patches takes 2 N² C multiply-adds, between channels 2 N C²: with fewer patches than channels, as with 256 of "
-      "512, "
-      "patches are cheaper, by half. G groups of channels divide the arithmetic by G; heads do not divide that of patches. Between "
+      "512, patches are cheaper, by half. G groups of channels divide the arithmetic by G; heads do not divide that of patches. Between "
       "channels it "
       "grows with the picture, between patches with its square, so they meet at N = C / G.";
   // The picture of the claim, whatever the options are.

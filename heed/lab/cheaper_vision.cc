@@ -204,8 +204,8 @@ Report run_cheaper(const CheaperOptions& options, const Say& say) {
   report.statement =
       "Multiply-adds are as counted, and the time of one attention grows as its formula says: with the square of the tokens between all "
       "pairs and with pooled keys, in proportion to them in chunks, between channels and through kernels. Tokens that see only their "
-      "neighbours "
-      "name shapes as well as those that see all; without any others they do not. Larger patches save most here, and lose nothing.";
+      "neighbours name shapes as well as those that see all; without any others they do not. Larger patches save most here, and lose "
+      "nothing.";
   Table times{.title = "Attention alone, at the largest grid",
               .columns = {"way", "saves, by multiply-adds", "saves, by time", "exponent", "ms"}};
   const Lines lines = time_cheaper(ways, options, report, times);

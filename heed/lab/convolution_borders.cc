@@ -40,10 +40,8 @@ Report run_borders(const BorderOptions& options, const Say& say) {
   Report report;
   report.statement =
       "Where a tap reaches beyond the picture its head takes the nearest pixel of the edge: the layer equals the convolution with "
-      "replicated "
-      "edges. Zero padding needs zeros around the input, and a single ring of them is enough for every K: heads that reach beyond it find "
-      "its "
-      "zeros. Padding by ⌊K/2⌋ works as well, but is not needed.";
+      "replicated edges. Zero padding needs zeros around the input, and a single ring of them is enough for every K: heads that reach "
+      "beyond it find its zeros. Padding by ⌊K/2⌋ works as well, but is not needed.";
   Table table{.title = "Errors, as a share of the largest output",
               .columns = {"kernel", "padding of the convolution", "rings of zeros", "inside", "at the border"}};
   Lines rings{.across = {"rings of zeros around the input"}, .up = {"largest error / largest output", true}};

@@ -222,8 +222,8 @@ Report run_theorem(const TheoremOptions& options, const Say& say) {
   lines.series.push_back({"e^-α", {0.5, end}, {std::exp(-0.5), std::exp(-end)}, Mark::points});
   report.statement =
       "$K^2$ heads that see places alone compute the convolution: the centre of a head is the shift of its tap, the taps are the weights "
-      "of "
-      "the output. The error falls as $e^{-\\alpha}$ and ends at the rounding of 32-bit numbers, inside, at replicated borders, with zeros "
+      "of the output. The error falls as $e^{-\\alpha}$ and ends at the rounding of 32-bit numbers, inside, at replicated borders, with "
+      "zeros "
       "around the picture, with dilation, and with stride where only every so many queries ask.";
   report.tables.push_back(std::move(table));
   report.figures.push_back(figure("Error against sharpness",

@@ -209,8 +209,8 @@ Report run_kernel_heads(const KernelHeadsOptions& options, const Say& say) {
   Report report;
   report.statement =
       "A head acts as a convolution when one kernel explains its maps, for all queries and pictures. Heads with Gaussian positions do, as "
-      "sharp "
-      "as they have become: their kernels are those that α and the centre say. Of a content model they are found by the same numbers.";
+      "sharp as they have become: their kernels are those that α and the centre say. Of a content model they are found by the same "
+      "numbers.";
   if (!options.model.empty()) {
     const LookedAt look = given_model(options);
     report.measured.push_back(at_least(look.name + ": share of heads that act as convolutions", 0, judge_heads(look, report)));

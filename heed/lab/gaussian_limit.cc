@@ -103,10 +103,8 @@ Report run_limit(const LimitOptions& options, const Say&) {
   Report report;
   report.statement =
       "As α grows, the weight of the key at δ = Δ tends to 1 and that of each other key to 0, of its four neighbours as $e^{-\\alpha}$. A "
-      "centre "
-      "between keys takes the nearest one, or shares equally between those at the same distance; one beyond the edge takes the nearest key "
-      "at "
-      "the edge. At α = 0 all keys count alike.";
+      "centre between keys takes the nearest one, or shares equally between those at the same distance; one beyond the edge takes the "
+      "nearest key at the edge. At α = 0 all keys count alike.";
   report.measured = {
       at_most("distance of the map from the formula, all α", 1e-6, gap),
       at_most("distance of the weight at δ = Δ from the formula, all α", 1e-6, weight_gap),

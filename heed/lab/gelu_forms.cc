@@ -106,8 +106,7 @@ Report run_gelu(const GeluOptions& options, const Say&) {
   Report report;
   report.statement =
       "The form with tanh is never further than 4.73e-4 from the exact GELU: above it round |x| = 2.70, below it round |x| = 1.36, the "
-      "same "
-      "on both sides of 0. A feed-forward layer changes by less than a thousandth of its size.";
+      "same on both sides of 0. A feed-forward layer changes by less than a thousandth of its size.";
   report.measured = {
       at_most("distance of heed's gelu from x Φ(x) in double", rounding, off_erf),
       at_most("distance of heed's gelu_tanh from its formula in double", rounding, off_tanh),

@@ -167,8 +167,8 @@ Report run_groups(const GroupsOptions& options, const Say&) {
   Report report;
   report.statement =
       "A layer of several heads is the sum of its heads, each with a map of its own, as the outputs of filters are. Heads that read and "
-      "write "
-      "only their own channels are separate layers on groups of channels, and with the identity, or one shifted one-hot map a tap, for "
+      "write only their own channels are separate layers on groups of channels, and with the identity, or one shifted one-hot map a tap, "
+      "for "
       "their maps they "
       "are a convolution in as many groups.";
   report.measured = {

@@ -84,8 +84,7 @@ Report run_kernel_cost(const KernelCostOptions& options, const Say& say) {
   Report report;
   report.statement =
       "Without the softmax between them the two products may change places: φ(Q)(φ(K)ᵀV) is (φ(Q)φ(K)ᵀ)V, in O(N D²) in place of O(N² D) "
-      "and "
-      "without a map. The arithmetic is the same at N = (2D² + D) / 2D, about D; beyond that the sums win, and the longer the text the "
+      "and without a map. The arithmetic is the same at N = (2D² + D) / 2D, about D; beyond that the sums win, and the longer the text the "
       "more.";
   double apart = 0;
   for (int64_t i = 0; i < options.lengths; ++i) texts.emplace_back(options, options.least_tokens << i, rng);

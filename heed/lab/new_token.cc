@@ -78,8 +78,8 @@ Report run_new_token(const NewTokenOptions& options, const Say& say) {
   Report report;
   report.statement =
       "A new token costs one projection, 3D², one row of N+1 scores and one weighted sum of N+1 values. No earlier output changes, for no "
-      "earlier "
-      "query sees the new key. With keys and values kept, the outputs are the same and the time of a token grows with N at most, not with "
+      "earlier query sees the new key. With keys and values kept, the outputs are the same and the time of a token grows with N at most, "
+      "not with "
       "N².";
   std::vector<double> tokens, kept_work, again_work, seconds_kept, seconds_again;
   std::vector<KeyValueCache> caches(static_cast<size_t>(options.lengths));

@@ -155,8 +155,7 @@ Report run_patches(const PatchOptions& options, const Say& say) {
   Report report;
   report.statement =
       "The patch layer, a convolution whose stride is its size, and a product with the flattened patches are the same sums: of whole "
-      "numbers "
-      "they are equal in every bit, gradients too; of others they differ by the order of additions alone, in the last places.";
+      "numbers they are equal in every bit, gradients too; of others they differ by the order of additions alone, in the last places.";
   report.measured = {
       equal_to("tokens", static_cast<double>(N), static_cast<double>(by_layer.size(1))),
       equal_to("parameters, D (C P² + 1)", static_cast<double>(D * (K + 1)),

@@ -169,8 +169,7 @@ Report run_equivariance(const EquivarianceOptions& options, const Say&) {
       "Permuted tokens come out of attention as the same outputs, permuted: soft, hard, kernel and channel attention alike, and "
       "cross-attention does "
       "not notice the order of what it looks at. Every position encoding ends that. Some still keep a few orders: a penalty of the plain "
-      "distance "
-      "cannot tell a sequence from its reversal.";
+      "distance cannot tell a sequence from its reversal.";
   Table table{.title = "Distance from the permuted output, as a share of the largest output",
               .columns = {"", "random permutations", "reversal"}};
   Bars bars{.up = {"distance", true, 1e-8}, .sets = {{.name = "random permutations"}}};

@@ -98,8 +98,7 @@ Report run_position_cost(const PositionCostOptions& options, const Say& say) {
       "Scores of tokens with absolute positions take N D² + N² D multiply-adds, Gaussian ones N² D_p with D_p = 3: what a head knows of a "
       "pair of "
       "places is three numbers. As such a map is the product of one over rows and one over columns, attention need not even make it: "
-      "values "
-      "are joined along columns, then along rows, with 2 N D √N multiply-adds.";
+      "values are joined along columns, then along rows, with 2 N D √N multiply-adds.";
   std::vector<double> tokens, absolute_work;
   std::vector<std::function<void()>> works;
   double apart = 0;
@@ -162,8 +161,7 @@ Experiment position_cost() {
       .title = "Absolute positions against three numbers",
       .claim =
           "Scores cost $N D^2 + N^2 D$ multiply-adds with absolute positions, and $N^2 D_p$ with Gaussian ones, of which a pair of places "
-          "has "
-          "$D_p = 3$ numbers.",
+          "has $D_p = 3$ numbers.",
       .formula = R"((Z + P) W_q W_k^T (Z + P)^T \quad \mathrm{against} \quad v^T r_\delta = -\alpha (|\delta - \Delta|^2 - |\Delta|^2))",
       .prepare = prepared(declare_position_cost, run_position_cost)};
 }

@@ -123,8 +123,7 @@ Report run_pretraining(const PretrainingOptions& options, const Say& say) {
   report.statement =
       "An encoder takes along what it was asked before. Telling whether a sentence follows helps greatly with new pairs and harms telling "
       "what a sentence is about; telling inverted order, which is learned at once, harms that too. Masked words are learned slowly and "
-      "change "
-      "little in so few steps; whether a sentence is the next one is not learned in them at all.";
+      "change little in so few steps; whether a sentence is the next one is not learned in them at all.";
   Table table{.title = "95 % of the mean",
               .columns = {"pre-training", "what it learned", "topics", "entailment", "gain on topics", "gain on entailment"}};
   BarSet topics{.name = "topics"}, entailment{.name = "entailment"};

@@ -60,8 +60,7 @@ Report run_temperature(const TemperatureOptions& options, const Say&) {
   Report report;
   report.statement =
       "The entropy of a row falls from log N at β = 0 to 0 as β grows. At 0 every query gets the mean of all values, in the limit the "
-      "value "
-      "of its best key, unchanged: what a fully connected layer with equal weights, and one with a single 1 a row, do.";
+      "value of its best key, unchanged: what a fully connected layer with equal weights, and one with a single 1 a row, do.";
   report.measured = {
       equal_to("entropy at β = 0 (log N)", all, tokens.entropy(0), 1e-5),
       equal_to("entropy at the largest β", 0, entropies.back(), 1e-3),

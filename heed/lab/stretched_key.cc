@@ -153,8 +153,7 @@ Report run_stretch(const StretchOptions& options, const Say&) {
   Report report;
   report.statement =
       "A longer key takes all of the weight of queries with $q \\cdot k > 0$ and none of those with $q \\cdot k < 0$: the first end with "
-      "its "
-      "value alone, the others with what they would get without it. The weight is a logistic curve in the stretch, of slope $\\beta q "
+      "its value alone, the others with what they would get without it. The weight is a logistic curve in the stretch, of slope $\\beta q "
       "\\cdot k$.";
   report.measured = {
       at_most("distance of the weights from the logistic curve", 1e-4, from_formula),

@@ -10,33 +10,17 @@
 
 #include "heed/core/parallel.h"
 #include "tests/expect_error.h"
-#include "tests/ops/cases.h"
+#include "tests/ops/matrices.h"
 
 namespace heed::test {
 namespace {
 
 constexpr double kBf16 = 1.0 / 256, kF32 = 1e-6;  // half a step of the last bit; what sums of f32 may differ by, of sums of absolute values
 
-// A matrix of normal numbers, each row in memory `gap` longer than it needs to be.
-struct Operand {
-  Operand(int64_t rows, int64_t columns, bool turned, int64_t gap, uint64_t seed)
-      : stride((turned ? rows : columns) + gap),
-        transposed(turned),
-        values(normal_input({turned ? columns : rows, stride}, seed).to_vector<float>()) {}
-  float at(int64_t row, int64_t column) const {
-    return values[static_cast<size_t>(transposed ? column * stride + row : row * stride + column)];
-  }
-  Matrix matrix() { return {values.data(), stride, transposed}; }
-
-  int64_t stride;
-  bool transposed;
-  std::vector<float> values;
-};
-
 void expect_product(int64_t M, int64_t N, int64_t K, bool turn_a, bool turn_b, int64_t gap) {
   SCOPED_TRACE(testing::Message() << M << " x " << N << " x " << K << (turn_a ? ", a turned" : "") << (turn_b ? ", b turned" : "")
                                   << ", gap " << gap);
-  Operand a(M, K, turn_a, gap, 1), b(K, N, turn_b, gap, 2), c(M, N, false, gap, 3);
+  Filled a(M, K, turn_a, gap, 1), b(K, N, turn_b, gap, 2), c(M, N, false, gap, 3);
   const std::vector<float> before = c.values;
   multiply_bf16(M, N, K, a.matrix(), b.matrix(), c.matrix());
   for (int64_t i = 0; i < M; ++i)
@@ -44,7 +28,7 @@ void expect_product(int64_t M, int64_t N, int64_t K, bool turn_a, bool turn_b, i
       double rounded = 0, exact = 0, sizes = 0;
       for (int64_t k = 0; k < K; ++k) {
         const double x = a.at(i, k), y = b.at(k, j);
-        rounded += double{to_float(to_bf16(a.at(i, k)))} * double{to_float(to_bf16(b.at(k, j)))};
+        rounded += double{to_float(to_bf16(static_cast<float>(x)))} * double{to_float(to_bf16(static_cast<float>(y)))};
         exact += x * y;
         sizes += std::abs(x * y);
       }
@@ -100,7 +84,7 @@ TEST(Bf16Product, any_number_of_threads_gives_the_same_bits) {
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 2, 7}) {
     set_thread_count(threads);
-    Operand a(531, 200, false, 0, 1), b(200, 77, true, 0, 2), g(531, 77, true, 0, 3);
+    Filled a(531, 200, false, 0, 1), b(200, 77, true, 0, 2), g(531, 77, true, 0, 3);
     std::vector<float> out(531 * 77), weights(200 * 77);
     multiply_bf16(531, 77, 200, a.matrix(), b.matrix(), {out.data(), 77});
     multiply_bf16(200, 77, 531, {a.values.data(), 200, true}, {out.data(), 77}, {weights.data(), 77});

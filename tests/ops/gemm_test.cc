@@ -9,29 +9,13 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "tests/ops/cases.h"
+#include "tests/ops/matrices.h"
 
 namespace heed::test {
 namespace {
 
 struct ProductSizes {
   int64_t M, N, K;
-};
-
-// A (rows, columns) matrix of normal numbers, `gap` more than a row (or, transposed, a column) apart.
-struct Filled {
-  Filled(int64_t rows, int64_t columns, bool turned, int64_t gap, uint64_t seed)
-      : stride((turned ? rows : columns) + gap),
-        transposed(turned),
-        values(normal_input({turned ? columns : rows, stride}, seed).to_vector<float>()) {}
-  double at(int64_t row, int64_t column) const {
-    return values[static_cast<size_t>(transposed ? column * stride + row : row * stride + column)];
-  }
-  Matrix matrix() { return {values.data(), stride, transposed}; }
-
-  int64_t stride;
-  bool transposed;
-  std::vector<float> values;
 };
 
 // c = a b, then 1 is added to each tile by the task that made it.
