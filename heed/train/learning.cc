@@ -46,8 +46,8 @@ void declare(Settings& settings, LearnOptions& options) {
   settings.add("loaders", options.loaders, "threads that make batches; 0: none beside the one that learns", {.least = 0, .most = 64});
 }
 
-void check_precision(const LearnOptions& options, bool has) {
-  check<UsageError>(options.precision != "bf16" || has,
+void check_precision(const LearnOptions& options, bool machine_has_bf16) {
+  check<UsageError>(options.precision != "bf16" || machine_has_bf16,
                     "train: precision=bf16, but this machine has no instructions for it (AVX-512 BF16 or AMX), expected precision=f32: ",
                     "bf16 would be slower here");
 }

@@ -28,8 +28,8 @@ struct LearnOptions {
   int64_t loaders = 1;                     // threads that make batches
 };
 void declare(Settings& settings, LearnOptions& options);
-// A UsageError where this machine would only lose by it. has: whether it has instructions for bf16
-void check_precision(const LearnOptions& options, bool has);
+// A UsageError where the machine would only lose by it.
+void check_precision(const LearnOptions& options, bool machine_has_bf16);
 
 // The rate of a step, counted from 0, of all. With r = rate, f = final_rate, w the steps of warm-up, s = step + 1 and
 // t = (step - w) / (all - w), the share of the rest that is over:

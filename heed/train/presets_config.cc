@@ -104,7 +104,7 @@ void choose_sizes(const ModelChoice& choice, const Dialect& names, Json& config)
     config[width] = choice.width;
   }
   if (choice.layers > 0) put(config, names.layers, choice.layers);
-  if (choice.heads > 0) put(config, names.heads, choice.heads);
+  if (const int64_t heads = choice.heads > 0 ? choice.heads : heads_for(choice)) put(config, names.heads, heads);
   if (choice.feed_forward > 0) put(config, names.feed_forward, choice.feed_forward);
   if (!choice.activation.empty()) put(config, names.activation, choice.activation);
   if (choice.dropout >= 0) put(config, names.dropout, value_json(choice.dropout));
