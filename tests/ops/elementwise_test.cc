@@ -17,12 +17,13 @@ double sqrt(double x) { return std::sqrt(x); }
 double tanh(double x) { return std::tanh(x); }
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double select(bool condition, double yes, double no) { return condition ? yes : no; }
+double abs(double x) { return std::abs(x); }
+double min(double a, double b) { return a < b ? a : b; }
+double max(double a, double b) { return a > b ? a : b; }
 struct Normal {
-  double cumulative, density;
+  double tail, density;
 };
-Normal normal(double x) { return {0.5 * std::erfc(-x / std::sqrt(2.0)), std::exp(-0.5 * x * x) / std::sqrt(2 * std::acos(-1.0))}; }
-[[maybe_unused]] double abs(double x) { return std::abs(x); }
-[[maybe_unused]] double max(double a, double b) { return std::max(a, b); }
+Normal normal(double a) { return {0.5 * std::erfc(a / std::sqrt(2.0)), std::exp(-0.5 * a * a) / std::sqrt(2 * std::acos(-1.0))}; }
 
 #define HEED_FORMULAS
 #define HEED_INLINE
@@ -90,6 +91,21 @@ TEST_P(EveryFunction, passes_on_what_is_not_a_number) {
   if (std::isnan(GetParam().f(nan))) {
     EXPECT_TRUE(std::isnan(GetParam().run(Tensor::from(std::vector<float>{nan}, {1})).item()));
   }
+}
+
+TEST(Gelu, is_a_ramp_far_from_the_middle) {
+  const float far = std::numeric_limits<float>::infinity();
+  Tensor x = Tensor::from(std::vector<float>{-far, -1e30f, -20, 20, 1e30f, far}, {6});
+  x.require_grad();
+  const Tensor y = gelu(x);
+  backward(y, Tensor::ones({6}));
+  const auto values = y.to_vector<float>(), slopes = x.grad().to_vector<float>();
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(values[i], 0, 1e-36) << i;
+    EXPECT_NEAR(slopes[i], 0, 1e-35) << i;
+  }
+  EXPECT_EQ(std::vector<float>(values.begin() + 3, values.end()), (std::vector<float>{20, 1e30f, far}));
+  EXPECT_EQ(std::vector<float>(slopes.begin() + 3, slopes.end()), (std::vector<float>{1, 1, 1}));
 }
 
 INSTANTIATE_TEST_SUITE_P(ops, EveryFunction, testing::ValuesIn(every_function()),
