@@ -18,6 +18,7 @@ struct ForwardWork {
   float *log_total, *peak;  // (B H, N), (B H, N, 2)
   int64_t width_e, query_block, key_block;
   int64_t stretches;  // of the queries of a head, each a task; they differ by one block at most
+  float* turned;      // (B G, panels of M): the keys of all heads, turned once for their stretches; null: tasks turn their own
 };
 
 }  // namespace heed
@@ -27,15 +28,16 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// All queries of a stretch, of every head that shares a key head, against all keys; each block of keys is turned once.
+// All queries of a stretch, of every head that shares a key head, against all keys.
 void forward_task(const ForwardWork& w, int64_t key_head, int64_t first, int64_t last) {
   const AttentionPlan& plan = *w.plan;
   const AttentionSizes& z = plan.sizes;
   const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, first_head = g * group, E = w.width_e;
   const int64_t queries = last - first, stride = w.key_block + kRowPadding;
-  const int64_t turned_size = plan.beta != 0 ? panels_size(w.key_block, z.D) : 0, padded_queries = (group * queries + 15) / 16 * 16;
-  const Tensor scratch = Tensor::empty({turned_size + w.query_block * stride + group * queries * E + 2 * padded_queries + w.key_block});
-  float *turned = raw<float>(scratch), *s = turned + turned_size, *sums = s + w.query_block * stride, *tops = sums + group * queries * E;
+  const bool content = plan.beta != 0;
+  const int64_t own_panels = content && !w.turned ? panels_size(w.key_block, z.D) : 0, padded_queries = (group * queries + 15) / 16 * 16;
+  const Tensor scratch = Tensor::empty({own_panels + w.query_block * stride + group * queries * E + 2 * padded_queries + w.key_block});
+  float *own = raw<float>(scratch), *s = own + own_panels, *sums = s + w.query_block * stride, *tops = sums + group * queries * E;
   float *totals = tops + padded_queries, *factors = totals + padded_queries;
   std::fill_n(sums, group * queries * E, 0.0f);
   std::fill_n(tops, padded_queries, -HUGE_VALF);
@@ -43,15 +45,16 @@ void forward_task(const ForwardWork& w, int64_t key_head, int64_t first, int64_t
 
   for (int64_t j0 = 0; j0 < z.M; j0 += w.key_block) {
     const int64_t j1 = std::min(z.M, j0 + w.key_block);
-    bool is_turned = plan.beta == 0;
+    const float* turned = !content ? nullptr : w.turned ? w.turned + key_head * panels_size(z.M, z.D) + j0 * z.D : own;
+    bool to_turn = turned == own;
     for (int64_t member = 0; member < group; ++member)
       for (int64_t i0 = first; i0 < last; i0 += w.query_block) {
         ScoreBlock x = plan.block(b, first_head + member, i0, std::min(last, i0 + w.query_block), j0, j1);
         if (!narrow(plan.terms, x)) continue;
-        if (!is_turned) turn_panels(w.k.at(b, g, j0), w.k.token, j1 - j0, z.D, plan.beta, turned);
-        is_turned = true;
+        if (to_turn) turn_panels(w.k.at(b, g, j0), w.k.token, j1 - j0, z.D, plan.beta, own);
+        to_turn = false;
         const int64_t place = member * queries + i0 - first, keys = x.keys();
-        fill_scores(plan, x, w.q.at(b, x.h, i0), w.q.token, plan.beta != 0 ? turned + (x.j0 - j0) * z.D : nullptr, s, stride);
+        fill_scores(plan, x, w.q.at(b, x.h, i0), w.q.token, turned ? turned + (x.j0 - j0) * z.D : nullptr, s, stride);
         for (int64_t r = 0; r < x.rows(); ++r) {
           float *row = s + r * stride, *sum = sums + (place + r) * E;
           float &top = tops[place + r], &total = totals[place + r];
@@ -83,6 +86,13 @@ void forward_task(const ForwardWork& w, int64_t key_head, int64_t first, int64_t
 
 void forward_all(const ForwardWork& w) {
   const AttentionSizes& z = w.plan->sizes;
+  const int64_t key_blocks = (z.M + w.key_block - 1) / w.key_block;
+  if (w.turned)
+    parallel_tasks(z.B * z.G * key_blocks, [&](int64_t task) {
+      const int64_t head = task / key_blocks, j0 = task % key_blocks * w.key_block;
+      turn_panels(w.k.at(head / z.G, head % z.G, j0), w.k.token, std::min(w.key_block, z.M - j0), z.D, w.plan->beta,
+                  w.turned + head * panels_size(z.M, z.D) + j0 * z.D);
+    });
   const int64_t blocks = (z.N + w.query_block - 1) / w.query_block;
   const auto begin = [&](int64_t stretch) { return std::min(z.N, blocks * stretch / w.stretches * w.query_block); };
   parallel_tasks(z.B * z.G * w.stretches, [&](int64_t task) {
@@ -92,6 +102,7 @@ void forward_all(const ForwardWork& w) {
 }
 
 int64_t registers_for(int64_t width) { return whole_registers(width); }
+int64_t floats_of_panels(int64_t keys, int64_t D) { return panels_size(keys, D); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace heed
@@ -104,6 +115,7 @@ namespace heed {
 
 HWY_EXPORT(forward_all);
 HWY_EXPORT(registers_for);
+HWY_EXPORT(floats_of_panels);
 
 Tensor padded(const Tensor& x, int64_t width) {
   if (x.size(-1) == width) return x;
@@ -128,10 +140,13 @@ Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tenso
   const int64_t width_e = padded_width(z.E);
   const Tensor wide_v = padded(v, width_e), out = laid_like(q, z.E);
   (plan.hard ? totals.peak : totals.log_total) = plan.hard ? Tensor::empty({z.B, z.H, z.N, 2}) : Tensor::empty({z.B, z.H, z.N});
-  // Enough tasks to share, few enough that turning keys does not matter, and sums that stay in the second cache.
+  // Enough tasks to share, few enough that reading all keys for each does not matter, and sums that stay in the second cache.
   const int64_t query_block = query_block_of(z.N), blocks = (z.N + query_block - 1) / query_block;
   const int64_t most = std::max<int64_t>(1, 8 * z.G / std::max<int64_t>(z.H, 1));
   const int64_t heads = std::max<int64_t>(1, z.B * z.G), wanted = std::max((16 + heads - 1) / heads, (blocks + most - 1) / most);
+  const int64_t stretches = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(blocks, 1));
+  const bool share_keys = stretches > 1 && plan.beta != 0;
+  const Tensor turned = share_keys ? Tensor::empty({z.B * z.G, HWY_DYNAMIC_DISPATCH(floats_of_panels)(z.M, z.D)}) : Tensor();
   HWY_DYNAMIC_DISPATCH(forward_all)
   ({.plan = &plan,
     .q = token_rows(q),
@@ -142,8 +157,9 @@ Tensor attention_forward(const AttentionPlan& plan, const Tensor& q, const Tenso
     .peak = plan.hard ? raw<float>(totals.peak) : nullptr,
     .width_e = width_e,
     .query_block = query_block,
-    .key_block = even_block(z.M, z.D + z.E <= 128 ? 2 * kLargestKeyBlock : kLargestKeyBlock, kKeyUnit),
-    .stretches = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(blocks, 1))});
+    .key_block = even_block(z.M, z.D + z.E <= 256 ? 2 * kLargestKeyBlock : kLargestKeyBlock, kKeyUnit),
+    .stretches = stretches,
+    .turned = share_keys ? raw<float>(turned) : nullptr});
   return out;
 }
 
