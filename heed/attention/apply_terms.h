@@ -56,11 +56,17 @@ inline constexpr bool kBends = requires {
   T::bends;
 };
 
-// s: rows `stride` apart, each readable and writable to the end of a register behind its last key. slopes, where given:
-// a block for every term that bends scores.
+// What a term adds to a block, where that lies in rows of `columns` readable numbers: then the product of queries and keys
+// begins with it, and the term is done.
+inline StartRows start_of(const Term& term, const AttentionSizes& sizes, const ScoreBlock& x, int64_t columns) {
+  return std::visit([&](const auto& t) { return start_rows(t, sizes, x, columns); }, term);
+}
+
+// The terms from the first-th on. s: rows `stride` apart, each readable and writable to the end of a register behind its last
+// key. slopes, where given: a block for every term that bends scores.
 static void apply_terms(const std::vector<Term>& terms, const AttentionSizes& sizes, const ScoreBlock& x, float* s, int64_t stride,
-                        float* slopes = nullptr) {
-  for (const Term& term : terms)
+                        float* slopes = nullptr, size_t first = 0) {
+  for (size_t index = first; index < terms.size(); ++index)
     std::visit(
         [&]<class T>(const T& t) HWY_ATTR {
           if (idle(t, x)) return;
@@ -70,7 +76,7 @@ static void apply_terms(const std::vector<Term>& terms, const AttentionSizes& si
               for (int64_t j = 0; j < x.keys(); j += lane_count()) slope(t, Lanes::load(s + r * stride + j)).store(slopes + j);
           }
         },
-        term);
+        terms[index]);
 }
 
 // The other way, last term first: a term that bends scores changes ds, a learned one adds to its sinks.

@@ -87,12 +87,13 @@ inline HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys
 inline void fill_scores(const AttentionPlan& plan, const ScoreBlock& x, const float* q, int64_t width, const float* turned, float* s,
                         int64_t stride, float* slopes = nullptr) {
   const int64_t columns = whole_registers(x.keys()), D = plan.sizes.D;
+  const StartRows start = turned && !plan.terms.empty() ? start_of(plan.terms[0], plan.sizes, x, columns) : StartRows{};
   if (turned) {
-    tile_product({q, width, 1}, turned, panel_width(), s, stride, x.rows(), columns, D, false, D * panel_width());
+    tile_product({q, width, 1}, turned, panel_width(), start, s, stride, x.rows(), columns, D, D * panel_width());
   } else {
     for (int64_t r = 0; r < x.rows(); ++r) std::fill_n(s + r * stride, columns, 0.0f);
   }
-  apply_terms(plan.terms, plan.sizes, x, s, stride, slopes);
+  apply_terms(plan.terms, plan.sizes, x, s, stride, slopes, start.data ? 1 : 0);
 }
 
 // What dropout multiplies the weights of one query with: 0, or 1 / (1 - p). Keys from j0 on, a multiple of 64. As in

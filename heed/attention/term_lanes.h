@@ -7,6 +7,7 @@
 #endif
 
 #include "heed/attention/term.h"
+#include "heed/attention/tile.h"
 #include "heed/core/lanes.h"
 #include "heed/core/raw.h"
 
@@ -40,6 +41,12 @@ bool skip(const T&, const ScoreBlock&) {
 template <class T>
 bool idle(const T&, const ScoreBlock&) {
   return false;
+}
+
+// start_rows: the rows of numbers that a term adds to a block, if they lie somewhere.
+template <class T>
+StartRows start_rows(const T&, const AttentionSizes&, const ScoreBlock&, int64_t) {
+  return {};
 }
 
 // A mask keeps or drops: keep(term, row, keys).

@@ -27,12 +27,18 @@ struct Broadcast {
   int64_t down, along;
 };
 
+// What a product is added to: rows of numbers, `down` apart; zeros where data is null.
+struct StartRows {
+  const float* data = nullptr;
+  int64_t down = 0;
+};
+
 template <int rows, int vectors>
-HWY_INLINE void register_tile(Broadcast a, const float* b, int64_t b_stride, float* c, int64_t c_stride, int64_t depth, bool add) {
+HWY_INLINE void register_tile(Broadcast a, const float* b, int64_t b_stride, StartRows start, float* c, int64_t c_stride, int64_t depth) {
   const int64_t step = lane_count();
   Lanes sum[rows][vectors];
   for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < vectors; ++v) sum[r][v] = add ? Lanes::load(c + r * c_stride + v * step) : Lanes(0);
+    for (int v = 0; v < vectors; ++v) sum[r][v] = start.data ? Lanes::load(start.data + r * start.down + v * step) : Lanes(0);
   for (int64_t k = 0; k < depth; ++k) {
     Lanes right[vectors];
     for (int v = 0; v < vectors; ++v) right[v] = Lanes::load(b + k * b_stride + v * step);
@@ -46,16 +52,18 @@ HWY_INLINE void register_tile(Broadcast a, const float* b, int64_t b_stride, flo
 }
 
 template <int vectors>
-HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, float* c, int64_t c_stride, int64_t rows, int64_t depth,
-                                bool add) {
-  for (; rows >= kTileRows; rows -= kTileRows, a.data += kTileRows * a.down, c += kTileRows * c_stride)
-    register_tile<kTileRows, vectors>(a, b, b_stride, c, c_stride, depth, add);
+HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, StartRows start, float* c, int64_t c_stride, int64_t rows,
+                                int64_t depth) {
+  for (; rows >= kTileRows; rows -= kTileRows, a.data += kTileRows * a.down, c += kTileRows * c_stride) {
+    register_tile<kTileRows, vectors>(a, b, b_stride, start, c, c_stride, depth);
+    if (start.data) start.data += kTileRows * start.down;
+  }
   switch (rows) {
-    case 1: return register_tile<1, vectors>(a, b, b_stride, c, c_stride, depth, add);
-    case 2: return register_tile<2, vectors>(a, b, b_stride, c, c_stride, depth, add);
-    case 3: return register_tile<3, vectors>(a, b, b_stride, c, c_stride, depth, add);
-    case 4: return register_tile<4, vectors>(a, b, b_stride, c, c_stride, depth, add);
-    case 5: return register_tile<5, vectors>(a, b, b_stride, c, c_stride, depth, add);
+    case 1: return register_tile<1, vectors>(a, b, b_stride, start, c, c_stride, depth);
+    case 2: return register_tile<2, vectors>(a, b, b_stride, start, c, c_stride, depth);
+    case 3: return register_tile<3, vectors>(a, b, b_stride, start, c, c_stride, depth);
+    case 4: return register_tile<4, vectors>(a, b, b_stride, start, c, c_stride, depth);
+    case 5: return register_tile<5, vectors>(a, b, b_stride, start, c, c_stride, depth);
     default: return;
   }
 }
@@ -65,14 +73,24 @@ static HWY_INLINE int64_t whole_registers(int64_t columns) { return (columns + l
 // Columns of b that lie together when it is kept in panels.
 static HWY_INLINE int64_t panel_width() { return kTileVectors * lane_count(); }
 
-// c: (rows, columns), b: (depth, columns), columns a multiple of the lanes. add: to what c holds, else it is overwritten.
+// c = start + a b. c: (rows, columns), b: (depth, columns), columns a multiple of the lanes.
 // panel: where the next panel_width() columns of b begin; 0 when rows of b are whole.
-static HWY_NOINLINE void tile_product(Broadcast a, const float* b, int64_t b_stride, float* c, int64_t c_stride, int64_t rows,
-                                      int64_t columns, int64_t depth, bool add, int64_t panel = 0) {
+static HWY_NOINLINE void tile_product(Broadcast a, const float* b, int64_t b_stride, StartRows start, float* c, int64_t c_stride,
+                                      int64_t rows, int64_t columns, int64_t depth, int64_t panel = 0) {
   const int64_t step = lane_count(), wide = panel_width();
-  for (; columns >= wide; columns -= wide, b += panel ? panel : wide, c += wide)
-    register_column<kTileVectors>(a, b, b_stride, c, c_stride, rows, depth, add);
-  for (; columns >= step; columns -= step, b += step, c += step) register_column<1>(a, b, b_stride, c, c_stride, rows, depth, add);
+  const auto go_on = [&](int64_t by) {
+    c += by;
+    if (start.data) start.data += by;
+  };
+  for (; columns >= wide; columns -= wide, b += panel ? panel : wide, go_on(wide))
+    register_column<kTileVectors>(a, b, b_stride, start, c, c_stride, rows, depth);
+  for (; columns >= step; columns -= step, b += step, go_on(step)) register_column<1>(a, b, b_stride, start, c, c_stride, rows, depth);
+}
+
+// add: to what c holds, else it is overwritten.
+static HWY_INLINE void tile_product(Broadcast a, const float* b, int64_t b_stride, float* c, int64_t c_stride, int64_t rows,
+                                    int64_t columns, int64_t depth, bool add, int64_t panel = 0) {
+  tile_product(a, b, b_stride, {add ? c : nullptr, c_stride}, c, c_stride, rows, columns, depth, panel);
 }
 
 }  // namespace HWY_NAMESPACE
