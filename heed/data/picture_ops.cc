@@ -39,7 +39,7 @@ void change_contrast(Picture& picture, float factor) {
   int64_t sum = 0;
   const int64_t pixels = picture.width * picture.height;
   for (int64_t i = 0; i < pixels; ++i) sum += grey_of(picture.pixels.data() + 3 * i);
-  const auto mean = static_cast<int>(static_cast<double>(sum) / static_cast<double>(pixels) + 0.5);
+  const auto mean = static_cast<int>((2 * sum + pixels) / (2 * pixels));  // rounded
   look_up(picture, table_of([&](int byte) { return blended(mean, byte, factor); }));
 }
 
