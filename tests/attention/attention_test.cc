@@ -94,6 +94,24 @@ TEST(Attention, agrees_for_every_term_and_kind_of_size) {
     for (const Subject& subject : every_term(z)) check_terms(z, {subject});
 }
 
+// Blocks for which a bias lies in whole rows begin with it: first or behind a mask, all of them or some.
+TEST(Attention, agrees_where_blocks_begin_with_a_bias) {
+  for (const Sizes& z : {Sizes{1, 2, 1, 113, 271, 4, 4}, Sizes{2, 2, 2, 100, 600, 16, 8}, Sizes{1, 1, 1, 61, 128, 8, 17}})
+    for (const int64_t reach : {z.N + z.M, std::max(z.N, z.M) - 1}) {
+      const int64_t width = 2 * reach + 1;
+      const auto at = [=](int64_t h, int64_t i, int64_t j) { return h * width + j - i + reach; };
+      const Subject whole{"whole table", RelativeBias{normal_input({z.H, width}, 9).require_grad()},
+                          [=](const Many& p, double s, int64_t, int64_t h, int64_t i, int64_t j) { return s + p[0][at(h, i, j)]; },
+                          [=](int64_t, int64_t h, int64_t i, int64_t j) {
+                            return std::vector<Read>{{0, at(h, i, j)}};
+                          }};
+      check_terms(z, {whole});
+      check_terms(z, {whole, term_named(z, "soft cap"), term_named(z, "causal")});
+      check_terms(z, {term_named(z, "bias"), whole});
+      check_terms(z, {term_named(z, "column bias"), term_named(z, "lengths")});
+    }
+}
+
 TEST(Attention, needs_no_content) {
   const Sizes z{1, 2, 2, 19, 19, 4, 3};
   check_terms(z, {term_named(z, "gaussian"), term_named(z, "causal")}, {.beta = 0.0f});
