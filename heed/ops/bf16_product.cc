@@ -136,6 +136,7 @@ void multiply_rounded(const Products& p, const Matrix& a, const Matrix& b, const
                            second = y;
                            out = c;
                          },
+                     .bias = p.bias,
                      .after = p.after});
 }
 
@@ -159,6 +160,7 @@ void multiply_bf16(const Products& p) {
   if (p.K == 0 || !has_bf16()) return multiply_rounded(p, a, b, c, left, right);
   count_work(p.M * p.N * p.K);
   const std::vector<Tile> parts = parts_of(p.M, p.N);
+  const AfterTile after = bias_and_after(p);
   try {
     parallel_tasks(std::ssize(parts), [&](int64_t task) {
       const Tile& part = parts[static_cast<size_t>(task)];
@@ -171,7 +173,7 @@ void multiply_bf16(const Products& p) {
                                    .a_turned = a.transposed,
                                    .b_turned = b.transposed});
       run(made, raw<Bf16>(left) + part.row * (a.transposed ? 1 : left.size(1)), raw<Bf16>(right), c.data + part.row * c.stride);
-      if (p.after) p.after(0, part);
+      if (after) after(0, part);
     });
   } catch (const dnnl::error& error) {
     fail("bf16: oneDNN's product of (", p.M, ", ", p.K, ") by (", p.K, ", ", p.N, ") failed: ", error.message);

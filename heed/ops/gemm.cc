@@ -5,6 +5,7 @@
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/core/work_count.h"
+#include "heed/ops/finish_tile.h"
 #include "heed/ops/one_row.h"
 #include "heed/ops/panels.h"
 
@@ -38,19 +39,31 @@ Cut cut_of(int64_t M, int64_t N, int64_t K) {
 
 }  // namespace
 
+AfterTile bias_and_after(const Products& p) {
+  if (!p.bias) return p.after;
+  return [&p](int64_t item, const Tile& tile) {
+    Matrix a{}, b{}, c{};
+    p.operands(item, a, b, c);
+    float* at = c.data + tile.row * c.stride + tile.column;
+    finish_tile(at, at, c.stride, p.bias + tile.column, Activation::none, tile.rows, tile.columns);
+    if (p.after) p.after(item, tile);
+  };
+}
+
 void multiply_matrices(const Products& p) {
   if (p.batch == 0 || p.M == 0 || p.N == 0) return;
   count_work(p.batch * p.M * p.N * p.K);
   Matrix left{}, right{}, out{};
   p.operands(0, left, right, out);
+  const AfterTile after = bias_and_after(p);
   if (p.batch == 1 && p.K > 0 && !p.add) {
     const int64_t width = panel_width();
-    if (p.K == 1) return outer_product(p.M, p.N, left, right, out, p.after);
-    if (p.M == 1 && width > 0) return multiply_row(p.N, p.K, left, right, out, p.after);
+    if (p.K == 1) return outer_product(p.M, p.N, left, right, out, after);
+    if (p.M == 1 && width > 0) return multiply_row(p.N, p.K, left, right, out, after);
     if (p.M >= rows_worth_panels(right.transposed) && width > 0 && !left.transposed) {
       const Tensor panels = Tensor::empty({panel_floats(p.N, p.K)});
       pack_panels(right, p.N, p.K, raw<float>(panels));
-      return multiply_panels(p.M, p.N, p.K, left, raw<float>(panels), out, p.after);
+      return multiply_panels(p.M, p.N, p.K, left, raw<float>(panels), p.bias, out, p.after);
     }
   }
   const auto [tile_rows, tile_columns] = cut_of(p.M, p.N, p.K);
@@ -71,7 +84,7 @@ void multiply_matrices(const Products& p) {
       } else if (!p.add) {
         for (int64_t i = 0; i < tile.rows; ++i) std::fill_n(to + i * c.stride, tile.columns, 0.0f);
       }
-      if (p.after) p.after(item, tile);
+      if (after) after(item, tile);
     }
   });
 }

@@ -28,10 +28,14 @@ using AfterTile = std::function<void(int64_t item, const Tile& tile)>;
 struct Products {
   int64_t batch = 1, M = 0, N = 0, K = 0;
   std::function<void(int64_t item, Matrix& a, Matrix& b, Matrix& c)> operands;
+  const float* bias = nullptr;  // (N), added to every row of c
   AfterTile after = {};
   bool add = false;  // c += a b
 };
 void multiply_matrices(const Products& products);
+
+// For kernels that do not add the bias while they have c in registers: what is left to do with a tile.
+AfterTile bias_and_after(const Products& products);
 
 // One product.
 void multiply_matrices(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add = false);

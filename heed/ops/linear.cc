@@ -106,17 +106,21 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Act
   const bool active = activation != Activation::none;
   const Tensor y = Tensor::empty(shape, DType::f32, x.device());
   const Tensor z = tracked && active ? Tensor::empty(shape, DType::f32, x.device()) : y;  // kept for the gradient
-  const float* added = b.defined() ? raw<float>(b) : nullptr;
   float *sums = raw<float>(z), *to = raw<float>(y);
-  Products products{.M = rows, .N = O, .K = I, .operands = [&](int64_t, Matrix& left, Matrix& right, Matrix& out) {
-                      left = {raw<float>(x), I};
-                      right = {raw<float>(w), I, true};
-                      out = {sums, O};
-                    }};
-  if (added || active)
+  Products products{.M = rows,
+                    .N = O,
+                    .K = I,
+                    .operands =
+                        [&](int64_t, Matrix& left, Matrix& right, Matrix& out) {
+                          left = {raw<float>(x), I};
+                          right = {raw<float>(w), I, true};
+                          out = {sums, O};
+                        },
+                    .bias = b.defined() ? raw<float>(b) : nullptr};
+  if (active)
     products.after = [&](int64_t, const Tile& tile) {
       const int64_t offset = tile.row * O + tile.column;
-      finish_tile(sums + offset, to + offset, O, added ? added + tile.column : nullptr, activation, tile.rows, tile.columns);
+      finish_tile(sums + offset, to + offset, O, nullptr, activation, tile.rows, tile.columns);
     };
   const bool narrow = Bf16Layers::active();
   narrow ? multiply_bf16(products) : multiply_matrices(products);

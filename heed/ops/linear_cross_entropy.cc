@@ -6,7 +6,6 @@
 #include "heed/core/raw.h"
 #include "heed/core/work_count.h"
 #include "heed/ops/entropy.h"
-#include "heed/ops/finish_tile.h"
 #include "heed/ops/gemm.h"
 #include "heed/ops/half.h"
 #include "heed/ops/panels.h"
@@ -35,14 +34,10 @@ Tensor packed(const Matrix& b, int64_t N, int64_t K) {
 // z = x w^T + b, by panels of w where there are any. x: (rows, D), z: (rows, C)
 void fill_logits(const Matrix& x, const Tensor& w, const Tensor& b, const Tensor& panels, int64_t rows, float* z) {
   const int64_t C = w.size(0), D = w.size(1);
-  const AfterTile add_bias = [&](int64_t, const Tile& tile) {
-    float* at = z + tile.row * C + tile.column;
-    finish_tile(at, at, C, raw<float>(b) + tile.column, Activation::none, tile.rows, tile.columns);
-  };
-  const AfterTile after = b.defined() ? add_bias : AfterTile();
+  const float* bias = b.defined() ? raw<float>(b) : nullptr;
   if (panels.defined()) {
     count_work(rows * C * D);
-    return multiply_panels(rows, C, D, x, raw<float>(panels), {z, C}, after);
+    return multiply_panels(rows, C, D, x, raw<float>(panels), bias, {z, C});
   }
   multiply_matrices({.M = rows,
                      .N = C,
@@ -53,7 +48,7 @@ void fill_logits(const Matrix& x, const Tensor& w, const Tensor& b, const Tensor
                            right = {raw<float>(w), D, true};
                            out = {z, C};
                          },
-                     .after = after});
+                     .bias = bias});
 }
 
 }  // namespace
@@ -102,7 +97,7 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
     const Matrix g{raw<float>(z), C}, turned{raw<float>(z), C, true};
     if (panels_back.defined()) {
       count_work(here * D * C);
-      multiply_panels(here, D, C, g, raw<float>(panels_back), {raw<float>(grads[0]) + begin * D, D}, {});
+      multiply_panels(here, D, C, g, raw<float>(panels_back), nullptr, {raw<float>(grads[0]) + begin * D, D});
     } else if (grads[0].defined()) {
       multiply_matrices(here, D, C, g, {raw<float>(w), D}, {raw<float>(grads[0]) + begin * D, D});
     }

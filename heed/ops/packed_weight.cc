@@ -109,12 +109,12 @@ Tensor PackedWeight::operator()(const Tensor& input, const Tensor& bias, Activat
     return y;
   }
   AfterTile after;
-  if (added || activation != Activation::none)
+  if (activation != Activation::none)
     after = [&](int64_t, const Tile& tile) {
       float* at = to + tile.row * outputs_ + tile.column;
-      finish_tile(at, at, outputs_, added ? added + tile.column : nullptr, activation, tile.rows, tile.columns);
+      finish_tile(at, at, outputs_, nullptr, activation, tile.rows, tile.columns);
     };
-  if (rows > 0) multiply_panels(rows, outputs_, inputs_, {raw<float>(x), inputs_}, raw<float>(panels_), {to, outputs_}, after);
+  if (rows > 0) multiply_panels(rows, outputs_, inputs_, {raw<float>(x), inputs_}, raw<float>(panels_), added, {to, outputs_}, after);
   return y;
 }
 

@@ -19,9 +19,11 @@ inline constexpr int kPanelRows = 6, kPanelLanes = HWY_TARGET <= HWY_AVX3 ? 4 : 
 
 int64_t width_of_panel() { return HWY_TARGET == HWY_SCALAR ? 0 : kPanelLanes * lane_count(); }
 
-// c = a b, or c += a b: R rows of one panel. a: (R, K) with rows `a_stride` apart, b: (K, panel) dense, c: (R, panel)
+// c = a b, or c += a b, and at last + bias: R rows of one panel. a: (R, K) with rows `a_stride` apart, b: (K, panel) dense,
+// c: (R, panel), bias: (panel) or null
 template <int R>
-HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t K, bool more) {
+HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b, const float* bias, float* c, int64_t c_stride, int64_t K,
+                               bool more) {
   const int64_t step = lane_count();
   Lanes sums[R][kPanelLanes];
   for (int r = 0; r < R; ++r) {
@@ -39,18 +41,21 @@ HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b,
       for (int v = 0; v < kPanelLanes; ++v) sums[r][v] = fma(left, right[v], sums[r][v]);
     }
   }
+  for (int v = 0; v < kPanelLanes && bias; ++v)
+    for (int r = 0; r < R; ++r) sums[r][v] = sums[r][v] + Lanes::load(bias + v * step);
   for (int r = 0; r < R; ++r)
     for (int v = 0; v < kPanelLanes; ++v) sums[r][v].store(c + r * c_stride + v * step);
 }
 
-void multiply_few_rows(int64_t rows, const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t K, bool more) {
+void multiply_few_rows(int64_t rows, const float* a, int64_t a_stride, const float* b, const float* bias, float* c, int64_t c_stride,
+                       int64_t K, bool more) {
   switch (rows) {
-    case 1: return multiply_panel<1>(a, a_stride, b, c, c_stride, K, more);
-    case 2: return multiply_panel<2>(a, a_stride, b, c, c_stride, K, more);
-    case 3: return multiply_panel<3>(a, a_stride, b, c, c_stride, K, more);
-    case 4: return multiply_panel<4>(a, a_stride, b, c, c_stride, K, more);
-    case 5: return multiply_panel<5>(a, a_stride, b, c, c_stride, K, more);
-    default: return multiply_panel<kPanelRows>(a, a_stride, b, c, c_stride, K, more);
+    case 1: return multiply_panel<1>(a, a_stride, b, bias, c, c_stride, K, more);
+    case 2: return multiply_panel<2>(a, a_stride, b, bias, c, c_stride, K, more);
+    case 3: return multiply_panel<3>(a, a_stride, b, bias, c, c_stride, K, more);
+    case 4: return multiply_panel<4>(a, a_stride, b, bias, c, c_stride, K, more);
+    case 5: return multiply_panel<5>(a, a_stride, b, bias, c, c_stride, K, more);
+    default: return multiply_panel<kPanelRows>(a, a_stride, b, bias, c, c_stride, K, more);
   }
 }
 
@@ -83,11 +88,15 @@ void pack_panel(const Matrix& b, int64_t column, int64_t width, int64_t K, float
 }
 
 // Rows [begin, end) of one panel of c. A panel is walked in pieces that stay in the second cache while all rows meet them.
-void panel_task(const Matrix& a, const float* panel, const Matrix& c, int64_t K, int64_t begin, int64_t end, int64_t column,
-                int64_t columns, const AfterTile& after) {
+void panel_task(const Matrix& a, const float* panel, const float* bias, const Matrix& c, int64_t K, int64_t begin, int64_t end,
+                int64_t column, int64_t columns, const AfterTile& after) {
   const int64_t width = width_of_panel(), pieces = std::max<int64_t>(1, (K + 1023) / 1024), depth = (K + pieces - 1) / pieces;
   const bool whole = columns == width;
-  HWY_ALIGN float edge[kPanelRows * kPanelLanes * kLanes];
+  HWY_ALIGN float edge[kPanelRows * kPanelLanes * kLanes], edge_bias[kPanelLanes * kLanes] = {};
+  if (bias && !whole) {
+    std::copy_n(bias, columns, edge_bias);
+    bias = edge_bias;
+  }
   for (int64_t first = 0; first == 0 || first < K; first += depth) {
     const int64_t last = std::min(K, first + depth);
     for (int64_t row = begin; row < end; row += kPanelRows) {
@@ -96,7 +105,8 @@ void panel_task(const Matrix& a, const float* panel, const Matrix& c, int64_t K,
       const int64_t stride = whole ? c.stride : width;
       if (!whole && first > 0)
         for (int64_t r = 0; r < rows; ++r) std::copy_n(to + r * c.stride, columns, edge + r * width);
-      multiply_few_rows(rows, a.data + row * a.stride + first, a.stride, panel + first * width, at, stride, last - first, first > 0);
+      multiply_few_rows(rows, a.data + row * a.stride + first, a.stride, panel + first * width, last == K ? bias : nullptr, at, stride,
+                        last - first, first > 0);
       if (!whole)
         for (int64_t r = 0; r < rows; ++r) std::copy_n(edge + r * width, columns, to + r * c.stride);
       if (after && last == K) after(0, {row, rows, column, columns});
@@ -141,7 +151,8 @@ void pack_panels(const Matrix& b, int64_t N, int64_t K, float* panels) {
   });
 }
 
-void multiply_panels(int64_t M, int64_t N, int64_t K, const Matrix& a, const float* panels, const Matrix& c, const AfterTile& after) {
+void multiply_panels(int64_t M, int64_t N, int64_t K, const Matrix& a, const float* panels, const float* bias, const Matrix& c,
+                     const AfterTile& after) {
   // Rows in even parts that, with a panel, stay in the second cache; all panels meet them before the next part does. Where all panels
   // do not fit there as well, taller parts fetch them less often.
   const int64_t limit = N * K > (1 << 20) ? std::clamp<int64_t>((1 << 17) / std::max<int64_t>(K, 1), 96, 768) : 96;
@@ -150,7 +161,8 @@ void multiply_panels(int64_t M, int64_t N, int64_t K, const Matrix& a, const flo
   parallel_tasks(parts * across, [&](int64_t task) {
     const int64_t begin = task / across * rows, column = task % across * width;
     HWY_DYNAMIC_DISPATCH(panel_task)
-    (a, panels + column * K, c, K, begin, std::min(M, begin + rows), column, std::min(width, N - column), after);
+    (a, panels + column * K, bias ? bias + column : nullptr, c, K, begin, std::min(M, begin + rows), column, std::min(width, N - column),
+     after);
   });
 }
 

@@ -12,7 +12,9 @@ int64_t panel_width();  // in columns; 0: without vectors oneDNN is faster
 int64_t panel_floats(int64_t N, int64_t K);
 void pack_panels(const Matrix& b, int64_t N, int64_t K, float* panels);  // b: (K, N)
 
-// c = a b. a: (M, K) not transposed, c: (M, N) not transposed. `after` sees each few rows while they are in the first cache.
-void multiply_panels(int64_t M, int64_t N, int64_t K, const Matrix& a, const float* panels, const Matrix& c, const AfterTile& after);
+// c = a b + bias. a: (M, K) not transposed, bias: (N) or null, c: (M, N) not transposed. `after` sees each few rows while they are
+// in the first cache.
+void multiply_panels(int64_t M, int64_t N, int64_t K, const Matrix& a, const float* panels, const float* bias, const Matrix& c,
+                     const AfterTile& after = {});
 
 }  // namespace heed
