@@ -87,7 +87,9 @@ inline HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys
 inline void fill_scores(const AttentionPlan& plan, const ScoreBlock& x, const float* q, int64_t width, const float* turned, float* s,
                         int64_t stride, float* slopes = nullptr) {
   const int64_t columns = whole_registers(x.keys()), D = plan.sizes.D;
-  const StartRows start = turned && !plan.terms.empty() ? start_of(plan.terms[0], plan.sizes, x, columns) : StartRows{};
+  // Hard rows look for the largest score again, bit for bit, in blocks of other sizes.
+  const bool starts = turned && !plan.hard && !plan.terms.empty();
+  const StartRows start = starts ? start_of(plan.terms[0], plan.sizes, x, columns) : StartRows{};
   if (turned) {
     tile_product({q, width, 1}, turned, panel_width(), start, s, stride, x.rows(), columns, D, D * panel_width());
   } else {

@@ -94,20 +94,25 @@ TEST(Attention, agrees_for_every_term_and_kind_of_size) {
     for (const Subject& subject : every_term(z)) check_terms(z, {subject});
 }
 
+Subject relative_within(const Sizes& z, int64_t reach) {
+  const int64_t width = 2 * reach + 1;
+  const auto at = [=](int64_t h, int64_t i, int64_t j) { return h * width + std::clamp(j - i, -reach, reach) + reach; };
+  return {"relative within " + std::to_string(reach), RelativeBias{normal_input({z.H, width}, 9).require_grad()},
+          [=](const Many& p, double s, int64_t, int64_t h, int64_t i, int64_t j) { return s + p[0][at(h, i, j)]; },
+          [=](int64_t, int64_t h, int64_t i, int64_t j) {
+            return std::vector<Read>{{0, at(h, i, j)}};
+          }};
+}
+
 // Blocks for which a bias lies in whole rows begin with it: first or behind a mask, all of them or some.
 TEST(Attention, agrees_where_blocks_begin_with_a_bias) {
   for (const Sizes& z : {Sizes{1, 2, 1, 113, 271, 4, 4}, Sizes{2, 2, 2, 100, 600, 16, 8}, Sizes{1, 1, 1, 61, 128, 8, 17}})
-    for (const int64_t reach : {z.N + z.M, std::max(z.N, z.M) - 1}) {
-      const int64_t width = 2 * reach + 1;
-      const auto at = [=](int64_t h, int64_t i, int64_t j) { return h * width + j - i + reach; };
-      const Subject whole{"whole table", RelativeBias{normal_input({z.H, width}, 9).require_grad()},
-                          [=](const Many& p, double s, int64_t, int64_t h, int64_t i, int64_t j) { return s + p[0][at(h, i, j)]; },
-                          [=](int64_t, int64_t h, int64_t i, int64_t j) {
-                            return std::vector<Read>{{0, at(h, i, j)}};
-                          }};
-      check_terms(z, {whole});
-      check_terms(z, {whole, term_named(z, "soft cap"), term_named(z, "causal")});
-      check_terms(z, {term_named(z, "bias"), whole});
+    for (const int64_t reach : {z.N + z.M, std::max(z.N, z.M) - 1, z.M - z.M / 6}) {
+      const Subject relative = relative_within(z, reach);
+      check_terms(z, {relative});
+      check_terms(z, {relative}, {.hard = Hard::straight_through});
+      check_terms(z, {relative, term_named(z, "soft cap"), term_named(z, "causal")});
+      check_terms(z, {term_named(z, "bias"), relative});
       check_terms(z, {term_named(z, "column bias"), term_named(z, "lengths")});
     }
 }
