@@ -2,7 +2,7 @@
 #define HWY_TARGET_INCLUDE "heed/ops/panels.cc"
 #include "hwy/foreach_target.h"
 // after foreach_target
-#include "heed/core/lanes.h"
+#include "heed/core/turn_lanes.h"
 
 #include <hwy/cache_control.h>
 
@@ -68,20 +68,13 @@ void pack_panel(const Matrix& b, int64_t column, int64_t width, int64_t K, float
   const float* from = b.data + column * b.stride;
   int64_t k = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::FixedTag<float, 4> four;  // squares of 4 x 4 change their rows for their columns
-  for (int64_t j = 0; j < width; j += 4) {
-    for (k = 0; k + 4 <= K; k += 4) {
-      const float* corner = from + j * b.stride + k;
-      const auto r0 = hn::LoadU(four, corner), r1 = hn::LoadU(four, corner + b.stride);
-      const auto r2 = hn::LoadU(four, corner + 2 * b.stride), r3 = hn::LoadU(four, corner + 3 * b.stride);
-      const auto even_low = hn::InterleaveLower(four, r0, r2), odd_low = hn::InterleaveLower(four, r1, r3);
-      const auto even_high = hn::InterleaveUpper(four, r0, r2), odd_high = hn::InterleaveUpper(four, r1, r3);
-      hn::StoreU(hn::InterleaveLower(four, even_low, odd_low), four, to + k * width + j);
-      hn::StoreU(hn::InterleaveUpper(four, even_low, odd_low), four, to + (k + 1) * width + j);
-      hn::StoreU(hn::InterleaveLower(four, even_high, odd_high), four, to + (k + 2) * width + j);
-      hn::StoreU(hn::InterleaveUpper(four, even_high, odd_high), four, to + (k + 3) * width + j);
+  for (; k + kLanes <= K; k += kLanes)
+    for (int64_t j = 0; j < width; j += kLanes) {
+      Lanes square[kLanes];
+      for (int64_t r = 0; r < kLanes; ++r) square[r] = Lanes::load(from + (j + r) * b.stride + k);
+      turn_square(square);
+      for (int64_t r = 0; r < kLanes; ++r) square[r].store(to + (k + r) * width + j);
     }
-  }
 #endif
   for (; k < K; ++k)
     for (int64_t j = 0; j < width; ++j) to[k * width + j] = from[j * b.stride + k];

@@ -1,10 +1,8 @@
 #include "heed/train/fit.h"
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 
-#include "heed/core/peak.h"
 #include "heed/ops/bf16_product.h"
 #include "heed/train/diverged.h"
 #include "heed/train/fit_events.h"
@@ -13,28 +11,13 @@
 #include "heed/train/learner.h"
 #include "heed/train/loader.h"
 #include "heed/train/order.h"
+#include "heed/train/pace.h"
 
 namespace heed {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 // A run that is killed loses at most what it did in so many seconds.
 constexpr double kSaveSeconds = 120;
-
-// Model, gradient and optimizer's step of the same batch cost three times the forward pass; a multiply-add is two operations.
-constexpr double kOperations = 2 * 3;
-
-// What depends on time, since some moment.
-struct Pace {
-  Clock::time_point start = Clock::now();
-  double samples = 0, multiply_adds = 0;
-
-  void add(double more_samples, double more_multiply_adds) { samples += more_samples, multiply_adds += more_multiply_adds; }
-  double samples_per_second() const { return samples / std::max(seconds_since(start), 1e-9); }
-  double share_of(double flops) const { return kOperations * multiply_adds / std::max(seconds_since(start), 1e-9) / flops; }
-};
 
 class Fitting {
  public:
@@ -86,7 +69,7 @@ class Fitting {
       record_heads(run_, *task_.model, 0, 0);
       save();
     }
-    peak_ = peak_flops(4);
+    peak_.measure();
     window_ = {};
     begun_ = window_.start;
   }
@@ -200,7 +183,7 @@ class Fitting {
         .rate = rate_,
         .gradient_norm = norm_,
         .samples_per_second = window_.samples_per_second(),
-        .share_of_peak = window_.share_of(peak_),
+        .share_of_peak = peak_.share(window_),
         .seconds_left = seconds_since(begun_) / static_cast<double>(steps_here_) * static_cast<double>(all_steps_ - state_.step)};
     if (state_.step % options_.log_every == 0) {
       Figures row;
@@ -211,22 +194,17 @@ class Fitting {
     }
     if (watch_.step) watch_.step(done);
     if (seconds_since(window_.start) > 5) {
-      correct_peak(window_);
+      peak_.correct(window_);
       window_ = {};
     }
-  }
-
-  // Nobody computes beyond the peak: it was measured while others used the machine.
-  void correct_peak(const Pace& pace) {
-    if (pace.share_of(peak_) > 1) peak_ = std::max(peak_, peak_flops(4));
   }
 
   void end_epoch(Clock::time_point start, const Pace& pace) {
     EpochDone done{.epoch = state_.epoch + 1, .epochs = options_.epochs, .step = state_.step};
     for (const auto& [name, value] : means()) done.figures.emplace_back("train_" + name, value);
     done.samples_per_second = pace.samples_per_second();
-    correct_peak(pace);
-    done.share_of_peak = pace.share_of(peak_);
+    peak_.correct(pace);
+    done.share_of_peak = peak_.share(pace);
     write_histograms(run_.events(), learner_.parameters(), state_.step);
     judge_and_keep(done);
     done.seconds = seconds_since(start);
@@ -287,7 +265,8 @@ class Fitting {
   FitState state_, before_step_;
   std::string metric_;
   int64_t all_steps_ = 0, steps_here_ = 0;  // steps_here_: of this process
-  double rate_ = 0, norm_ = 0, peak_ = 1;
+  double rate_ = 0, norm_ = 0;
+  Peak peak_;
   Clock::time_point begun_ = Clock::now();
   Pace window_;  // over the last seconds
   Clock::time_point saved_ = Clock::now();
