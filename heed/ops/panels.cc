@@ -6,6 +6,8 @@
 
 #include <hwy/cache_control.h>
 
+#include <bit>
+
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/ops/panels.h"
@@ -17,6 +19,8 @@ namespace HWY_NAMESPACE {
 // With six rows of c, a panel's width fills the register file.
 inline constexpr int kPanelRows = 6, kPanelLanes = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 
+inline constexpr int64_t kLineFloats = 16;  // of a line of the cache
+
 int64_t width_of_panel() { return HWY_TARGET == HWY_SCALAR ? 0 : kPanelLanes * lane_count(); }
 
 // c = a b, or c += a b, and at last + bias: R rows of one panel. a: (R, K) with rows `a_stride` apart, b: (K, panel) dense,
@@ -26,14 +30,13 @@ HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b,
                                bool more) {
   const int64_t step = lane_count();
   Lanes sums[R][kPanelLanes];
-  for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < kPanelLanes; ++v) {
-      float* at = c + r * c_stride + v * step;
-      if (!more) hwy::Prefetch(at);
-      sums[r][v] = more ? Lanes::load(at) : Lanes(0.0f);
-    }
-  }
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < kPanelLanes; ++v) sums[r][v] = more ? Lanes::load(c + r * c_stride + v * step) : Lanes(0.0f);
+  // Where c will go is fetched little by little, a row in 2^row_steps steps, a line of the cache in a quarter of them. All at once
+  // would stand in the way of b. The next rows of c follow if there is time.
+  const int row_steps = K >= 4 * R ? std::bit_width(static_cast<uint64_t>(K / R)) - 1 : 2;
   for (int64_t k = 0; k < K; ++k, b += kPanelLanes * step) {
+    hwy::Prefetch(c + (k >> row_steps) * c_stride + (k >> (row_steps - 2)) % 4 * kLineFloats);
     Lanes right[kPanelLanes];
     for (int v = 0; v < kPanelLanes; ++v) right[v] = Lanes::load(b + v * step);
     for (int r = 0; r < R; ++r) {
