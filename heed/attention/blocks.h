@@ -24,23 +24,7 @@ inline HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys
   const int64_t wide = panel_width();
   for (int64_t first = 0; first < keys; first += wide, to += D * wide) {
     const int64_t count = std::min(wide, keys - first);
-    const float* from = rows + first * stride;
-    int64_t j = 0;
-#if HWY_TARGET != HWY_SCALAR
-    for (; j + kLanes <= count; j += kLanes) {
-      int64_t d = 0;
-      for (; d + kLanes <= D; d += kLanes) {
-        Lanes square[kLanes];
-        for (int64_t r = 0; r < kLanes; ++r) square[r] = Lanes::load(from + (j + r) * stride + d) * factor;
-        turn_square(square);
-        for (int64_t r = 0; r < kLanes; ++r) square[r].store(to + (d + r) * wide + j);
-      }
-      for (; d < D; ++d)
-        for (int64_t r = j; r < j + kLanes; ++r) to[d * wide + r] = from[r * stride + d] * factor;
-    }
-#endif
-    for (; j < count; ++j)
-      for (int64_t d = 0; d < D; ++d) to[d * wide + j] = from[j * stride + d] * factor;
+    turn_rows(rows + first * stride, stride, count, D, factor, to, wide);
     for (int64_t d = 0; d < D && count < wide; ++d) std::fill_n(to + d * wide + count, wide - count, 0.0f);
   }
 }
@@ -49,7 +33,7 @@ inline HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys
 inline void fill_scores(const AttentionPlan& plan, const ScoreBlock& x, const float* q, int64_t width, const float* turned, float* s,
                         int64_t stride, float* slopes = nullptr) {
   const int64_t columns = whole_registers(x.keys()), D = plan.sizes.D;
-  // Hard rows look for the largest score again, bit for bit, in blocks of other sizes.
+  // Not hard rows: backward looks for the largest score bit for bit, in blocks of other sizes.
   const bool starts = turned && !plan.hard && !plan.terms.empty();
   const StartRows start = starts ? start_of(plan.terms[0], plan.sizes, x, columns) : StartRows{};
   if (turned) {

@@ -152,6 +152,7 @@ static HWY_INLINE Lanes exp_reduced(Lanes r) {  // |r| <= log(2)/2
   p = fma(p, r, 0.5f);
   return fma(fma(p, r, 1.0f), r, 1.0f);
 }
+// p 2^n, where n is in the low bits of `shifted`.
 static HWY_INLINE Lanes times_power_of_two(Lanes p, Lanes shifted) {
   const IntTag ints;
   return hn::BitCast(FloatTag(), hn::Add(hn::BitCast(ints, p.v), hn::ShiftLeft<23>(hn::BitCast(ints, shifted.v))));
@@ -196,8 +197,8 @@ struct Normal {
   Lanes tail, density;
 };
 static HWY_INLINE Normal normal(Lanes a) {
-  const Lanes square = a * a, half = -0.721347520f;  // log2(e) / 2
-  const Lanes magic = 12582912.0f, shifted = fma(square, half, magic), r = fma(square, half, magic - shifted);
+  const Lanes square = a * a, scale = -0.721347520f;  // -log2(e) / 2
+  const Lanes magic = 12582912.0f, shifted = fma(square, scale, magic), r = fma(square, scale, magic - shifted);
   Lanes power = fma(r, 0.00132647273f, 0.00967151299f);
   power = fma(power, r, 0.0555073358f);
   power = fma(power, r, 0.240222424f);

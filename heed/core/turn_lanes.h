@@ -51,6 +51,26 @@ static HWY_INLINE void turn_square(Lanes* x) {
 }
 #endif
 
+// rows: (count, depth), `stride` apart -> to: (depth, count), its rows `wide` apart, times factor.
+static HWY_ATTR void turn_rows(const float* rows, int64_t stride, int64_t count, int64_t depth, float factor, float* to, int64_t wide) {
+  int64_t j = 0;
+#if HWY_TARGET != HWY_SCALAR
+  for (; j + kLanes <= count; j += kLanes) {
+    int64_t d = 0;
+    for (; d + kLanes <= depth; d += kLanes) {
+      Lanes square[kLanes];
+      for (int64_t r = 0; r < kLanes; ++r) square[r] = Lanes::load(rows + (j + r) * stride + d) * factor;
+      turn_square(square);
+      for (int64_t r = 0; r < kLanes; ++r) square[r].store(to + (d + r) * wide + j);
+    }
+    for (; d < depth; ++d)
+      for (int64_t r = j; r < j + kLanes; ++r) to[d * wide + r] = rows[r * stride + d] * factor;
+  }
+#endif
+  for (; j < count; ++j)
+    for (int64_t d = 0; d < depth; ++d) to[d * wide + j] = rows[j * stride + d] * factor;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace heed
 HWY_AFTER_NAMESPACE();

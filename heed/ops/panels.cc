@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 // With six rows of c, a panel's width fills the register file.
 inline constexpr int kPanelRows = 6, kPanelLanes = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 
-inline constexpr int64_t kLineFloats = 16;  // of a line of the cache
+inline constexpr int64_t kLineFloats = 16, kRowLines = std::max<int64_t>(1, kPanelLanes*kLanes / kLineFloats);  // lines of the cache
 
 int64_t width_of_panel() { return HWY_TARGET == HWY_SCALAR ? 0 : kPanelLanes * lane_count(); }
 
@@ -36,7 +36,7 @@ HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b,
   // would stand in the way of b. The next rows of c follow if there is time.
   const int row_steps = K >= 4 * R ? std::bit_width(static_cast<uint64_t>(K / R)) - 1 : 2;
   for (int64_t k = 0; k < K; ++k, b += kPanelLanes * step) {
-    hwy::Prefetch(c + (k >> row_steps) * c_stride + (k >> (row_steps - 2)) % 4 * kLineFloats);
+    hwy::Prefetch(c + (k >> row_steps) * c_stride + (k >> (row_steps - 2)) % kRowLines * kLineFloats);
     Lanes right[kPanelLanes];
     for (int v = 0; v < kPanelLanes; ++v) right[v] = Lanes::load(b + v * step);
     for (int r = 0; r < R; ++r) {
@@ -62,25 +62,15 @@ void multiply_few_rows(int64_t rows, const float* a, int64_t a_stride, const flo
   }
 }
 
-// Copies columns [column, column + width) of b side by side, a row after the other. They are all there.
-void pack_panel(const Matrix& b, int64_t column, int64_t width, int64_t K, float* to) {
-  if (!b.transposed) {
-    for (int64_t k = 0; k < K; ++k) std::copy_n(b.data + k * b.stride + column, width, to + k * width);
-    return;
+// Copies columns [column, column + columns) of b side by side, a row after the other, zeros behind them.
+void pack_panel(const Matrix& b, int64_t column, int64_t columns, int64_t K, float* to) {
+  const int64_t width = width_of_panel();
+  if (b.transposed) {
+    turn_rows(b.data + column * b.stride, b.stride, columns, K, 1, to, width);
+  } else {
+    for (int64_t k = 0; k < K; ++k) std::copy_n(b.data + k * b.stride + column, columns, to + k * width);
   }
-  const float* from = b.data + column * b.stride;
-  int64_t k = 0;
-#if HWY_TARGET != HWY_SCALAR
-  for (; k + kLanes <= K; k += kLanes)
-    for (int64_t j = 0; j < width; j += kLanes) {
-      Lanes square[kLanes];
-      for (int64_t r = 0; r < kLanes; ++r) square[r] = Lanes::load(from + (j + r) * b.stride + k);
-      turn_square(square);
-      for (int64_t r = 0; r < kLanes; ++r) square[r].store(to + (k + r) * width + j);
-    }
-#endif
-  for (; k < K; ++k)
-    for (int64_t j = 0; j < width; ++j) to[k * width + j] = from[j * b.stride + k];
+  for (int64_t k = 0; k < K && columns < width; ++k) std::fill_n(to + k * width + columns, width - columns, 0.0f);
 }
 
 // Rows [begin, end) of one panel of c. A panel is walked in pieces that stay in the second cache while all rows meet them.
@@ -133,16 +123,7 @@ void pack_panels(const Matrix& b, int64_t N, int64_t K, float* panels) {
   parallel_for((N + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t column = panel * width, columns = std::min(width, N - column);
-      float* to = panels + column * K;
-      if (columns == width) {
-        HWY_DYNAMIC_DISPATCH(pack_panel)(b, column, width, K, to);
-        continue;
-      }
-      for (int64_t k = 0; k < K; ++k) {
-        for (int64_t j = 0; j < columns; ++j)
-          to[k * width + j] = b.data[b.transposed ? (column + j) * b.stride + k : k * b.stride + column + j];
-        std::fill_n(to + k * width + columns, width - columns, 0.0f);
-      }
+      HWY_DYNAMIC_DISPATCH(pack_panel)(b, column, columns, K, panels + column * K);
     }
   });
 }

@@ -104,17 +104,18 @@ Subject relative_within(const Sizes& z, int64_t reach) {
           }};
 }
 
-// Blocks for which a bias lies in whole rows begin with it: first or behind a mask, all of them or some.
+// Blocks for which a bias lies in whole rows begin with it: all of them or some.
 TEST(Attention, agrees_where_blocks_begin_with_a_bias) {
-  for (const Sizes& z : {Sizes{1, 2, 1, 113, 271, 4, 4}, Sizes{2, 2, 2, 100, 600, 16, 8}, Sizes{1, 1, 1, 61, 128, 8, 17}})
+  for (const Sizes& z : {Sizes{1, 2, 1, 113, 271, 4, 4}, Sizes{2, 2, 2, 100, 600, 16, 8}, Sizes{1, 1, 1, 61, 128, 8, 17}}) {
+    check_terms(z, {term_named(z, "column bias"), term_named(z, "lengths")});
     for (const int64_t reach : {z.N + z.M, std::max(z.N, z.M) - 1, z.M - z.M / 6}) {
       const Subject relative = relative_within(z, reach);
       check_terms(z, {relative});
       check_terms(z, {relative}, {.hard = Hard::straight_through});
       check_terms(z, {relative, term_named(z, "soft cap"), term_named(z, "causal")});
       check_terms(z, {term_named(z, "bias"), relative});
-      check_terms(z, {term_named(z, "column bias"), term_named(z, "lengths")});
     }
+  }
 }
 
 TEST(Attention, needs_no_content) {
