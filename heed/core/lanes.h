@@ -77,7 +77,15 @@ static HWY_INLINE Lanes log(Lanes a) {  // the library's is for positive finite 
 }
 
 static HWY_INLINE float sum(Lanes a) { return hn::GetLane(hn::SumOfLanes(FloatTag(), a.v)); }
-static HWY_INLINE float largest(Lanes a) { return hn::GetLane(hn::MaxOfLanes(FloatTag(), a.v)); }
+static HWY_INLINE float largest(Lanes a) {
+#if HWY_TARGET == HWY_EMU128  // the library's is never below the lowest finite number
+  float top = hn::GetLane(a.v);
+  for (size_t i = 1; i < kLanes; ++i) top = hn::ExtractLane(a.v, i) > top ? hn::ExtractLane(a.v, i) : top;
+  return top;
+#else
+  return hn::GetLane(hn::MaxOfLanes(FloatTag(), a.v));
+#endif
+}
 
 // The first `count` lanes of memory, the others zero; and back. Never touches memory behind them.
 static HWY_INLINE Lanes load_some(const float* from, int64_t count) {

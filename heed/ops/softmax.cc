@@ -25,12 +25,12 @@ HWY_INLINE void softmax_short_row(const float* x, float* y, int64_t width) {
   row[vectors - 1] = first_lanes(load_some(x + (vectors - 1) * step, rest), rest, -HUGE_VALF);
   Lanes top = row[0], total = 0;
   for (int v = 1; v < vectors; ++v) top = max(top, row[v]);
-  top = hn::MaxOfLanes(FloatTag(), top.v);
+  top = largest(top);
   for (int v = 0; v < vectors; ++v) {
     row[v] = exp_below(row[v] - top);
     total = total + row[v];
   }
-  const Lanes scale = 1 / Lanes(hn::SumOfLanes(FloatTag(), total.v));
+  const Lanes scale = 1 / Lanes(sum(total));
   for (int v = 0; v + 1 < vectors; ++v) (row[v] * scale).store(y + v * step);
   store_some(row[vectors - 1] * scale, y + (vectors - 1) * step, rest);
 }
