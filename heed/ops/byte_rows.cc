@@ -26,7 +26,7 @@ void round_row(const float* x, int64_t columns, float scale, const int8_t* befor
   const float factor = scale > 0 ? 1 / scale : 0;
   const hn::Rebind<int8_t, FloatTag> small;
   const int64_t step = lane_count();
-  HWY_ALIGN float numbers[kLanes];
+  HWY_ALIGN float numbers[kLanes] = {};
   HWY_ALIGN int8_t rounded[kLanes];
   for (int64_t i = 0; i < columns; i += step) {
     const int64_t count = std::min(step, columns - i);
