@@ -86,9 +86,8 @@ struct Made {
 
 // Primitives are kept: making one takes as long as running it some hundred times.
 const Made& made_for(const Shape2d& s) {
-  static std::mutex mutex;
   static auto* const all = new std::map<Shape2d, Made>();  // never destroyed: threads may outlive statics
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(dnnl_making());
   const auto found = all->find(s);
   if (found != all->end()) return found->second;
   const auto strides = [](int64_t stride, bool turned) { return turned ? Memory::dims{1, stride} : Memory::dims{stride, 1}; };

@@ -21,6 +21,7 @@ float largest_weight_byte() {
 }
 
 ByteMatrix::ByteMatrix(const int8_t* rows, int64_t columns, int64_t K) : columns_(columns), K_(K) {
+  const std::lock_guard making(dnnl_making());
   try {
     // The layout is the same for any number of rows of x; 64 of them ask for it.
     const Memory::desc any({K, columns}, Type::s8, Tag::any), x({64, K}, Type::s8, Tag::ab), y({64, columns}, Type::f32, Tag::ab);
@@ -37,6 +38,7 @@ const ByteMatrix::Made& ByteMatrix::made_for(int64_t rows) const {
   const std::lock_guard lock(mutex_);
   const auto found = made_.find(rows);
   if (found != made_.end()) return found->second;
+  const std::lock_guard making(dnnl_making());
   const Memory::desc x({rows, K_}, Type::s8, Tag::ab), y({rows, columns_}, Type::f32, Tag::ab);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // each run brings its own, so runs do not meet

@@ -78,7 +78,9 @@ class Plan {
         for (const int64_t channels : {channels_per_piece_, last_channels_}) {
           auto& primitive = primitives_[images != images_per_slab_][channels != channels_per_piece_];
           const bool data = pass == ConvPass::data;
-          if (!primitive) primitive.emplace(pass, sizes, images, data ? channels : sizes.in, data ? sizes.out : channels, bias);
+          const auto& first = primitives_[0][channels != channels_per_piece_];
+          const ConvPrimitive* packer = first ? &*first : nullptr;
+          if (!primitive) primitive.emplace(pass, sizes, images, data ? channels : sizes.in, data ? sizes.out : channels, bias, packer);
         }
     });
   }
@@ -129,7 +131,7 @@ void convolve(ConvPass pass, const ConvSizes& sizes, const Tensor& x, const Tens
   const Tensors packed = plan.pack(w);
   parallel_tasks(plan.tasks(), [&](int64_t task) {
     const Part part = plan.part(task);
-    part.primitive->run(raw<float>(x) + part.x, raw<float>(packed[static_cast<size_t>(part.piece)]), plan.packer(part.piece).packing(),
+    part.primitive->run(raw<float>(x) + part.x, raw<float>(packed[static_cast<size_t>(part.piece)]),
                         b.defined() ? raw<float>(b) + part.b : nullptr, raw<float>(y) + part.y);
   });
 }
@@ -150,8 +152,7 @@ std::pair<Tensor, Tensor> weight_gradient(const ConvSizes& sizes, const Tensor& 
     const Part part = plan.part(task);
     const Tensor& rows = sums[static_cast<size_t>(part.piece)];
     float* const row = raw<float>(rows) + part.slab * rows.size(1);
-    part.primitive->run(raw<float>(x) + part.x, row, plan.packer(part.piece).packing(), row + weights_of(part.piece),
-                        raw<float>(g) + part.y);
+    part.primitive->run(raw<float>(x) + part.x, row, row + weights_of(part.piece), raw<float>(g) + part.y);
   });
   for (const Tensor& rows : sums) HWY_DYNAMIC_DISPATCH(sum_conv_rows)(raw<float>(rows), rows.size(0), rows.size(1));
   parallel_tasks(plan.pieces(), [&](int64_t piece) {

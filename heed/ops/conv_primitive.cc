@@ -11,98 +11,114 @@ using Description = dnnl::memory::desc;
 
 Description any_layout(const Description& of) { return {of.dims(), Memory::data_type::f32, Memory::format_tag::any}; }
 
-void reorder(const Memory& from, const Memory& to) {
-  Memory source = from, target = to;
-  dnnl::reorder(source, target).execute(dnnl_stream(), source, target);
-}
+Memory at(const Description& layout, void* data) { return {layout, dnnl_engine(), data}; }
 
-Memory at(const Description& layout, float* data) { return {layout, dnnl_engine(), data}; }
+// Room for what a primitive wants to have while it runs. Each run brings its own, so that runs do not meet.
+Tensor room_for(const Description& layout) { return Tensor::empty({static_cast<int64_t>(layout.get_size())}, DType::u8); }
+
+dnnl::primitive_attr with_own_room() {
+  dnnl::primitive_attr out;
+  out.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return out;
+}
 
 }  // namespace
 
-ConvPrimitive::ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t images, int64_t in, int64_t out, bool bias) : pass_(pass) {
+ConvPrimitive::Reorder::Reorder(const Description& source, const Description& target) : from(source), to(target) {
+  const dnnl::reorder::primitive_desc description(dnnl_engine(), from, dnnl_engine(), to, with_own_room());
+  scratch = description.scratchpad_desc();
+  primitive = dnnl::reorder(description);
+}
+
+void ConvPrimitive::Reorder::operator()(void* source, void* target) const {
+  const Tensor room = room_for(scratch);
+  primitive.execute(
+      dnnl_stream(),
+      {{DNNL_ARG_FROM, at(from, source)}, {DNNL_ARG_TO, at(to, target)}, {DNNL_ARG_SCRATCHPAD, at(scratch, raw<uint8_t>(room))}});
+}
+
+ConvPrimitive::Operand::Operand(int argument, const Description& outside, const Description& own, bool is_written)
+    : name(argument), inside(own), written(is_written) {
+  if (outside != own) written ? reorder.emplace(own, outside) : reorder.emplace(outside, own);
+}
+
+ConvPrimitive::ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t images, int64_t in, int64_t out, bool bias,
+                             const ConvPrimitive* packer) {
   using dnnl::algorithm;
   constexpr auto f32 = Memory::data_type::f32;
   const Conv2d& o = whole.options;
   const int64_t rows = whole.in / o.groups * whole.taps();  // floats between output channels of w
-  const auto [y, x] = whole.picture;
+  const auto [y_size, x_size] = whole.picture;
   const auto [out_y, out_x] = whole.places;
   const auto [kernel_y, kernel_x] = whole.kernel;
-  x_.outside = {{images, in, y, x}, f32, Memory::dims{whole.in * y * x, y * x, x, 1}};
-  y_.outside = {{images, out, out_y, out_x}, f32, Memory::dims{whole.out * out_y * out_x, out_y * out_x, out_x, 1}};
-  weights_.outside = o.groups == 1 ? Description({out, in, kernel_y, kernel_x}, f32, Memory::dims{rows, whole.taps(), kernel_x, 1})
-                                   : Description({o.groups, out / o.groups, in / o.groups, kernel_y, kernel_x}, f32,
-                                                 Memory::dims{out / o.groups * rows, rows, whole.taps(), kernel_x, 1});
-  if (bias) bias_ = {{out}, f32, Memory::format_tag::x};
+  const Description x({images, in, y_size, x_size}, f32, Memory::dims{whole.in * y_size * x_size, y_size * x_size, x_size, 1});
+  const Description y({images, out, out_y, out_x}, f32, Memory::dims{whole.out * out_y * out_x, out_y * out_x, out_x, 1});
+  const Description w = o.groups == 1 ? Description({out, in, kernel_y, kernel_x}, f32, Memory::dims{rows, whole.taps(), kernel_x, 1})
+                                      : Description({o.groups, out / o.groups, in / o.groups, kernel_y, kernel_x}, f32,
+                                                    Memory::dims{out / o.groups * rows, rows, whole.taps(), kernel_x, 1});
+  const Description b = bias ? Description({out}, f32, Memory::format_tag::x) : Description();
 
   const Memory::dims stride{o.stride[0], o.stride[1]}, padding{o.padding[0], o.padding[1]};
   const Memory::dims dilation{o.dilation[0] - 1, o.dilation[1] - 1};  // oneDNN counts the gap, not the step
-  const Description x_any = any_layout(x_.outside), w_any = any_layout(weights_.outside), y_any = any_layout(y_.outside);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // each run brings its own, so runs do not meet
-  const auto made = [&](const auto& description) { scratch_ = description.scratchpad_desc(); };
+  const Description x_any = any_layout(x), w_any = any_layout(w), y_any = any_layout(y);
+  const dnnl::primitive_attr attributes = with_own_room();
+  const std::lock_guard making(dnnl_making());
+  const bool weighs = pass == ConvPass::weights;  // writes weights and bias
+  const auto take = [&](const auto& description, const Operand& first, const Description& weights, const Operand& last) {
+    packing_ = packer ? packer->packing_ : weights;
+    if (!packer) between_weights_.emplace(weighs ? weights : w, weighs ? w : weights);
+    operands_ = {first,
+                 {weighs ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, packing_, weights, weighs},
+                 {weighs ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, b, b, weighs},
+                 last};
+    scratch_ = description.scratchpad_desc();
+  };
   try {
     using Forward = dnnl::convolution_forward;
     const Forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, algorithm::convolution_direct, x_any, w_any, bias_, y_any, stride, dilation, padding, padding},
+        {dnnl::prop_kind::forward_training, algorithm::convolution_direct, x_any, w_any, b, y_any, stride, dilation, padding, padding},
         attributes, dnnl_engine());
     if (pass == ConvPass::forward) {
-      x_.inside = forward.src_desc(), weights_.inside = forward.weights_desc(), y_.inside = forward.dst_desc();
+      take(forward, {DNNL_ARG_SRC, x, forward.src_desc(), false}, forward.weights_desc(), {DNNL_ARG_DST, y, forward.dst_desc(), true});
       primitive_ = Forward(forward);
-      made(forward);
     } else if (pass == ConvPass::data) {
       using Back = dnnl::convolution_backward_data;
       const Back::primitive_desc back({algorithm::convolution_direct, x_any, w_any, y_any, stride, dilation, padding, padding}, attributes,
                                       dnnl_engine(), forward);
-      x_.inside = back.diff_src_desc(), weights_.inside = back.weights_desc(), y_.inside = back.diff_dst_desc();
+      take(back, {DNNL_ARG_DIFF_SRC, x, back.diff_src_desc(), true}, back.weights_desc(),
+           {DNNL_ARG_DIFF_DST, y, back.diff_dst_desc(), false});
       primitive_ = Back(back);
-      made(back);
     } else {
       using Back = dnnl::convolution_backward_weights;
-      const Back::primitive_desc back({algorithm::convolution_direct, x_any, w_any, bias_, y_any, stride, dilation, padding, padding},
+      const Back::primitive_desc back({algorithm::convolution_direct, x_any, w_any, b, y_any, stride, dilation, padding, padding},
                                       attributes, dnnl_engine(), forward);
-      x_.inside = back.src_desc(), weights_.inside = back.diff_weights_desc(), y_.inside = back.diff_dst_desc();
+      take(back, {DNNL_ARG_SRC, x, back.src_desc(), false}, back.diff_weights_desc(), {DNNL_ARG_DIFF_DST, y, back.diff_dst_desc(), false});
       primitive_ = Back(back);
-      made(back);
     }
   } catch (const dnnl::error& error) {
     fail("conv2d: oneDNN has no convolution for this: ", error.message);
   }
 }
 
-void ConvPrimitive::pack(float* weights, float* packed) const { reorder(at(weights_.outside, weights), at(weights_.inside, packed)); }
-void ConvPrimitive::unpack(float* packed, float* weights) const { reorder(at(weights_.inside, packed), at(weights_.outside, weights)); }
+void ConvPrimitive::pack(float* weights, float* packed) const { (*between_weights_)(weights, packed); }
+void ConvPrimitive::unpack(float* packed, float* weights) const { (*between_weights_)(packed, weights); }
 
-void ConvPrimitive::run(float* x, float* packed, const Description& packing, float* bias, float* y) const {
-  struct Argument {
-    int name;
-    bool written;
-    Description outside, inside;
-    float* data;
-  };
-  const bool forward = pass_ == ConvPass::forward, data = pass_ == ConvPass::data, weights = pass_ == ConvPass::weights;
-  const Argument arguments[] = {
-      {data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, data, x_.outside, x_.inside, x},
-      {weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, weights, packing, weights_.inside, packed},
-      {weights ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, weights, bias_, bias_, bias},
-      {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, forward, y_.outside, y_.inside, y},
-  };
-  Tensors room;
-  const auto fresh = [&](const Description& layout) {
-    room.push_back(Tensor::empty({static_cast<int64_t>(layout.get_size())}, DType::u8));
-    return Memory(layout, dnnl_engine(), raw<uint8_t>(room.back()));
-  };
-  std::unordered_map<int, Memory> bound{{DNNL_ARG_SCRATCHPAD, fresh(scratch_)}};
-  for (const Argument& a : arguments) {
-    if (a.data == nullptr) continue;
-    const bool direct = a.outside == a.inside;
-    const Memory memory = direct ? at(a.inside, a.data) : fresh(a.inside);
-    if (!direct && !a.written) reorder(at(a.outside, a.data), memory);
-    bound.emplace(a.name, memory);
+void ConvPrimitive::run(float* x, float* packed, float* bias, float* y) const {
+  float* const given[] = {x, packed, bias, y};
+  Tensors rooms{room_for(scratch_)};
+  std::unordered_map<int, Memory> bound{{DNNL_ARG_SCRATCHPAD, at(scratch_, raw<uint8_t>(rooms[0]))}};
+  void* inside[std::size(given)];
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (given[i] == nullptr) continue;
+    const Operand& operand = operands_[i];
+    if (operand.reorder) rooms.push_back(room_for(operand.inside));
+    inside[i] = operand.reorder ? static_cast<void*>(raw<uint8_t>(rooms.back())) : given[i];
+    if (operand.reorder && !operand.written) (*operand.reorder)(given[i], inside[i]);
+    bound.emplace(operand.name, at(operand.inside, inside[i]));
   }
   primitive_.execute(dnnl_stream(), bound);
-  for (const Argument& a : arguments)
-    if (a.written && a.data != nullptr && a.outside != a.inside) reorder(bound.at(a.name), at(a.outside, a.data));
+  for (size_t i = 0; i < operands_.size(); ++i)
+    if (given[i] != nullptr && operands_[i].reorder && operands_[i].written) (*operands_[i].reorder)(inside[i], given[i]);
 }
 
 }  // namespace heed

@@ -2,7 +2,9 @@
 // third faster than row-major ones, although the pictures are reordered on the way in and out.
 #pragma once
 
+#include <array>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 
 #include "heed/ops/ops.h"
 #include "heed/ops/window.h"
@@ -26,28 +28,42 @@ struct ConvSizes {
 
 class ConvPrimitive {
  public:
-  // Some images and some channels of a whole convolution. Made inside a task: oneDNN asks how many threads it may use.
-  // oneDNN keeps what it compiled, so the second of the same kind takes 2 us instead of 250.
-  ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t images, int64_t in, int64_t out, bool bias);
+  // Some images and some channels of a whole convolution. `packer`, where there is one, says how weights are packed; else the primitive
+  // does. Made inside a task: oneDNN asks how many threads it may use. oneDNN keeps what it compiled, so the second of the same kind
+  // takes 2 us instead of 250.
+  ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t images, int64_t in, int64_t out, bool bias, const ConvPrimitive* packer);
 
-  // The layout of weights that the primitive works on, and how many floats they take there.
-  const dnnl::memory::desc& packing() const { return weights_.inside; }
-  int64_t packed_count() const { return static_cast<int64_t>(packing().get_size() / sizeof(float)); }
+  // How many floats packed weights take. The pass over weights unpacks them, the others pack them.
+  int64_t packed_count() const { return static_cast<int64_t>(packing_.get_size() / sizeof(float)); }
   void pack(float* weights, float* packed) const;
   void unpack(float* packed, float* weights) const;
 
-  // Reads what the pass needs and writes the rest. Weights are in `packing`, the others point into the whole row-major
-  // tensors; bias may be null. Many tasks may run one primitive at the same time.
-  void run(float* x, float* packed, const dnnl::memory::desc& packing, float* bias, float* y) const;
+  // Reads what the pass needs and writes the rest. Weights are packed, the others point into the whole row-major tensors; bias may be
+  // null. Many tasks may run one primitive at the same time.
+  void run(float* x, float* packed, float* bias, float* y) const;
 
  private:
-  struct Layout {
-    dnnl::memory::desc outside, inside;  // as our tensors have it, as the primitive has it
+  // Numbers from one layout into another.
+  struct Reorder {
+    Reorder(const dnnl::memory::desc& source, const dnnl::memory::desc& target);
+    void operator()(void* source, void* target) const;
+
+    dnnl::memory::desc from, to, scratch;
+    dnnl::reorder primitive;
+  };
+  struct Operand {
+    Operand() = default;
+    Operand(int argument, const dnnl::memory::desc& outside, const dnnl::memory::desc& own, bool is_written);
+
+    int name = 0;                    // oneDNN's
+    dnnl::memory::desc inside;       // as the primitive has it
+    bool written = false;            // by the primitive
+    std::optional<Reorder> reorder;  // from or to the layout that others have, where it differs
   };
 
-  ConvPass pass_;
-  Layout x_, weights_, y_;
-  dnnl::memory::desc bias_, scratch_;
+  std::array<Operand, 4> operands_;  // x, packed weights, bias, y
+  dnnl::memory::desc packing_, scratch_;
+  std::optional<Reorder> between_weights_;  // row-major and packed ones, where this is the packer
   dnnl::primitive primitive_;
 };
 

@@ -1,6 +1,8 @@
 // What every use of oneDNN's primitives shares.
 #pragma once
 
+#include <mutex>
+
 #include <oneapi/dnnl/dnnl.hpp>
 
 namespace heed {
@@ -13,6 +15,12 @@ inline const dnnl::engine& dnnl_engine() {
 inline const dnnl::stream& dnnl_stream() {
   thread_local const dnnl::stream own(dnnl_engine());
   return own;
+}
+
+// Held by whoever makes a primitive: the thread sanitizer finds two threads at once in the cache that oneDNN 2.6 keeps them in.
+inline std::mutex& dnnl_making() {
+  static auto* const mutex = new std::mutex();
+  return *mutex;
 }
 
 }  // namespace heed
