@@ -61,6 +61,20 @@ TEST(Program, helps_with_examples) {
   }
 }
 
+TEST(Program, takes_the_instruction_set_that_it_is_asked_for) {
+  const std::string best = heed("--version").out;
+  EXPECT_NE(heed("--version", "HEED_ISA=baseline").out.find(" (baseline, "), std::string::npos);
+  const Outcome avx2 = heed("--version", "HEED_ISA=avx2"), avx512 = heed("--version", "HEED_ISA=avx512");
+  if (best.find("avx512") != std::string::npos) {
+    EXPECT_EQ(avx512.out, best);
+    EXPECT_NE(avx2.out.find(" (avx2, "), std::string::npos);
+  } else {
+    EXPECT_EQ(avx512.exit_code, 2);
+    EXPECT_EQ(avx512.err, "heed: HEED_ISA=avx512: this machine has no AVX-512\n");
+    EXPECT_EQ(avx2.out, best);
+  }
+}
+
 TEST(Program, refuses_wrong_usage_with_exit_code_2) {
   const auto expect = [](const std::string& arguments, const std::string& message, const std::string& before = "") {
     const Outcome outcome = heed(arguments, before);
