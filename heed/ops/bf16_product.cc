@@ -94,9 +94,7 @@ const Made& made_for(const Shape2d& s) {
   const Memory::desc a({s.rows, s.K}, Type::bf16, strides(s.a_stride, s.a_turned));
   const Memory::desc b({s.K, s.N}, Type::bf16, strides(s.b_stride, s.b_turned));
   const Memory::desc c({s.rows, s.N}, Type::f32, strides(s.c_stride, false));
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // each run brings its own, so runs do not meet
-  const dnnl::matmul::primitive_desc description({a, b, c}, attributes, dnnl_engine());
+  const dnnl::matmul::primitive_desc description({a, b, c}, with_own_room(), dnnl_engine());
   return all->insert({s, {dnnl::matmul(description), a, b, c, description.scratchpad_desc()}}).first->second;
 }
 

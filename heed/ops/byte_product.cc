@@ -40,9 +40,7 @@ const ByteMatrix::Made& ByteMatrix::made_for(int64_t rows) const {
   if (found != made_.end()) return found->second;
   const std::lock_guard making(dnnl_making());
   const Memory::desc x({rows, K_}, Type::s8, Tag::ab), y({rows, columns_}, Type::f32, Tag::ab);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // each run brings its own, so runs do not meet
-  const dnnl::matmul::primitive_desc description({x, layout_, y}, attributes, dnnl_engine());
+  const dnnl::matmul::primitive_desc description({x, layout_, y}, with_own_room(), dnnl_engine());
   return made_.insert({rows, {dnnl::matmul(description), x, y, description.scratchpad_desc()}}).first->second;
 }
 

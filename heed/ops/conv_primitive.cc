@@ -13,14 +13,8 @@ Description any_layout(const Description& of) { return {of.dims(), Memory::data_
 
 Memory at(const Description& layout, void* data) { return {layout, dnnl_engine(), data}; }
 
-// Room for what a primitive wants to have while it runs. Each run brings its own, so that runs do not meet.
+// Room for numbers in a layout.
 Tensor room_for(const Description& layout) { return Tensor::empty({static_cast<int64_t>(layout.get_size())}, DType::u8); }
-
-dnnl::primitive_attr with_own_room() {
-  dnnl::primitive_attr out;
-  out.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return out;
-}
 
 }  // namespace
 

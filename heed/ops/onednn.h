@@ -17,6 +17,13 @@ inline const dnnl::stream& dnnl_stream() {
   return own;
 }
 
+// For primitives that bring room for their scratch to every run, so that runs do not meet.
+inline dnnl::primitive_attr with_own_room() {
+  dnnl::primitive_attr out;
+  out.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return out;
+}
+
 // Held by whoever makes a primitive: the thread sanitizer finds two threads at once in the cache that oneDNN 2.6 keeps them in.
 inline std::mutex& dnnl_making() {
   static auto* const mutex = new std::mutex();
