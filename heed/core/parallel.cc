@@ -7,12 +7,15 @@
 #include <signal.h>
 
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -24,6 +27,7 @@
 
 #include "heed/core/check.h"
 #include "heed/core/dry_run.h"
+#include "heed/core/interrupt.h"
 
 // OpenMP's run-time library is there for oneDNN; this is all we need of it.
 extern "C" void omp_set_num_threads(int threads);
@@ -69,12 +73,14 @@ int cores() {
 }
 
 int default_threads() {
-  if (const char* text = std::getenv("HEED_THREADS")) {
-    const int threads = std::atoi(text);
-    check<UsageError>(threads >= 1 && threads <= 1024, "HEED_THREADS is '", text, "', expected a number from 1 to 1024");
-    return threads;
-  }
-  return cores();
+  const char* set = std::getenv("HEED_THREADS");
+  const std::string_view text = set == nullptr ? "" : set;
+  if (text.empty()) return cores();
+  int threads = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  const bool number = error == std::errc() && end == text.data() + text.size();
+  check<UsageError>(number && threads >= 1 && threads <= 1024, "HEED_THREADS is '", text, "', expected a number from 1 to 1024");
+  return threads;
 }
 
 struct Job {
@@ -94,15 +100,19 @@ class ThreadPool {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(static_cast<size_t>(i)); });
+    std::string problem;
+    try {
+      for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(static_cast<size_t>(i)); });
+    } catch (const std::system_error& error) {
+      problem = error.code().message();
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (problem.empty()) return;
+    const size_t started = workers_.size() + 1;
+    end_workers();
+    fail("cannot start ", threads, " threads, only ", started, " (", problem, "); set HEED_THREADS to a smaller number");
   }
-  ~ThreadPool() {
-    stopping_.store(true);
-    round_.fetch_add(1);
-    round_.notify_all();
-    for (std::thread& worker : workers_) worker.join();
-  }
+  ~ThreadPool() { end_workers(); }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
@@ -130,6 +140,13 @@ class ThreadPool {
 
  private:
   static constexpr uint32_t kClosed = 0x80000000;  // the other bits of the gate count the workers inside
+
+  void end_workers() {
+    stopping_.store(true);
+    round_.fetch_add(1);
+    round_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
 
   void work(size_t self) {
     omp_set_num_threads(1);
@@ -233,6 +250,7 @@ void detail::run_tasks(int64_t tasks, void (*call)(const void*, int64_t), const 
     for (int64_t task = 0; task < tasks; ++task) call(body, task);
     return;
   }
+  check_interrupt();
   thread_local const bool alone = (omp_set_num_threads(1), true);
   (void)alone;
   if (tasks == 1 || thread_count() == 1) {

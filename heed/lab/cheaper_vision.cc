@@ -112,7 +112,7 @@ int64_t vision_multiply_adds(const CheaperWay& way, const VisionSizes& z) {
 }
 
 void learn_cheaper(CheaperWay& way, const CheaperOptions& options, Report& report, const Say& say) {
-  const LearningFolder folder;
+  const TemporaryFolder folder;
   for (int64_t i = 0; i < options.lessons.seeds; ++i) {
     Lesson lesson = options.lessons.lesson(options.lessons.seed + static_cast<uint64_t>(i));
     lesson.add(options.lessons.transformer());

@@ -1,8 +1,5 @@
 #include "heed/lab/learn.h"
 
-#include <unistd.h>
-
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 
@@ -12,17 +9,6 @@
 
 namespace heed::lab {
 
-LearningFolder::LearningFolder() {
-  static std::atomic<int> made{0};
-  path_ = std::filesystem::temp_directory_path() / ("heed-lab-" + std::to_string(::getpid()) + "-" + std::to_string(made++));
-  std::filesystem::create_directories(path_);
-}
-
-LearningFolder::~LearningFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 double Learned::figure(const std::string& name) const {
   const NoGrad quiet;
   const Evaluation evaluation = judge();
@@ -31,7 +17,7 @@ double Learned::figure(const std::string& name) const {
   fail("learn: there is no figure '", name, "'");
 }
 
-Learned learn(const Lesson& lesson, const LearningFolder& folder, const std::string& name, const Say& say) {
+Learned learn(const Lesson& lesson, const TemporaryFolder& folder, const std::string& name, const Say& say) {
   Training training(lesson.task);
   training.tell(lesson.words);
   Task task = training.make();
@@ -52,7 +38,7 @@ Learned learn(const Lesson& lesson, const LearningFolder& folder, const std::str
   return out;
 }
 
-Path begun(const Lesson& lesson, const LearningFolder& folder, const std::string& name) {
+Path begun(const Lesson& lesson, const TemporaryFolder& folder, const std::string& name) {
   Training training(lesson.task);
   training.tell(lesson.words);
   const Path path = folder.path() / name;

@@ -6,25 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "heed/io/temporary.h"
 #include "heed/lab/experiment.h"
 #include "heed/lab/measure.h"
 #include "heed/train/task.h"
 
 namespace heed::lab {
-
-// A folder for runs, which goes with this.
-class LearningFolder {
- public:
-  LearningFolder();
-  ~LearningFolder();
-  LearningFolder(const LearningFolder&) = delete;
-  LearningFolder& operator=(const LearningFolder&) = delete;
-
-  const Path& path() const { return path_; }
-
- private:
-  Path path_;
-};
 
 std::string word(const std::string& key, auto value) { return key + "=" + std::to_string(value); }  // of a setting
 
@@ -46,10 +33,10 @@ struct Learned {
   double figure(const std::string& name) const;  // of that evaluation
 };
 // The model after the last step: nothing is held out to choose a better one by, so that all have the same budget.
-Learned learn(const Lesson& lesson, const LearningFolder& folder, const std::string& name, const Say& say);
+Learned learn(const Lesson& lesson, const TemporaryFolder& folder, const std::string& name, const Say& say);
 
 // The model that a lesson begins with, in a folder that lessons may begin from: the same beginning and the same words for all of them.
-Path begun(const Lesson& lesson, const LearningFolder& folder, const std::string& name);
+Path begun(const Lesson& lesson, const TemporaryFolder& folder, const std::string& name);
 
 // Small vision transformers that learn to name pictures, which experiments change in one way each.
 struct PictureLessons {

@@ -48,7 +48,7 @@ struct PoolingKind {
 };
 
 void learn_pooling(PoolingKind& kind, const PictureLessons& options, Report& report, const Say& say) {
-  const LearningFolder folder;
+  const TemporaryFolder folder;
   for (int64_t i = 0; i < options.seeds; ++i) {
     Lesson lesson = options.lesson(options.seed + static_cast<uint64_t>(i));
     lesson.add(options.transformer());

@@ -79,7 +79,7 @@ void write_topics(const Path& file, int64_t opinions, DataPart part) {
 
 // All kinds with one seed: they begin with the same numbers.
 void pretrain_once(std::vector<PretrainingKind>& kinds, const PretrainingOptions& options, uint64_t seed, const Say& say) {
-  const LearningFolder folder;
+  const TemporaryFolder folder;
   const std::string of_seed = word("seed", seed), length = word("max_length", options.max_length);
   // Words of both kinds of text are in the vocabulary of all.
   const Path beginning = begun({.task = "pretrain",

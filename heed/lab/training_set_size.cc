@@ -70,7 +70,7 @@ struct SetSizeCurve {
 
 Trials learn_from_set(SetSizeCurve& curve, const SetSizeOptions& options, bool convolutional, int64_t pictures, const Say& say) {
   Trials out;
-  const LearningFolder folder;
+  const TemporaryFolder folder;
   for (int64_t i = 0; i < options.lessons.seeds; ++i) {
     const uint64_t seed = options.lessons.seed + static_cast<uint64_t>(i);
     Lesson lesson = options.lessons.lesson(seed);

@@ -56,10 +56,9 @@ void alias_names(Params& params, const Architecture& architecture) {
 Network made(const Architecture& architecture, Params& params, const Config& config) {
   try {
     return architecture.make(Scope(params, initial::bert()), config);
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error& error) {  // sizes that do not fit together
-    throw FileError(config.source() + ": " + error.what());
+  } catch (const Error& error) {
+    if (error.exit_code() != 1) throw;                       // it says itself what was wrong: a file, the environment, Ctrl-C
+    throw FileError(config.source() + ": " + error.what());  // sizes that do not fit together
   }
 }
 

@@ -1,8 +1,7 @@
 #include "heed/train/vocabulary.h"
 
-#include <stdlib.h>
-
 #include "heed/io/json.h"
+#include "heed/io/temporary.h"
 
 namespace heed {
 namespace {
@@ -17,24 +16,6 @@ constexpr std::array kFiles{
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "source.spm",
     "target.spm"};
 constexpr int64_t kMostBytes = int64_t{256} << 20;
-
-// A folder that is gone when this is.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_((std::filesystem::temp_directory_path() / "heed-XXXXXX").string()) {
-    check(mkdtemp(path_.data()) != nullptr, path_, ": cannot make a folder there");
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  Path path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 TaskTokenizer opened(const Path& folder) {
   TaskTokenizer out{Tokenizer::open(folder), {}};
@@ -90,7 +71,7 @@ void TaskTokenizer::save(const Path& folder) const {
 
 TaskTokenizer tokenizer_for(const Chosen& chosen, const VocabularyOptions& options, std::span<const std::string> texts, bool ends) {
   if (!chosen.from.empty()) return opened(chosen.from);
-  const ScratchFolder scratch;
+  const TemporaryFolder scratch;
   std::string lines;
   for (const std::string& text : texts) lines.append(text).append("\n");
   const Path file = scratch.path() / "texts";

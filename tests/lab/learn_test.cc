@@ -19,7 +19,7 @@ TEST(LabLearning, learns_the_same_twice_and_leaves_nothing) {
   std::vector<double> first, second;
   Path path;
   {
-    const lab::LearningFolder folder;
+    const TemporaryFolder folder;
     path = folder.path();
     const lab::Learned one = learn(tiny_lesson(), folder, "one", quiet), two = learn(tiny_lesson(), folder, "two", quiet);
     EXPECT_EQ(one.steps, 6);
@@ -34,7 +34,7 @@ TEST(LabLearning, learns_the_same_twice_and_leaves_nothing) {
 }
 
 TEST(LabLearning, tasks_may_be_changed_and_words_added) {
-  const lab::LearningFolder folder;
+  const TemporaryFolder folder;
   lab::Lesson lesson = tiny_lesson();
   lesson.add({"epochs=1"});
   lesson.set = [](Task& task) { task.batches = [](int64_t) { return std::vector<std::vector<int64_t>>(5, {0, 1, 2}); }; };
