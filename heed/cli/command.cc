@@ -1,16 +1,21 @@
 // The parts that all commands share: the list of them, the command line, errors and exit codes.
 #include "heed/cli/command.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <new>
+#include <sstream>
 
 #include "heed/cli/run.h"
 #include "heed/core/check.h"
 #include "heed/core/isa.h"
 #include "heed/core/nearest.h"
 #include "heed/core/parallel.h"
+#include "heed/io/paint.h"
 
 namespace heed::cli {
 namespace {
@@ -38,7 +43,8 @@ constexpr const char* kExamples = R"(Examples:
   heed lab all              claims about attention, each run and judged
   heed cost bert-base       what a model takes, before anything runs
 
-Environment: HEED_THREADS (a number), HEED_ISA (avx512, avx2, baseline).
+heed help COMMAND or heed COMMAND --help explains a command.
+Environment: HEED_THREADS (1 to 1024), HEED_ISA (avx512, avx2, baseline), TMPDIR, NO_COLOR.
 Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl-C.)";
 
 std::vector<const Command*>& commands() {
@@ -59,6 +65,15 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   return names;
 }
 
+const Command& command_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command* command : every_command()) {
+    if (command->name == name) return *command;
+    names.push_back(command->name);
+  }
+  fail<UsageError>("unknown command '", name, "'", did_you_mean(name, names));
+}
+
 // What the parser could not place. Its first word is the culprit; others may be its values.
 void refuse_leftovers(const CLI::App& app) {
   std::vector<std::string> leftovers = app.remaining(true);
@@ -71,14 +86,27 @@ void refuse_leftovers(const CLI::App& app) {
     fail<UsageError>("unknown flag '", flag, "'", did_you_mean(flag, flag_names(chosen.empty() ? app : *chosen.front())));
   }
   if (!chosen.empty()) fail<UsageError>(chosen.front()->get_name(), ": unexpected argument '", word, "'");
-  std::vector<std::string> names;
-  for (const Command* command : every_command()) names.push_back(command->name);
-  fail<UsageError>("unknown command '", word, "'", did_you_mean(word, names));
+  command_named(word);
+}
+
+// "heed help train" is "heed train --help"; "heed train help" is a slip.
+std::vector<std::string> understood(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty()) return words;
+  if (words == std::vector<std::string>{"version"}) return {"--version"};
+  if (words[0] == "help") {
+    words.erase(words.begin());
+    if (!words.empty()) command_named(words[0]);
+    words.emplace_back("--help");
+  }
+  const bool slip = words.size() == 2 && words[1] == "help" && !words[0].starts_with('-') && !std::filesystem::exists("help");
+  if (slip) fail<UsageError>(command_named(words[0]).name, ": found 'help'; did you mean 'heed help ", words[0], "'?");
+  return words;
 }
 
 int parse_and_run(int argc, const char* const* argv) {
   CLI::App app("heed: a C++ transformer toolkit", "heed");
-  app.set_version_flag("--version", version, "Print the version and exit");
+  app.set_version_flag("-V,--version", version, "Print the version and exit");
   app.footer(kExamples);
   app.allow_extras();
   app.require_subcommand(0, 1);  // a word such as translate may be an argument of another command
@@ -91,13 +119,20 @@ int parse_and_run(int argc, const char* const* argv) {
     actions.emplace_back(own, command->setup(flags));
   }
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = understood(argc, argv);
+    std::reverse(words.begin(), words.end());  // as the parser takes them
+    app.parse(std::move(words));
   } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+    std::ostringstream text;
+    app.exit(asked, text);
+    std::cout << painted_headings(text.str(), has_colour(STDOUT_FILENO));
+    return 0;
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }
   refuse_leftovers(app);
+  apply_instruction_set();  // what is wrong with the environment shows here, before a file could be blamed for it
+  thread_count();
   for (const auto& [flags, action] : actions)
     if (flags->parsed()) {
       action();
@@ -118,14 +153,19 @@ const std::vector<const Command*>& every_command() { return commands(); }
 
 int run(int argc, const char* const* argv) {
   const auto report = [](const std::string& message, int exit_code) {
+    std::cout.exceptions(std::ios::goodbit);
     std::cout.flush();  // what was said before the error stands before it
-    std::cerr << "heed: " << message << '\n';
+    std::cerr << painted("heed:", Paint::red, has_colour(STDERR_FILENO)) << ' ' << message << '\n';
     return exit_code;
   };
   try {
+    std::cout.exceptions(std::ios::badbit);  // nobody computes what nobody can read
     const int exit_code = parse_and_run(argc, argv);
     check(std::cout.flush().good(), "standard output: cannot write");
+    std::cout.exceptions(std::ios::goodbit);
     return exit_code;
+  } catch (const std::ios_base::failure&) {
+    return report("standard output: cannot write", 1);
   } catch (const Error& error) {
     return report(error.what(), error.exit_code());
   } catch (const std::bad_alloc&) {

@@ -5,10 +5,8 @@
 #include "heed/cli/command.h"
 #include "heed/cli/cost_questions.h"
 #include "heed/cli/cost_tell.h"
-#include "heed/core/nearest.h"
+#include "heed/cli/model_name.h"
 #include "heed/core/peak.h"
-#include "heed/train/presets.h"
-#include "heed/train/settings_value.h"
 
 namespace heed::cli {
 namespace {
@@ -48,37 +46,6 @@ void declare(Settings& settings, CostSettings& of, bool preset) {
     settings.add_open("model.", of.model, "keys of config.json: model.num_hidden_layers=6", {});
 }
 
-bool is_preset(const std::string& name) {
-  return std::any_of(presets().begin(), presets().end(), [&](const Preset& each) { return each.name == name; });
-}
-
-// An error where a word names neither folder nor file nor preset.
-void check_named(const std::string& name) {
-  if (std::filesystem::exists(name) || is_preset(name)) return;
-  const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
-  check<FileError>(!path, name, ": there is no such folder or file");
-  std::vector<std::string> names;
-  for (const Preset& each : presets()) names.push_back(each.name);
-  fail<UsageError>("cost: ", quoted(name), " is no folder, no file and no preset", did_you_mean(name, names), "; presets are ",
-                   listed(names));
-}
-
-Json config_named(const std::string& name, const CostSettings& of) {
-  if (std::filesystem::is_directory(name)) return read_json(Path(name) / "config.json");
-  if (std::filesystem::exists(name)) return read_json(name);
-  check<UsageError>(of.choice.preset == name, "cost: found ", quoted(name), " and preset=", of.choice.preset, ", expected one of them");
-  return model_config(of.choice);
-}
-
-// Without weights the shapes still follow from config.json; with them it is known how files hold them.
-Model outlined(const std::string& name, const Json& config, bool as_it_is) {
-  const ModelOptions options{.names = {.shapes_only = true}};
-  const Path folder = name;
-  const bool weights =
-      std::filesystem::exists(folder / "model.safetensors") || std::filesystem::exists(folder / "model.safetensors.index.json");
-  return as_it_is && weights ? load(folder, options) : make_model(config, options);
-}
-
 // What the last token adds to the work of a text: whole texts differ by just that.
 int64_t last_token_work(const Model& model, InputSize size) {
   const int64_t all = cost_of(model, size).total.multiply_adds;
@@ -115,7 +82,7 @@ void run_cost(const CostOptions& options) {
   }
   check<UsageError>(!options.words.empty() || options.settings, "cost: found no model, expected a folder, a config.json or a preset");
   const std::string name = options.words.empty() ? "vit-tiny" : options.words[0];
-  check_named(name);
+  check_model_name("cost", name);
   CostSettings of;
   of.choice.preset = name;
   Settings settings("cost");
@@ -125,7 +92,7 @@ void run_cost(const CostOptions& options) {
     std::cout << settings.help();
     return;
   }
-  Json config = config_named(name, of);
+  Json config = config_named("cost", name, of.choice);
   const bool as_it_is = of.model.empty() && of.image == 0;
   if (of.model.is_object()) config.merge_patch(of.model);
   if (of.image > 0) config["image_size"] = of.image;

@@ -8,6 +8,7 @@
 #include "heed/cli/command.h"
 #include "heed/cli/inspect_look.h"
 #include "heed/cli/inspect_tree.h"
+#include "heed/cli/model_name.h"
 #include "heed/core/nearest.h"
 
 namespace heed::cli {
@@ -72,17 +73,9 @@ InputSize size_in(const std::string& text) {
   return out;
 }
 
-// Without weights the shapes still follow from config.json.
-Model outlined(const Path& folder) {
-  const ModelOptions options{.names = {.shapes_only = true}};
-  for (const char* file : {"model.safetensors", "model.safetensors.index.json"})
-    if (std::filesystem::exists(folder / file)) return load(folder, options);
-  if (!std::filesystem::exists(folder / "config.json")) return load(folder, options);  // says what is missing
-  return make_model(read_json(folder / "config.json"), options);
-}
-
 void show_tree(const InspectFlags& options) {
-  const Model model = outlined(options.folder);
+  const ModelChoice choice{.preset = options.folder};
+  const Model model = outlined(options.folder, config_named("inspect", options.folder, choice));
   const ModelCost cost = cost_of(model, size_in(options.size));
   if (options.json)
     std::cout << tree_json(model, cost).dump() << '\n';
@@ -141,6 +134,9 @@ void run_inspect(const InspectFlags& options) {
   const bool draws = !(options.html + options.png + options.svg + options.layers + options.heads + options.query + options.kind).empty();
   check<UsageError>(!options.input.empty() || !(draws || options.has_pair || options.has_target || options.ids),
                     "inspect: found no input, expected a picture or a sentence to look at");
+  check_model_name("inspect", options.folder);
+  check<UsageError>(options.input.empty() || !is_preset(options.folder), "inspect: ", options.folder,
+                    " is a preset without weights, expected the folder of a model to look into");
   if (options.input.empty())
     show_tree(options);
   else
@@ -158,7 +154,9 @@ constexpr const char* kHelp = R"(Examples:
 
 const Command inspect_command("inspect", "Show what a model is made of, what it costs, and where its heads look", [](Flags& flags) {
   auto options = std::make_shared<InspectFlags>();
-  flags.option("model", options->folder, "Folder of a model; config.json alone will do to see its parts").value("MODEL").required();
+  flags.option("model", options->folder, "Folder of a model; to see its parts, a config.json or a preset will do")
+      .value("MODEL")
+      .required();
   // Or the parser would take "[MASK] a, b" for a list in brackets.
   flags.option("input", options->input, "A picture's file or a sentence to look at").shown("INPUT").many().one_value();
   flags.option("--size", options->size, "Of inputs: batch, tokens, target; by default 1 and 128").value("SIZES");

@@ -2,13 +2,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 
 #include "heed/cli/command.h"
 #include "heed/cli/lab_heads.h"
 #include "heed/cli/progress.h"
+#include "heed/cli/stop.h"
+#include "heed/core/interrupt.h"
 #include "heed/lab/result.h"
 
 namespace heed::cli {
@@ -39,14 +40,13 @@ lab::Plan plan_of(const std::vector<std::string>& words) {
 }
 
 lab::Terminal terminal_here() {
-  const bool live = is_terminal_output();
-  return {.colour = live && std::getenv("NO_COLOR") == nullptr, .width = live ? std::min(terminal_width(), 140) : 100};
+  return {.colour = has_colour(STDOUT_FILENO), .width = is_terminal(STDOUT_FILENO) ? std::min(terminal_width(), 140) : 100};
 }
 
 // One line on standard error that says what runs, where that is a terminal.
 class LabProgress {
  public:
-  explicit LabProgress(size_t experiments) : experiments_(experiments), live_(isatty(STDERR_FILENO) != 0) {}
+  explicit LabProgress(size_t experiments) : experiments_(experiments), live_(is_terminal(STDERR_FILENO)) {}
   ~LabProgress() { erase(); }  // an error must not be written behind it
   LabProgress(const LabProgress&) = delete;
   LabProgress& operator=(const LabProgress&) = delete;
@@ -80,6 +80,32 @@ void check_verdicts(const std::vector<lab::Result>& results) {
   check(count == 0, "lab: ", count, " of ", results.size(), " verdicts not as documented: ", others);
 }
 
+// Runs one experiment after the other; the report in `out` has each of them as soon as it is done.
+std::vector<lab::Result> run_plan(const lab::Plan& plan, const Path& out, const LabOptions& options, const lab::Terminal& terminal) {
+  lab::ReportFolder folder(out);
+  std::vector<lab::Result> results;
+  LabProgress progress(plan.experiments.size());
+  CatchStop guard;
+  guard.save_first();
+  const std::function<bool()> stop = [&] { return guard.asked(); };
+  for (const lab::Experiment* experiment : plan.experiments) {
+    progress.begin(*experiment);
+    try {
+      const Interruptible by_person(stop);
+      results.push_back(lab::run_one(*experiment, plan.words, [&](const std::string& line) { progress.say(line); }));
+    } catch (const StoppedError&) {
+      fail<StoppedError>("lab: stopped after ", results.size(), " of ", plan.experiments.size(), " experiments",
+                         results.empty() ? std::string() : "; what they found is in " + (out / "index.html").string());
+    }
+    progress.erase();
+    folder.write(results);
+    if (options.json || options.quiet) continue;
+    lab::tell(std::cout, results.back(), terminal);
+    std::cout << '\n' << std::flush;
+  }
+  return results;
+}
+
 void run_lab(const LabOptions& options) {
   if (!options.words.empty() && options.words[0] == "heads")
     return run_lab_heads({options.words.begin() + 1, options.words.end()}, options.out, options.json, options.quiet);
@@ -98,18 +124,7 @@ void run_lab(const LabOptions& options) {
       std::cout << experiment->number << ' ' << experiment->name << '\n' << lab::settings_help(*experiment);
     return;
   }
-  lab::check_folder(out);
-  std::vector<lab::Result> results;
-  LabProgress progress(plan.experiments.size());
-  for (const lab::Experiment* experiment : plan.experiments) {
-    progress.begin(*experiment);
-    results.push_back(lab::run_one(*experiment, plan.words, [&](const std::string& line) { progress.say(line); }));
-    progress.erase();
-    if (options.json || options.quiet) continue;
-    lab::tell(std::cout, results.back(), terminal);
-    std::cout << '\n' << std::flush;
-  }
-  lab::write_results(out, results);
+  const std::vector<lab::Result> results = run_plan(plan, out, options, terminal);
   if (!options.markdown.empty()) lab::write_markdown(options.markdown, results);
   if (options.json)
     std::cout << lab::results_json(results).dump(2) << '\n';

@@ -1,4 +1,9 @@
 // The program. Its commands are the other files of this folder.
+#include <signal.h>
+
 #include "heed/cli/run.h"
 
-int main(int argc, char** argv) { return heed::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe is an error like any other
+  return heed::cli::run(argc, argv);
+}

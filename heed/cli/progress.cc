@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iomanip>
+#include <optional>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 namespace heed::cli {
 namespace {
@@ -17,16 +18,19 @@ constexpr auto kRedrawEvery = std::chrono::milliseconds(100);
 
 bool is_share(std::string_view name) { return name.ends_with("accuracy") || name.ends_with("f1") || name.ends_with("top5"); }
 
-// "loss 0.3457", "accuracy 87.7%"
-std::string figure(const std::string& name, double value) {
+// "0.3457", "87.7%"
+std::string bare_figure(const std::string& name, double value) {
   std::ostringstream text;
-  text << name << ' ' << std::fixed;
+  text << std::fixed;
   if (is_share(name))
     text << std::setprecision(1) << 100 * value << '%';
   else
     text << std::setprecision(value >= 100 ? 1 : 4) << value;
   return text.str();
 }
+
+// "loss 0.3457", "accuracy 87.7%"
+std::string figure(const std::string& name, double value) { return name + ' ' + bare_figure(name, value); }
 
 std::string epoch_name(int64_t epoch, int64_t epochs) {
   const std::string of = std::to_string(epochs);
@@ -76,21 +80,55 @@ std::string live_line(const StepDone& step, int width) {
   return line.substr(0, static_cast<size_t>(std::max(width, 0)));
 }
 
-// "epoch 1/5  train loss 0.5, accuracy 80%  validation loss 0.4, accuracy 83%  ..."
-std::string epoch_line(const EpochDone& epoch) {
-  std::ostringstream text;
-  text << epoch_name(epoch.epoch, epoch.epochs);
-  std::string part;
-  for (const auto& [name, value] : epoch.figures) {
-    const size_t cut = name.find('_');
-    const std::string first = name.substr(0, cut);
-    if (cut == std::string::npos || (first != "train" && first != "validation")) continue;
-    text << (first == part ? ", " : "  " + first + ' ') << figure(name.substr(cut + 1), value);
-    part = first;
+// "epoch 1/5  loss 0.6920 val 0.5551  accuracy 75.4% val 79.5%  1103/s  0:53  best". What does not fit is left out, the least important
+// first; metrics.csv has all of it.
+std::string epoch_line(const EpochDone& epoch, int width, bool colour) {
+  struct Piece {
+    std::string text;
+    int rank;  // 0: always there; the lower, the more important
+    bool shown = false;
+  };
+  std::vector<Piece> pieces{{epoch_name(epoch.epoch, epoch.epochs), 0}};
+  const auto value_of = [&](const std::string& name) -> std::optional<double> {
+    for (const auto& [each, value] : epoch.figures)
+      if (each == name) return value;
+    return std::nullopt;
+  };
+  int others = 0;
+  for (const auto& [full, value] : epoch.figures) {
+    const size_t cut = full.find('_');
+    const std::string part = full.substr(0, cut), name = cut == std::string::npos ? "" : full.substr(cut + 1);
+    if (part == "train") {
+      const std::optional<double> held_out = value_of("validation_" + name);
+      const std::string text = figure(name, value) + (held_out ? " val " + bare_figure(name, *held_out) : "");
+      pieces.push_back({text, name == "loss" ? 0 : 2 * others++ + 1});
+    } else if (part == "validation" && !value_of("train_" + name)) {
+      pieces.push_back({"val " + figure(name, value), 2 * others++ + 1});
+    }
   }
-  text << "  " << pace(epoch.samples_per_second, epoch.share_of_peak) << "  " << readable_time(epoch.seconds)
-       << (epoch.best ? "  best" : "");
-  return text.str();
+  std::ostringstream quick;
+  quick << std::fixed << std::setprecision(epoch.samples_per_second < 10 ? 1 : 0) << epoch.samples_per_second << "/s";
+  pieces.push_back({quick.str(), 2});
+  std::ostringstream peak;
+  peak << std::fixed << std::setprecision(0) << 100 * epoch.share_of_peak << "% of peak";
+  if (epoch.share_of_peak > 0) pieces.push_back({peak.str(), 2 * others + 2});
+  pieces.push_back({readable_time(epoch.seconds), 0});
+  if (epoch.best) pieces.push_back({"best", 0});
+
+  int64_t taken = -2;
+  for (int rank = 0; rank <= 2 * others + 2; ++rank)
+    for (Piece& piece : pieces) {
+      if (piece.rank != rank || (rank > 0 && taken + 2 + std::ssize(piece.text) > width)) continue;
+      taken += 2 + std::ssize(piece.text);
+      piece.shown = true;
+    }
+  std::string out;
+  for (const Piece& piece : pieces) {
+    if (!piece.shown) continue;
+    const bool best = epoch.best && &piece == &pieces.back();
+    out += (out.empty() ? "" : "  ") + (best ? painted(piece.text, Paint::green, colour) : piece.text);
+  }
+  return out;
 }
 
 void Progress::erase() {
@@ -100,22 +138,19 @@ void Progress::erase() {
 
 void Progress::step(const StepDone& step) {
   const auto now = std::chrono::steady_clock::now();
-  if (!live_ || now - drawn_ < kRedrawEvery) return;
-  out_ << '\r' << live_line(step, width_) << "\x1b[K" << std::flush;
+  if (!options_.live || now - drawn_ < kRedrawEvery) return;
+  out_ << '\r' << live_line(step, options_.width()) << "\x1b[K" << std::flush;
   line_shown_ = true;
   drawn_ = now;
 }
 
-void Progress::epoch(const EpochDone& epoch) { say(epoch_line(epoch)); }
+void Progress::epoch(const EpochDone& epoch) {
+  say(epoch_line(epoch, options_.live ? std::max(options_.width(), 40) : 80, options_.colour));
+}
 
 void Progress::say(const std::string& text) {
   erase();
   out_ << text << std::endl;
-}
-
-bool is_terminal_output() {
-  const char* kind = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) != 0 && kind != nullptr && std::string_view(kind) != "dumb";
 }
 
 int terminal_width() {

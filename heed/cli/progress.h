@@ -2,21 +2,27 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <ostream>
 #include <string>
 
+#include "heed/io/paint.h"
 #include "heed/train/fit.h"
 
 namespace heed::cli {
 
-std::string live_line(const StepDone& step, int width);  // at most `width` characters
-std::string epoch_line(const EpochDone& epoch);
+std::string live_line(const StepDone& step, int width);                               // at most `width` characters
+std::string epoch_line(const EpochDone& epoch, int width = 80, bool colour = false);  // as much as fits into `width` characters
 std::string readable_time(double seconds);
+int terminal_width();  // of standard output, now; 80 when unknown
 
 class Progress {
  public:
-  // live: `out` is a terminal, `width` characters wide.
-  Progress(std::ostream& out, bool live, int width) : out_(out), live_(live), width_(width) {}
+  struct Options {
+    bool live = false, colour = false;            // live: `out` is a terminal
+    std::function<int()> width = terminal_width;  // asked before every line: people resize terminals
+  };
+  Progress(std::ostream& out, Options options) : out_(out), options_(std::move(options)) {}
   ~Progress() { erase(); }  // an error must not be written behind half a live line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -29,13 +35,9 @@ class Progress {
   void erase();
 
   std::ostream& out_;
-  const bool live_;
-  const int width_;
+  const Options options_;
   std::chrono::steady_clock::time_point drawn_ = {};
   bool line_shown_ = false;
 };
-
-bool is_terminal_output();  // whether standard output is a terminal that understands a returning cursor
-int terminal_width();       // of standard output; 80 when unknown
 
 }  // namespace heed::cli

@@ -1,59 +1,18 @@
 #include "heed/cli/train_run.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <iomanip>
 #include <iostream>
-#include <thread>
 
 #include "heed/cli/progress.h"
+#include "heed/cli/stop.h"
+#include "heed/core/interrupt.h"
 #include "heed/core/isa.h"
 #include "heed/core/parallel.h"
 
 namespace heed::cli {
 namespace {
-
-std::atomic<bool> asked_to_stop = false;
-
-// The first Ctrl-C saves and ends the run; the second one ends the program at once. A thread of its own waits for them: no handler runs
-// on top of a kernel.
-class CatchStop {
- public:
-  CatchStop() {
-    asked_to_stop = false;
-    sigemptyset(&signals_);
-    for (const int number : {SIGINT, SIGTERM}) sigaddset(&signals_, number);
-    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-    waiting_ = std::thread([this] { wait(); });
-  }
-  ~CatchStop() {
-    over_ = true;
-    waiting_.join();
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  CatchStop(const CatchStop&) = delete;
-  CatchStop& operator=(const CatchStop&) = delete;
-
- private:
-  void wait() {
-    using Clock = std::chrono::steady_clock;
-    const timespec tenth{.tv_sec = 0, .tv_nsec = 100'000'000};
-    Clock::time_point first = {};
-    while (!over_) {
-      if (sigtimedwait(&signals_, nullptr, &tenth) <= 0) continue;
-      // Programs that end others may send a signal twice at once.
-      if (asked_to_stop && Clock::now() - first > std::chrono::milliseconds(500)) _exit(130);
-      if (!asked_to_stop.exchange(true)) first = Clock::now();
-    }
-  }
-
-  sigset_t signals_, before_;
-  std::atomic<bool> over_ = false;
-  std::thread waiting_;
-};
 
 Json as_json(const Figures& figures) {
   Json out = Json::object();
@@ -70,13 +29,18 @@ std::string readable(const Figures& figures) {
 class Teller {
  public:
   explicit Teller(Output output)
-      : output_(output), progress_(std::cout, output == Output::people && is_terminal_output(), terminal_width()) {}
+      : output_(output),
+        progress_(std::cout, {.live = output == Output::people && is_terminal(STDOUT_FILENO), .colour = has_colour(STDOUT_FILENO)}) {
+    std::cout.exceptions(std::ios::goodbit);  // closed() tells: a run whose output nobody reads is saved, not lost in the middle of a step
+  }
 
-  Watch watch() {
+  bool closed() const { return !std::cout.good(); }
+
+  Watch watch(const CatchStop& guard) {
     return {.step = [this](const StepDone& step) { progress_.step(step); },
             .epoch = [this](const EpochDone& epoch) { tell(epoch); },
             .say = [this](const std::string& text) { say(text); },
-            .stop = [] { return asked_to_stop.load(); }};
+            .stop = [this, &guard] { return guard.asked() || closed(); }};
   }
   void say(const std::string& text) {
     if (output_ == Output::people) progress_.say(text);
@@ -131,15 +95,26 @@ void introduce(const Task& task, const Training& training, RunFolder& run, Telle
   teller.say("run: " + run.path().string() + " (config.toml there has every setting)");
 }
 
-void learn(const Task& task, const Training& training, RunFolder& run, Teller& teller) {
-  const CatchStop guard;
+void learn(const Task& task, const Training& training, RunFolder& run, Teller& teller, CatchStop& guard) {
+  const std::string resume = "heed train --resume " + run.path().string();
+  const Watch watch = teller.watch(guard);
+  guard.save_first();
   introduce(task, training, run, teller);
-  const FitResult result = fit(task, training.learning(), run, teller.watch());
-  check<StoppedError>(result.ending != Ending::stopped, "train: stopped and saved after step ", result.steps,
-                      "; go on with: heed train --resume ", run.path().string());
+  const FitResult result = fit(task, training.learning(), run, watch);
+  const auto check_stopped = [&](bool stopped, const std::string& when) {
+    check(!stopped || !teller.closed(), "standard output: cannot write; stopped and saved ", when, "; go on with: ", resume);
+    check<StoppedError>(!stopped, "train: stopped and saved ", when, "; go on with: ", resume);
+  };
+  check_stopped(result.ending == Ending::stopped, "after step " + std::to_string(result.steps));
   if (result.ending == Ending::patience) teller.say("stopped early: no better epoch since epoch " + std::to_string(result.best_epoch));
   if (result.skipped > 0) teller.say("skipped steps: " + std::to_string(result.skipped));
-  const Evaluation evaluation = finish_run(task, run);
+  Evaluation evaluation;
+  try {
+    const Interruptible by_person(watch.stop);
+    evaluation = finish_run(task, run);
+  } catch (const StoppedError&) {
+    check_stopped(true, "while the best model was evaluated");
+  }
   const std::string part = task.test ? "test" : "validation";
   run.log("best epoch " + std::to_string(result.best_epoch) + ", on the " + part + " part: " + readable(evaluation.figures));
   teller.end(result, run, part, evaluation.figures);
@@ -148,20 +123,22 @@ void learn(const Task& task, const Training& training, RunFolder& run, Teller& t
 }  // namespace
 
 Path train_anew(Training& training, const TrainRun& options) {
+  CatchStop guard;
   Teller teller(options.output);
   const Task task = training.make();
   RunFolder run = RunFolder::create(options.runs, training.kind().name, options.name);
   write_settings(run, training.settings());
-  learn(task, training, run, teller);
+  learn(task, training, run, teller, guard);
   return run.path();
 }
 
 Path train_on(const Path& folder, const TrainRun& options) {
+  CatchStop guard;
   Teller teller(options.output);
   const std::unique_ptr<Training> training = Training::resumed(folder);
   RunFolder run = RunFolder::open(folder);
   const Task task = training->make();
-  learn(task, *training, run, teller);
+  learn(task, *training, run, teller, guard);
   return run.path();
 }
 

@@ -1,4 +1,9 @@
 // The folder of a report.
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
 #include "heed/lab/draw.h"
 #include "heed/lab/result.h"
 #include "heed/train/run_folder.h"
@@ -6,7 +11,21 @@
 namespace heed::lab {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::string two_digits(size_t number) { return (number < 10 ? "0" : "") + std::to_string(number); }
+
+void write_figures(const Path& folder, const Result& result) {
+  for (size_t i = 0; i < result.report.figures.size(); ++i) {
+    const std::vector<Frame>& frames = result.report.figures[i].frames;
+    for (size_t j = 0; j < frames.size(); ++j) {
+      const Path file = folder / figure_file(*result.experiment, i, j, frames.size());
+      const Drawing drawing = drawing_of(frames[j]);
+      write_text(file.string() + ".svg", svg_file(drawing));
+      write_png(file.string() + ".png", drawing.pixels(2));
+    }
+  }
+}
 
 }  // namespace
 
@@ -15,33 +34,32 @@ std::string figure_file(const Experiment& experiment, size_t figure, size_t fram
   return frames > 1 ? begin + "-" + two_digits(frame + 1) : begin;
 }
 
-void check_folder(const Path& folder) {
-  namespace fs = std::filesystem;
+ReportFolder::ReportFolder(Path folder) : folder_(std::move(folder)) {
   std::error_code error;
-  if (!fs::exists(folder, error)) return;
-  check<UsageError>(fs::is_directory(folder, error), "lab: ", folder.string(), " is a file, expected a folder or nothing");
-  check<UsageError>(fs::is_empty(folder, error) || (fs::exists(folder / "report.json") && fs::exists(folder / "figures")),
-                    "lab: ", folder.string(),
+  if (!fs::exists(folder_, error)) {
+    const Path parent = fs::absolute(folder_.has_filename() ? folder_ : folder_.parent_path()).parent_path();
+    check(::access(parent.c_str(), W_OK) == 0, "lab: ", parent.string(), ": cannot make the folder of the report there (",
+          std::generic_category().message(errno), ")");
+    return;
+  }
+  check<UsageError>(fs::is_directory(folder_, error), "lab: ", folder_.string(), " is a file, expected a folder or nothing");
+  check<UsageError>(fs::is_empty(folder_, error) || (fs::exists(folder_ / "report.json") && fs::exists(folder_ / "figures")),
+                    "lab: ", folder_.string(),
                     " holds other things than a report of the lab, which would be lost; name another folder with -o");
 }
 
-void write_results(const Path& folder, std::span<const Result> results) {
-  check_folder(folder);
-  replace_folder(folder, [&](const Path& beside) {
-    write_json(beside / "report.json", results_json(results));
-    write_text(beside / "index.html", results_page(results));
-    std::filesystem::create_directory(beside / "figures");
-    for (const Result& result : results)
-      for (size_t i = 0; i < result.report.figures.size(); ++i) {
-        const std::vector<Frame>& frames = result.report.figures[i].frames;
-        for (size_t j = 0; j < frames.size(); ++j) {
-          const Path file = beside / "figures" / figure_file(*result.experiment, i, j, frames.size());
-          const Drawing drawing = drawing_of(frames[j]);
-          write_text(file.string() + ".svg", svg_file(drawing));
-          write_png(file.string() + ".png", drawing.pixels(2));
-        }
-      }
-  });
+void ReportFolder::write(std::span<const Result> results) {
+  const auto fill = [&](const Path& folder) {
+    fs::create_directories(folder / "figures");
+    for (const Result& result : results.subspan(written_)) write_figures(folder / "figures", result);
+    write_text(folder / "index.html", results_page(results));
+    write_json(folder / "report.json", results_json(results));
+  };
+  if (written_ == 0)
+    replace_folder(folder_, fill);
+  else
+    fill(folder_);
+  written_ = results.size();
 }
 
 }  // namespace heed::lab

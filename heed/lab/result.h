@@ -42,10 +42,18 @@ Json result_json(const Result& result);
 Json results_json(std::span<const Result> results);
 std::string results_page(std::span<const Result> results);
 
-// index.html, report.json and figures/, whole or not at all. A folder that holds anything but an earlier report is refused: it would be
-// replaced.
-void check_folder(const Path& folder);
-void write_results(const Path& folder, std::span<const Result> results);
+// A folder with index.html, report.json and figures/, which grows while experiments run. An earlier report in it is replaced by the first
+// write; a folder with anything else in it is refused.
+class ReportFolder {
+ public:
+  explicit ReportFolder(Path folder);
+
+  void write(std::span<const Result> results);  // all so far; figures of those that it has are not drawn again
+
+ private:
+  Path folder_;
+  size_t written_ = 0;
+};
 void write_markdown(const Path& folder, std::span<const Result> results);  // a page for every topic, beside what is there
 std::string figure_file(const Experiment& experiment, size_t figure, size_t frame, size_t frames);  // without its end: "l01-1", "l01-2-03"
 

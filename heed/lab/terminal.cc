@@ -3,17 +3,12 @@
 #include <algorithm>
 
 #include "heed/io/markup.h"
+#include "heed/io/paint.h"
 #include "heed/lab/formula.h"
 
 namespace heed::lab {
 namespace {
 
-enum class Paint { bold, faint, green, yellow, red };
-
-std::string painted(const std::string& text, Paint paint, const Terminal& terminal) {
-  constexpr const char* codes[] = {"1", "2", "32", "33", "31"};
-  return terminal.colour ? "\x1b[" + std::string(codes[static_cast<int>(paint)]) + "m" + text + "\x1b[0m" : text;
-}
 Paint paint_of(Verdict verdict) {
   return verdict == Verdict::holds ? Paint::green : verdict == Verdict::corrected ? Paint::yellow : Paint::red;
 }
@@ -22,7 +17,7 @@ void tell_paragraph(std::ostream& out, const std::string& first, const std::stri
   const size_t width = static_cast<size_t>(std::max(terminal.width, 40)) - 4;
   bool begun = false;
   for (const std::string& line : wrapped(text, width - wide(first))) {
-    out << "    " << (begun ? std::string(wide(first), ' ') : painted(first, Paint::faint, terminal)) << line << '\n';
+    out << "    " << (begun ? std::string(wide(first), ' ') : painted(first, Paint::faint, terminal.colour)) << line << '\n';
     begun = true;
   }
 }
@@ -58,13 +53,13 @@ void tell_measured(std::ostream& out, const std::vector<Measured>& all, const Te
                             !each.passes() ? Paint::red
                             : against      ? Paint::yellow
                                            : Paint::green,
-                            terminal)});
+                            terminal.colour)});
   }
   tell_rows(out, rows, {false, true, true});
 }
 
 void tell_table(std::ostream& out, const Table& table, const Terminal& terminal) {
-  out << "\n    " << painted(table.title, Paint::bold, terminal) << '\n';
+  out << "\n    " << painted(table.title, Paint::bold, terminal.colour) << '\n';
   std::vector<std::vector<std::string>> rows{table.columns};
   std::vector<bool> right(table.columns.size(), true);
   for (const auto& row : table.rows) {
@@ -110,10 +105,10 @@ void list_experiments(std::ostream& out, const Terminal& terminal) {
     bool begun = false;
     for (const Experiment& experiment : every_experiment()) {
       if (experiment.topic != static_cast<Topic>(topic)) continue;
-      if (!begun) out << painted(title_of(experiment.topic), Paint::bold, terminal) << '\n';
+      if (!begun) out << painted(title_of(experiment.topic), Paint::bold, terminal.colour) << '\n';
       begun = true;
       out << "  " << padded(experiment.number, 4) << padded(experiment.name, widest + 2) << experiment.title
-          << (experiment.published.empty() ? "" : painted(" (corrects what was published)", Paint::faint, terminal)) << '\n';
+          << (experiment.published.empty() ? "" : painted(" (corrects what was published)", Paint::faint, terminal.colour)) << '\n';
     }
   }
 }
@@ -124,7 +119,8 @@ void tell(std::ostream& out, const Result& result, const Terminal& terminal) {
   const std::string word = result.error.empty() ? word_for(result.verdict) : "could not be run";
   const size_t room = static_cast<size_t>(std::max(terminal.width, 40));
   const size_t gap = room > wide(head) + wide(word) + 2 ? room - wide(head) - wide(word) : 2;
-  out << painted(head, Paint::bold, terminal) << std::string(gap, ' ') << painted(word, paint_of(result.verdict), terminal) << '\n';
+  out << painted(head, Paint::bold, terminal.colour) << std::string(gap, ' ') << painted(word, paint_of(result.verdict), terminal.colour)
+      << '\n';
   tell_paragraph(out, "", sentence_text(experiment.claim), terminal);
   if (!experiment.formula.empty()) tell_paragraph(out, "", formula_text(experiment.formula), terminal);
   if (!experiment.published.empty()) tell_paragraph(out, "published: ", sentence_text(experiment.published), terminal);
@@ -137,10 +133,11 @@ void tell(std::ostream& out, const Result& result, const Terminal& terminal) {
   tell_measured(out, result.report.measured, terminal);
   for (const Table& table : result.report.tables) tell_table(out, table, terminal);
   for (const Figure& figure : result.report.figures) {
-    out << "\n    " << painted(figure.title, Paint::bold, terminal) << '\n';
+    out << "\n    " << painted(figure.title, Paint::bold, terminal.colour) << '\n';
     for (const std::string& line : figure_lines(figure, terminal)) out << "    " << line << '\n';
   }
-  if (!result.as_documented()) out << "    " << painted("documented: " + word_for(experiment.expected), Paint::red, terminal) << '\n';
+  if (!result.as_documented())
+    out << "    " << painted("documented: " + word_for(experiment.expected), Paint::red, terminal.colour) << '\n';
 }
 
 }  // namespace heed::lab

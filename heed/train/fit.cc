@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "heed/core/interrupt.h"
 #include "heed/ops/bf16_product.h"
 #include "heed/train/diverged.h"
 #include "heed/train/fit_events.h"
@@ -99,7 +100,10 @@ class Fitting {
       const bool often = options_.save_every > 0 && state_.step % options_.save_every == 0;
       if (often || seconds_since(saved_) > kSaveSeconds) save();
     }
-    end_epoch(start, pace);
+    if (!end_epoch(start, pace)) {
+      save();
+      return false;
+    }
     return state_.over || !asked_to_stop();
   }
 
@@ -199,27 +203,42 @@ class Fitting {
     }
   }
 
-  void end_epoch(Clock::time_point start, const Pace& pace) {
+  // False: somebody asked to stop during the evaluation. Nothing is written then; a run that goes on begins with it.
+  bool end_epoch(Clock::time_point start, const Pace& pace) {
     EpochDone done{.epoch = state_.epoch + 1, .epochs = options_.epochs, .step = state_.step};
     for (const auto& [name, value] : means()) done.figures.emplace_back("train_" + name, value);
     done.samples_per_second = pace.samples_per_second();
     peak_.correct(pace);
     done.share_of_peak = peak_.share(pace);
+    const std::optional<Evaluation> evaluation = evaluated();
+    if (!evaluation) return false;
     write_histograms(run_.events(), learner_.parameters(), state_.step);
-    judge_and_keep(done);
+    judge_and_keep(*evaluation, done);
     done.seconds = seconds_since(start);
     run_.add_epoch(done.epoch, state_.step, done.figures);
     run_.add_speed(done.epoch, state_.step,
                    {{"seconds", done.seconds}, {"samples_per_second", done.samples_per_second}, {"share_of_peak", done.share_of_peak}});
     next_epoch();
     if (watch_.epoch) watch_.epoch(done);
+    return true;
   }
 
-  // With the averages, where there are any: they are what is kept.
-  void judge_and_keep(EpochDone& done) {
+  // On the validation part, with the averages, where there are any: they are what is kept.
+  std::optional<Evaluation> evaluated() {
     const Averaged averaged(learner_);
     const NoGrad quiet;
-    const Evaluation evaluation = task_.evaluate();
+    const Interruptible by_person(watch_.stop);
+    try {
+      return task_.evaluate();
+    } catch (const StoppedError&) {
+      if (asked_to_stop()) return std::nullopt;
+      throw;  // somebody else is to know
+    }
+  }
+
+  void judge_and_keep(const Evaluation& evaluation, EpochDone& done) {
+    const Averaged averaged(learner_);
+    const NoGrad quiet;
     for (const auto& [name, value] : evaluation.figures) done.figures.emplace_back("validation_" + name, value);
     done.figures.emplace_back("rate", rate_at(options_, std::max<int64_t>(state_.step - 1, 0), all_steps_));
     done.best = judge(evaluation);
@@ -273,13 +292,6 @@ class Fitting {
 };
 
 }  // namespace
-
-void save_model_folder(const Task& task, const Path& folder) {
-  replace_folder(folder, [&](const Path& beside) {
-    if (task.save_beside) task.save_beside(beside);
-    save(*task.model, beside);
-  });
-}
 
 FitResult fit(const Task& task, const LearnOptions& options, RunFolder& run, const Watch& watch) {
   return Fitting(task, options, run, watch).run();

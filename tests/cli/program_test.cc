@@ -133,7 +133,7 @@ TEST(Program, the_demo_does_the_main_job) {
   const Outcome outcome = heed("demo --data shapes:200 --epochs 1 layers=1 width=32 heads=2 --runs " + folder.string());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  for (const char* text : {"\nepoch 1/1  train loss ", "\nbest epoch: 1; on the test part: loss ", ". The model says:\n", "heed predict "})
+  for (const char* text : {"\nepoch 1/1  loss ", "\nbest epoch: 1; on the test part: loss ", ". The model says:\n", "heed predict "})
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << " in:\n" << outcome.out;
   const std::filesystem::path run = folder / "classify/001";
   EXPECT_TRUE(std::filesystem::exists(run / "report.html"));

@@ -52,24 +52,45 @@ const EpochDone kFirst{
     .samples_per_second = 7.25,
     .share_of_peak = 0.3};
 
+TEST(Progress, an_epoch_line_has_what_fits) {
+  EXPECT_EQ(epoch_line(kFirst, 200),
+            "epoch 1/2  loss 2.0000  accuracy 75.0%  val perplexity 123.5  val f1 50.0%  7.2/s  30% of peak  0:03  best");
+  EXPECT_EQ(epoch_line(kFirst, 80), "epoch 1/2  loss 2.0000  accuracy 75.0%  val perplexity 123.5  7.2/s  0:03  best");
+  EXPECT_EQ(epoch_line(kFirst, 50), "epoch 1/2  loss 2.0000  accuracy 75.0%  0:03  best");
+  EXPECT_EQ(epoch_line(kFirst, 50, true), "epoch 1/2  loss 2.0000  accuracy 75.0%  0:03  \x1b[32mbest\x1b[0m");
+  const EpochDone demo{.epoch = 3,
+                       .epochs = 5,
+                       .step = 4,
+                       .figures = {{"train_loss", 0.692},
+                                   {"train_accuracy", 0.754},
+                                   {"validation_loss", 0.5551},
+                                   {"validation_accuracy", 0.795},
+                                   {"validation_top5", 0.99},
+                                   {"validation_calibration_error", 0.02}},
+                       .best = true,
+                       .seconds = 53,
+                       .samples_per_second = 1103,
+                       .share_of_peak = 0.87};
+  EXPECT_EQ(epoch_line(demo), "epoch 3/5  loss 0.6920 val 0.5551  accuracy 75.4% val 79.5%  1103/s  0:53  best");
+  for (int width = 45; width < 150; ++width) EXPECT_LE(std::ssize(epoch_line(demo, width)), width);
+}
+
 TEST(Progress, a_file_gets_one_line_per_epoch) {
   std::ostringstream out;
   {
-    Progress progress(out, false, 80);
+    Progress progress(out, {});
     progress.step(kHalfway);
     progress.epoch(kFirst);
     progress.step(kHalfway);
     progress.say("done");
   }
-  EXPECT_EQ(out.str(),
-            "epoch 1/2  train loss 2.0000, accuracy 75.0%  validation perplexity 123.5, f1 50.0%  7.2 samples/s  30% of peak  0:03  best\n"
-            "done\n");
+  EXPECT_EQ(out.str(), epoch_line(kFirst, 80) + "\ndone\n");
 }
 
 TEST(Progress, a_terminal_has_a_live_line_that_lasting_ones_replace) {
   std::ostringstream out;
   {
-    Progress progress(out, true, 40);
+    Progress progress(out, {.live = true, .width = [] { return 40; }});
     progress.step(kHalfway);
     progress.step(kHalfway);  // too soon to be drawn again
     progress.say("done");

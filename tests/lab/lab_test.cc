@@ -174,8 +174,10 @@ TEST(Lab, the_page_needs_nothing_else) {
 TEST(Lab, the_folder_is_whole_and_never_takes_the_place_of_another) {
   const Folder folder;
   const std::vector results{made_result()};
-  write_results(folder / "report", results);
-  write_results(folder / "report", results);  // over an earlier report
+  ReportFolder(folder / "report").write(results);
+  put(folder / "report/figures/old.svg", "");
+  ReportFolder(folder / "report").write(results);  // over an earlier report
+  EXPECT_FALSE(std::filesystem::exists(folder / "report/figures/old.svg"));
   for (const char* name :
        {"index.html", "report.json", "figures/L99-made-up-1.svg", "figures/L99-made-up-1.png", "figures/L99-made-up-2-02.png"})
     EXPECT_TRUE(std::filesystem::exists(folder / "report" / name)) << name;
@@ -184,7 +186,7 @@ TEST(Lab, the_folder_is_whole_and_never_takes_the_place_of_another) {
   EXPECT_GT(std::set<uint8_t>(picture.pixels.begin(), picture.pixels.end()).size(), 20u);
   std::filesystem::create_directory(folder / "other");
   put(folder / "other/letter.txt", "dear");
-  expect_error<UsageError>([&] { write_results(folder / "other", results); }, "holds other things than a report of the lab");
+  expect_error<UsageError>([&] { ReportFolder(folder / "other"); }, "holds other things than a report of the lab");
   EXPECT_EQ(get(folder / "other/letter.txt"), "dear");
 }
 

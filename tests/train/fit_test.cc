@@ -68,6 +68,42 @@ TEST(Fit, the_best_epoch_is_kept_and_patience_ends_the_run) {
   EXPECT_EQ(fitted(toy(options)).best_epoch, 3);
 }
 
+// Ctrl-C while a model is evaluated: the evaluation ends in its middle, and a run that goes on begins with it.
+TEST(Fit, an_evaluation_can_be_interrupted_and_is_made_again) {
+  const Folder folder, peaceful;
+  LearnOptions options = quick();
+  options.average = 0.9f;
+  ToyRun whole(peaceful);
+  fit(toy(options), options, whole.run);
+  const Left expected = left_in(whole.path);
+  {
+    ToyRun run(folder);
+    Task task = toy(options);
+    bool asked = false;
+    int64_t epochs = 0;
+    task.evaluate = [&, judge = task.evaluate] {
+      if (epochs == 1) asked = true;
+      const Tensor x = Tensor::zeros({64, 64});
+      for (int i = 0; asked; ++i) {
+        if (i == 100'000) ADD_FAILURE() << "nobody interrupted it";
+        if (i == 100'000) break;
+        matmul(x, x);
+      }
+      return judge();
+    };
+    const FitResult result = fit(task, options, run.run, {.epoch = [&](const EpochDone&) { ++epochs; }, .stop = [&] { return asked; }});
+    EXPECT_EQ(result.ending, Ending::stopped);
+    EXPECT_EQ(result.steps, 10);
+    EXPECT_EQ(epochs, 1);
+  }
+  ToyRun run(folder);
+  EXPECT_EQ(fit(toy(options), options, run.run).ending, Ending::complete);
+  const Left left = left_in(run.path);
+  EXPECT_EQ(left.csv, expected.csv);
+  EXPECT_EQ(left.jsonl, expected.jsonl);
+  EXPECT_EQ(weights_of(load(run.path / "best")), weights_of(load(whole.path / "best")));
+}
+
 TEST(Fit, smaller_may_be_better) {
   LearnOptions options = quick();
   options.best = "loss";

@@ -1,0 +1,40 @@
+#include "heed/cli/model_name.h"
+
+#include <algorithm>
+
+#include "heed/core/nearest.h"
+#include "heed/train/settings_value.h"
+
+namespace heed::cli {
+
+bool is_preset(const std::string& name) {
+  return !std::filesystem::exists(name) &&
+         std::any_of(presets().begin(), presets().end(), [&](const Preset& each) { return each.name == name; });
+}
+
+void check_model_name(const std::string& command, const std::string& name) {
+  if (std::filesystem::exists(name) || is_preset(name)) return;
+  const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
+  check<FileError>(!path, name, ": there is no such folder or file");
+  std::vector<std::string> names;
+  for (const Preset& each : presets()) names.push_back(each.name);
+  fail<UsageError>(command, ": ", quoted(name), " is no folder, no file and no preset", did_you_mean(name, names), "; presets are ",
+                   listed(names));
+}
+
+Json config_named(const std::string& command, const std::string& name, const ModelChoice& choice) {
+  if (std::filesystem::is_directory(name)) return read_json(Path(name) / "config.json");
+  if (std::filesystem::exists(name)) return read_json(name);
+  check<UsageError>(choice.preset == name, command, ": found ", quoted(name), " and preset=", choice.preset, ", expected one of them");
+  return model_config(choice);
+}
+
+Model outlined(const std::string& name, const Json& config, bool with_weights) {
+  const ModelOptions options{.names = {.shapes_only = true}};
+  const Path folder = name;
+  const bool weights =
+      std::filesystem::exists(folder / "model.safetensors") || std::filesystem::exists(folder / "model.safetensors.index.json");
+  return with_weights && weights ? load(folder, options) : make_model(config, options);
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,62 @@
+// ./dev install, with a cmake that only writes down what it was asked for.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/cli/program.h"
+
+namespace heed::test {
+namespace {
+
+struct Installed {
+  int exit_code;
+  std::string asked, out, err;
+};
+
+// arguments and path: as a shell reads them; HERE is a folder of its own
+Installed dev_install(const std::string& arguments, const std::string& path) {
+  const Folder folder;
+  const std::string here = folder.path();
+  std::filesystem::create_directories(folder / "programs");
+  put(folder / "programs/cmake",
+      "#!/bin/sh\n[ \"$1\" != --build ] || exit 0\n[ \"$1\" = --install ] || "
+      "exit 9\n"
+      "echo \"$@\" >'" +
+          here +
+          "/asked'\nmkdir -p \"$4/bin\"; echo >\"$4/bin/heed\"; chmod +x "
+          "\"$4/bin/heed\"\n");
+  put(folder / "programs/dpkg-query", "#!/bin/sh\nshift 3\nfor p in \"$@\"; do echo \"$p installed\"; done\n");
+  for (const char* name : {"cmake", "dpkg-query"})
+    std::filesystem::permissions(folder / "programs" / name, std::filesystem::perms::owner_all);
+  // A copy, so that no build of this tree is touched.
+  std::filesystem::create_directories(folder / "tree/build");
+  std::filesystem::copy(Path(HEED_SOURCE_DIR) / "dev", folder / "tree/dev");
+  put(folder / "tree/build/build.ninja", "");
+  put(folder / "run", "HERE='" + here + "'\nexport HOME=$HERE/home PATH=\"$HERE/programs:" + path +
+                          "/usr/bin:/bin\"\nexec bash $HERE/tree/dev install " + arguments + "\n");
+  const int status = std::system(("bash '" + here + "/run' >'" + here + "/out' 2>'" + here + "/err'").c_str());
+  Installed out{WEXITSTATUS(status), get(folder / "asked"), get(folder / "out"), get(folder / "err")};
+  for (std::string* text : {&out.asked, &out.out, &out.err})
+    for (size_t at = text->find(here); at != std::string::npos; at = text->find(here)) text->replace(at, here.size(), "HERE");
+  return out;
+}
+
+TEST(Dev, install_says_where_and_whether_the_shell_finds_it) {
+  const Installed unknown = dev_install("--prefix $HERE/there", "");
+  EXPECT_EQ(unknown.exit_code, 0) << unknown.err;
+  EXPECT_EQ(unknown.asked, "--install build --prefix HERE/there\n");
+  EXPECT_EQ(unknown.out,
+            "installed: HERE/there/bin/heed\nheed is not found by "
+            "its name yet; to your shell's start-up file add:\n"
+            "  export PATH=\"HERE/there/bin:$PATH\"\n");
+  EXPECT_EQ(dev_install("--prefix=$HERE/there", "$HERE/there/bin:").out, "installed: HERE/there/bin/heed\n");
+  if (::geteuid() != 0) EXPECT_EQ(dev_install("", "").asked, "--install build --prefix HERE/home/.local\n");
+  for (const char* wrong : {"--prefix", "--prefx there", "there"}) {
+    const Installed refused = dev_install(wrong, "");
+    EXPECT_EQ(refused.exit_code, 2) << wrong;
+    EXPECT_EQ(refused.asked, "");
+    EXPECT_TRUE(refused.err.starts_with("dev: install: expected")) << refused.err;
+  }
+}
+
+}  // namespace
+}  // namespace heed::test
