@@ -49,7 +49,9 @@ TEST(Dev, install_says_where_and_whether_the_shell_finds_it) {
             "its name yet; to your shell's start-up file add:\n"
             "  export PATH=\"HERE/there/bin:$PATH\"\n");
   EXPECT_EQ(dev_install("--prefix=$HERE/there", "$HERE/there/bin:").out, "installed: HERE/there/bin/heed\n");
-  if (::geteuid() != 0) EXPECT_EQ(dev_install("", "").asked, "--install build --prefix HERE/home/.local\n");
+  if (::geteuid() != 0) {
+    EXPECT_EQ(dev_install("", "").asked, "--install build --prefix HERE/home/.local\n");
+  }
   for (const char* wrong : {"--prefix", "--prefx there", "there"}) {
     const Installed refused = dev_install(wrong, "");
     EXPECT_EQ(refused.exit_code, 2) << wrong;
