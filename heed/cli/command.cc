@@ -10,6 +10,7 @@
 #include <new>
 #include <sstream>
 
+#include "heed/cli/completion.h"
 #include "heed/cli/run.h"
 #include "heed/core/check.h"
 #include "heed/core/isa.h"
@@ -45,7 +46,8 @@ constexpr const char* kExamples = R"(Examples:
 
 heed help COMMAND or heed COMMAND --help explains a command.
 Environment: HEED_THREADS (1 to 1024), HEED_ISA (avx512, avx2, baseline), TMPDIR, NO_COLOR.
-Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl-C.)";
+Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl-C.
+heed completion SHELL and heed man make what shells complete with and manual pages.)";
 
 std::vector<const Command*>& commands() {
   static std::vector<const Command*> list;
@@ -105,6 +107,14 @@ std::vector<std::string> understood(int argc, const char* const* argv) {
 }
 
 int parse_and_run(int argc, const char* const* argv) {
+  std::vector<std::string> words = understood(argc, argv);
+  if (words.size() > 2 && words[0] == "complete") {  // asked by the scripts of heed completion
+    std::cout << completion_lines(words[1], {words.begin() + 2, words.end()});
+    return 0;
+  }
+  // For those who check the commands in documents: parsed as ever, and nothing is run.
+  const bool only_parse = !words.empty() && words[0] == "parse";
+  if (only_parse) words.erase(words.begin());
   CLI::App app("heed: a C++ transformer toolkit", "heed");
   app.set_version_flag("-V,--version", version, "Print the version and exit");
   app.footer(kExamples);
@@ -119,7 +129,6 @@ int parse_and_run(int argc, const char* const* argv) {
     actions.emplace_back(own, command->setup(flags));
   }
   try {
-    std::vector<std::string> words = understood(argc, argv);
     std::reverse(words.begin(), words.end());  // as the parser takes them
     app.parse(std::move(words));
   } catch (const CLI::Success& asked) {  // --help, --version
@@ -131,6 +140,7 @@ int parse_and_run(int argc, const char* const* argv) {
     throw UsageError(error.what());
   }
   refuse_leftovers(app);
+  if (only_parse) return 0;
   apply_instruction_set();  // what is wrong with the environment shows here, before a file could be blamed for it
   thread_count();
   for (const auto& [flags, action] : actions)

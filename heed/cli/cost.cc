@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "heed/cli/command.h"
+#include "heed/cli/completion.h"
 #include "heed/cli/cost_questions.h"
 #include "heed/cli/cost_tell.h"
 #include "heed/cli/model_name.h"
@@ -119,6 +120,13 @@ const Command cost_command("cost", "Parameters, arithmetic, memory and bytes mov
       "  heed cost vit-small attention=kernel pooling=gap\n  heed cost my-model/ image=384 --json\n"
       "  heed cost config.json model.num_hidden_layers=24\n  heed cost --question heads width=512 heads=8\n"
       "  heed cost --question channels side=16 channels=512 groups=4\n  heed cost --question new-token width=768 tokens=1024");
+  flags.completes([](const std::vector<std::string>& before) {
+    if (before.empty()) return preset_candidates(before);
+    CostSettings of;
+    Settings settings("cost");
+    declare(settings, of, is_preset(before[0]));
+    return setting_candidates(settings);
+  });
   return [options] { run_cost(*options); };
 });
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "heed/cli/command.h"
+#include "heed/cli/completion.h"
 #include "heed/cli/inspect_look.h"
 #include "heed/cli/train_run.h"
 #include "heed/data/picture_data.h"
@@ -75,6 +76,7 @@ const Command demo_command("demo", "The main job in one go: train on Fashion-MNI
   flags.option("--runs", options->runs, "Where the run's folder is put").value("FOLDER");
   flags.option("settings", options->settings, "Settings of heed train classify").shown("[KEY=VALUE ...]").many();
   flags.footer("Examples:\n  heed demo\n  heed demo --epochs 3 seed=7\n  heed demo --data shapes");
+  flags.completes([](const std::vector<std::string>&) { return setting_candidates(Training("classify").settings()); });
   return [options] { run_demo(*options); };
 });
 

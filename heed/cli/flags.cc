@@ -1,6 +1,7 @@
 #include "heed/cli/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
 
 namespace heed::cli {
 namespace {
@@ -10,13 +11,33 @@ Check checked(const CLI::Validator& validator) {
   return [validator](CLI::Option& option) { option.check(validator.description("")); };
 }
 
+// Options do not tell what they are checked with. One process makes some hundred of them, once or twice.
+std::map<const CLI::Option*, std::vector<std::string>>& allowed_words() {
+  static std::map<const CLI::Option*, std::vector<std::string>> words;
+  return words;
+}
+
+Flag added(CLI::Option* option) {
+  allowed_words().erase(option);  // of an option that lay there before
+  return Flag(option);
+}
+
 }  // namespace
 
 Check positive() { return checked(CLI::PositiveNumber); }
 Check non_negative() { return checked(CLI::NonNegativeNumber); }
 Check within(double least, double most) { return checked(CLI::Range(least, most)); }
 Check whole_within(int64_t least, int64_t most) { return checked(CLI::Range(least, most)); }
-Check one_of(std::vector<std::string> words) { return checked(CLI::IsMember(std::move(words))); }
+Check one_of(std::vector<std::string> words) {
+  return [words = std::move(words)](CLI::Option& option) {
+    option.check(CLI::IsMember(words).description(""));
+    allowed_words()[&option] = words;
+  };
+}
+std::vector<std::string> words_of(const CLI::Option& option) {
+  const auto found = allowed_words().find(&option);
+  return found == allowed_words().end() ? std::vector<std::string>() : found->second;
+}
 Check byte_size() {
   return [](CLI::Option& option) { option.transform(CLI::AsSizeValue(false).description("")); };
 }
@@ -64,7 +85,7 @@ Flag& Flag::must_be(const Check& check) {
 
 template <class T>
 Flag Flags::option(const std::string& name, T& value, const std::string& text) {
-  return Flag(app_->add_option(name, value, text));
+  return added(app_->add_option(name, value, text));
 }
 
 template Flag Flags::option(const std::string&, std::string&, const std::string&);
@@ -79,10 +100,14 @@ template Flag Flags::option(const std::string&, std::optional<uint64_t>&, const 
 template Flag Flags::option(const std::string&, std::optional<float>&, const std::string&);
 
 Flag Flags::each(const std::string& name, const std::function<void(const std::string&)>& use, const std::string& text) {
-  return Flag(app_->add_option_function<std::string>(name, use, text));
+  return added(app_->add_option_function<std::string>(name, use, text));
 }
 
-Flag Flags::flag(const std::string& name, bool& value, const std::string& text) { return Flag(app_->add_flag(name, value, text)); }
+Flag Flags::flag(const std::string& name, bool& value, const std::string& text) { return added(app_->add_flag(name, value, text)); }
+
+void Flags::completes(const Completes& arguments) {
+  if (completes_) *completes_ = arguments;
+}
 
 void Flags::footer(const std::string& text) { app_->footer(text); }
 

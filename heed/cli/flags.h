@@ -16,6 +16,13 @@ class Option;
 
 namespace heed::cli {
 
+// A word that a shell may offer, with what it means.
+struct Candidate {
+  std::string text, meaning;
+};
+// Words for an argument. before: the arguments that stand before it
+using Completes = std::function<std::vector<Candidate>(const std::vector<std::string>& before)>;
+
 // What a value must be. Errors name the flag and the value.
 using Check = std::function<void(CLI::Option& option)>;
 Check positive();
@@ -29,7 +36,8 @@ Check key_of(const Map& known) {
   for (const auto& [word, meaning] : known) words.push_back(word);
   return one_of(words);
 }
-Check byte_size();  // "2GB" becomes a number of bytes
+Check byte_size();                                             // "2GB" becomes a number of bytes
+std::vector<std::string> words_of(const CLI::Option& option);  // that one_of allows; empty: any
 
 // A flag or argument that has been added.
 class Flag {
@@ -51,7 +59,7 @@ class Flag {
 
 class Flags {
  public:
-  explicit Flags(CLI::App& app) : app_(&app) {}
+  explicit Flags(CLI::App& app, Completes* completes = nullptr) : app_(&app), completes_(completes) {}
 
   // name: "--flag", "-o,--flag", or "argument". T: std::string, int64_t, int, uint64_t, float, double, vectors of strings, and
   // std::optional of them, which stay empty where the flag is not given
@@ -60,10 +68,12 @@ class Flags {
   Flag each(const std::string& name, const std::function<void(const std::string& value)>& use, const std::string& text = {});
   Flag flag(const std::string& name, bool& value, const std::string& text);
   void footer(const std::string& text);                             // examples, below all flags in --help
+  void completes(const Completes& arguments);                       // what shells offer for arguments, beside files
   Flags command(const std::string& name, const std::string& text);  // one below this one; one of them must be given
 
  private:
   CLI::App* app_;
+  Completes* completes_;  // null: nobody asks
 };
 
 }  // namespace heed::cli

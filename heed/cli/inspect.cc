@@ -182,6 +182,7 @@ const Command inspect_command("inspect", "Show what a model is made of, what it 
   flags.option("--svg", options->svg, "Write a drawing that can be enlarged").value("FILE");
   flags.flag("--json", options->json, "For machines");
   flags.footer(kHelp);
+  flags.completes(preset_candidates);
   return [options] { run_inspect(*options); };
 });
 

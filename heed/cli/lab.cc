@@ -11,6 +11,7 @@
 #include "heed/cli/stop.h"
 #include "heed/core/interrupt.h"
 #include "heed/lab/result.h"
+#include "heed/lab/terminal.h"
 
 namespace heed::cli {
 namespace {
@@ -56,7 +57,12 @@ class LabProgress {
     say("");
   }
   void say(const std::string& line) const {
-    if (live_) std::cerr << "\r\x1b[K" << current_ << (line.empty() ? "" : "  " + line) << std::flush;
+    if (!live_) return;
+    // What wrapped could not be erased.
+    const auto width = static_cast<size_t>(terminal_width(STDERR_FILENO));
+    std::string text = current_ + (line.empty() ? "" : "  " + line);
+    while (lab::wide(text) > width) text.pop_back();
+    std::cerr << "\r\x1b[K" << text << std::flush;
   }
   void erase() const {
     if (live_) std::cerr << "\r\x1b[K" << std::flush;
@@ -146,10 +152,19 @@ const Command lab_command("lab", "Claims about attention, each run and judged", 
   flags.flag("--json", options->json, "Print the report as JSON");
   flags.flag("--quiet", options->quiet, "Print nothing but the name of the page");
   flags.footer(
-      "Without words it lists the experiments. Exit code 0: every verdict is as documented, 1: one is not.\n\nExamples:\n"
+      "Without words it lists the experiments. The report is written as results come: Ctrl-C leaves what was done.\nExit code 0: every "
+      "verdict is as documented, 1: one is not.\n\nExamples:\n"
       "  heed lab\n  heed lab softmax-temperature\n  heed lab L7 samples=1000000 mean=1\n  heed lab L1 --settings\n"
       "  heed lab all -o lab-report\n  heed lab all full=true --quiet\n"
       "  heed lab heads runs/classify/001  the page and film of where a run's heads went, in RUN/heads");
+  flags.completes([](const std::vector<std::string>& before) {
+    std::vector<Candidate> out;
+    if (!before.empty() && before[0] == "heads") return out;
+    for (const lab::Experiment& each : lab::every_experiment()) out.push_back({each.name, each.number + " " + each.title});
+    out.push_back({"all", "every one of them"});
+    if (before.empty()) out.push_back({"heads", "where the heads of a run went"});
+    return out;
+  });
   return [options] { run_lab(*options); };
 });
 

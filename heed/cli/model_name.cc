@@ -12,6 +12,13 @@ bool is_preset(const std::string& name) {
          std::any_of(presets().begin(), presets().end(), [&](const Preset& each) { return each.name == name; });
 }
 
+std::vector<Candidate> preset_candidates(const std::vector<std::string>& before) {
+  std::vector<Candidate> out;
+  for (const Preset& each : presets())
+    if (before.empty()) out.push_back({each.name, each.summary});
+  return out;
+}
+
 void check_model_name(const std::string& command, const std::string& name) {
   if (std::filesystem::exists(name) || is_preset(name)) return;
   const bool path = name.find('/') != std::string::npos || name.ends_with(".json");

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "heed/cli/flags.h"
 #include "heed/models/model.h"
 #include "heed/train/presets.h"
 
@@ -10,7 +11,8 @@ namespace heed::cli {
 
 // A UsageError that begins with `command`, or a FileError, where the name is none of these.
 void check_model_name(const std::string& command, const std::string& name);
-bool is_preset(const std::string& name);  // and no folder or file has the name
+std::vector<Candidate> preset_candidates(const std::vector<std::string>& before);  // for the first argument
+bool is_preset(const std::string& name);                                           // and no folder or file has the name
 
 // config.json of a folder or file; of a preset with what was chosen.
 Json config_named(const std::string& command, const std::string& name, const ModelChoice& choice);

@@ -153,9 +153,9 @@ void Progress::say(const std::string& text) {
   out_ << text << std::endl;
 }
 
-int terminal_width() {
+int terminal_width(int file) {
   winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 80;  // the last column would wrap
+  return ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 80;  // the last column would wrap
 }
 
 }  // namespace heed::cli

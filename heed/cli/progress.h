@@ -14,13 +14,13 @@ namespace heed::cli {
 std::string live_line(const StepDone& step, int width);                               // at most `width` characters
 std::string epoch_line(const EpochDone& epoch, int width = 80, bool colour = false);  // as much as fits into `width` characters
 std::string readable_time(double seconds);
-int terminal_width();  // of standard output, now; 80 when unknown
+int terminal_width(int file = 1);  // now; file: 1, standard output, or 2, standard error; 80 when unknown
 
 class Progress {
  public:
   struct Options {
-    bool live = false, colour = false;            // live: `out` is a terminal
-    std::function<int()> width = terminal_width;  // asked before every line: people resize terminals
+    bool live = false, colour = false;                             // live: `out` is a terminal
+    std::function<int()> width = [] { return terminal_width(); };  // asked before every line: people resize terminals
   };
   Progress(std::ostream& out, Options options) : out_(out), options_(std::move(options)) {}
   ~Progress() { erase(); }  // an error must not be written behind half a live line

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "heed/cli/command.h"
+#include "heed/cli/completion.h"
 #include "heed/cli/train_run.h"
 
 namespace heed::cli {
@@ -61,6 +62,14 @@ const Command train_command("train", "Train a model: classify, sentiment, pairs,
       "  heed train classify\n  heed train classify data=cifar10 preset=vit-tiny epochs=20 pad=4 flip=true\n"
       "  heed train classify position=gaussian pooling=gap\n  heed train classify my.toml rate=5e-4 --name slower\n"
       "  heed train classify --settings\n  heed train --resume runs/classify/001");
+  flags.completes([](const std::vector<std::string>& before) {
+    std::vector<Candidate> out;
+    for (const TaskKind& kind : task_kinds())
+      if (!before.empty() && before[0] == kind.name) return setting_candidates(Training(kind.name).settings());
+    for (const TaskKind& kind : task_kinds())
+      if (before.empty()) out.push_back({kind.name, kind.summary});
+    return out;
+  });
   return [options] { run_train(*options); };
 });
 

@@ -150,6 +150,13 @@ Json Settings::json() const {
   return out;
 }
 
+void Settings::each(const Look& look) const {
+  for (const Entry& entry : entries_) {
+    const bool truth = std::holds_alternative<bool*>(entry.value);
+    look(entry.key + (entry.open() ? "." : ""), entry.meaning, truth ? std::vector<std::string>{"true", "false"} : entry.allowed.words);
+  }
+}
+
 std::string Settings::toml() const {
   std::string out, heading;
   for (const Entry& entry : entries_) {

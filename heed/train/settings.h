@@ -41,6 +41,10 @@ class Settings {
   std::string help() const;  // a line a key: name, value in force, meaning
   Json json() const;
 
+  // For completion: every key in order. values: the words that there are, true and false, or none where it may be anything
+  using Look = std::function<void(const std::string& key, const std::string& meaning, const std::vector<std::string>& values)>;
+  void each(const Look& look) const;  // keys that are open end with a dot
+
   // Keys below a prefix that only others can judge, config.json's for example: "model." takes model.hidden_size=64. Values are
   // JSON where they read as JSON, lists where they hold commas, else words. known: the first names that there are; null: any
   void add_open(const std::string& prefix, Json& values, const std::string& meaning, std::function<std::vector<std::string>()> known);

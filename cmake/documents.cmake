@@ -1,0 +1,15 @@
+# Manual pages and completion of the program, written by the program itself when it is installed. A program for another machine cannot run here.
+if(NOT CMAKE_CROSSCOMPILING)
+  set(documents ${PROJECT_BINARY_DIR}/documents)
+  install(CODE "
+    file(REMOVE_RECURSE \"${documents}\")
+    file(MAKE_DIRECTORY \"${documents}\")
+    execute_process(COMMAND \"$<TARGET_FILE:heed_program>\" man -o \"${documents}/man1\" COMMAND_ERROR_IS_FATAL ANY)
+    foreach(shell bash zsh fish)
+      execute_process(COMMAND \"$<TARGET_FILE:heed_program>\" completion \${shell} OUTPUT_FILE \"${documents}/\${shell}\" COMMAND_ERROR_IS_FATAL ANY)
+    endforeach()")
+  install(DIRECTORY ${documents}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+  install(FILES ${documents}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME heed)
+  install(FILES ${documents}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _heed)
+  install(FILES ${documents}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME heed.fish)
+endif()
