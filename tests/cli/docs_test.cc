@@ -66,18 +66,19 @@ std::vector<Block> blocks_in(const Path& document) {
 
 // A folder as somebody has it who follows the documents, and programs that the documents name.
 struct Docs : testing::Test {
-  static void SetUpTestSuite() {
+  // Not of the whole suite: every test of it may be run by itself.
+  void SetUp() override {
     shelf = std::make_unique<Folder>();
-    put_example_data(shelf->path());
-    put_example_models(shelf->path());
     programs = std::make_unique<Folder>();
+  }
+  void TearDown() override {
+    shelf.reset();
+    programs.reset();
+  }
+  static void put_programs() {
     fs::create_symlink(HEED_PROGRAM, *programs / "heed");
     // Programs of others are not what is tested here.
     for (const char* name : {"tensorboard", "huggingface-cli", "apt-get", "sudo"}) put_program(*programs / name, "#!/bin/sh\n");
-  }
-  static void TearDownTestSuite() {
-    shelf.reset();
-    programs.reset();
   }
   static void put_program(const Path& file, const std::string& text) {
     put(file, text);
@@ -136,6 +137,10 @@ std::vector<std::pair<std::string, std::string>> commands_in_console(const std::
 }
 
 TEST_F(Docs, every_block_of_commands_runs_as_it_is_written) {
+  if (kSanitized) GTEST_SKIP() << "the programs of all other tests are sanitized, and this takes long";
+  put_programs();
+  put_example_data(shelf->path());
+  put_example_models(shelf->path());
   size_t run = 0, skipped = 0;
   for (const Path& document : documents()) {
     const std::vector<Block> blocks = blocks_in(document);
@@ -173,6 +178,7 @@ std::string with_words_for_capitals(std::string text) {
 }
 
 TEST_F(Docs, commands_within_sentences_have_flags_and_settings_that_there_are) {
+  put_programs();
   const Sandbox sandbox;
   std::string script = kParse;
   std::set<std::string> seen;
@@ -195,6 +201,8 @@ TEST_F(Docs, commands_within_sentences_have_flags_and_settings_that_there_are) {
 
 TEST_F(Docs, every_name_in_the_examples_is_explained) {
   const std::string names = read_source("docs/names.md");
+  for (const char* name : kExampleModels) EXPECT_NE(names.find("`" + std::string(name) + "`"), std::string::npos) << name;
+  put_example_data(shelf->path());
   for (const auto& entry : fs::directory_iterator(shelf->path()))
     EXPECT_NE(names.find("`" + entry.path().filename().string()), std::string::npos) << entry.path().filename();
 }

@@ -6,7 +6,6 @@
 #include "heed/io/safetensors.h"
 #include "heed/ops/ops.h"
 #include "tests/cli/program.h"
-#include "tests/ops/cases.h"
 
 namespace heed::test {
 
@@ -61,16 +60,19 @@ inline void put_example_data(const Path& folder) {
   }
   for (const char* name : {"data_batch_1.bin", "test_batch.bin"}) put(folder / "cifar10" / name, records);
   put(folder / "cifar10/batches.meta.txt", "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n");
-  const Shape shape{1, 9, 256, 64};
+  Rng rng(1);
+  const auto random = [&] { return random_uniform({1, 9, 256, 64}, -1, 1, rng); };
   std::vector<float> centers;
   for (int i = 0; i < 9; ++i) centers.insert(centers.end(), {static_cast<float>(i / 3 - 1), static_cast<float>(i % 3 - 1)});
-  write_safetensors(folder / "in.safetensors", {{"q", normal_input(shape, 1)},
-                                                {"k", normal_input(shape, 2)},
-                                                {"v", normal_input(shape, 3)},
-                                                {"grad_out", normal_input(shape, 4)},
+  write_safetensors(folder / "in.safetensors", {{"q", random()},
+                                                {"k", random()},
+                                                {"v", random()},
+                                                {"grad_out", random()},
                                                 {"alpha", Tensor::full({9}, 1)},
                                                 {"center", Tensor::from(centers, {9, 2})}});
 }
+
+inline constexpr std::array kExampleModels{"vit-base", "vit", "sentiment", "nli", "minilm", "bert-base", "gpt2", "opus-mt-en-de", "en-de"};
 
 // Models that the examples name, trained for a moment: the right kinds, with tokenizers.
 inline void put_example_models(const Path& folder) {
@@ -85,6 +87,7 @@ inline void put_example_models(const Path& folder) {
   train("pretrain data=corpus.txt", "runs/pretrain/001", {"minilm", "bert-base"});
   train("language data=corpus.txt", "runs/language/001", {"gpt2"});
   train("translate data=multi30k source=en target=de", "runs/translate/001", {"opus-mt-en-de", "en-de"});
+  for (const char* name : kExampleModels) ASSERT_TRUE(std::filesystem::exists(folder / name)) << name;
   // An example decodes ids of GPT-2's 50,257 tokens.
   Json tokenizer = read_json(folder / "gpt2/tokenizer.json");
   for (int id = static_cast<int>(tokenizer["model"]["vocab"].size()); id < 50257; ++id)

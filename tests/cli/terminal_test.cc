@@ -85,6 +85,7 @@ TEST(Stop, nohup_is_respected_and_sighup_saves) {
   EXPECT_EQ(heed.wait(), 130) << get(folder / "out");
   EXPECT_NE(get(folder / "out").find("stopped and saved after step"), std::string::npos) << get(folder / "out");
   become_saved(folder);
+  if (kSanitized) return;  // no threads behind a fork there
   const pid_t ignoring = ::fork();
   if (ignoring == 0) {
     ::signal(SIGHUP, SIG_IGN);
@@ -121,6 +122,7 @@ int ends_with(int signals, bool save_first, const Path& temporary) {
 }
 
 TEST(Stop, the_second_ctrl_c_ends_at_once_and_takes_temporary_folders_with_it) {
+  if (kSanitized) GTEST_SKIP() << "no threads behind a fork";
   const Folder folder;
   EXPECT_EQ(ends_with(1, true, folder.path()), 7);
   EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
