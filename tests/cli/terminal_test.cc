@@ -99,6 +99,23 @@ TEST(Stop, nohup_is_respected_and_sighup_saves) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
+TEST(Stop, the_last_evaluation_ends_at_ctrl_c_and_is_made_again) {
+  const Folder folder;
+  const Path run = folder / "classify/001";
+  Child heed({"train", "classify", "data=shapes:3000", "layers=2", "width=64", "heads=4", "steps=1", "--runs", folder.path().string()},
+             folder / "out");
+  while (!heed.ended() && get(folder / "out").find("\nepoch ") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  heed.send(SIGINT);
+  EXPECT_EQ(heed.wait(), 130) << get(folder / "out");
+  EXPECT_NE(get(folder / "out").find("stopped and saved while the best model was evaluated; go on with: heed train --resume "),
+            std::string::npos)
+      << get(folder / "out");
+  EXPECT_FALSE(std::filesystem::exists(run / "evaluation.json"));
+  EXPECT_EQ(Child({"train", "--resume", run.string()}, folder / "out").wait(), 0) << get(folder / "out");
+  EXPECT_TRUE(std::filesystem::exists(run / "evaluation.json"));
+}
+
 // What a process that catches signals ends with, when it gets SIGINT so many times.
 int ends_with(int signals, bool save_first, const Path& temporary) {
   const pid_t process = ::fork();
