@@ -41,7 +41,12 @@ _heed() {
 if [[ "${funcstack[1]}" == _heed ]]; then _heed "$@"; else compdef _heed heed; fi
 )"},
     {"fish", R"(# Completion of heed for fish. Put it into ~/.config/fish/completions/heed.fish
-complete -c heed -a '(set -l words (commandline -opc); $words[1] complete fish $words[2..-1] (commandline -ct))'
+function __heed_words
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  $words[1] complete fish $words[2..-1] "$current" 2>/dev/null
+end
+complete -c heed -a '(__heed_words)'
 )"}};
 
 const CommandInfo* found_command(const std::vector<CommandInfo>& commands, const std::string& name) {
