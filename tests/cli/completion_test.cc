@@ -134,19 +134,19 @@ TEST(Manual, every_command_has_a_page_that_man_takes) {
   EXPECT_EQ(heed::test::said_by_heed("man train"), train);
   EXPECT_EQ(heed::test::said_by_heed("man tarin"), "2: heed: man: there is no command 'tarin'; did you mean 'train'?\n");
   for (const std::string& page : pages) {
-    const std::string file = "'" + (folder / "man1" / page).string() + "'", out = (folder / "out").string();
+    const std::string page_file = "'" + (folder / "man1" / page).string() + "'", out = (folder / "out").string();
     const auto complaints = [&](const std::string& command) {
       EXPECT_EQ(std::system((command + " >/dev/null 2>'" + out + "'").c_str()), 0) << command;
       return get(out);
     };
     if (is_there("groff")) {
-      EXPECT_EQ(complaints("groff -k -man -Tutf8 -ww -rLL=100n " + file), "") << page;
+      EXPECT_EQ(complaints("groff -k -man -Tutf8 -ww -rLL=100n " + page_file), "") << page;
     }
     if (is_there("mandoc")) {
-      EXPECT_EQ(complaints("mandoc -T lint -W error " + file), "") << page;
+      EXPECT_EQ(complaints("mandoc -T lint -W error " + page_file), "") << page;
     }
     if (is_there("man")) {
-      EXPECT_EQ(complaints("LC_ALL=C.UTF-8 MANROFFSEQ= man --warnings -E UTF-8 -l -Tutf8 -Z " + file), "") << page;
+      EXPECT_EQ(complaints("LC_ALL=C.UTF-8 MANROFFSEQ= man --warnings -E UTF-8 -l -Tutf8 -Z " + page_file), "") << page;
     }
   }
 }
