@@ -1,21 +1,14 @@
 #include "heed/text/pattern.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#include <algorithm>
+#include <ctime>
+#include <optional>
 
-#include <memory>
+#include "heed/text/expression.h"
+#include "heed/text/pcre2.h"
 
 namespace heed::text {
 namespace {
-
-struct Free {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-  void operator()(pcre2_jit_stack* stack) const { pcre2_jit_stack_free(stack); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Free>;
 
 std::string message_of(int error) {
   PCRE2_UCHAR text[256] = {};
@@ -25,9 +18,9 @@ std::string message_of(int error) {
 
 // What a match works with; making one costs more than most matches.
 struct Scratch {
-  Owned<pcre2_match_data> data{pcre2_match_data_create(1, nullptr)};
-  Owned<pcre2_match_context> context{pcre2_match_context_create(nullptr)};
-  Owned<pcre2_jit_stack> stack{pcre2_jit_stack_create(size_t{32} << 10, size_t{16} << 20, nullptr)};
+  Pcre2<pcre2_match_data> data{pcre2_match_data_create(1, nullptr)};
+  Pcre2<pcre2_match_context> context{pcre2_match_context_create(nullptr)};
+  Pcre2<pcre2_jit_stack> stack{pcre2_jit_stack_create(size_t{32} << 10, size_t{16} << 20, nullptr)};
 
   Scratch() {
     pcre2_set_match_limit(context.get(), 10'000'000);  // steps of one match: an expression that explodes must not hang the program
@@ -36,37 +29,76 @@ struct Scratch {
   }
 };
 
+double thread_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Steps of one match are limited by PCRE2. That leaves expressions that fail after many steps at each of many places: the time of all
+// matches in a text is limited too, to forty times what a usual expression takes and half a second.
+class Allowance {
+ public:
+  explicit Allowance(size_t bytes) : end_(thread_seconds() + 0.5 + 2e-6 * static_cast<double>(bytes)) {}
+  bool spent() const { return thread_seconds() > end_; }
+
+ private:
+  double end_;
+};
+
 class Regex {
  public:
-  Regex(std::string expression, const std::string& source) : expression_(std::move(expression)) {
+  Regex(std::string expression, std::string source) : expression_(std::move(expression)), source_(std::move(source)) {
     int error = 0;
     PCRE2_SIZE at = 0;
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression_.data()), expression_.size(),
-                              PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr));
-    check<FileError>(code_ != nullptr, source, ": found the expression ", in_quotes(expression_),
-                     ", expected one that PCRE2 understands: ", message_of(error), " at byte ", at);
+    const std::string translated = pcre2_expression(expression_, source_);
+    // Ruby's ^ and $ are the begin and the end of a line.
+    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                              PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT, &error, &at,
+                              nullptr));
+    check<FileError>(code_ != nullptr, source_, ": found the expression ", in_quotes(expression_),
+                     ", expected one that PCRE2 understands: ", message_of(error));
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // where it fails, the interpreter does the work
   }
 
   void find(std::string_view text, std::vector<Span>& matches) const {
     thread_local const Scratch scratch;
+    std::optional<Allowance> allowance;  // asking for the time costs as much as a match
+    // Places where one call may begin a match: few in a long text, so that the time is looked at often enough.
+    const size_t slice =
+        expression_.find("\\G") == expression_.npos ? std::clamp<size_t>((size_t{1} << 26) / (text.size() + 1), 64, 65536) : text.size();
+    size_t calls = 0;
+    bool missed = false;
     for (size_t at = 0; at < text.size();) {
+      if (++calls % 64 == 0 || missed) {
+        if (!allowance) allowance.emplace(text.size());
+        if (allowance->spent()) give_up(at, text.size(), "it takes too long");
+      }
+      pcre2_set_offset_limit(scratch.context.get(), at + slice - 1);
       const int found = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
                                     PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, scratch.data.get(), scratch.context.get());
-      if (found == PCRE2_ERROR_NOMATCH) return;
-      if (found < 0)
-        fail("encode: the expression ", in_quotes(expression_), " gave up at byte ", at, " of ", text.size(), ": ", message_of(found));
+      missed = found == PCRE2_ERROR_NOMATCH;
+      if (missed) {
+        for (at += slice; at < text.size() && !starts_char(text[at]);) ++at;
+        continue;
+      }
+      if (found < 0) give_up(at, text.size(), message_of(found));
       const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(scratch.data.get());
       // \K in a look-around can put the begin behind the end, or either before the place where the search began.
-      if (ends[0] >= ends[1] || ends[0] < at) fail("encode: the expression ", in_quotes(expression_), " moves backwards at byte ", at);
+      if (ends[0] >= ends[1] || ends[0] < at)
+        fail<FileError>(source_, ": the expression ", in_quotes(expression_), " moves backwards at byte ", at);
       matches.push_back({static_cast<uint32_t>(ends[0]), static_cast<uint32_t>(ends[1])});
       at = ends[1];
     }
   }
 
  private:
-  std::string expression_;
-  Owned<pcre2_code> code_;
+  [[noreturn]] void give_up(size_t at, size_t bytes, const std::string& why) const {
+    fail<FileError>(source_, ": the expression ", in_quotes(expression_), " gave up at byte ", at, " of a text of ", bytes, ": ", why);
+  }
+
+  std::string expression_, source_;  // as written; the file and key
+  Pcre2<pcre2_code> code_;
 };
 
 constexpr std::string_view kAnyChar = R"([\s\S])";

@@ -6,10 +6,17 @@
 #include <cstring>
 #include <span>
 
+#include "heed/text/unicode_later.h"
 #include "heed/text/unicode_versions.h"
 
 namespace heed::text {
 namespace {
+
+using Category = uint8_t;  // a place in kCategoryNames, whose order is that of utf8proc_category_t
+
+Category category_number(std::string_view name) {
+  return static_cast<Category>(std::find(std::begin(kCategoryNames), std::end(kCategoryNames), name) - std::begin(kCategoryNames));
+}
 
 bool among(std::span<const Range> ranges, char32_t c) {
   return std::any_of(ranges.begin(), ranges.end(), [c](const Range& range) { return c >= range.first && c <= range.last; });
@@ -47,7 +54,33 @@ uint16_t classes_in_utf8proc(char32_t c) {
   }
 }
 
+uint16_t later_classes(std::string_view category) {
+  if (category[0] == 'L') return kLetter | kWord;
+  if (category[0] == 'N') return static_cast<uint16_t>(kNumber | kNumeric | (category == "No" ? 0 : kWord));
+  return category[0] == 'M' ? kWord : 0;
+}
+
 }  // namespace
+
+CharSet chars_in(std::string_view category) {
+  static const std::vector<Category> categories = [] {
+    std::vector<Category> out(0x110000);
+    for (char32_t c = 0; c < out.size(); ++c) out[c] = static_cast<Category>(utf8proc_category(static_cast<utf8proc_int32_t>(c)));
+    for (const LaterChars& later : kLaterChars)
+      std::fill(out.begin() + later.first, out.begin() + later.last + 1, category_number(later.category));
+    return out;
+  }();
+  CharSet out;
+  for (char32_t c = 0; c < categories.size(); ++c) {
+    if (!kCategoryNames[categories[c]].starts_with(category)) continue;
+    if (!out.empty() && out.back().last + 1 == c) {
+      out.back().last = c;
+    } else {
+      out.push_back({c, c});
+    }
+  }
+  return out;
+}
 
 namespace detail {
 
@@ -57,9 +90,8 @@ ClassTable::ClassTable() : of(0x110000) {
     for (const Range& range : ranges)
       for (char32_t c = range.first; c <= range.last; ++c) of[c] = static_cast<uint16_t>((of[c] & ~remove) | add);
   };
-  change(kLaterLetters, kLetter | kWord, 0);
-  change(kLaterNumbers, kNumber | kNumeric | kWord, 0);
-  change(kLaterMarks, kWord, 0);
+  for (const LaterChars& later : kLaterChars)
+    for (char32_t c = later.first; c <= later.last; ++c) of[c] |= later_classes(later.category);
   change(kLatestNumbers, kNumeric, 0);
   change(kNoPunctuationYet, 0, kPunctuation);
   change(kPunctuationOnce, kPunctuation, 0);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/text/char_set.h"
+
 namespace heed::text {
 
 // Bits of classes_of.
@@ -40,6 +42,12 @@ inline bool is_space(char32_t c) { return classes_of(c) & kSpace; }
 inline bool is_bert_punctuation(char32_t c) {
   return c < 128 ? (c > 32 && c < 127 && !(classes_of(c) & (kLetter | kNumber))) : (classes_of(c) & kPunctuation) != 0;
 }
+
+inline constexpr std::string_view kCategoryNames[] = {"Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd",
+                                                      "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm",
+                                                      "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co"};
+// The characters of a general category of Unicode 16, or of a group of them: "Lu", "L".
+CharSet chars_in(std::string_view category);
 
 // The character at byte i of valid UTF-8; moves i behind it.
 inline char32_t next_char(std::string_view text, size_t& i) {

@@ -1,26 +1,12 @@
 // Where published tokenizers know another version of Unicode than utf8proc's, which is 15: their punctuation, accents and
-// control characters are those of version 8, their normalization that of version 9, their letters and numbers those of 16.
+// control characters are those of version 8, their normalization that of version 9. Their categories in expressions, letters and numbers
+// are those of version 16: see unicode_later.h.
 #pragma once
+
+#include "heed/text/char_set.h"
 
 namespace heed::text {
 
-struct Range {
-  char32_t first, last;
-};
-
-// \p{L} of Unicode 16 that version 15 does not have.
-inline constexpr Range kLaterLetters[] = {
-    {0x1C89, 0x1C8A},   {0xA7CB, 0xA7CD},   {0xA7DA, 0xA7DC},   {0x105C0, 0x105F3}, {0x10D4A, 0x10D65}, {0x10D6F, 0x10D85},
-    {0x10EC2, 0x10EC4}, {0x11380, 0x11389}, {0x1138B, 0x1138B}, {0x1138E, 0x1138E}, {0x11390, 0x113B5}, {0x113B7, 0x113B7},
-    {0x113D1, 0x113D1}, {0x113D3, 0x113D3}, {0x11BC0, 0x11BE0}, {0x13460, 0x143FA}, {0x16100, 0x1611D}, {0x16D40, 0x16D6C},
-    {0x18CFF, 0x18CFF}, {0x1E5D0, 0x1E5ED}, {0x1E5F0, 0x1E5F0}, {0x2EBF0, 0x2EE5D}};
-// \p{N}, likewise.
-inline constexpr Range kLaterNumbers[] = {{0x10D40, 0x10D49}, {0x116D0, 0x116E3}, {0x11BF0, 0x11BF9}, {0x16130, 0x16139},
-                                          {0x16D70, 0x16D79}, {0x1CCF0, 0x1CCF9}, {0x1E5F1, 0x1E5FA}};
-// \p{M}, likewise.
-inline constexpr Range kLaterMarks[] = {{0x897, 0x897},     {0x10D69, 0x10D6D}, {0x10EFC, 0x10EFC}, {0x113B8, 0x113C0}, {0x113C2, 0x113C2},
-                                        {0x113C5, 0x113C5}, {0x113C7, 0x113CA}, {0x113CC, 0x113D0}, {0x113D2, 0x113D2}, {0x113E1, 0x113E2},
-                                        {0x11F5A, 0x11F5A}, {0x1611E, 0x1612F}, {0x1E5EE, 0x1E5EF}};
 // \p{N} of Unicode 17 that version 16 does not have.
 inline constexpr Range kLatestNumbers[] = {{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}};
 // \p{P} of version 15 that Unicode 8 does not have.

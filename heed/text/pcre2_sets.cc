@@ -1,0 +1,116 @@
+#include <array>
+#include <cstring>
+
+#include "heed/text/pcre2.h"
+#include "heed/text/unicode.h"
+
+namespace heed::text {
+namespace {
+
+// Every character in ascending order, in UTF-8.
+std::string every_char() {
+  std::string out;
+  out.reserve(size_t{4} << 20);
+  for (char32_t c = 0; c < 0x110000; ++c)
+    if (c < 0xD800 || c > 0xDFFF) append_utf8(out, c);
+  return out;
+}
+
+// body(first, last, mark) for every run of characters that the expression finds; mark: of the last (*:...) on the way, or null.
+// -> whether PCRE2 understands the expression
+template <class Body>
+bool each_run(const std::string& expression, const Body& body) {
+  int error = 0;
+  PCRE2_SIZE at = 0;
+  const Pcre2<pcre2_code> code(
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(), PCRE2_UTF | PCRE2_UCP, &error, &at, nullptr));
+  if (!code) return false;
+  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  const Pcre2<pcre2_match_data> data(pcre2_match_data_create(1, nullptr));
+  const std::string text = every_char();
+  for (size_t i = 0; i < text.size();) {
+    if (pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), i, PCRE2_NO_UTF_CHECK, data.get(), nullptr) < 0)
+      break;
+    const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data.get());
+    i = ends[1];
+    body(char_at(text, ends[0]), char_at(text, char_before(text, i)), reinterpret_cast<const char*>(pcre2_get_mark(data.get())));
+  }
+  return true;
+}
+
+// What PCRE2 takes for the characters of each of kCategoryNames.
+const std::array<CharSet, std::size(kCategoryNames)>& pcre2_categories() {
+  static const auto categories = [] {
+    std::string expression;
+    for (const std::string_view name : kCategoryNames)
+      expression.append(expression.empty() ? "" : "|").append("\\p{").append(name).append("}+(*:").append(name).append(")");
+    std::array<CharSet, std::size(kCategoryNames)> out;
+    each_run(expression, [&](char32_t first, char32_t last, const char* mark) {
+      for (size_t i = 0; i < out.size(); ++i)
+        if (kCategoryNames[i] == mark) out[i].push_back({first, last});
+    });
+    for (CharSet& set : out) set = char_set(std::move(set));
+    return out;
+  }();
+  return categories;
+}
+
+void append_hex(std::string& out, char32_t c) {
+  char text[16];
+  std::snprintf(text, sizeof text, "\\x{%X}", static_cast<unsigned>(c));
+  out += text;
+}
+
+// The inside of a class. PCRE2 takes no surrogates for the ends of a range; there are none in UTF-8 either.
+std::string inside(const CharSet& set) {
+  std::string out;
+  for (auto [first, last] : set) {
+    if (first >= 0xD800 && first <= 0xDFFF) first = 0xE000;
+    if (last >= 0xD800 && last <= 0xDFFF) last = 0xD7FF;
+    if (first > last) continue;
+    append_hex(out, first);
+    if (last > first) append_hex(out += '-', last);
+  }
+  return out;
+}
+
+// PCRE2's categories within the set, and the ranges that they leave.
+std::string with_categories(const CharSet& set) {
+  std::string names;
+  CharSet missing = set;
+  const CharSet others = complement(set);
+  for (size_t i = 0; i < std::size(kCategoryNames); ++i) {
+    const CharSet& chars = pcre2_categories()[i];
+    if (chars.size() < 4 || !common(chars, others).empty()) continue;
+    names.append("\\p{").append(kCategoryNames[i]).append("}");
+    missing = common(missing, complement(chars));
+  }
+  return names + inside(missing);
+}
+
+std::string in_brackets(const std::string& text, bool negated) {
+  if (text.empty()) return negated ? "[\\x{0}-\\x{10FFFF}]" : "(?!)";
+  return (negated ? "[^" : "[") + text + "]";
+}
+
+}  // namespace
+
+std::optional<CharSet> pcre2_property(const std::string& name) {
+  CharSet out;
+  const bool known =
+      name.find_first_of("{}") == name.npos && each_run("\\p{" + name + "}+", [&](char32_t first, char32_t last, const char*) {
+        out.push_back({first, last});
+      });
+  return known ? std::optional(char_set(std::move(out))) : std::nullopt;
+}
+
+std::string pcre2_ranges(const CharSet& set, bool negated) { return in_brackets(inside(set), negated); }
+
+std::string pcre2_class(const CharSet& set) {
+  const CharSet others = complement(set);
+  const std::string straight = set.size() < 16 ? inside(set) : with_categories(set);
+  const std::string turned = others.size() < 16 ? inside(others) : with_categories(others);
+  return straight.size() <= turned.size() ? in_brackets(straight, false) : in_brackets(turned, true);
+}
+
+}  // namespace heed::text
