@@ -3,6 +3,8 @@
 namespace heed::text {
 namespace {
 
+constexpr size_t kLongestToken = 1024;  // bytes: every place of a text is tried for so many
+
 bool is_word(char32_t c) { return classes_of(c) & kWord; }
 
 }  // namespace
@@ -12,6 +14,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
     const AddedToken& token = tokens_[i];
     Aligned content(token.content);
     if (token.normalized && normalizer) normalizer(content);
+    check<FileError>(content.text.size() <= kLongestToken, "the added token ", in_quotes(content.text, 40), " has ", content.text.size(),
+                     " bytes, expected at most ", kLongestToken);
     of_id_[static_cast<uint64_t>(token.id)] = static_cast<uint32_t>(i);
     if (content.text.empty()) continue;
     (token.normalized ? normalized_ : raw_).insert(content.text, static_cast<int32_t>(i));

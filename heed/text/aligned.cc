@@ -12,6 +12,7 @@ Aligned::Aligned(std::string_view original) {
   if (at == original.npos) {
     text = original;
     same_ = true;
+    limit_growth();
     return;
   }
   const auto span = [](size_t begin, size_t end) { return Span{static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}; };
@@ -27,6 +28,13 @@ Aligned::Aligned(std::string_view original) {
     i = end + bad;
     at = find_bad_utf8(original.substr(i), &bad);
   }
+  limit_growth();
+}
+
+void Aligned::limit_growth() { most_ = std::min<size_t>(grown_limit(text.size()), UINT32_MAX - 4); }
+
+void Aligned::overgrown() const {
+  fail<OvergrownError>("made more than ", most_, " bytes of a text, expected at most 16 times what it had and 1024 bytes");
 }
 
 Span Aligned::source(size_t begin, size_t end) const {
@@ -43,6 +51,7 @@ Span Aligned::source(size_t begin, size_t end) const {
 }
 
 void Aligned::append(const Aligned& other, size_t begin, size_t end) {
+  if (text.size() + (end - begin) > most_) overgrown();
   text.append(other.text, begin, end - begin);
   if (!other.same_) {
     sources_.insert(sources_.end(), other.sources_.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -57,6 +66,7 @@ void Aligned::append(const Aligned& other, size_t begin, size_t end) {
 
 Aligned Aligned::next() const {
   Aligned out;
+  out.most_ = most_;
   out.text.reserve(text.size() + 16);
   out.sources_.reserve(text.size() + 16);
   return out;
@@ -64,6 +74,7 @@ Aligned Aligned::next() const {
 
 void Aligned::cut(Span part, Aligned& out) const {
   out.text.assign(text, part.begin, part.end - part.begin);
+  out.most_ = most_;
   out.same_ = same_;
   out.begin_ = begin_ + part.begin;
   out.sources_.clear();

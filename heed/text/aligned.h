@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/core/check.h"
 #include "heed/text/unicode.h"
 
 namespace heed::text {
@@ -14,6 +15,14 @@ struct Span {  // bytes [begin, end)
   bool operator==(const Span&) const = default;
 };
 
+// A text that normalization made far longer than it was. The step at work catches it and adds its own name.
+class OvergrownError : public FileError {
+ public:
+  using FileError::FileError;
+};
+// How long a text of so many bytes may become. The longest decomposition of Unicode makes 33 bytes of 3.
+constexpr size_t grown_limit(size_t bytes) { return 16 * bytes + 1024; }
+
 class Aligned {
  public:
   Aligned() = default;
@@ -22,10 +31,12 @@ class Aligned {
   std::string text;
 
   void append(std::string_view bytes, Span source) {
+    if (text.size() + bytes.size() > most_) overgrown();
     text.append(bytes);
     sources_.resize(text.size(), source);
   }
   void append(char32_t c, Span source) {
+    if (text.size() >= most_) overgrown();
     append_utf8(text, c);
     sources_.resize(text.size(), source);
   }
@@ -37,12 +48,27 @@ class Aligned {
   Aligned next() const;
   // The part [begin, end) as a text of its own.
   void cut(Span part, Aligned& out) const;
+  // From here on the text, and what is made of it, may grow to grown_limit of its size.
+  void limit_growth();
 
  private:
-  std::vector<Span> sources_;  // of each byte; none while the text is as it was: then byte i is byte begin_ + i of the original
+  [[noreturn]] void overgrown() const;
+
+  size_t most_ = UINT32_MAX - 4;  // bytes
+  std::vector<Span> sources_;     // of each byte; none while the text is as it was: then byte i is byte begin_ + i of the original
   bool same_ = false;
   uint32_t begin_ = 0;
 };
+
+// Runs a step of a tokenizer; `name` comes before its complaint that a text has grown too long.
+template <class Step>
+void naming_step(const std::string& name, const Step& step) {
+  try {
+    step();
+  } catch (const OvergrownError& error) {
+    fail<FileError>(name, ": ", error.what());
+  }
+}
 
 // body(c, source) for every character.
 template <class Body>

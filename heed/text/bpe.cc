@@ -31,8 +31,12 @@ class Bpe : public Model {
     const Vocabulary& all = this->vocabulary();
     if (!options.unknown.empty()) unknown_ = all.find(options.unknown);
     for (unsigned byte = 0; byte < 256; ++byte) {
-      const std::string token = options.byte_level ? utf8(byte_chars()[byte]) : fallback_token(byte);
-      byte_ids_[byte] = options.byte_level || options.byte_fallback ? all.find(token) : -1;
+      if (options.byte_fallback) fallback_ids_[byte] = all.find(fallback_token(byte));
+      if (!options.byte_level) continue;
+      const std::string token = utf8(byte_chars()[byte]);
+      for (const bool first : {false, true})
+        for (const bool last : {false, true})
+          byte_ids_[first][last][byte] = all.find((first ? "" : options.continuing_prefix) + token + (last ? options.word_suffix : ""));
     }
     if (options.byte_level && options.ignore_merges) {
       std::string bytes;
@@ -75,11 +79,8 @@ class Bpe : public Model {
   }
 
   void append_bytes(std::string_view word, Pieces& out) const {
-    uint32_t i = 0;
-    for (const char byte : word) {
-      append(byte_ids_[static_cast<unsigned char>(byte)], {i, i + 1}, out);
-      ++i;
-    }
+    for (uint32_t i = 0; i < word.size(); ++i)
+      append(byte_ids_[i == 0][i + 1 == word.size()][static_cast<unsigned char>(word[i])], {i, i + 1}, out);
   }
 
   void append_chars(std::string_view word, Pieces& out) const {
@@ -100,7 +101,7 @@ class Bpe : public Model {
 
   // A character as tokens of its bytes, if all of them are known.
   bool append_fallback(std::string_view word, size_t begin, size_t end, Pieces& out) const {
-    const auto id_at = [&](size_t i) { return byte_ids_[static_cast<unsigned char>(word[i])]; };
+    const auto id_at = [&](size_t i) { return fallback_ids_[static_cast<unsigned char>(word[i])]; };
     for (size_t i = begin; i < end; ++i)
       if (id_at(i) < 0) return false;
     for (size_t i = begin; i < end; ++i) out.push_back({id_at(i), static_cast<uint32_t>(i), static_cast<uint32_t>(i + 1)});
@@ -186,17 +187,15 @@ class Bpe : public Model {
 
   BpeOptions options_;
   NumberTable<Merge> merges_;
-  StringTable words_;  // whole words as bytes
-  int32_t byte_ids_[256] = {};
+  StringTable words_;                 // whole words as bytes
+  int32_t byte_ids_[2][2][256] = {};  // of a byte that is the first of a word, and that is the last: those tokens may be marked
+  int32_t fallback_ids_[256] = {};
   int32_t unknown_ = -1;
 };
 
 }  // namespace
 
 ModelPointer make_bpe(Vocabulary vocabulary, const Merges& merges, const BpeOptions& options, const std::string& source) {
-  const bool marked = !options.continuing_prefix.empty() || !options.word_suffix.empty();
-  check<FileError>(!options.byte_level || !marked, source, ": found bytes as characters together with a prefix or suffix of tokens, ",
-                   "expected one or the other");
   check<FileError>(options.unknown.empty() || vocabulary.find(options.unknown) >= 0, source, ": found no ", in_quotes(options.unknown),
                    " in the vocabulary, expected the token of unknown text there");
   return std::make_unique<Bpe>(std::move(vocabulary), merges, options, source);

@@ -10,8 +10,15 @@ namespace {
 using Tokens = std::vector<std::string>;
 
 void replace_all(std::string& text, std::string_view old, std::string_view fresh) {
-  if (old.empty()) return;
-  for (size_t at = text.find(old); at != text.npos; at = text.find(old, at + fresh.size())) text.replace(at, old.size(), fresh);
+  size_t at = old.empty() ? text.npos : text.find(old);
+  if (at == text.npos) return;
+  std::string out;
+  size_t done = 0;
+  for (; at != text.npos; at = text.find(old, done)) {
+    out.append(text, done, at - done).append(fresh);
+    done = at + old.size();
+  }
+  text = out.append(text, done);
 }
 
 // The spaces that cutting at punctuation put into English.
@@ -71,11 +78,23 @@ void strip(Tokens& tokens, const std::string& c, int64_t first, int64_t last) {
   }
 }
 
-void replace_matches(Tokens& tokens, const Finder& find, const std::string& content) {
+size_t bytes_in(const Tokens& tokens) {
+  size_t bytes = 0;
+  for (const std::string& token : tokens) bytes += token.size();
+  return bytes;
+}
+
+// most: how many bytes the tokens may have together
+void replace_matches(Tokens& tokens, const Finder& find, const std::string& content, size_t most) {
   std::vector<Span> matches;
+  size_t bytes = bytes_in(tokens);
   for (std::string& token : tokens) {
     matches.clear();
     find(token, matches);
+    bytes += matches.size() * content.size();
+    if (bytes > most + token.size())
+      fail<OvergrownError>("made more than ", most, " bytes of tokens, expected at most 16 times what they had and 1024 bytes");
+    bytes -= token.size();
     std::string out;
     size_t at = 0;
     for (const Span match : matches) {
@@ -83,10 +102,17 @@ void replace_matches(Tokens& tokens, const Finder& find, const std::string& cont
       at = match.end;
     }
     token = out.append(token, at);
+    bytes += token.size() - matches.size() * content.size();
   }
 }
 
-Decoder make_one(const JsonPart& json) {
+using Step = std::function<void(Tokens& tokens, size_t most)>;  // most: as above
+
+Step without_limit(Decoder decoder) {
+  return [decoder = std::move(decoder)](Tokens& tokens, size_t) { decoder(tokens); };
+}
+
+Decoder make_shrinking(const JsonPart& json) {
   const std::string type = json.text("type");
   if (type == "WordPiece") return wordpiece_decoder(json.text_or("prefix", "##"), json.flag_or("cleanup", true));
   if (type == "ByteLevel") return byte_level_decoder();
@@ -106,19 +132,24 @@ Decoder make_one(const JsonPart& json) {
     return [c = json.text("content"), first = json.number_or("start", 0), last = json.number_or("stop", 0)](Tokens& tokens) {
       strip(tokens, c, first, last);
     };
-  if (type == "Replace")
-    return
-        [find = find_pattern(json["pattern"]), content = json.text("content")](Tokens& tokens) { replace_matches(tokens, find, content); };
   json.unknown_type("decoder", "WordPiece, ByteLevel, Metaspace, BPEDecoder, ByteFallback, Fuse, Strip, Replace, Sequence");
+}
+
+Step make_one(const JsonPart& json) {
+  if (json.text("type") != "Replace") return without_limit(make_shrinking(json));
+  return [find = find_pattern(json["pattern"]), content = json.text("content")](Tokens& tokens, size_t most) {
+    replace_matches(tokens, find, content, most);
+  };
 }
 
 }  // namespace
 
 Decoder make_decoder(const JsonPart& json) {
-  std::vector<Decoder> steps;
-  for (const JsonPart& step : json.steps("decoders")) steps.push_back(make_one(step));
+  std::vector<std::pair<Step, std::string>> steps;
+  for (const JsonPart& step : json.steps("decoders")) steps.emplace_back(make_one(step), step.named());
   return [steps](Tokens& tokens) {
-    for (const Decoder& step : steps) step(tokens);
+    const size_t most = grown_limit(bytes_in(tokens));
+    for (const auto& [step, name] : steps) naming_step(name, [&, &apply = step] { apply(tokens, most); });
   };
 }
 
@@ -137,6 +168,21 @@ Decoder byte_level_decoder() {
     std::string all, bytes;
     for (const std::string& token : tokens) all += from_byte_chars(token, bytes) ? bytes : token;
     tokens.assign(1, repaired_utf8(all));
+  };
+}
+
+Decoder clip_decoder(Decoder inner, const std::string& word_suffix) {
+  return [inner = std::move(inner), word_suffix](Tokens& tokens) {
+    inner(tokens);
+    fuse(tokens);
+    std::string& text = tokens.front();
+    replace_all(text, word_suffix, " ");
+    // Python's strip() counts the separators U+001C to U+001F as spaces too.
+    const auto blank = [&](size_t i) { return is_space(char_at(text, i)) || (text[i] >= 0x1C && text[i] <= 0x1F); };
+    size_t begin = 0, end = text.size();
+    while (begin < end && blank(begin)) begin += char_bytes(text[begin]);
+    while (end > begin && blank(char_before(text, end))) end = char_before(text, end);
+    text = text.substr(begin, end - begin);
   };
 }
 

@@ -84,6 +84,7 @@ void TokenizerParts::append_tokens(std::string_view text, Workspace& workspace, 
       continue;
     }
     whole.cut(raw.at, words.text);
+    words.text.limit_growth();
     if (normalizer) normalizer(words.text);
     words.words.clear();
     added.split(words.text.text, true, words.words);

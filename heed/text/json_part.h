@@ -33,6 +33,8 @@ class JsonPart {
 
   // The parts of a list under `key`, or of this object alone: {"type": "Sequence", key: [...]}.
   std::vector<JsonPart> steps(const std::string& key) const;
+  // Its place and its type, for complaints about what it does: tokenizer.json.normalizer (Replace)
+  std::string named() const { return place_ + " (" + text("type") + ")"; }
   // This part has a type heed does not know, or a setting it does not follow.
   [[noreturn]] void unknown_type(const std::string& kind, const std::string& known) const;
 

@@ -7,10 +7,11 @@
 namespace heed::text {
 namespace {
 
-struct Part {  // a character on its way into canonical order
+// A character on its way into canonical order, and how it was made: 0 from one character, 1 beside the one made from it, -n from n more.
+struct Part {
   char32_t c;
   int order;  // its combining class
-  Span source;
+  int made;
 };
 
 // sink(part) for every character of the decomposition, in canonical order.
@@ -23,47 +24,74 @@ void decompose_all(const Aligned& in, bool compatible, const Sink& sink) {
     for (const Part& mark : marks) sink(mark);
     marks.clear();
   };
-  each_char(in, [&](char32_t c, Span source) {
-    decompose(c, compatible, parts);
-    for (const char32_t part : parts) {
-      const int order = combining_class(part);
-      if (order != 0) {
-        marks.push_back({part, order, source});
+  for (size_t i = 0; i < in.text.size();) {
+    decompose(next_char(in.text, i), compatible, parts);
+    for (size_t k = 0; k < parts.size(); ++k) {
+      const Part part{parts[k], combining_class(parts[k]), k == 0 ? 0 : 1};
+      if (part.order != 0) {
+        marks.push_back(part);
       } else {
         flush();
-        sink(Part{part, 0, source});
+        sink(part);
       }
     }
-  });
+  }
   flush();
 }
 
-// Takes characters in canonical order and joins those that have a composed form.
+// Takes characters in canonical order, joins those that have a composed form, and hands them on to `sink`.
+template <class Sink>
 class Composer {
  public:
-  explicit Composer(Aligned& out) : out_(out) {}
+  explicit Composer(const Sink& sink) : sink_(sink) {}
 
   void operator()(const Part& part) {
     // No character of these ranges joins one before it.
     const bool joins = part.c >= 0x300 && (part.c < 0x3400 || part.c >= 0x11000);
     if (joins && !waiting_.empty() && waiting_.front().order == 0 && (waiting_.size() == 1 || waiting_.back().order < part.order))
       if (const char32_t one = composed(waiting_.front().c, part.c)) {
-        Part& first = waiting_.front();
-        first.c = one;
-        first.source = {std::min(first.source.begin, part.source.begin), std::max(first.source.end, part.source.end)};
+        waiting_.front().c = one;
+        waiting_.front().made += part.made - 1;
         return;
       }
     if (part.order == 0) flush();
     waiting_.push_back(part);
   }
   void flush() {
-    for (const Part& part : waiting_) out_.append(part.c, part.source);
+    for (const Part& part : waiting_) sink_(part);
     waiting_.clear();
   }
 
  private:
-  Aligned& out_;
+  const Sink& sink_;
   std::vector<Part> waiting_;  // a character of class 0 and the marks behind it
+};
+
+// The places of normalized characters, by the rule of the package `tokenizers`: each takes the next character of the text, one that was
+// made of several skips the others, and one that came in addition shares the place before it. Marks that change places thus do not.
+class Places {
+ public:
+  explicit Places(const Aligned& in) : in_(in) {}
+
+  Span of(const Part& part) {
+    if (part.made > 0) return last_;
+    last_ = next();
+    const Span place = last_;
+    for (int skipped = part.made; skipped < 0; ++skipped) last_ = next();
+    return place;
+  }
+
+ private:
+  Span next() {
+    if (at_ >= in_.text.size()) return last_;
+    const size_t begin = at_;
+    at_ += char_bytes(in_.text[at_]);
+    return in_.source(begin, at_);
+  }
+
+  const Aligned& in_;
+  size_t at_ = 0;
+  Span last_;
 };
 
 void append_lower(Aligned& out, char32_t c, Span source) {
@@ -194,7 +222,8 @@ Normalizer make_one(const JsonPart& json) {
 
 Normalizer make_normalizer(const JsonPart& json) {
   std::vector<Normalizer> steps;
-  for (const JsonPart& step : json.steps("normalizers")) steps.push_back(make_one(step));
+  for (const JsonPart& step : json.steps("normalizers"))
+    steps.push_back([apply = make_one(step), name = step.named()](Aligned& text) { naming_step(name, [&] { apply(text); }); });
   if (steps.size() == 1) return steps.front();
   return [steps](Aligned& text) {
     for (const Normalizer& step : steps) step(text);
@@ -204,13 +233,15 @@ Normalizer make_normalizer(const JsonPart& json) {
 void normalize_form(Aligned& text, Form form) {
   if (is_ascii(text.text)) return;
   Aligned out = text.next();
+  Places places(text);
+  const auto append = [&](const Part& part) { out.append(part.c, places.of(part)); };
   const bool compatible = form == Form::nfkc || form == Form::nfkd;
   if (form == Form::nfc || form == Form::nfkc) {
-    Composer composer(out);
+    Composer composer(append);
     decompose_all(text, compatible, [&composer](const Part& part) { composer(part); });
     composer.flush();
   } else {
-    decompose_all(text, compatible, [&out](const Part& part) { out.append(part.c, part.source); });
+    decompose_all(text, compatible, append);
   }
   text = std::move(out);
 }
@@ -245,9 +276,11 @@ void BertNormalizer::operator()(Aligned& text) const {
     return;
   }
   Aligned out = text.next();
+  Places places(text);
   decompose_all(text, false, [&](const Part& part) {
+    const Span source = places.of(part);
     if (classes_of(part.c) & kAccent) return;
-    lowercase ? append_lower(out, part.c, part.source) : out.append(part.c, part.source);
+    lowercase ? append_lower(out, part.c, source) : out.append(part.c, source);
   });
   text = std::move(out);
 }

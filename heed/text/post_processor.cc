@@ -12,8 +12,11 @@ int32_t token_id(const JsonPart& json) {
 // [token, id]
 int32_t named_id(const JsonPart& json) { return token_id(json[1]); }
 
+constexpr size_t kMostSpecial = 1024;  // tokens that a template adds; published ones add up to four
+
 std::vector<TemplateItem> read_template(const JsonPart& list, const JsonPart& processor) {
   std::vector<TemplateItem> out;
+  size_t special = 0;
   for (size_t i = 0; i < list.size(); ++i) {
     const JsonPart item = list[i];
     TemplateItem part;
@@ -28,6 +31,8 @@ std::vector<TemplateItem> read_template(const JsonPart& list, const JsonPart& pr
       part.sequence = id == "A" ? 0 : 1;
     } else {
       const JsonPart ids = processor["special_tokens"][id]["ids"];
+      special += std::max<size_t>(ids.size(), 1);
+      if (special > kMostSpecial) list.refuse("found more than ", kMostSpecial, " special tokens, expected at most so many");
       for (size_t k = 0; k < ids.size(); ++k) part.ids.push_back(token_id(ids[k]));
     }
     out.push_back(std::move(part));

@@ -220,7 +220,12 @@ void add_step(const JsonPart& json, PreTokenizer& out) {
 
 PreTokenizer make_pre_tokenizer(const JsonPart& json) {
   PreTokenizer out;
-  for (const JsonPart& step : json.steps("pretokenizers")) add_step(step, out);
+  for (const JsonPart& step : json.steps("pretokenizers")) {
+    const size_t before = out.steps.size();
+    add_step(step, out);
+    for (size_t i = before; i < out.steps.size(); ++i)
+      out.steps[i] = [apply = out.steps[i], name = step.named()](Words& words) { naming_step(name, [&] { apply(words); }); };
+  }
   return out;
 }
 

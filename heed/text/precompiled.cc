@@ -29,6 +29,11 @@ class CharacterMap {
     std::memcpy(cells_.data(), map.data() + 4, bytes);
     texts_ = map.substr(4 + bytes);
     check<FileError>(find_bad_utf8(texts_) == texts_.npos, source, ": found bytes that are not UTF-8 among the texts");
+    for (size_t begin = 0, end = 0; begin < texts_.size(); begin = end + 1) {
+      end = std::min(texts_.find('\0', begin), texts_.size());
+      check<FileError>(end - begin <= kLongestEntry, source, ": found ", end - begin, " bytes that one entry becomes, expected at most ",
+                       kLongestEntry);
+    }
   }
 
   // What stands for a piece of text, by the first entry that is a beginning of it.
@@ -55,7 +60,7 @@ class CharacterMap {
   template <class Body>
   void each_entry(std::string_view text, const Body& body) const {
     size_t at = cells_[0].offset();
-    for (size_t i = 0; i < text.size(); ++i) {
+    for (size_t i = 0; i < std::min(text.size(), kLongestEntry); ++i) {
       const uint32_t label = static_cast<unsigned char>(text[i]);
       at ^= label;
       if (label == 0 || at >= cells_.size() || cells_[at].label() != label) return;
@@ -65,9 +70,13 @@ class CharacterMap {
       if (at >= cells_.size()) return;
       const uint32_t begin = cells_[at].value();
       if (begin > texts_.size() || (begin < texts_.size() && !starts_char(texts_[begin]))) return;
-      if (!body(i + 1, std::string_view(texts_).substr(begin, std::min(texts_.find('\0', begin), texts_.size()) - begin))) return;
+      const std::string_view rest = std::string_view(texts_).substr(begin, kLongestEntry);
+      if (!body(i + 1, rest.substr(0, rest.find('\0')))) return;
     }
   }
+
+  // Bytes of an entry, and of what it becomes; published maps have up to 40. A damaged trie may lead in circles.
+  static constexpr size_t kLongestEntry = 256;
 
   std::vector<Cell> cells_;
   std::string texts_;

@@ -21,6 +21,12 @@ std::string special_token(const JsonPart& config, const std::string& key, const 
   return token.json().is_object() ? token.text("content") : token.text();
 }
 
+// What ends the last token of each word in a tokenizer.json.
+std::string word_suffix_of(const Json& document) {
+  const auto model = document.find("model");
+  return model == document.end() ? "" : JsonPart(*model, "").text_or("end_of_word_suffix", "");
+}
+
 AddedTokens special_tokens(const std::vector<std::string>& names, const Vocabulary& vocabulary) {
   std::vector<AddedToken> tokens;
   StringTable seen;
@@ -138,10 +144,13 @@ Tokenizer Tokenizer::open(const Path& path) {
   check<FileError>(fs::exists(path), path.string(), ": found nothing there, expected the folder of a model or a tokenizer.json");
   const auto made = [](text::TokenizerParts parts) { return Tokenizer(std::make_shared<const text::TokenizerParts>(std::move(parts))); };
   const auto from_file = [&](const Path& file) {
-    text::TokenizerParts parts = text::read_tokenizer_json(read_json(file), file.string());
+    const Json document = read_json(file);
+    text::TokenizerParts parts = text::read_tokenizer_json(document, file.string());
     const Json config = text::read_config(file.parent_path());
     const std::string pad = text::special_token({config, "tokenizer_config.json"}, "pad_token", "");
     if (const text::AddedToken* token = parts.added.find(pad)) parts.padding_id = token->id;
+    if (text::JsonPart(config, "tokenizer_config.json").text_or("tokenizer_class", "").starts_with("CLIPTokenizer"))
+      parts.decoder = text::clip_decoder(std::move(parts.decoder), text::word_suffix_of(document));
     return made(std::move(parts));
   };
   if (!fs::is_directory(path)) return from_file(path);

@@ -65,7 +65,12 @@ TEST(Normalizer, unicode_forms) {
   EXPECT_EQ(normalized("\u0301a", of_type("NFC")), "\u0301a");
   Aligned text("e\u0301x");
   normalize_form(text, Form::nfc);
-  EXPECT_EQ(text.source(0, 2), (Span{0, 3}));  // of both characters
+  EXPECT_EQ(text.source(0, 2), (Span{0, 1}));  // of the first character, as in the package `tokenizers`
+  EXPECT_EQ(text.source(2, 3), (Span{3, 4}));
+  Aligned marks("a\u0315\u0330b");
+  normalize_form(marks, Form::nfd);
+  EXPECT_EQ(marks.text, "a\u0330\u0315b");
+  EXPECT_EQ(marks.source(1, 3), (Span{1, 3}));  // marks change their order, places do not
 }
 
 TEST(Normalizer, small_ones) {
