@@ -28,28 +28,57 @@ struct Continuation {
   int64_t token;
 };
 
-// The order of scores, the largest first; of equal ones the earlier.
-std::vector<size_t> ranked(const std::vector<float>& scores) {
-  std::vector<size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return scores[i] > scores[j]; });
-  return order;
+// The places of the `count` largest scores, the largest first; NaN counts as the largest. Which of equal scores come first is decided as
+// in torch.topk, by the standard library's algorithms: where every token is banned, all that is left to choose from is equal.
+std::vector<size_t> largest(const std::vector<float>& scores, size_t count) {
+  using Scored = std::pair<float, size_t>;
+  std::vector<Scored> all;
+  all.reserve(scores.size());
+  for (size_t i = 0; i < scores.size(); ++i) all.emplace_back(scores[i], i);
+  const auto before = [](const Scored& a, const Scored& b) { return (std::isnan(a.first) && !std::isnan(b.first)) || a.first > b.first; };
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(count);
+  if (count * 64 <= all.size()) {
+    std::partial_sort(all.begin(), end, all.end(), before);
+  } else {
+    std::nth_element(all.begin(), end - 1, all.end(), before);
+    std::sort(all.begin(), end - 1, before);
+  }
+  std::vector<size_t> out;
+  for (auto each = all.begin(); each != end; ++each) out.push_back(each->second);
+  return out;
 }
 
-// The best `count`, the best first; of equal ones the earlier. rows: V log-probabilities of what may follow each beam
+// Whether the order of these is a matter of taste. best: the largest first
+bool ambiguous(const std::vector<Continuation>& best) {
+  return std::adjacent_find(best.begin(), best.end(), [](const auto& a, const auto& b) { return !(a.score > b.score); }) != best.end();
+}
+
+// The best `count`, the best first. rows: V log-probabilities of what may follow each beam
 std::vector<Continuation> best_continuations(const std::vector<Beam>& beams, const std::vector<std::span<float>>& rows, size_t count) {
-  std::vector<Continuation> best;
-  best.reserve(count + 1);
+  std::vector<Continuation> best;  // one more than asked for, to see whether it is as good as the last of them
+  best.reserve(count + 2);
+  bool numbers = true;
   for (size_t beam = 0; beam < beams.size(); ++beam) {
     const float before = beams[beam].score;
     for (size_t token = 0; token < rows[beam].size(); ++token) {
       const float score = rows[beam][token] + before;
-      if (best.size() == count && !(score > best.back().score)) continue;
+      numbers = numbers && !std::isnan(score);
+      if (best.size() == count + 1 && score <= best.back().score) continue;
       const auto behind = std::find_if(best.begin(), best.end(), [&](const Continuation& each) { return score > each.score; });
       best.insert(behind, {score, beam, static_cast<int64_t>(token)});
-      if (best.size() > count) best.pop_back();
+      if (best.size() > count + 1) best.pop_back();
     }
   }
+  if (numbers && !ambiguous(best)) {
+    best.resize(std::min(best.size(), count));
+    return best;
+  }
+  const size_t V = rows[0].size();
+  std::vector<float> scores;
+  for (size_t beam = 0; beam < beams.size(); ++beam)
+    for (const float score : rows[beam]) scores.push_back(score + beams[beam].score);
+  best.clear();
+  for (const size_t i : largest(scores, count)) best.push_back({scores[i], i / V, static_cast<int64_t>(i % V)});
   return best;
 }
 
@@ -102,9 +131,8 @@ class Search {
       scores.push_back(over_length(best[i].score, length - rules_.began()) + (competes ? 0 : kLow));
     }
     std::vector<Ended> next;
-    const std::vector<size_t> order = ranked(scores);
-    for (size_t rank = 0; rank < ended_.size(); ++rank) {
-      const size_t i = order[rank], j = i - ended_.size();
+    for (const size_t i : largest(scores, ended_.size())) {
+      const size_t j = i - ended_.size();
       if (i < ended_.size()) {
         next.push_back(ended_[i]);
       } else {
@@ -118,7 +146,7 @@ class Search {
   TokenRow go_on(const std::vector<Continuation>& best, const std::vector<bool>& ends) {
     std::vector<float> scores;
     for (size_t i = 0; i < best.size(); ++i) scores.push_back(best[i].score + (ends[i] ? kLow : 0));
-    const std::vector<size_t> order = ranked(scores);
+    const std::vector<size_t> order = largest(scores, running_.size());
     std::vector<Beam> next;
     TokenRow sources(running_.size(), -1);
     for (size_t rank = 0; rank < running_.size(); ++rank) {

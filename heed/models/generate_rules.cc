@@ -69,6 +69,10 @@ GenerationRules::GenerationRules(const GenerationOptions& options, int64_t began
       began_(began),
       longest_(options.max_length > 0 ? options.max_length : began + options.max_new_tokens),
       shortest_(options.min_new_tokens > 0 ? began + options.min_new_tokens : options.min_length) {
+  // Nothing could follow where a banned token is forced.
+  for (const int64_t forced : {options.forced_first, options.forced_last})
+    check(forced < 0 || !holds(options.suppressed, forced), "generate: the forced token ", forced,
+          " (forced_bos_token_id, forced_eos_token_id) is among suppress_tokens, expected it to be in one of them");
   check(longest_ > began, "generate: texts begin with ", began, " tokens, expected less than the max_length of ", longest_);
 }
 

@@ -1,6 +1,9 @@
 // Beams find what those of `transformers` find, on every language model of tests/fixtures.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "heed/core/parallel.h"
 #include "heed/models/beam.h"
 #include "heed/models/parity.h"
@@ -126,6 +129,109 @@ TEST(BeamSearch, says_what_it_needs) {
   options.sample = false;
   options.max_length = 2;
   expect_error([&] { generate(model, inputs, options); }, "generate: texts begin with 2 tokens, expected less than the max_length of 2");
+}
+
+// Where rules ban every token, or all but a few, scores tie at -inf and -1e9. Expected tokens and scores are from transformers 5.22.
+struct Banned {
+  const char* keys;
+  std::vector<int64_t> allowed;  // all others are in suppress_tokens
+  std::vector<std::vector<int64_t>> tokens;
+  std::vector<float> scores;
+};
+
+TEST(BeamSearch, banned_tokens_leave_what_transformers_leaves) {
+  const Model model = load(kFixtures / "gpt2-ends");
+  const Named inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 7, 1, 3}, {2, 3})},
+                     {"attention_mask", Tensor::from(std::vector<int64_t>(6, 1), {2, 3})}};  // 1 is the padding token
+  const float low = -1e9f, none = std::numeric_limits<float>::quiet_NaN();
+  const Banned cases[] = {
+      {R"({"num_beams": 2})", {}, {{5, 9, 2}, {7, 1, 3}}, {low, low}},
+      {R"({"num_beams": 3, "num_return_sequences": 3, "early_stopping": true})",
+       {},
+       {{5, 9, 2}, {5, 9, 2}, {5, 9, 2}, {7, 1, 3}, {7, 1, 3}, {7, 1, 3}},
+       {low, low, low, low, low, low}},
+      {R"({"num_beams": 3, "early_stopping": "never", "length_penalty": 2.0})", {}, {{5, 9, 2}, {7, 1, 3}}, {low, low}},
+      {R"({"num_beams": 3, "num_return_sequences": 3})",
+       {7},
+       {{5, 9, 2, 7, 7, 7, 7, 7},
+        {5, 9, 2, 7, 7, 7, 7, 7},
+        {5, 9, 2, 7, 7, 7, 7, 7},
+        {7, 1, 3, 7, 7, 7, 7, 7},
+        {7, 1, 3, 7, 7, 7, 7, 7},
+        {7, 1, 3, 7, 7, 7, 7, 7}},
+       {-4.69246f, -200000000.0f, -200000000.0f, -4.663f, -200000000.0f, -200000000.0f}},
+      {R"({"num_beams": 3, "num_return_sequences": 3})",
+       {7, 8},
+       {{5, 9, 2, 8, 8, 8, 8, 8},
+        {5, 9, 2, 8, 8, 8, 8, 7},
+        {5, 9, 2, 8, 8, 8, 7, 7},
+        {7, 1, 3, 8, 8, 8, 8, 8},
+        {7, 1, 3, 8, 8, 8, 7, 8},
+        {7, 1, 3, 7, 8, 8, 8, 8}},
+       {-3.26488f, -3.72033f, -3.85709f, -3.37562f, -3.87089f, -3.88769f}},
+      {R"({"num_beams": 3, "num_return_sequences": 3, "length_penalty": -1.0})",
+       {7, 8},
+       {{5, 9, 2, 8, 8, 8, 8, 8},
+        {5, 9, 2, 8, 8, 8, 8, 7},
+        {5, 9, 2, 8, 8, 8, 7, 7},
+        {7, 1, 3, 8, 8, 8, 8, 8},
+        {7, 1, 3, 8, 8, 8, 7, 8},
+        {7, 1, 3, 7, 8, 8, 8, 8}},
+       {-81.62194f, -93.00835f, -96.42731f, -84.39053f, -96.77224f, -97.19226f}},
+      {R"({"num_beams": 2, "renormalize_logits": true})", {}, {{5, 9, 2, 17}, {7, 1, 3, 17}}, {none, none}},
+      {R"({"num_beams": 3, "min_new_tokens": 2, "num_return_sequences": 3, "eos_token_id": 3})",
+       {3},
+       {{5, 9, 2}, {5, 9, 2}, {5, 9, 2}, {7, 1, 3}, {7, 1, 3}, {7, 1, 3}},
+       {low, low, low, low, low, low}},
+      {R"({"num_beams": 3, "num_return_sequences": 3, "eos_token_id": 3})",
+       {3},
+       {{5, 9, 2, 3}, {5, 9, 2, 3}, {5, 9, 2, 1}, {7, 1, 3, 3}, {7, 1, 3, 3}, {7, 1, 3, 1}},
+       {-5.93414f, low, low, -3.04435f, low, low}},
+      {R"({"num_beams": 3, "num_return_sequences": 3, "eos_token_id": 3})",
+       {3, 4},
+       {{5, 9, 2, 4, 4, 4, 4, 4},
+        {5, 9, 2, 4, 4, 4, 4, 3},
+        {5, 9, 2, 4, 4, 3, 1, 1},
+        {7, 1, 3, 3, 1, 1, 1, 1},
+        {7, 1, 3, 4, 4, 4, 4, 4},
+        {7, 1, 3, 4, 4, 4, 4, 3}},
+       {-4.28504f, -4.29617f, -4.67981f, -3.04435f, -3.40947f, -3.552f}},
+      {R"({"num_beams": 3, "no_repeat_ngram_size": 1, "num_return_sequences": 3})",
+       {1, 2, 3, 5, 7, 9},
+       {{5, 9, 2, 1, 7, 3}, {5, 9, 2, 1, 3, 7}, {5, 9, 2, 1, 7, 1}, {7, 1, 3, 2, 9, 5}, {7, 1, 3, 5, 2, 9}, {7, 1, 3, 5, 2, 1}},
+       {low, low, low, low, low, low}},
+  };
+  for (const Banned& each : cases) {
+    SCOPED_TRACE(each.keys);
+    Json json = model.generation();
+    json.update(Json::parse(each.keys));
+    for (int64_t token = 0; token < 61; ++token)
+      if (std::find(each.allowed.begin(), each.allowed.end(), token) == each.allowed.end()) json["suppress_tokens"].push_back(token);
+    json["max_new_tokens"] = 5;
+    const Beams found = beam_search(model, inputs, generation_options(json, "case"));
+    std::vector<int64_t> flat;
+    for (const auto& row : each.tokens) flat.insert(flat.end(), row.begin(), row.end());
+    EXPECT_EQ(found.tokens.to_vector<int64_t>(), flat);
+    ASSERT_EQ(found.scores.size(), each.scores.size());
+    for (size_t i = 0; i < each.scores.size(); ++i) {
+      const bool number = !std::isnan(each.scores[i]);
+      EXPECT_EQ(!std::isnan(found.scores[i]), number);
+      if (number) {
+        EXPECT_NEAR(found.scores[i], each.scores[i], 1e-5f * (1 + std::abs(each.scores[i])));
+      }
+    }
+  }
+}
+
+TEST(BeamSearch, a_forced_token_that_is_banned_is_refused) {
+  const Model model = load(kFixtures / "gpt2-ends");
+  const Named inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2})}};
+  GenerationOptions options;
+  options.beams = 2;
+  options.forced_last = 3;
+  options.suppressed = {1, 3};
+  expect_error([&] { generate(model, inputs, options); },
+               "the forced token 3 (forced_bos_token_id, forced_eos_token_id) is among suppress_tokens");
 }
 
 // An io file may hold what beams found: heed parity compares it.
