@@ -71,6 +71,9 @@ AttendOptions parse_attend(const std::vector<std::string>& words) {
   check<UsageError>(o.kind != AttendKind::linear || o.beta.value_or(0) >= 0, "attend: kind=linear with beta=", o.beta.value_or(0),
                     ", expected 0 or more");
   if (o.random_features && !o.given.contains("features")) o.features = "exp";
+  constexpr int64_t most_features = 65536;  // softmax itself has as many at 65,536 keys, and is exact
+  check<UsageError>(o.random_features.value_or(1) <= most_features, "attend: random_features=", o.random_features.value_or(1),
+                    ", expected at most ", most_features);
   check<UsageError>(!o.random_features || o.features == "exp", "attend: random_features with features=", o.features,
                     ", expected features=exp");
   return o;

@@ -144,7 +144,7 @@ const std::vector<AttendOption>& attend_options() {
          o.features = w.one_of<std::string>({{"elu", "elu"}, {"relu", "relu"}, {"exp", "exp"}});
        }},
       {"random_features",
-       "a whole number of 1 or more",
+       "a whole number from 1 to 65536",
        {linear},
        "",
        "how many w_r features=exp has (4 D)",

@@ -92,6 +92,7 @@ TEST(AttendErrors, what_needs_something_else) {
   expect_usage("causal=true kind=channel", "causal has no meaning with kind=channel, only with kind=softmax or linear");
   expect_usage("features=elu", "features has no meaning with kind=softmax, only with kind=linear");
   expect_usage("kind=linear beta=-1", "kind=linear with beta=-1, expected 0 or more");
+  expect_usage("kind=linear random_features=65537", "random_features=65537, expected at most 65536");
   expect_usage("kind=linear features=relu random_features=3", "random_features with features=relu, expected features=exp");
   expect_usage("grid=2x2", "grid=2x2 has 4 places, expected as many as keys, 12");
   expect_usage("first_query=1 grid=3x4", "grid=3x4 has 12 places, expected 13 or more, as the first of 12 queries is at 1");
