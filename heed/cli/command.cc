@@ -98,7 +98,7 @@ std::vector<std::string> understood(int argc, const char* const* argv) {
   if (words == std::vector<std::string>{"version"}) return {"--version"};
   if (words[0] == "help") {
     words.erase(words.begin());
-    if (!words.empty()) command_named(words[0]);
+    if (!words.empty() && !words[0].starts_with('-')) command_named(words[0]);
     words.emplace_back("--help");
   }
   const bool slip = words.size() == 2 && words[1] == "help" && !words[0].starts_with('-') && !std::filesystem::exists("help");

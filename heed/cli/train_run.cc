@@ -102,7 +102,8 @@ void learn(const Task& task, const Training& training, RunFolder& run, Teller& t
   introduce(task, training, run, teller);
   const FitResult result = fit(task, training.learning(), run, watch);
   const auto check_stopped = [&](bool stopped, const std::string& when) {
-    check(!stopped || !teller.closed(), "standard output: cannot write; stopped and saved ", when, "; go on with: ", resume);
+    check(!stopped || guard.asked() || !teller.closed(), "standard output: cannot write; stopped and saved ", when,
+          "; go on with: ", resume);
     check<StoppedError>(!stopped, "train: stopped and saved ", when, "; go on with: ", resume);
   };
   check_stopped(result.ending == Ending::stopped, "after step " + std::to_string(result.steps));
