@@ -28,7 +28,8 @@ constexpr const char* kExamples = R"(Examples:
   heed train classify data=FOLDER
                             a model of your own pictures; also sentiment, pairs, translate, pretrain, language
   heed train --resume RUN   go on with a run that was stopped
-  heed eval MODEL DATA      how good a model is
+  heed runs                 which runs there are, and how good they are
+  heed eval MODEL DATA      how good a model is; MODEL is everywhere a model's folder or a run's
   heed report RUN...        curves, mistakes and settings of runs on one page
   heed data look PATH       what is in a data set
   heed attend IN.safetensors causal=true -o OUT.safetensors
@@ -127,6 +128,12 @@ int parse_and_run(int argc, const char* const* argv) {
     own->option_defaults()->always_capture_default();
     Flags flags(*own);
     actions.emplace_back(own, command->setup(flags));
+    if (command->prepare && !words.empty() && words[0] == command->name) {
+      std::vector<std::string> rest(words.begin() + 1, words.end());
+      command->prepare(rest, flag_names(*own));
+      words.resize(1);
+      words.insert(words.end(), rest.begin(), rest.end());
+    }
   }
   try {
     std::reverse(words.begin(), words.end());  // as the parser takes them
@@ -153,8 +160,11 @@ int parse_and_run(int argc, const char* const* argv) {
 
 }  // namespace
 
-Command::Command(std::string command_name, std::string command_summary, Setup command_setup)
-    : name(std::move(command_name)), summary(std::move(command_summary)), setup(std::move(command_setup)) {
+Command::Command(std::string command_name, std::string command_summary, Setup command_setup, Prepare command_prepare)
+    : name(std::move(command_name)),
+      summary(std::move(command_summary)),
+      setup(std::move(command_setup)),
+      prepare(std::move(command_prepare)) {
   std::vector<const Command*>& list = commands();
   list.insert(std::upper_bound(list.begin(), list.end(), this, [](auto* a, auto* b) { return a->name < b->name; }), this);
 }

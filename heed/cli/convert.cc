@@ -5,6 +5,7 @@
 #include <string>
 
 #include "heed/cli/command.h"
+#include "heed/cli/model_name.h"
 #include "heed/models/model.h"
 
 namespace heed::cli {
@@ -58,7 +59,7 @@ void run_convert(const ConvertFlags& options) {
 
 const Command convert_command("convert", "Write a checkpoint in another precision, in one file or in shards", [](Flags& flags) {
   auto options = std::make_shared<ConvertFlags>();
-  flags.option("from", options->from, "Folder with config.json and model.safetensors or its shards").required().value("FROM");
+  flags.option("from", options->from, "Folder with config.json and model.safetensors or its shards, or of a run").required().value("FROM");
   flags.option("to", options->to, "Folder to write, made if need be").required().value("TO");
   flags.option("--dtype", options->dtype, "f32, f16 or bf16; as it is unless given").value("TYPE").must_be(key_of(kDTypes));
   flags.option("--shard", options->shard, "The most that one file holds, 2GB for example; one file unless given")
@@ -71,7 +72,10 @@ const Command convert_command("convert", "Write a checkpoint in another precisio
       .value("NAME")
       .one_value();
   flags.footer("Examples:\n  heed convert my-model my-model-bf16 --dtype bf16\n  heed convert my-model shards --shard 2GB");
-  return [options] { run_convert(*options); };
+  return [options] {
+    options->from = named_model(options->from);
+    run_convert(*options);
+  };
 });
 
 }  // namespace

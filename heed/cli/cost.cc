@@ -82,7 +82,7 @@ void run_cost(const CostOptions& options) {
     return;
   }
   check<UsageError>(!options.words.empty() || options.settings, "cost: found no model, expected a folder, a config.json or a preset");
-  const std::string name = options.words.empty() ? "vit-tiny" : options.words[0];
+  const std::string name = named_model(options.words.empty() ? "vit-tiny" : options.words[0]);
   check_model_name("cost", name);
   CostSettings of;
   of.choice.preset = name;
@@ -106,7 +106,9 @@ void run_cost(const CostOptions& options) {
 
 const Command cost_command("cost", "Parameters, arithmetic, memory and bytes moved of a model, predicted and measured", [](Flags& flags) {
   auto options = std::make_shared<CostOptions>();
-  flags.option("words", options->words, "A model's folder, a config.json or a preset of heed train; then settings: key=value words")
+  flags
+      .option("words", options->words,
+              "A folder of a model or of a run, a config.json or a preset of heed train; then settings: key=value words")
       .shown("CONFIG|MODEL [KEY=VALUE ...]")
       .many();
   flags.option("--question", options->question, "Answer a question about attention in place of a model's cost").value("NAME");

@@ -1,5 +1,6 @@
 // heed embed: sentences as vectors, for programs as JSON or .npy, for people as how alike they are.
 #include "heed/models/embed.h"
+#include "heed/cli/model_name.h"
 
 #include <algorithm>
 #include <cmath>
@@ -190,7 +191,7 @@ void run_embed(const EmbedFlags& options) {
 
 const Command embed_command("embed", "Sentences as vectors, and how alike they are", [](Flags& flags) {
   auto options = std::make_shared<EmbedFlags>();
-  flags.option("model", options->model, "Folder of a model").value("MODEL").required();
+  flags.option("model", options->model, "Folder of a model or of a run").value("MODEL").required();
   add_sentence_flags(flags, options->inputs, true);
   flags.option("--pooling", options->pooling, "mean, cls or max of the tokens; as the model's folder says unless given, or else mean")
       .value("KIND")
@@ -209,7 +210,10 @@ const Command embed_command("embed", "Sentences as vectors, and how alike they a
       "Examples:\n  heed embed minilm 'someone is eating food' 'a man is having lunch' 'the sky is blue'\n"
       "  heed embed minilm --pairs --file pairs.tsv\n  heed embed minilm --file corpus.txt --npy corpus.npy\n"
       "  heed embed minilm --json < corpus.txt > corpus.jsonl");
-  return [options] { run_embed(*options); };
+  return [options] {
+    options->model = named_model(options->model);
+    run_embed(*options);
+  };
 });
 
 }  // namespace

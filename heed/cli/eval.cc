@@ -5,10 +5,13 @@
 #include <memory>
 #include <sstream>
 
+#include "heed/cli/eval_run.h"
 #include "heed/cli/int8_flag.h"
+#include "heed/cli/model_name.h"
 #include "heed/cli/sentences.h"
 #include "heed/text/unicode.h"
 #include "heed/train/evaluate.h"
+#include "heed/train/model_folder.h"
 #include "heed/train/translate_data.h"
 
 namespace heed::cli {
@@ -19,6 +22,7 @@ constexpr size_t kWidestClass = 32;
 
 struct EvalFlags {
   std::string model, data, part, out;
+  std::string typed = {};  // model as it was typed: perhaps a run
   TextColumns columns = {};
   std::optional<int64_t> length, beams;
   std::optional<uint64_t> seed;
@@ -31,7 +35,7 @@ struct Judged {
 };
 
 // Flags that are for other models than this one.
-void refuse_others(const EvalFlags& options, const Model& model, const std::vector<std::string>& mine) {
+void refuse_others(const EvalFlags& options, const std::string& what, const std::vector<std::string>& mine) {
   const std::vector<std::pair<std::string, bool>> given = {
       {"--part", !options.part.empty()},         {"--text", !options.columns.text.empty()},
       {"--pair", !options.columns.pair.empty()}, {"--label", !options.columns.label.empty()},
@@ -39,12 +43,11 @@ void refuse_others(const EvalFlags& options, const Model& model, const std::vect
       {"--seed", options.seed.has_value()},      {"-o", !options.out.empty()},
       {"--confusion", options.confusion}};
   for (const auto& [flag, there] : given)
-    check<UsageError>(!there || std::find(mine.begin(), mine.end(), flag) != mine.end(), "eval: found ", flag, ", which is not for ",
-                      model.architecture());
+    check<UsageError>(!there || std::find(mine.begin(), mine.end(), flag) != mine.end(), "eval: found ", flag, ", which is not for ", what);
 }
 
 Judged judge_pictures(const EvalFlags& options, const Model& model, const Done& done) {
-  refuse_others(options, model, {"--part", "--confusion"});
+  refuse_others(options, model.architecture(), {"--part", "--confusion"});
   const std::vector<std::pair<std::string, DataPart>> parts = {
       {"test", DataPart::test}, {"validation", DataPart::validation}, {"train", DataPart::train}};
   for (const auto& [name, part] : parts) {
@@ -57,7 +60,7 @@ Judged judge_pictures(const EvalFlags& options, const Model& model, const Done& 
 }
 
 Judged judge_labelled(const EvalFlags& options, Model loaded, const Done& done) {
-  refuse_others(options, loaded, {"--text", "--pair", "--label", "--confusion"});
+  refuse_others(options, loaded.architecture(), {"--text", "--pair", "--label", "--confusion"});
   const TextModel model = with_tokenizer(std::move(loaded), options.model);
   const std::vector<LabelledText> texts = read_labelled(options.data, options.columns);
   check<FileError>(!texts.empty(), options.data, ": found no labelled sentences, expected some");
@@ -69,7 +72,7 @@ Judged judge_labelled(const EvalFlags& options, Model loaded, const Done& done) 
 }
 
 Judged judge_language(const EvalFlags& options, Model loaded, const Done& done) {
-  refuse_others(options, loaded, {"--length"});
+  refuse_others(options, loaded.architecture(), {"--length"});
   const TextModel model = with_tokenizer(std::move(loaded), options.model);
   const int64_t length = options.length.value_or(std::min(model.most_tokens, kLongestWindow));
   const Evaluation found = evaluate_language(model, read_texts(options.data), length, done);
@@ -93,7 +96,7 @@ std::vector<Translation> read_pairs(const std::string& data) {
 }
 
 Judged judge_translation(const EvalFlags& options, const Model& model, const Done& done) {
-  refuse_others(options, model, {"--length", "--beams", "-o"});
+  refuse_others(options, model.architecture(), {"--length", "--beams", "-o"});
   const std::vector<Translation> pairs = read_pairs(options.data);
   check<FileError>(!pairs.empty(), options.data, ": found no pairs of sentences, expected some");
   TranslatedSet found = evaluate_translation(model, options.model, pairs, options.beams.value_or(0), options.length.value_or(0), done);
@@ -106,7 +109,7 @@ Judged judge_translation(const EvalFlags& options, const Model& model, const Don
 }
 
 Judged judge_pretraining(const EvalFlags& options, Model loaded, const Done& done) {
-  refuse_others(options, loaded, {"--length", "--seed"});
+  refuse_others(options, loaded.architecture(), {"--length", "--seed"});
   const TextModel model = with_tokenizer(std::move(loaded), options.model);
   const int64_t length = options.length.value_or(std::min(model.most_tokens, kLongestSample));
   const Evaluation found =
@@ -123,7 +126,19 @@ bool writes(const Model& model) {
   }
 }
 
-Judged judge(const EvalFlags& options, const Done& done) {
+// Without DATA: by those of the run.
+Judged judge_run(EvalFlags& options) {
+  const Path run = run_of_model(options.typed);
+  check<UsageError>(!run.empty(), "eval: found no DATA, expected what to judge ", options.typed,
+                    " by; only the folder of a run brings its own: heed eval runs/classify/001");
+  refuse_others(options, "a run judged by its own data", {"--part", "--confusion"});
+  JudgedRun judged = judge_by_run(run, options.model, options.part, options.int8);
+  options.data = judged.data;
+  return {std::move(judged.evaluation), std::move(judged.what)};
+}
+
+Judged judge(EvalFlags& options, const Done& done) {
+  if (options.data.empty()) return judge_run(options);
   Model model = load(options.model, {.weights = weights_for(options.int8)});
   const std::string& name = model.architecture();
   if (name.find("ForImageClassification") != std::string::npos) return judge_pictures(options, model, done);
@@ -190,7 +205,7 @@ void print_confusion(const Json& detail) {
   }
 }
 
-void run_eval(const EvalFlags& options) {
+void run_eval(EvalFlags& options) {
   const Judged judged = [&] {
     SentenceCounter counter;
     return judge(options, [&](int64_t more) { counter.add(more); });
@@ -204,6 +219,7 @@ void run_eval(const EvalFlags& options) {
     std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
     return;
   }
+  check<UsageError>(!options.confusion || found.detail.contains("confusion"), "eval: found --confusion, but this model has no classes");
   print_figures(judged);
   if (found.detail.contains("per_class")) print_classes(found.detail);
   if (options.confusion) print_confusion(found.detail);
@@ -211,9 +227,11 @@ void run_eval(const EvalFlags& options) {
 
 const Command eval_command("eval", "How good a model is on data", [](Flags& flags) {
   auto options = std::make_shared<EvalFlags>();
-  flags.option("model", options->model, "Folder of a model").value("MODEL").required();
-  flags.option("data", options->data, "What to judge it by; see below").value("DATA").required();
-  flags.option("--part", options->part, "Of pictures: test, validation or train; unless it is given, the first of them that there is")
+  flags.option("model", options->model, "Folder of a model or of a run").value("MODEL").required();
+  flags.option("data", options->data, "What to judge it by; see below. Of a run, without it: the run's own data").value("DATA");
+  flags
+      .option("--part", options->part,
+              "Of pictures, and of a run's own data: test, validation or train; unless it is given, the first of them that there is")
       .value("PART")
       .must_be(one_of({"test", "validation", "train"}));
   flags.option("--text", options->columns.text, "Of labelled sentences: the column of the text, by name or number").value("COLUMN");
@@ -234,10 +252,17 @@ const Command eval_command("eval", "How good a model is on data", [](Flags& flag
       "DATA is what the model is for. Pictures: a folder as heed train classify takes it, or shapes. Labelled sentences\n"
       "and pairs: a .tsv, .csv or .jsonl file, or opinions/test or entailment/test. Language models, masked words and next sentences:\n"
       "a text file or a folder of them. Translations: two files with a comma between them, or numbers, numbers:german:french.\n"
-      "Classes are matched by name; labels of sentences also by number: 1 is the model's label 1.\n\nExamples:\n"
-      "  heed eval runs/classify/001/best cifar10 --confusion\n  heed eval sentiment dev.tsv --text sentence --label label\n"
+      "Classes are matched by name; labels of sentences also by number: 1 is the model's label 1.\n"
+      "A run without DATA is judged by the data that it learned from: by their test part or, with --part validation, by what it kept out\n"
+      "of its training data.\n\nExamples:\n"
+      "  heed eval runs/classify/001\n  heed eval runs/classify/001 --part validation\n"
+      "  heed eval runs/classify/001 cifar10 --confusion\n  heed eval sentiment dev.tsv --text sentence --label label\n"
       "  heed eval gpt2 wikitext-test.txt --length 1024\n  heed eval opus-mt-en-de test.en,test.de --beams 4 -o written.de --json");
-  return [options] { run_eval(*options); };
+  return [options] {
+    options->typed = options->model;
+    options->model = named_model(options->model);
+    run_eval(*options);
+  };
 });
 
 }  // namespace

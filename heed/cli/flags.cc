@@ -1,6 +1,7 @@
 #include "heed/cli/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <map>
 
 namespace heed::cli {
@@ -21,6 +22,15 @@ Flag added(CLI::Option* option) {
   allowed_words().erase(option);  // of an option that lay there before
   return Flag(option);
 }
+
+// No flag means anything by nan or inf, and the ranges of CLI11 let nan through.
+std::string refuse_not_finite(const std::string& text) {
+  double value = 0;
+  return CLI::detail::lexical_cast(text, value) && !std::isfinite(value) ? "found " + text + ", expected a finite number" : "";
+}
+
+template <class T>
+constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::optional<float>>;
 
 }  // namespace
 
@@ -85,7 +95,9 @@ Flag& Flag::must_be(const Check& check) {
 
 template <class T>
 Flag Flags::option(const std::string& name, T& value, const std::string& text) {
-  return added(app_->add_option(name, value, text));
+  CLI::Option* option = app_->add_option(name, value, text);
+  if constexpr (is_real<T>) option->check(refuse_not_finite, "");
+  return added(option);
 }
 
 template Flag Flags::option(const std::string&, std::string&, const std::string&);

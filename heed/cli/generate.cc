@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "heed/cli/int8_flag.h"
+#include "heed/cli/model_name.h"
 #include "heed/cli/sentences.h"
 #include "heed/cli/written.h"
 #include "heed/models/beam.h"
@@ -224,7 +225,7 @@ const Command generate_command("generate", "Write on from a prompt with a langua
   auto options = std::make_shared<GenerateFlags>();
   GenerateFlags& o = *options;
   const auto above = [](double low) { return within(low, 1e9); };
-  flags.option("model", o.model, "Folder of a model").value("MODEL").required();
+  flags.option("model", o.model, "Folder of a model or of a run").value("MODEL").required();
   flags.option("prompts", o.prompts.texts, "What to go on from; - or nothing: standard input, one a line")
       .shown("PROMPT...")
       .many()
@@ -253,7 +254,10 @@ const Command generate_command("generate", "Write on from a prompt with a langua
   add_int8_flag(flags, o.int8);
   flags.flag("--json", o.json, "One JSON object for each text");
   flags.footer(kHowItChooses);
-  return [options] { run_generate(*options); };
+  return [options] {
+    options->model = named_model(options->model);
+    run_generate(*options);
+  };
 });
 
 }  // namespace

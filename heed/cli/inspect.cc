@@ -154,7 +154,7 @@ constexpr const char* kHelp = R"(Examples:
 
 const Command inspect_command("inspect", "Show what a model is made of, what it costs, and where its heads look", [](Flags& flags) {
   auto options = std::make_shared<InspectFlags>();
-  flags.option("model", options->folder, "Folder of a model; to see its parts, a config.json or a preset will do")
+  flags.option("model", options->folder, "Folder of a model or of a run; to see its parts, a config.json or a preset will do")
       .value("MODEL")
       .required();
   // Or the parser would take "[MASK] a, b" for a list in brackets.
@@ -183,7 +183,10 @@ const Command inspect_command("inspect", "Show what a model is made of, what it 
   flags.flag("--json", options->json, "For machines");
   flags.footer(kHelp);
   flags.completes(preset_candidates);
-  return [options] { run_inspect(*options); };
+  return [options] {
+    options->folder = named_model(options->folder);
+    run_inspect(*options);
+  };
 });
 
 }  // namespace

@@ -3,13 +3,14 @@
 #include <iostream>
 
 #include "heed/lab/heads.h"
+#include "heed/train/model_folder.h"
 
 namespace heed::cli {
 
 void run_lab_heads(const std::vector<std::string>& words, const std::string& out, bool json, bool quiet) {
   check<UsageError>(words.size() == 1, "lab heads: found ", words.size(), " runs, expected one: heed lab heads RUN");
-  const Path folder = out.empty() ? Path(words[0]) / "heads" : Path(out);
-  const lab::HeadsRun run = lab::read_heads_run(words[0]);
+  const Path typed = run_folder(words[0]), folder = out.empty() ? typed / "heads" : Path(out);
+  const lab::HeadsRun run = lab::read_heads_run(typed);
   lab::check_heads_folder(folder);
   lab::write_heads(folder, run);
   if (json) {

@@ -1,11 +1,19 @@
 #include "heed/cli/model_name.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include "heed/core/nearest.h"
+#include "heed/train/model_folder.h"
 #include "heed/train/settings_value.h"
 
 namespace heed::cli {
+
+std::string named_model(const std::string& typed) {
+  const std::string folder = model_folder(typed);
+  if (folder != typed) std::cerr << "heed: using " << folder << '\n';
+  return folder;
+}
 
 bool is_preset(const std::string& name) {
   return !std::filesystem::exists(name) &&

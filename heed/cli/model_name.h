@@ -1,4 +1,5 @@
-// What a person names to learn what a model is made of or costs: its folder, a config.json, or a preset of heed train.
+// What people may type as MODEL: the folder of a model, or of a run; and to learn what it is made of or costs, a config.json or a preset
+// of heed train.
 #pragma once
 
 #include <string>
@@ -8,6 +9,9 @@
 #include "heed/train/presets.h"
 
 namespace heed::cli {
+
+// The folder to load. Of a run it is that of its best model, and standard error says so.
+std::string named_model(const std::string& typed);
 
 // A UsageError that begins with `command`, or a FileError, where the name is none of these.
 void check_model_name(const std::string& command, const std::string& name);

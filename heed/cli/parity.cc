@@ -8,6 +8,7 @@
 #include <string>
 
 #include "heed/cli/command.h"
+#include "heed/cli/model_name.h"
 #include "heed/models/parity.h"
 
 namespace heed::cli {
@@ -62,7 +63,9 @@ void run_parity(const ParityFlags& options) {
 
 const Command parity_command("parity", "Compare a checkpoint's outputs with those that another program computed", [](Flags& flags) {
   auto options = std::make_shared<ParityFlags>();
-  flags.option("folder", options->folder, "Folder with config.json, model.safetensors and io.safetensors").required().value("FOLDER");
+  flags.option("folder", options->folder, "Folder with config.json, model.safetensors and io.safetensors, or of a run")
+      .required()
+      .value("FOLDER");
   flags.option("--io", options->file, "Another file with the tensors in.* and out.*").value("FILE");
   flags.option("--tolerance", options->tolerance, "Largest difference, relative to the largest value of an output")
       .value("R")
@@ -73,7 +76,10 @@ const Command parity_command("parity", "Compare a checkpoint's outputs with thos
   flags.option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack").value("NAME").one_value();
   flags.option("--allow-unused", options->allow_unused, "Part of names that the model may leave unused").value("NAME").one_value();
   flags.footer("Examples:\n  heed parity tests/fixtures/vit-classify\n  heed parity my-model --io mine.safetensors --tolerance 1e-5");
-  return [options] { run_parity(*options); };
+  return [options] {
+    options->folder = named_model(options->folder);
+    run_parity(*options);
+  };
 });
 
 }  // namespace

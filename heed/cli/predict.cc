@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "heed/cli/int8_flag.h"
+#include "heed/cli/model_name.h"
 #include "heed/text/unicode.h"
 
 namespace heed::cli {
@@ -27,7 +28,7 @@ void run_predict(const PredictOptions& options) {
 
 const Command predict_command("predict", "Labels for sentences or pictures, with their probabilities", [](Flags& flags) {
   auto options = std::make_shared<PredictOptions>();
-  flags.option("model", options->model, "Folder of a model").value("MODEL").required();
+  flags.option("model", options->model, "Folder of a model or of a run").value("MODEL").required();
   add_sentence_flags(flags, options->inputs, true, "input");
   flags.option("--top", options->top, "How many labels, the best first; 0: as suits the model").value("K").must_be(non_negative());
   flags.option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
@@ -44,7 +45,10 @@ const Command predict_command("predict", "Labels for sentences or pictures, with
       "  zcat reviews.gz | heed predict sentiment\n  heed predict nli --pairs --file pairs.tsv\n"
       "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n  heed predict vit photo.jpg holidays/ --skip-bad\n"
       "  heed predict sentiment --file reviews.txt --int8 --agreement");
-  return [options] { run_predict(*options); };
+  return [options] {
+    options->model = named_model(options->model);
+    run_predict(*options);
+  };
 });
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heed/cli/command.h"
+#include "heed/cli/model_name.h"
 #include "heed/io/json.h"
 #include "heed/text/tokenizer.h"
 
@@ -159,7 +160,7 @@ void run_tokenize(const TokenizeFlags& options) {
 
 const Command tokenize_command("tokenize", "Cut text into the tokens of a model, or put tokens together", [](Flags& flags) {
   auto options = std::make_shared<TokenizeFlags>();
-  flags.option("model", options->model, "Folder of a model, or a tokenizer.json").value("MODEL").required();
+  flags.option("model", options->model, "Folder of a model or of a run, or a tokenizer.json").value("MODEL").required();
   // Or the parser would take "[MASK] a, b" for a list in brackets.
   flags.option("text", options->texts, "What to encode, or ids to decode").shown("TEXT...").many().one_value();
   flags.flag("--ids", options->ids, "Print ids alone, one line a text");
@@ -176,7 +177,10 @@ const Command tokenize_command("tokenize", "Cut text into the tokens of a model,
       "Examples:\n  heed tokenize minilm 'Hello, world!'\n  heed tokenize gpt2 --ids 'Hello, world!'\n  heed tokenize gpt2 --decode 15496 "
       "11 995\n"
       "  heed tokenize minilm --lines < corpus.txt > ids.txt\n  heed tokenize minilm --count < corpus.txt");
-  return [options] { run_tokenize(*options); };
+  return [options] {
+    options->model = named_model(options->model);
+    run_tokenize(*options);
+  };
 });
 
 }  // namespace

@@ -1,10 +1,13 @@
 // heed train: from data to a model one can trust, its curves and its report.
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "heed/cli/command.h"
 #include "heed/cli/completion.h"
 #include "heed/cli/train_run.h"
+#include "heed/core/nearest.h"
+#include "heed/train/model_folder.h"
 
 namespace heed::cli {
 namespace {
@@ -25,7 +28,10 @@ void list_settings(const TrainFlags& options) {
   Training training(options.words[0]);
   training.tell({options.words.begin() + 1, options.words.end()});
   std::cout << training.kind().summary << "\n\n" << training.settings().help() << "\nPresets:\n";
-  for (const Preset& preset : presets()) std::cout << "  " << preset.name << "\n      " << preset.summary << '\n';
+  for (const std::string& name : presets_of(training.kind().families)) {
+    const Preset& preset = preset_named(name);
+    std::cout << "  " << preset.name << "\n      " << preset.summary << '\n';
+  }
   std::cout << "\nExamples:\n";
   for (const std::string& example : training.kind().examples)
     std::cout << "  heed train " << training.kind().name << ' ' << example << '\n';
@@ -35,9 +41,7 @@ void run_train(TrainFlags& options) {
   options.run.output = options.json ? Output::json : options.quiet ? Output::quiet : Output::people;
   if (options.settings) return list_settings(options);
   if (!options.resume.empty()) {
-    check<UsageError>(options.words.empty(), "train: found '", options.words.empty() ? "" : options.words[0],
-                      "' beside --resume; a run goes on with the settings that it began with");
-    train_on(options.resume, options.run);
+    train_on(run_folder(options.resume), options.words, options.run);
     return;
   }
   check<UsageError>(!options.words.empty(), "train: no task given; heed train --settings lists them");
@@ -46,9 +50,42 @@ void run_train(TrainFlags& options) {
   train_anew(training, options.run);
 }
 
-const Command train_command("train", "Train a model: classify, sentiment, pairs, translate, pretrain, language", [](Flags& flags) {
+// Settings may be spelled like flags: --epochs 3, --epochs=3 and --flip mean epochs=3, epochs=3 and flip=true. Those of all tasks are
+// known: a task refuses what is not for it by itself.
+void flags_as_settings(std::vector<std::string>& words, const std::vector<std::string>& flags) {
+  std::vector<std::unique_ptr<Training>> tasks;
+  std::vector<std::string> out, known = flags;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    const std::string flag = words[i].substr(0, equals), name = flag.substr(std::min<size_t>(2, flag.size()));
+    if (!flag.starts_with("--") || name.empty() || std::find(flags.begin(), flags.end(), flag) != flags.end()) {
+      out.push_back(words[i]);
+      continue;
+    }
+    if (tasks.empty())
+      for (const TaskKind& kind : task_kinds()) {
+        tasks.push_back(std::make_unique<Training>(kind.name));
+        for (const std::string& key : tasks.back()->settings().keys()) known.push_back("--" + key);
+      }
+    const auto task = std::find_if(tasks.begin(), tasks.end(), [&](const auto& each) { return !each->settings().key_of(name).empty(); });
+    check<UsageError>(task != tasks.end(), "unknown flag '", flag, "'", did_you_mean(flag, known));
+    const bool yes_or_no = name.find('.') == name.npos && (*task)->settings().is_flag((*task)->settings().key_of(name));
+    const bool follows = i + 1 < words.size() && !words[i + 1].starts_with("--");
+    if (equals != std::string::npos) {
+      out.push_back(words[i].substr(2));
+    } else if (yes_or_no && !(follows && (words[i + 1] == "true" || words[i + 1] == "false"))) {
+      out.push_back(name + "=true");
+    } else {
+      check<UsageError>(follows, "train: found ", flag, " without a value, expected ", flag, " VALUE or ", name, "=VALUE");
+      out.push_back(name + "=" + words[++i]);
+    }
+  }
+  words = std::move(out);
+}
+
+std::function<void()> set_up_train(Flags& flags) {
   auto options = std::make_shared<TrainFlags>();
-  flags.option("words", options->words, "The task, then settings: key=value words and at most one TOML file")
+  flags.option("words", options->words, "The task, then settings: key=value words, or --key value, and at most one TOML file")
       .shown("TASK [CONFIG.toml] [KEY=VALUE ...]")
       .many();
   flags.option("--resume", options->resume, "Go on with a run, with the same numbers as if it had never stopped").value("RUN");
@@ -58,10 +95,12 @@ const Command train_command("train", "Train a model: classify, sentiment, pairs,
   flags.flag("--quiet", options->quiet, "Say nothing; the run's files have it all");
   flags.flag("--json", options->json, "One JSON object a line");
   flags.footer(
-      "Ctrl-C saves and ends; --resume goes on. docs/training.md explains tasks, settings and the files of a run.\n\nExamples:\n"
+      "Ctrl-C saves and ends; --resume goes on, and with epochs=N for longer. docs/training.md explains tasks, settings and the files "
+      "of a run.\n\nExamples:\n"
       "  heed train classify\n  heed train classify data=cifar10 preset=vit-tiny epochs=20 pad=4 flip=true\n"
       "  heed train classify position=gaussian pooling=gap\n  heed train classify my.toml rate=5e-4 --name slower\n"
-      "  heed train classify --settings\n  heed train --resume runs/classify/001");
+      "  heed train classify --settings\n  heed train --resume runs/classify/001\n"
+      "  heed train --resume runs/classify/001 epochs=40");
   flags.completes([](const std::vector<std::string>& before) {
     std::vector<Candidate> out;
     for (const TaskKind& kind : task_kinds())
@@ -71,7 +110,10 @@ const Command train_command("train", "Train a model: classify, sentiment, pairs,
     return out;
   });
   return [options] { run_train(*options); };
-});
+}
+
+const Command train_command("train", "Train a model: classify, sentiment, pairs, translate, pretrain, language", set_up_train,
+                            flags_as_settings);
 
 }  // namespace
 }  // namespace heed::cli

@@ -10,6 +10,7 @@
 #include "heed/core/interrupt.h"
 #include "heed/core/isa.h"
 #include "heed/core/parallel.h"
+#include "heed/train/resume.h"
 
 namespace heed::cli {
 namespace {
@@ -98,8 +99,6 @@ void introduce(const Task& task, const Training& training, RunFolder& run, Telle
 void learn(const Task& task, const Training& training, RunFolder& run, Teller& teller, CatchStop& guard) {
   const std::string resume = "heed train --resume " + run.path().string();
   const Watch watch = teller.watch(guard);
-  guard.save_first();
-  introduce(task, training, run, teller);
   const FitResult result = fit(task, training.learning(), run, watch);
   const auto check_stopped = [&](bool stopped, const std::string& when) {
     check(!stopped || guard.asked() || !teller.closed(), "standard output: cannot write; stopped and saved ", when,
@@ -121,6 +120,29 @@ void learn(const Task& task, const Training& training, RunFolder& run, Teller& t
   teller.end(result, run, part, evaluation.figures);
 }
 
+// Learns while run.json says that the run is running, and says there in the end how it ended. A process that is killed leaves "running".
+void learn_and_record(const Task& task, const Training& training, RunFolder& run, Teller& teller, CatchStop& guard, RunJson about) {
+  about.metric = task.metric;
+  about.settings = training.settings().json();
+  about.data = task.data;
+  const auto record = [&](const char* state) {
+    about.state = state;
+    write_run_json(run.path(), about);
+  };
+  record("running");
+  try {
+    learn(task, training, run, teller, guard);
+  } catch (const Error& error) {
+    const bool stopped = error.exit_code() == StoppedError("").exit_code() || teller.closed();
+    try {
+      record(stopped ? "stopped" : error.exit_code() == DivergedError("").exit_code() ? "diverged" : "failed");
+    } catch (const Error&) {  // on a full disk, the first error is the one to tell
+    }
+    throw;
+  }
+  record("finished");
+}
+
 }  // namespace
 
 Path train_anew(Training& training, const TrainRun& options) {
@@ -129,17 +151,23 @@ Path train_anew(Training& training, const TrainRun& options) {
   const Task task = training.make();
   RunFolder run = RunFolder::create(options.runs, training.kind().name, options.name);
   write_settings(run, training.settings());
-  learn(task, training, run, teller, guard);
+  guard.save_first();
+  introduce(task, training, run, teller);
+  learn_and_record(task, training, run, teller, guard, {.directory = std::filesystem::current_path().string()});
   return run.path();
 }
 
-Path train_on(const Path& folder, const TrainRun& options) {
+Path train_on(const Path& folder, const std::vector<std::string>& words, const TrainRun& options) {
   CatchStop guard;
   Teller teller(options.output);
-  const std::unique_ptr<Training> training = Training::resumed(folder);
+  Resumption resumption(folder, words);
   RunFolder run = RunFolder::open(folder);
-  const Task task = training->make();
-  learn(task, *training, run, teller, guard);
+  const Task task = resumption.make();
+  guard.save_first();
+  introduce(task, resumption.training(), run, teller);
+  for (const std::string& note : resumption.notes()) run.log(note), teller.say(note);
+  if (resumption.settings_changed()) write_settings(run, resumption.training().settings());
+  learn_and_record(task, resumption.training(), run, teller, guard, resumption.about());
   return run.path();
 }
 

@@ -14,6 +14,7 @@ struct TrainRun {
 
 // Learns, judges and reports. -> the run's folder
 Path train_anew(Training& training, const TrainRun& options);
-Path train_on(const Path& run, const TrainRun& options);
+// words: settings that change on the way, see Resumption
+Path train_on(const Path& run, const std::vector<std::string>& words, const TrainRun& options);
 
 }  // namespace heed::cli

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "heed/cli/int8_flag.h"
+#include "heed/cli/model_name.h"
 #include "heed/cli/sentences.h"
 #include "heed/cli/written.h"
 
@@ -86,7 +87,7 @@ void run_translate(const TranslateFlags& flags) {
 
 const Command translate_command("translate", "Translate sentences with an encoder-decoder", [](Flags& flags) {
   auto options = std::make_shared<TranslateFlags>();
-  flags.option("model", options->model, "Folder of a model, Marian's for example").value("MODEL").required();
+  flags.option("model", options->model, "Folder of a model, Marian's for example, or of a run").value("MODEL").required();
   add_sentence_flags(flags, options->sentences, false);
   flags.option("--beams", options->beams, "Search with so many beams; as generation_config.json says, or 1")
       .value("N")
@@ -99,7 +100,10 @@ const Command translate_command("translate", "Translate sentences with an encode
       "One line for each sentence, in order.\n\nExamples:\n  heed translate opus-mt-en-de 'Good morning.' 'How are you?'\n"
       "  heed translate opus-mt-en-de --file english.txt --beams 4 > german.txt\n"
       "  heed translate opus-mt-en-mul '>>deu<< Good morning.' --json");
-  return [options] { run_translate(*options); };
+  return [options] {
+    options->model = named_model(options->model);
+    run_translate(*options);
+  };
 });
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
 #include "heed/models/pictures.h"
+#include "heed/train/data_print.h"
 #include "heed/train/labels.h"
 #include "heed/train/order.h"
 #include "heed/train/scores.h"
@@ -191,8 +192,9 @@ Task make_task(const ClassifyOptions& options, const Chosen& chosen) {
   auto model = model_for(chosen, config, {"classifier", "pooler"});
   std::vector<int64_t> size = Config(config, "config.json").sizes("image_size", {224});
   size.resize(2, size[0]);
-  const bool given = !chosen.from.empty() && std::filesystem::exists(Path(chosen.from) / "preprocessor_config.json");
-  const Json preprocessing = given ? read_json(Path(chosen.from) / "preprocessor_config.json") : preprocessor(train, size[0], size[1]);
+  const std::string& folder = chosen.keep.empty() ? chosen.from : chosen.keep;
+  const bool given = !folder.empty() && std::filesystem::exists(Path(folder) / "preprocessor_config.json");
+  const Json preprocessing = given ? read_json(Path(folder) / "preprocessor_config.json") : preprocessor(train, size[0], size[1]);
   const double multiply_adds = static_cast<double>(cost_of(*model).total.multiply_adds);
   const auto all = std::make_shared<Pictures>(Pictures{.train = std::move(train),
                                                        .validation = std::move(validation),
@@ -206,6 +208,7 @@ Task make_task(const ClassifyOptions& options, const Chosen& chosen) {
                                                        .multiply_adds = multiply_adds});
   Task task{.name = "classify", .model = model};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
+  task.data = {{"train", print_of(all->train)}, {"validation", print_of(all->validation)}, {"test", print_of(all->test)}};
   task.batches = [all](int64_t epoch) { return shuffled_batches(all->train.count(), all->learn.batch, all->learn.seed, epoch); };
   task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->batch(epoch, which); };
   task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
@@ -215,7 +218,7 @@ Task make_task(const ClassifyOptions& options, const Chosen& chosen) {
   const Picture followed = all->validation.picture(0);
   task.followed = {.inputs = {{"pixel_values", all->reader(std::span(&followed, 1))}}, .picture = all->reader.prepared(followed)};
   task.first_samples = [all] { return all->first_samples(); };
-  task.save_beside = [all](const Path& folder) { write_json(folder / "preprocessor_config.json", all->preprocessing); };
+  task.save_beside = [all](const Path& beside) { write_json(beside / "preprocessor_config.json", all->preprocessing); };
   return task;
 }
 
@@ -225,12 +228,14 @@ TaskKind classify_kind() {
   return {.name = "classify",
           .summary = "Pictures into classes, with a vision transformer",
           .preset = "vit-tiny",
+          .families = {"vit", "resnet"},
           .examples = {"data=shapes epochs=5", "data=cifar10 preset=vit-small pad=4 flip=true epochs=30",
                        "data=photos from=vit-base-folder rate=1e-4"},
           .declare = [](Settings& settings) {
             const auto options = std::make_shared<ClassifyOptions>();
             settings.heading("Pictures");
-            settings.add("data", options->data, "Folder with CIFAR, IDX or a folder of pictures per class; shapes: made by rule");
+            settings.add("data", options->data, "Folder with CIFAR, IDX or a folder of pictures per class; shapes: made by rule",
+                         {.path = true, .made = {"shapes"}});
             settings.add("limit", options->limit, "Learn from so many pictures; 0: all", {.least = 0});
             settings.add("pad", options->augment.pad, "Crops from pictures with so many pixels around", {.least = 0, .most = 1000});
             settings.add("flip", options->augment.flip, "Flip left and right by chance");

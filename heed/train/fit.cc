@@ -13,6 +13,7 @@
 #include "heed/train/loader.h"
 #include "heed/train/order.h"
 #include "heed/train/pace.h"
+#include "heed/train/scores.h"
 
 namespace heed {
 namespace {
@@ -32,10 +33,9 @@ class Fitting {
     begin();
     bool stopped = false;
     while (!state_.over && !stopped) stopped = !epoch();
-    const bool early = options_.patience > 0 && state_.epochs_since_best >= options_.patience;
-    return {.ending = stopped ? Ending::stopped
-                      : early ? Ending::patience
-                              : Ending::complete,
+    return {.ending = stopped             ? Ending::stopped
+                      : out_of_patience() ? Ending::patience
+                                          : Ending::complete,
             .epochs = state_.epoch,
             .steps = state_.step,
             .skipped = state_.skipped,
@@ -60,7 +60,10 @@ class Fitting {
       state_ = fit_state_from(found->state.at("fit"));
       learner_.fill(found->tensors, found->state.at("optimizer_steps").get<int64_t>(), (run_.path() / "checkpoints").string());
       run_.rewind(found->state.at("files"));
+      if (state_.over) state_.over = is_over();  // it may have been told to go on for longer
       if (state_.step > 0) say("goes on from step " + std::to_string(state_.step) + " of " + std::to_string(all_steps_));
+      const std::string change = schedule_change(options_, state_.step, found->state.value("all_steps", all_steps_), all_steps_);
+      if (!change.empty()) say(change);
     } else {
       const Json mark = run_.mark();
       if (mark.at("metrics.jsonl").get<int64_t>() + mark.value("heads.jsonl", int64_t{0}) > 0) {
@@ -76,8 +79,10 @@ class Fitting {
   }
 
   void save() {
-    checkpoints_.write(state_.step,
-                       {learner_.tensors(), {{"fit", to_json(state_)}, {"optimizer_steps", learner_.steps()}, {"files", run_.mark()}}});
+    checkpoints_.write(
+        state_.step,
+        {learner_.tensors(),
+         {{"fit", to_json(state_)}, {"optimizer_steps", learner_.steps()}, {"files", run_.mark()}, {"all_steps", all_steps_}}});
     saved_ = Clock::now();
   }
 
@@ -87,7 +92,7 @@ class Fitting {
   bool epoch() {
     const Batches batches = task_.batches(state_.epoch);
     Loader loader(
-        batches, static_cast<size_t>(state_.batch),
+        batches, static_cast<size_t>(std::min(state_.batch, std::ssize(batches))),
         [&, now = state_.epoch](const std::vector<int64_t>& samples) { return task_.batch(now, samples); }, options_.loaders);
     const Clock::time_point start = Clock::now();
     Pace pace;
@@ -107,6 +112,8 @@ class Fitting {
     return state_.over || !asked_to_stop();
   }
 
+  bool is_over() const { return state_.epoch >= options_.epochs || reached_the_end() || out_of_patience(); }
+  bool out_of_patience() const { return options_.patience > 0 && state_.epochs_since_best >= options_.patience; }
   bool reached_the_end() const { return options_.steps > 0 && state_.step >= options_.steps; }
 
   void step(Loader& loader, const Batches& batches, Pace& pace) {
@@ -251,15 +258,9 @@ class Fitting {
 
   // Whether this epoch is the best so far.
   bool judge(const Evaluation& evaluation) {
-    for (const auto& [name, value] : evaluation.figures) {
-      if (name != metric_) continue;
-      const bool larger = metric_ == task_.metric ? task_.larger_is_better : metric_ != "loss" && metric_ != "perplexity";
-      const bool first = state_.best_epoch == 0 || (!std::isfinite(state_.best) && std::isfinite(value));
-      const bool better = first || (larger ? value > state_.best : value < state_.best);
-      state_.epochs_since_best = better ? 0 : state_.epochs_since_best + 1;
-      if (better) state_.best = value, state_.best_epoch = state_.epoch + 1;
-      return better;
-    }
+    const bool larger = metric_ == task_.metric ? task_.larger_is_better : !smaller_is_better(metric_);
+    for (const auto& [name, value] : evaluation.figures)
+      if (name == metric_) return state_.take_metric(value, larger);
     std::string names;
     for (const auto& [name, value] : evaluation.figures) names += (names.empty() ? "" : ", ") + name;
     fail<UsageError>(task_.name, ": there is no metric '", metric_, "' to tell the best epoch by; there are ", names);
@@ -270,8 +271,7 @@ class Fitting {
     state_.batch = 0;
     state_.loss = {};
     state_.shares.clear();
-    const bool enough = options_.patience > 0 && state_.epochs_since_best >= options_.patience;
-    state_.over = state_.epoch == options_.epochs || reached_the_end() || enough;
+    state_.over = is_over();
     save();
   }
 

@@ -1,5 +1,6 @@
 #include "heed/train/fit_state.h"
 
+#include <cmath>
 #include <limits>
 
 namespace heed {
@@ -12,6 +13,14 @@ Json to_json(const Share& share) { return {share.sum, share.of}; }
 Share share_from(const Json& json) { return {number_from(json.at(0)), number_from(json.at(1))}; }
 
 }  // namespace
+
+bool FitState::take_metric(double value, bool larger_is_better) {
+  const bool first = best_epoch == 0 || (!std::isfinite(best) && std::isfinite(value));
+  const bool better = first || (larger_is_better ? value > best : value < best);
+  epochs_since_best = better ? 0 : epochs_since_best + 1;
+  if (better) best = value, best_epoch = epoch + 1;
+  return better;
+}
 
 Json to_json(const FitState& state) {
   Json shares = Json::object();

@@ -14,6 +14,8 @@ struct FitState {
   int64_t best_epoch = 0, epochs_since_best = 0;  // best_epoch counts from 1; 0: none yet
   double best = 0;
   bool over = false;
+
+  bool take_metric(double value, bool larger_is_better);  // of the epoch that ends; true: it is the best so far
 };
 
 Json to_json(const FitState& state);

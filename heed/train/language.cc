@@ -6,6 +6,7 @@
 #include "heed/data/draws.h"
 #include "heed/models/cost.h"
 #include "heed/models/generate.h"
+#include "heed/train/data_print.h"
 #include "heed/train/evaluate.h"
 #include "heed/train/labels.h"
 #include "heed/train/order.h"
@@ -179,9 +180,6 @@ struct Language {
 
 Json config_for(const Chosen& chosen, int64_t length, const Tokenizer& tokenizer) {
   if (!chosen.from.empty()) return read_json(Path(chosen.from) / "config.json");
-  const Preset& preset = preset_named(chosen.model.preset);
-  check<UsageError>(preset.family == "gpt", "language: found preset=", preset.name, " of the family ", preset.family,
-                    ", expected one that writes texts: gpt-mini, gpt2, llama-mini");
   Json config = model_config(chosen.model);
   set_vocabulary(config, tokenizer);
   const char* places = config.contains("n_positions") ? "n_positions" : "max_position_embeddings";
@@ -213,6 +211,7 @@ Task make_task(const LanguageOptions& options, const Chosen& chosen) {
                                                        .multiply_adds = multiply_adds});
   Task task{.name = "language", .model = model, .metric = "loss", .larger_is_better = false};
   task.counts = {{"train", all->pieces()}, {"validation", (std::ssize(all->validation.tokens) + length - 3) / (length - 1)}};
+  task.data = {{"train", print_of(texts.train)}, {"validation", print_of(texts.validation)}};
   task.batches = [all](int64_t epoch) { return shuffled_batches(all->pieces(), all->learn.batch, all->learn.seed, epoch); };
   task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->batch(epoch, which); };
   task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
@@ -230,12 +229,14 @@ TaskKind language_kind() {
   return {.name = "language",
           .summary = "The next token of plain text, with a model that writes",
           .preset = "gpt-mini",
+          .families = {"gpt"},
           .examples = {"data=book.txt epochs=5", "data=book.txt tokenizer=characters length=256", "data=texts preset=llama-mini",
                        "data=mine.txt from=gpt2-folder rate=5e-5"},
           .declare = [](Settings& settings) {
             const auto options = std::make_shared<LanguageOptions>();
             settings.heading("Text");
-            settings.add("data", options->data, "Text file, or folder of them; opinions: made by rule");
+            settings.add("data", options->data, "Text file, or folder of them; opinions: made by rule",
+                         {.path = true, .made = {"opinions"}});
             settings.add("length", options->length, "Tokens of the pieces that texts are cut into", {.least = 2, .most = 65536});
             declare(settings, options->vocabulary);
             return [options](const Chosen& chosen) { return make_task(*options, chosen); };

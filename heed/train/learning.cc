@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <sstream>
 
 namespace heed {
 namespace {
@@ -44,6 +45,8 @@ void declare(Settings& settings, LearnOptions& options) {
   settings.add("log_every", options.log_every, "steps between lines of metrics", positive);
   settings.add("save_every", options.save_every, "steps between checkpoints; 0: every epoch", natural);
   settings.add("loaders", options.loaders, "threads that make batches; 0: none beside the one that learns", {.least = 0, .most = 64});
+  settings.add("device", options.device, "where it runs: this build has the CPU alone",
+               {.words = {"auto", "cpu"}, .why = ": this build runs on the CPU"});
 }
 
 void check_precision(const LearnOptions& options, bool machine_has_bf16) {
@@ -65,6 +68,16 @@ double rate_at(const LearnOptions& options, int64_t step, int64_t all_steps) {
   check(options.schedule == "step", "rate: the schedule '", options.schedule, "', expected cosine, inverse_sqrt, step, constant or linear");
   const double falls = std::floor(done / std::max(steps_of(options.step_every, all_steps), 1.0));
   return rate * std::max(std::pow(static_cast<double>(options.step_factor), falls), end);
+}
+
+std::string schedule_change(const LearnOptions& options, int64_t step, int64_t steps_before, int64_t steps_now) {
+  if (steps_before == steps_now || step == 0) return "";
+  std::ostringstream text;
+  text << "the run has " << steps_now << " steps now, before it had " << steps_before << ": schedule=" << options.schedule
+       << " is stretched over all of them. The last step had a rate of "
+       << rate_at(options, std::min(step, steps_before) - 1, steps_before);
+  if (step < steps_now) text << ", the next one has " << rate_at(options, step, steps_now);
+  return text.str();
 }
 
 }  // namespace heed

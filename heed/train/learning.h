@@ -26,6 +26,7 @@ struct LearnOptions {
   uint64_t seed = 1;
   int64_t log_every = 10, save_every = 0;  // steps; save_every 0: every epoch
   int64_t loaders = 1;                     // threads that make batches
+  std::string device = "auto";
 };
 void declare(Settings& settings, LearnOptions& options);
 // A UsageError where the machine would only lose by it.
@@ -40,5 +41,9 @@ void check_precision(const LearnOptions& options, bool machine_has_bf16);
 //   inverse_sqrt      r sqrt(w / s), not below r f; w at least 1   Vaswani et al. 2017 with r = 1 / sqrt(d w)
 //   step              r step_factor^k after k times step_every steps, not below r f
 double rate_at(const LearnOptions& options, int64_t step, int64_t all_steps);
+
+// For people, of a run that goes on after `step` steps with another number of them in all: from there on its rates are those of a run that
+// was so long from the beginning. Empty where nothing changed.
+std::string schedule_change(const LearnOptions& options, int64_t step, int64_t steps_before, int64_t steps_now);
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #include "heed/train/presets.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "heed/core/nearest.h"
@@ -190,6 +191,13 @@ const Preset& preset_named(const std::string& name) {
     names.push_back(each.name);
   }
   fail<UsageError>("preset=", quoted(name), ", expected one of ", listed(names), did_you_mean(name, names));
+}
+
+std::vector<std::string> presets_of(const std::vector<std::string>& families) {
+  std::vector<std::string> out;
+  for (const Preset& each : presets())
+    if (std::find(families.begin(), families.end(), each.family) != families.end()) out.push_back(each.name);
+  return out;
 }
 
 void apply_recipe(const Preset& preset, Settings& settings) {

@@ -18,6 +18,7 @@ struct Preset {
 
 const std::vector<Preset>& presets();
 const Preset& preset_named(const std::string& name);  // a UsageError that lists all where there is none
+std::vector<std::string> presets_of(const std::vector<std::string>& families);
 void apply_recipe(const Preset& preset, Settings& settings);
 
 // What differs from the preset. Empty, 0 and negative shares: nothing.

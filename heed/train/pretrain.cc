@@ -221,8 +221,7 @@ struct Pretraining {
 Json config_for(const Chosen& chosen, const PretrainOptions& options, const Tokenizer& tokenizer) {
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
   const std::string type = config.value("model_type", "");
-  check<UsageError>(type == "bert", "pretrain: found ", chosen.from.empty() ? "preset=" + chosen.model.preset : chosen.from, " of type '",
-                    type, "', expected a BERT");
+  check<UsageError>(type == "bert", "pretrain: found ", chosen.from, " of type '", type, "', expected a BERT");
   config["architectures"] = {"BertForPreTraining"};
   if (!chosen.from.empty()) return config;
   config.erase("num_labels");
@@ -257,6 +256,8 @@ Task make_task(const TaskOptions& options, const Chosen& chosen) {
       .word_multiply_adds = words / length});
   Task task{.name = "pretrain", .model = model, .metric = "loss", .larger_is_better = false};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}};
+  task.data = {{"train", print_of_texts(texts.train, texts.train_pairs)},
+               {"validation", print_of_texts(texts.validation, texts.validation_pairs)}};
   task.batches = [all](int64_t epoch) { return shuffled_batches(all->train.count(), all->learn.batch, all->learn.seed, epoch); };
   task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->batch(all->train, epoch, which); };
   task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
@@ -274,19 +275,22 @@ TaskKind pretrain_kind() {
   return {.name = "pretrain",
           .summary = "Hidden words and pairs of segments of plain text, with an encoder to be trained further",
           .preset = "bert-mini",
+          .families = {"bert"},
           .examples = {"data=texts epochs=10", "data=book.txt next=false max_length=64", "inversion=true inference=true"},
           .declare = [](Settings& settings) {
             const auto options = std::make_shared<TaskOptions>();
             PretrainOptions& samples = options->samples;
             settings.heading("Text");
-            settings.add("data", options->data, "Text file, or folder of them; opinions: made by rule");
+            settings.add("data", options->data, "Text file, or folder of them; opinions: made by rule",
+                         {.path = true, .made = {"opinions"}});
             settings.add("max_length", samples.max_length, "Tokens of a sample at most", {.least = 8, .most = 8192});
             settings.add("masked", samples.masked, "Tell hidden words");
             settings.add("masked_share", samples.masked_share, "Of all tokens", {.least = 0.001, .most = 0.9});
             settings.add("next", samples.next, "Tell whether the second segment comes behind the first");
             settings.add("inversion", samples.inversion, "Tell whether the second segment is the first with its words in inverted order");
             settings.add("inference", samples.inference, "Tell whether the second sentence follows from the first");
-            settings.add("inference_data", options->inference_data, "Labelled pairs of sentences; entailment: made by rule");
+            settings.add("inference_data", options->inference_data, "Labelled pairs of sentences; entailment: made by rule",
+                         {.path = true, .made = {"entailment"}});
             declare(settings, options->vocabulary);
             return [options](const Chosen& chosen) { return make_task(*options, chosen); };
           }};

@@ -5,6 +5,7 @@
 
 #include "heed/core/check.h"
 #include "heed/data/draws.h"
+#include "heed/train/data_print.h"
 
 namespace heed {
 namespace {
@@ -204,6 +205,17 @@ PretrainSample PretrainData::sample(RandomKey key, int64_t i) const {
     }
   }
   if (options_.masked) mask(out, Draws(key, 1));
+  return out;
+}
+
+Json print_of_texts(std::span<const std::vector<std::string>> documents, std::span<const SentencePair> pairs) {
+  Json out = print_of(documents);
+  DataPrint print;
+  for (const SentencePair& pair : pairs) {
+    for (const std::string& text : {pair.first, pair.second, std::string(pair.follows ? "follows" : "")}) print.add(text);
+    print.next();
+  }
+  if (!pairs.empty()) out["pairs"] = print.json()["items"], out["pairs_checksum"] = print.json()["checksum"];
   return out;
 }
 

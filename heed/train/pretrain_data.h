@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/core/random.h"
+#include "heed/io/json.h"
 #include "heed/text/tokenizer.h"
 
 namespace heed {
@@ -80,5 +81,7 @@ class PretrainData {
   std::vector<int32_t> words_;   // all tokens that are not special
   int32_t begin_, part_, mask_;  // [CLS], [SEP], [MASK]
 };
+
+Json print_of_texts(std::span<const std::vector<std::string>> documents, std::span<const SentencePair> pairs);  // see data_print.h
 
 }  // namespace heed

@@ -5,6 +5,7 @@
 
 #include "heed/io/markup.h"
 #include "heed/train/report_draw.h"
+#include "heed/train/scores.h"
 
 namespace heed {
 namespace {
@@ -12,10 +13,7 @@ namespace {
 // Figures in the order in which people ask for them; others follow by name.
 const std::vector<std::string> kFirst{"bleu", "chrf", "accuracy", "perplexity", "loss", "top5", "f1", "calibration_error"};
 
-bool falls(const std::string& figure) {
-  return figure.ends_with("loss") || figure.ends_with("perplexity") || figure.ends_with("error") || figure == "parameters" ||
-         figure == "epochs";
-}
+bool falls(const std::string& figure) { return smaller_is_better(figure) || figure == "parameters" || figure == "epochs"; }
 
 // What was judged: the file's figures, or those of the last epoch.
 std::map<std::string, double> judged(const RunRecord& run) {
@@ -128,6 +126,12 @@ std::string each(std::span<const RunRecord> runs, Draw draw) {
   return out;
 }
 
+std::string damaged_html(const RunRecord& run) {
+  std::string items;
+  for (const std::string& damage : run.damaged) items += "<li>" + in_markup(damage) + "</li>";
+  return items.empty() ? "" : "<ul class=\"card\">" + items + "</ul>\n";
+}
+
 std::string classes_or_word(const RunRecord& run) {
   if (run.evaluation.is_null()) return missing_html("evaluation.json", "the last judgement");
   return classes_html(run);
@@ -144,6 +148,7 @@ std::string report_page(std::span<const Path> folders) {
     std::string body;
   };
   std::vector<Part> parts{
+      {"damaged", "Damaged files", each(runs, damaged_html)},
       {"curves", "Curves", curves_html(runs)},
       {"classes", "Classes", each(runs, classes_or_word)},
       {"samples", "Samples", each(runs, samples_html)},

@@ -23,6 +23,31 @@ std::vector<std::string> lines_in(const Path& path) {
 
 Json json_in(const Path& path) { return std::filesystem::exists(path) ? read_json(path) : Json(); }
 
+// Reads one part after the other. Of those in a file that are damaged the first is named, and how many follow.
+class PartByPart {
+ public:
+  explicit PartByPart(RunRecord& run) : run_(run) {}
+  ~PartByPart() {
+    if (bad_ > 0) run_.damaged.push_back(first_ + (bad_ > 1 ? "; and " + std::to_string(bad_ - 1) + " more like it" : ""));
+  }
+  PartByPart(const PartByPart&) = delete;
+  PartByPart& operator=(const PartByPart&) = delete;
+
+  template <class Read>
+  void operator()(const Read& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      if (bad_++ == 0) first_ = error.what();
+    }
+  }
+
+ private:
+  RunRecord& run_;
+  int64_t bad_ = 0;
+  std::string first_ = {};
+};
+
 std::string trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
   return begin == text.npos ? "" : std::string(text.substr(begin, end - begin + 1));
@@ -30,18 +55,22 @@ std::string trimmed(std::string_view text) {
 
 void read_metrics(const Path& path, RunRecord& run) {
   int64_t number = 0;
-  for (const std::string& line : lines_in(path)) {
-    const std::string where = path.string() + ": line " + std::to_string(++number);
-    const Json row = parse_json(where, line);
-    check<FileError>(row.is_object() && row.contains("kind") && row["kind"].is_string(), where, ": found no kind, expected step or epoch");
-    RunRow out;
-    for (const auto& [key, value] : row.items())
-      if (value.is_number()) out.figures[key] = value.get<double>();
-    for (const char* key : {"epoch", "step"}) check<FileError>(out.figures.contains(key), where, ": found no ", key, ", expected a number");
-    out.epoch = static_cast<int64_t>(out.figures.extract("epoch").mapped());
-    out.step = static_cast<int64_t>(out.figures.extract("step").mapped());
-    (row["kind"].get<std::string>() == "epoch" ? run.epochs : run.steps).push_back(std::move(out));
-  }
+  PartByPart each(run);
+  for (const std::string& line : lines_in(path))
+    each([&] {
+      const std::string where = path.string() + ": line " + std::to_string(++number);
+      const Json row = parse_json(where, line);
+      check<FileError>(row.is_object() && row.contains("kind") && row["kind"].is_string(), where,
+                       ": found no kind, expected step or epoch");
+      RunRow out;
+      for (const auto& [key, value] : row.items())
+        if (value.is_number()) out.figures[key] = value.get<double>();
+      for (const char* key : {"epoch", "step"})
+        check<FileError>(out.figures.contains(key), where, ": found no ", key, ", expected a number");
+      out.epoch = static_cast<int64_t>(out.figures.extract("epoch").mapped());
+      out.step = static_cast<int64_t>(out.figures.extract("step").mapped());
+      (row["kind"].get<std::string>() == "epoch" ? run.epochs : run.steps).push_back(std::move(out));
+    });
 }
 
 std::vector<std::string> cells_of(const std::string& line) {
@@ -55,24 +84,26 @@ void read_speed(const Path& path, RunRecord& run) {
   const std::vector<std::string> lines = lines_in(path);
   if (lines.empty()) return;
   const std::vector<std::string> names = cells_of(lines[0]);
-  for (size_t i = 1; i < lines.size(); ++i) {
-    const std::vector<std::string> cells = cells_of(lines[i]);
-    check<FileError>(cells.size() == names.size(), path.string(), ": line ", i + 1, ": found ", cells.size(), " cells, expected ",
-                     names.size());
-    RunRow row;
-    for (size_t k = 0; k < cells.size(); ++k) {
-      double value = 0;
-      const auto [end, error] = std::from_chars(cells[k].data(), cells[k].data() + cells[k].size(), value);
-      if (error != std::errc() || !std::isfinite(value)) continue;
-      if (names[k] == "epoch")
-        row.epoch = static_cast<int64_t>(value);
-      else if (names[k] == "step")
-        row.step = static_cast<int64_t>(value);
-      else
-        row.figures[names[k]] = value;
-    }
-    run.speed.push_back(std::move(row));
-  }
+  PartByPart each(run);
+  for (size_t i = 1; i < lines.size(); ++i)
+    each([&] {
+      const std::vector<std::string> cells = cells_of(lines[i]);
+      check<FileError>(cells.size() == names.size(), path.string(), ": line ", i + 1, ": found ", cells.size(), " cells, expected ",
+                       names.size());
+      RunRow row;
+      for (size_t k = 0; k < cells.size(); ++k) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(cells[k].data(), cells[k].data() + cells[k].size(), value);
+        if (error != std::errc() || !std::isfinite(value)) continue;
+        if (names[k] == "epoch")
+          row.epoch = static_cast<int64_t>(value);
+        else if (names[k] == "step")
+          row.step = static_cast<int64_t>(value);
+        else
+          row.figures[names[k]] = value;
+      }
+      run.speed.push_back(std::move(row));
+    });
 }
 
 // Where a comment begins that is not inside quotes.
@@ -111,13 +142,34 @@ void read_settings(const Path& path, RunRecord& run) {
 void read_samples(const Path& path, RunRecord& run) {
   const Json list = json_in(path);
   check<FileError>(list.is_null() || list.is_array(), path.string(), ": found a ", list.type_name(), ", expected a list of samples");
-  for (const Json& item : list) {
-    try {
-      run.samples.push_back(item.get<Sample>());
-    } catch (const FileError& error) {
-      fail<FileError>(path.string(), ": sample ", run.samples.size() + 1, ": ", error.what());
-    }
-  }
+  PartByPart each(run);
+  int64_t number = 0;
+  for (const Json& item : list)
+    each([&] {
+      ++number;
+      try {
+        run.samples.push_back(item.get<Sample>());
+      } catch (const FileError& error) {
+        fail<FileError>(path.string(), ": sample ", number, ": ", error.what());
+      }
+    });
+}
+
+// Weights that have lost their end, or never were such a file.
+void check_weights(const Path& folder, RunRecord& run) {
+  std::vector<Path> files{folder / "best/model.safetensors", folder / "last/model.safetensors"};
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints", error))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+  for (const Path& file : files)
+    if (std::filesystem::exists(file, error))
+      PartByPart{run}([&] {
+        try {
+          Safetensors::parse(MappedFile::open(file));
+        } catch (const FileError&) {
+          if (std::filesystem::exists(file, error)) throw;  // or it was replaced just now
+        }
+      });
 }
 
 }  // namespace
@@ -138,13 +190,15 @@ RunRecord read_run(const Path& folder) {
   const Path whole = std::filesystem::canonical(folder);  // a name also where "." is asked for
   run.name = whole.filename().string();
   run.task = whole.parent_path().filename().string();
-  read_settings(folder / "config.toml", run);
-  read_metrics(folder / "metrics.jsonl", run);
-  read_speed(folder / "speed.csv", run);
-  run.evaluation = json_in(folder / "evaluation.json");
-  run.costs = json_in(folder / "costs.json");
-  read_samples(folder / "samples.json", run);
-  run.log = lines_in(folder / "log.txt");
+  const auto read = [&](const auto& part) { PartByPart{run}(part); };
+  read([&] { read_settings(folder / "config.toml", run); });
+  read([&] { read_metrics(folder / "metrics.jsonl", run); });
+  read([&] { read_speed(folder / "speed.csv", run); });
+  read([&] { run.evaluation = json_in(folder / "evaluation.json"); });
+  read([&] { run.costs = json_in(folder / "costs.json"); });
+  read([&] { read_samples(folder / "samples.json", run); });
+  read([&] { run.log = lines_in(folder / "log.txt"); });
+  check_weights(folder, run);
   if (run.log.size() > kLogLines) run.log.erase(run.log.begin(), run.log.end() - static_cast<int64_t>(kLogLines));
   if (const std::string task = run.setting({"task"}); !task.empty()) run.task = task;
   return run;

@@ -1,4 +1,4 @@
-// What a report takes from a run folder. Files that are not there leave their part empty.
+// What a report takes from a run folder. Files that are not there leave their part empty, and so does what is damaged in those that are.
 #pragma once
 
 #include <map>
@@ -21,7 +21,8 @@ struct RunRecord {
   std::vector<std::pair<std::string, std::string>> settings = {};  // config.toml: dotted keys and their values, in its order
   Json evaluation = {}, costs = {};
   std::vector<Sample> samples = {};
-  std::vector<std::string> log = {};  // the last lines
+  std::vector<std::string> log = {};      // the last lines
+  std::vector<std::string> damaged = {};  // what is wrong with files that could not be read, or not all of them
 
   std::string setting(std::initializer_list<const char*> keys) const;  // the first of them that says something
 };

@@ -4,6 +4,7 @@
 
 #include "heed/io/markup.h"
 #include "heed/train/report_draw.h"
+#include "heed/train/run_summary.h"
 
 namespace heed {
 namespace {
@@ -70,15 +71,8 @@ std::string settings_html(const RunRecord& run) {
 }
 
 std::string differences_html(std::span<const RunRecord> runs) {
-  std::vector<std::string> keys;
-  for (const RunRecord& run : runs)
-    for (const auto& [key, value] : run.settings)
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
   std::string rows;
-  for (const std::string& key : keys) {
-    std::vector<std::string> values;
-    for (const RunRecord& run : runs) values.push_back(run.setting({key.c_str()}));
-    if (std::all_of(values.begin(), values.end(), [&](const std::string& value) { return value == values[0]; })) continue;
+  for (const auto& [key, values] : compared_settings(runs)) {
     rows += "<tr><th scope=\"row\">" + in_markup(key) + "</th>";
     for (const std::string& value : values) rows += "<td>" + (value.empty() ? "–" : in_markup(value)) + "</td>";
     rows += "</tr>";

@@ -86,4 +86,8 @@ Evaluation ClassScores::evaluation() const {
   return out;
 }
 
+bool smaller_is_better(const std::string& figure) {
+  return figure.ends_with("loss") || figure.ends_with("perplexity") || figure.ends_with("error") || figure == "bits_per_byte";
+}
+
 }  // namespace heed

@@ -39,4 +39,6 @@ BleuScore bleu(std::span<const std::string> written, std::span<const std::string
 double chrf(std::span<const std::string> written, std::span<const std::string> references);
 std::vector<std::string> tokens_13a(std::string_view line);
 
+bool smaller_is_better(const std::string& figure);  // "loss", "perplexity", "calibration_error", ...
+
 }  // namespace heed

@@ -7,6 +7,7 @@
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
 #include "heed/text/batches.h"
+#include "heed/train/data_print.h"
 #include "heed/train/labels.h"
 #include "heed/train/order.h"
 #include "heed/train/scores.h"
@@ -142,6 +143,15 @@ std::vector<LabelledText> hold_out(std::vector<LabelledText>& rows, const LearnO
   return held_out;
 }
 
+Json print_of_rows(const std::vector<LabelledText>& rows) {
+  DataPrint print;
+  for (const LabelledText& row : rows) {
+    for (const std::string& text : {row.text, row.pair.value_or(""), row.label}) print.add(text);
+    print.next();
+  }
+  return print.json();
+}
+
 Json config_for(const Chosen& chosen, const std::vector<std::string>& classes, const Tokenizer& tokenizer) {
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
   set_labels(config, classes);
@@ -170,21 +180,23 @@ Task make_task(const std::string& name, const SentenceOptions& options, const Ch
   const auto read = [&](const std::vector<LabelledText>& some, const std::string& source) {
     return encoded(some, classes, tokenizer.tokenizer, std::min(options.max_length, most_tokens(*model)), source);
   };
-  const auto all =
-      std::make_shared<Sentences>(Sentences{.train = read(rows, options.data),
-                                            .validation = read(held_out, validation),
-                                            .test = test.empty() ? LabelledSentences() : read(read_labelled(test, options.columns), test),
-                                            .classes = classes,
-                                            .tokenizer = tokenizer,
-                                            .learn = chosen.learn,
-                                            .model = model,
-                                            .lengths = {},
-                                            .multiply_adds = 0});
+  const std::vector<LabelledText> tested = test.empty() ? std::vector<LabelledText>() : read_labelled(test, options.columns);
+  const auto all = std::make_shared<Sentences>(Sentences{.train = read(rows, options.data),
+                                                         .validation = read(held_out, validation),
+                                                         .test = read(tested, test),
+                                                         .classes = classes,
+                                                         .tokenizer = tokenizer,
+                                                         .learn = chosen.learn,
+                                                         .model = model,
+                                                         .lengths = {},
+                                                         .multiply_adds = 0});
   for (const Encoding& encoding : all->train.encodings) all->lengths.push_back(encoding.size());
   all->multiply_adds =
       static_cast<double>(cost_of(*model, {.tokens = std::min<int64_t>(32, most_tokens(*model))}).total.multiply_adds) / 32;
   Task task{.name = name, .model = model};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
+  task.data = {{"train", print_of_rows(rows)}, {"validation", print_of_rows(held_out)}, {"test", print_of_rows(tested)}};
+  task.data["train"]["classes"] = classes;
   task.batches = [all](int64_t epoch) { return batches_of_like_length(all->lengths, all->learn.batch, all->learn.seed, epoch); };
   task.batch = [all](int64_t, const std::vector<int64_t>& which) { return all->batch(which); };
   task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
@@ -201,14 +213,20 @@ Task make_task(const std::string& name, const SentenceOptions& options, const Ch
 }
 
 TaskKind kind(const std::string& name, const std::string& summary, const std::string& data, const std::vector<std::string>& examples) {
-  return {.name = name, .summary = summary, .preset = "bert-mini", .examples = examples, .declare = [name, data](Settings& settings) {
+  return {.name = name,
+          .summary = summary,
+          .preset = "bert-mini",
+          .families = {"bert"},
+          .examples = examples,
+          .declare = [name, data](Settings& settings) {
             const auto options = std::make_shared<SentenceOptions>();
             options->data = data;
+            const Allowed file{.path = true, .made = {"opinions", "entailment"}};
             settings.heading("Texts");
-            settings.add("data", options->data, "A .tsv, .csv or .jsonl file, also .gz; " + data + ": made by rule");
+            settings.add("data", options->data, "A .tsv, .csv or .jsonl file, also .gz; " + data + ": made by rule", file);
             settings.add("validation_data", options->validation_data,
-                         "The same to validate on; empty: dev.* beside train.*, or a share of data");
-            settings.add("test_data", options->test_data, "The same to test on");
+                         "The same to validate on; empty: dev.* beside train.*, or a share of data", file);
+            settings.add("test_data", options->test_data, "The same to test on", file);
             settings.add("text_column", options->columns.text, "Name or number of the column with the text; empty: found by itself");
             settings.add("pair_column", options->columns.pair, "The same of the second text");
             settings.add("label_column", options->columns.label, "The same of the label");

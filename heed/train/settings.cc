@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "heed/core/nearest.h"
+#include "heed/train/setting_aliases.h"
 #include "heed/train/settings_toml.h"
 #include "heed/train/settings_value.h"
 
@@ -18,6 +19,14 @@ struct Settings::Entry {
   std::set<std::string> said = {};                       // by a person: the key; of open ones, every key below
 
   bool open() const { return std::holds_alternative<Json*>(value); }
+  // That the value is a path, and no name of data made by rule.
+  bool is_path() const {
+    if (!allowed.path || std::get<std::string*>(value)->empty()) return false;
+    const std::string& text = *std::get<std::string*>(value);
+    return std::none_of(allowed.made.begin(), allowed.made.end(), [&](const std::string& name) {
+      return text == name || text.starts_with(name + ":") || text.starts_with(name + "/");
+    });
+  }
 };
 
 namespace {
@@ -98,7 +107,9 @@ void Settings::put(const std::string& key, const Json& value, By by) {
   check_writable("a key", key);
   if (entry.open()) {
     check_writable(key, value);
-    check(key != entry.key, key, "=", quoted(value.dump()), ", expected a key below it: ", key, ".NAME=VALUE");
+    check(key != entry.key, key, "=", quoted(value.is_string() ? value.get<std::string>() : value.dump()),
+          ", expected a key below it: ", key, ".NAME=VALUE",
+          key_of("preset").empty() ? "" : "; preset=NAME chooses a model, from=FOLDER one that was trained before");
     *below(*std::get<Json*>(entry.value), key.substr(entry.key.size() + 1), true) = value;
   } else {
     const std::string word = as_word(key, value);
@@ -108,11 +119,62 @@ void Settings::put(const std::string& key, const Json& value, By by) {
   if (by == By::person) entry.said.insert(key);
 }
 
-void Settings::set(const std::string& key, const std::string& value, By by) {
+std::string Settings::key_of(const std::string& typed) const {
+  const auto known = [&](const std::string& key) {
+    return std::any_of(entries_.begin(), entries_.end(),
+                       [&](const Entry& entry) { return entry.key == key || (entry.open() && key.starts_with(entry.key + ".")); });
+  };
+  std::string key = typed;
+  std::replace(key.begin(), key.end(), '-', '_');
+  for (const std::string& each : {typed, key, setting_alias(key)})
+    if (!each.empty() && known(each)) return each;
+  return "";
+}
+
+std::string Settings::understood(const std::string& typed) {
+  const std::string key = key_of(typed);
+  if (key.empty() || key == typed) return typed;
+  notes_.push_back(typed + ": this setting is called " + key);
+  return key;
+}
+
+bool Settings::is_flag(const std::string& key) const { return std::holds_alternative<bool*>(entries_[place(key)].value); }
+
+std::vector<std::string> Settings::keys() const {
+  std::vector<std::string> out;
+  for (const Entry& entry : entries_)
+    if (!entry.open()) out.push_back(entry.key);
+  return out;
+}
+
+void Settings::absolute_paths() {
+  for (Entry& entry : entries_) {
+    std::error_code error;
+    if (!entry.is_path() || !std::filesystem::exists(std::get<std::string*>(entry.value)->c_str(), error)) continue;
+    std::string& path = *std::get<std::string*>(entry.value);
+    const Path whole = std::filesystem::absolute(path);
+    const bool up = std::find(whole.begin(), whole.end(), "..") != whole.end();  // from a link it leads elsewhere than its text says
+    path = (up ? whole : whole.lexically_normal()).string();
+  }
+}
+
+std::vector<std::string> Settings::missing_paths() const {
+  std::vector<std::string> out;
+  for (const Entry& entry : entries_) {
+    std::error_code error;
+    if (!entry.is_path()) continue;
+    const Path path = *std::get<std::string*>(entry.value);
+    if (path.is_relative() && !std::filesystem::exists(path, error)) out.push_back(entry.key);
+  }
+  return out;
+}
+
+void Settings::set(const std::string& typed, const std::string& value, By by) {
+  const std::string key = understood(typed);
   try {
     put(key, entries_[place(key)].open() ? guessed(value) : Json(value), by);
   } catch (const Error& error) {
-    fail<UsageError>(command_, ": ", error.what());
+    fail<UsageError>(command_, ": ", key == typed ? "" : typed + " means " + key + ": ", error.what());
   }
 }
 
@@ -128,7 +190,7 @@ void Settings::read(const Path& toml) {
   };
   for (const auto& [key, value, line] : read_toml(toml, open)) {
     try {
-      put(key, value, By::person);
+      put(understood(key), value, By::person);
     } catch (const Error& error) {
       fail<FileError>(toml.string(), ":", line, ": ", error.what());
     }

@@ -13,7 +13,10 @@ namespace heed {
 struct Allowed {  // bounds of a number, or the words that there are
   double least = -1e300, most = 1e300;
   std::vector<std::string> words = {};
-  bool several = false;  // of the words, parted by commas
+  bool several = false;                // of the words, parted by commas
+  std::string why = {};                // said where another word is refused
+  bool path = false;                   // of a file or a folder: absolute_paths() completes it
+  std::vector<std::string> made = {};  // of paths: names that are none, "shapes"; also shapes:5 and shapes/test
 };
 
 class Settings {
@@ -32,9 +35,17 @@ class Settings {
   // name file and line (TOML).
   enum class By { preset, person };
   void set(const std::string& key, const std::string& value, By by = By::person);
-  void assign(const std::string& word);            // "key=value"
-  void read(const Path& toml);                     // tables are dotted keys: [model] hidden_size = 64 is model.hidden_size
-  bool given(const std::string& key) const;        // by a person
+  void assign(const std::string& word);      // "key=value"
+  void read(const Path& toml);               // tables are dotted keys: [model] hidden_size = 64 is model.hidden_size
+  bool given(const std::string& key) const;  // by a person
+  // The key that somebody means, who may write dashes or the name that another program has for it ("lr"); empty: none.
+  std::string key_of(const std::string& typed) const;
+  bool is_flag(const std::string& key) const;                       // true or false
+  std::vector<std::string> keys() const;                            // without those below an open prefix
+  const std::vector<std::string>& notes() const { return notes_; }  // names that were understood as others
+  // Paths that are there become absolute, so that they are found from anywhere.
+  void absolute_paths();
+  std::vector<std::string> missing_paths() const;  // keys of relative paths that are not there
   std::string text(const std::string& key) const;  // the value in force
 
   std::string toml() const;  // all values in force under their headings, with meanings as comments; read() takes it back
@@ -55,7 +66,10 @@ class Settings {
   size_t place(const std::string& key) const;                  // in entries_; an error that names the nearest key where there is none
   void put(const std::string& key, const Json& value, By by);  // errors are plain: who calls says where the value came from
 
+  std::string understood(const std::string& typed);  // key_of, with a note where it differs
+
   std::string command_, heading_;
+  std::vector<std::string> notes_;
   std::vector<Entry> entries_;
 };
 

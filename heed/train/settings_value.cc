@@ -76,7 +76,7 @@ void take_value(std::string& bound, const std::string& key, const std::string& t
   const std::vector<std::string>& words = allowed.words;
   for (const std::string& word : allowed.several ? split(text, ',') : std::vector{text})
     check(words.empty() || std::find(words.begin(), words.end(), word) != words.end(), key, "=", quoted(text), ", expected ",
-          allowed.several ? "some of " : "one of ", listed(words), did_you_mean(word, words));
+          allowed.several ? "some of " : "one of ", listed(words), allowed.why, did_you_mean(word, words));
   bound = text;
 }
 void take_value(int64_t& bound, const std::string& key, const std::string& text, const Allowed& allowed) {

@@ -12,10 +12,12 @@ struct Chosen {
   LearnOptions learn = {};
   ModelChoice model = {};
   std::string from = {};  // a model's folder to begin with; empty: from scratch
+  std::string keep = {};  // a model's folder whose tokenizer and preprocessing stay as they are; empty: they follow from the data
 };
 
 struct TaskKind {
   std::string name, summary, preset;  // preset: unless a person names one
+  std::vector<std::string> families;  // of presets that can learn it
   std::vector<std::string> examples;  // of what follows "heed train NAME"
   // Adds the task's own settings; the function given back reads the data and makes the task.
   std::function<std::function<Task(const Chosen& chosen)>(Settings& settings)> declare;

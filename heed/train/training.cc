@@ -1,9 +1,13 @@
 #include "heed/train/training.h"
 
+#include <algorithm>
+
 #include "heed/models/cost.h"
 #include "heed/ops/bf16_product.h"
+#include "heed/train/model_folder.h"
 #include "heed/train/report.h"
 #include "heed/train/sample_json.h"
+#include "heed/train/settings_value.h"
 
 namespace heed {
 namespace {
@@ -34,7 +38,7 @@ Training::Training(const std::string& task) : kind_(task_kind(task)), task_(task
   settings_.add("task", task_, "What is learned", {.words = {task}});
   make_ = kind_.declare(settings_);
   settings_.heading("Model");
-  settings_.add("from", chosen_.from, "Folder of a model to begin with; empty: from scratch");
+  settings_.add("from", chosen_.from, "Folder of a model or of a run to begin with; empty: from scratch", {.path = true});
   declare(settings_, chosen_.model);
   declare(settings_, chosen_.learn);
 }
@@ -42,6 +46,15 @@ Training::Training(const std::string& task) : kind_(task_kind(task)), task_(task
 std::unique_ptr<Training> Training::resumed(const Path& run) {
   auto training = std::make_unique<Training>(task_in(run));
   training->settings_.read(run / "config.toml");
+  return training;
+}
+
+std::unique_ptr<Training> Training::judging(const Path& run, const Path& model) {
+  std::unique_ptr<Training> training = resumed(run);
+  Chosen& chosen = training->chosen_;
+  chosen.model = {.preset = chosen.model.preset};  // config.json has it all
+  chosen.from = model;
+  chosen.learn.precision = "f32";
   return training;
 }
 
@@ -53,12 +66,28 @@ void Training::tell(const std::vector<std::string>& words) {
     }
   for (const std::string& word : words)
     if (word.find('=') != std::string::npos) settings_.assign(word);
-  apply_recipe(preset_named(chosen_.model.preset), settings_);
+  notes_.insert(notes_.end(), settings_.notes().begin(), settings_.notes().end());
+  const Preset& preset = preset_named(chosen_.model.preset);
+  const std::vector<std::string>& families = kind_.families;
+  check<UsageError>(std::find(families.begin(), families.end(), preset.family) != families.end(), "train: preset=", preset.name,
+                    " is not for ", kind_.name, ", expected one of ", listed(presets_of(families)));
+  apply_recipe(preset, settings_);
+  use_model_of_run();
+  settings_.absolute_paths();
   if (const int64_t heads = chosen_.from.empty() ? heads_for(chosen_.model) : 0) {
     settings_.set("heads", std::to_string(heads), Settings::By::preset);
     notes_.push_back("heads=" + settings_.text("heads") + ", as those of " + chosen_.model.preset +
                      " do not divide width=" + settings_.text("width"));
   }
+}
+
+// from=RUN begins with the best model of that run.
+void Training::use_model_of_run() {
+  if (chosen_.from.empty()) return;
+  const std::string folder = model_folder(chosen_.from);
+  if (folder == chosen_.from) return;
+  notes_.push_back("from=" + chosen_.from + ": using " + folder);
+  chosen_.from = folder;
 }
 
 Task Training::make() {

@@ -10,7 +10,9 @@ namespace heed {
 class Training {
  public:
   explicit Training(const std::string& task);                 // with every setting at its default
-  static std::unique_ptr<Training> resumed(const Path& run);  // with the settings that the run was begun with
+  static std::unique_ptr<Training> resumed(const Path& run);  // with the settings in the run's config.toml
+  // To judge a model of the run by the data of the run: with its split into parts, whatever the model was begun with.
+  static std::unique_ptr<Training> judging(const Path& run, const Path& model);
 
   void tell(const std::vector<std::string>& words);
   const Settings& settings() const { return settings_; }
@@ -18,9 +20,15 @@ class Training {
   const LearnOptions& learning() const { return chosen_.learn; }
   const std::vector<std::string>& notes() const { return notes_; }  // settings that one which was told brought with it
 
+  void change(const std::string& word) { settings_.assign(word); }  // of a resumed run
+  // Tokenizer and preprocessing are those of that model, though the data are no longer the same.
+  void keep_files_of(const Path& model) { chosen_.keep = model; }
+
   Task make();  // reads the data and builds the model
 
  private:
+  void use_model_of_run();
+
   const TaskKind& kind_;
   std::string task_;  // as config.toml has it
   Chosen chosen_;

@@ -6,6 +6,7 @@
 #include "heed/models/inspect.h"
 #include "heed/models/translate.h"
 #include "heed/ops/ops.h"
+#include "heed/train/data_print.h"
 #include "heed/train/labels.h"
 #include "heed/train/order.h"
 #include "heed/train/scores.h"
@@ -145,9 +146,6 @@ struct SentencePairs {
 
 Json config_for(const Chosen& chosen, const Tokenizer& tokenizer) {
   if (!chosen.from.empty()) return read_json(Path(chosen.from) / "config.json");
-  const Preset& preset = preset_named(chosen.model.preset);
-  check<UsageError>(preset.family == "encoder-decoder", "translate: found preset=", preset.name, " of family ", preset.family,
-                    ", expected an encoder-decoder: transformer-small or transformer-base");
   Json config = model_config(chosen.model);
   set_vocabulary(config, tokenizer);
   return config;
@@ -186,6 +184,9 @@ void set_writing(SentencePairs& all, const TranslateOptions& options, const Chos
 
 Task make_task(const TranslateOptions& options, const Chosen& chosen) {
   ParallelTexts texts = read_parallel_texts(options.data, static_cast<double>(chosen.learn.validation), chosen.learn.seed);
+  const Json data{{"train", print_of(lines_of_both(texts.train))},
+                  {"validation", print_of(lines_of_both(texts.validation))},
+                  {"test", print_of(lines_of_both(texts.test))}};
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, lines_of_both(texts.train), true);
   Tokenizer target = chosen.from.empty() ? tokenizer.tokenizer : Tokenizer::open_target(chosen.from);
   const auto model = model_for(chosen, config_for(chosen, tokenizer.tokenizer), {});
@@ -216,6 +217,7 @@ Task make_task(const TranslateOptions& options, const Chosen& chosen) {
   set_writing(*all, options, chosen);
   Task task{.name = "translate", .model = model, .metric = "loss", .larger_is_better = false};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
+  task.data = data;
   task.batches = [all](int64_t epoch) { return batches_of_like_length(all->train.lengths(), all->learn.batch, all->learn.seed, epoch); };
   task.batch = [all](int64_t, const std::vector<int64_t>& which) {
     return Batch{.inputs = all->inputs(all->train, which), .samples = std::ssize(which)};
@@ -246,6 +248,7 @@ TaskKind translate_kind() {
   return {.name = "translate",
           .summary = "From one language to another, with an encoder-decoder",
           .preset = "transformer-small",
+          .families = {"encoder-decoder"},
           .examples = {"width=128", "data=numbers source=french target=english count=50000", "data=multi30k source=en target=de epochs=20",
                        "train_source=a.en train_target=a.de from=opus-mt-en-de rate=2e-5"},
           .declare = [](Settings& settings) {

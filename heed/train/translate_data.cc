@@ -93,13 +93,14 @@ std::vector<Translation> chosen(const std::vector<Translation>& all, std::span<c
 
 void declare(Settings& settings, ParallelOptions& options) {
   settings.heading("Sentences");
-  settings.add("data", options.data, "Folder with train.en, train.de, val.en, ..., also with .gz; numbers: words of numbers, made by rule");
+  settings.add("data", options.data, "Folder with train.en, train.de, val.en, ..., also with .gz; numbers: words of numbers, made by rule",
+               {.path = true, .made = {"numbers"}});
   settings.add("source", options.source, "Language to read: how its files end; english, german or french numbers (english)");
   settings.add("target", options.target, "Language to write: how its files end; english, german or french numbers (german)");
   settings.add("count", options.count, "Learn from so many pairs; 0: all, or 20000 numbers", {.least = 0, .most = 1e9});
   const auto add = [&](const std::string& part, ParallelFiles& files, const std::string& what) {
-    settings.add(part + "_source", files.source, what);
-    settings.add(part + "_target", files.target, "Its translation, line by line");
+    settings.add(part + "_source", files.source, what, {.path = true});
+    settings.add(part + "_target", files.target, "Its translation, line by line", {.path = true});
   };
   add("train", options.train, "A file to learn from, in place of the folder's");
   add("validation", options.validation, "A file to tell the best epoch by");

@@ -70,6 +70,7 @@ void TaskTokenizer::save(const Path& folder) const {
 }
 
 TaskTokenizer tokenizer_for(const Chosen& chosen, const VocabularyOptions& options, std::span<const std::string> texts, bool ends) {
+  if (!chosen.keep.empty()) return opened(chosen.keep);
   if (!chosen.from.empty()) return opened(chosen.from);
   const TemporaryFolder scratch;
   std::string lines;

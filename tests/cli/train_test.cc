@@ -69,7 +69,7 @@ TEST(Train, refuses_wrong_words) {
   };
   expect("", 2, "train: no task given; heed train --settings lists them");
   expect("clasify", 2, "classify");
-  expect("classify epoch=2", 2, "did you mean 'epochs'?");
+  expect("classify epohcs=2", 2, "did you mean 'epochs'?");
   expect("classify epochs=none", 2, "epochs");
   expect("classify pictures", 2, "train: found 'pictures', expected key=value or a .toml file");
   expect("classify nowhere.toml", 3, "nowhere.toml");
@@ -79,6 +79,50 @@ TEST(Train, refuses_wrong_words) {
   expect("classify --resume /nowhere", 2, "a run goes on with the settings that it began with");
   put(folder / "bad", "");
   expect("classify data=" + (folder / "bad").string(), 3, "bad");
+}
+
+TEST(Train, settings_have_other_names_and_may_be_spelled_like_flags) {
+  const auto value = [](const std::string& words, const std::string& expected) {
+    const std::string said = said_by_heed("train classify --settings " + words);
+    EXPECT_NE(said.find("\n  " + expected + " "), std::string::npos) << words << "\n" << said;
+  };
+  for (const char* words : {"lr=0.5", "learning_rate=0.5", "--lr 0.5", "--lr=0.5", "--learning-rate 0.5", "--rate 0.5"})
+    value(words, "rate=0.5");
+  for (const char* words : {"batch_size=7", "--batch-size 7", "--batch_size=7", "--batch 7"}) value(words, "batch=7");
+  for (const char* words : {"num_epochs=3", "--epochs 3", "--epochs=3", "--num-epochs 3 --json"}) value(words, "epochs=3");
+  for (const char* words : {"--flip", "--flip true", "--flip=true", "--flip --seed 2"}) value(words, "flip=true");
+  for (const char* words : {"device=cpu", "--device cpu"}) value(words, "device=cpu");
+  value("--flip false --model.initializer_range 0.5 --seed 4", "seed=4");
+  const auto refused = [](const std::string& words, const std::string& message) {
+    const Ran ran = run_heed("train classify " + words);
+    EXPECT_EQ(ran.exit_code, 2) << words;
+    EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
+  };
+  refused("--epochs", "train: found --epochs without a value, expected --epochs VALUE or epochs=VALUE");
+  refused("--epocs 3", "unknown flag '--epocs'; did you mean '--epochs'?");
+  refused("--beams 3", "train: there is no setting 'beams'");
+  refused("lr=nan", "train: lr means rate: rate='nan', expected a number");
+  refused("--lr inf", "train: lr means rate: rate='inf', expected a number");
+  refused("rate=-inf", "train: rate='-inf', expected a number");
+  refused("device=cuda", "train: device='cuda', expected one of auto, cpu: this build runs on the CPU");
+  refused("model=vit-tiny", "preset=NAME chooses a model, from=FOLDER one that was trained before");
+}
+
+TEST(Train, a_preset_of_another_task_is_refused_before_there_is_a_run) {
+  const Folder folder;
+  const auto refused = [&](const std::string& words, const std::string& message) {
+    const Ran ran = run_heed("train " + words + runs_in(folder));
+    EXPECT_EQ(ran.exit_code, 2) << words;
+    EXPECT_EQ(ran.err, "heed: train: " + message + "\n");
+  };
+  const std::string pictures = "vit-tiny, vit-small, vit-base, gaussian, gaussian-small, resnet18",
+                    encoders = "bert-mini, bert-small, bert-base";
+  refused("classify preset=gpt2", "preset=gpt2 is not for classify, expected one of " + pictures);
+  refused("sentiment preset=vit-tiny", "preset=vit-tiny is not for sentiment, expected one of " + encoders);
+  refused("pretrain preset=transformer-small", "preset=transformer-small is not for pretrain, expected one of " + encoders);
+  refused("translate preset=bert-mini", "preset=bert-mini is not for translate, expected one of transformer-small, transformer-base");
+  refused("language preset=bert-mini", "preset=bert-mini is not for language, expected one of gpt-mini, gpt2, llama-mini");
+  EXPECT_TRUE(folder.names().empty());
 }
 
 TEST(Train, a_width_alone_brings_heads_that_divide_it) {

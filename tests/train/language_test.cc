@@ -116,7 +116,7 @@ TEST(Language, says_what_does_not_fit) {
   const Folder folder;
   write_text(folder / "a.txt", counting(60));
   Training wrong("language"), missing("language");
-  expect_error<UsageError>([&] { made(wrong, folder / "a.txt", {"preset=bert-mini"}); }, "language: found preset=bert-mini");
+  expect_error<UsageError>([&] { made(wrong, folder / "a.txt", {"preset=bert-mini"}); }, "train: preset=bert-mini is not for language");
   expect_error<FileError>([&] { made(missing, folder / "b.txt"); }, "b.txt");
 }
 

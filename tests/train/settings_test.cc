@@ -70,10 +70,10 @@ TEST(Settings, wrong_words_are_refused) {
   const auto refused = [&](const std::string& word, const std::string& message) {
     expect_error<UsageError>([&] { bound.settings.assign(word); }, message);
   };
-  refused("epoch=3", "train: there is no setting 'epoch'; did you mean 'epochs'?");
+  refused("epohcs=3", "train: there is no setting 'epohcs'; did you mean 'epochs'?");
   refused("flip=true", "train: there is no setting 'flip'");
   refused("model.hiden_size=3", "train: there is no setting 'model.hiden_size'; did you mean 'model.hidden_size'?");
-  refused("model=vit", "train: model='\"vit\"', expected a key below it: model.NAME=VALUE");
+  refused("model=vit", "train: model='vit', expected a key below it: model.NAME=VALUE");
   refused("epochs", "train: found 'epochs', expected key=value");
   refused("=3", "expected key=value");
   for (const char* wrong : {"", "3x", " 3", "3.0", "1e3", "+3", "0x3", "99999999999999999999"})
@@ -134,7 +134,7 @@ TEST(Settings, wrong_files_are_refused_with_their_line) {
     put(file, text);
     expect_error<FileError>([&] { Bound().settings.read(file); }, message);
   };
-  refused("name = 'x'\nepoch = 3\n", file + ":2: there is no setting 'epoch'; did you mean 'epochs'?");
+  refused("name = 'x'\nepohcs = 3\n", file + ":2: there is no setting 'epohcs'; did you mean 'epochs'?");
   refused("\n[pictures]\nflop = true\n", file + ":3: there is no setting 'pictures.flop'; did you mean 'pictures.flip'?");
   refused("\n\nepochs = 0\n", file + ":3: epochs=0, expected 1 to 1e+18");
   refused("epochs = 3.0\n", file + ":1: epochs='3.0', expected a whole number");
@@ -149,6 +149,44 @@ TEST(Settings, wrong_files_are_refused_with_their_line) {
   refused(std::string("name = \"\xff\xfe\"\n"), file + ":1: ");
   refused(std::string(size_t{2} << 20, ' '), "run.toml");
   expect_error<FileError>([&] { Bound().settings.read(folder / "none.toml"); }, "none.toml");
+}
+
+TEST(Settings, names_of_other_programs_are_understood) {
+  const Folder folder;
+  put(folder / "run.toml", "num_epochs = 5\nlearning_rate = 0.01\n");
+  Bound bound;
+  bound.settings.read(folder / "run.toml");
+  bound.settings.assign("random-seed=9");
+  EXPECT_EQ(bound.values.epochs, 5);
+  EXPECT_EQ(bound.values.rate, 0.01f);
+  EXPECT_EQ(bound.values.seed, 9u);
+  EXPECT_EQ(bound.settings.notes(),
+            (std::vector<std::string>{"num_epochs: this setting is called epochs", "learning_rate: this setting is called rate",
+                                      "random-seed: this setting is called seed"}));
+  EXPECT_TRUE(bound.settings.given("epochs"));
+  EXPECT_EQ(bound.settings.key_of("batch_size"), "");  // these settings have no batch
+  EXPECT_EQ(bound.settings.key_of("lr"), "rate");
+  EXPECT_EQ(bound.settings.key_of("model.hidden_size"), "model.hidden_size");
+  expect_error<UsageError>([&] { bound.settings.assign("lr=2"); }, "train: lr means rate: rate=2, expected 0 to 0.1");
+}
+
+TEST(Settings, paths_that_are_there_become_absolute) {
+  const Folder folder;
+  put(folder / "rows.csv", "");
+  std::string data = std::filesystem::relative(folder / "rows.csv").string(), none = "nowhere/rows.csv", made = "shapes:5", empty,
+              word = ".";
+  Settings settings;
+  const Allowed file{.path = true, .made = {"shapes"}};
+  settings.add("data", data, "", file);
+  settings.add("none", none, "", file);
+  settings.add("made", made, "", file);
+  settings.add("empty", empty, "", file);
+  settings.add("word", word, "");
+  EXPECT_EQ(settings.missing_paths(), std::vector<std::string>{"none"});
+  settings.absolute_paths();
+  EXPECT_TRUE(Path(data).is_absolute()) << data;
+  EXPECT_TRUE(std::filesystem::equivalent(data, folder / "rows.csv"));
+  EXPECT_EQ(none + made + empty + word, "nowhere/rows.csvshapes:5.");
 }
 
 TEST(Settings, help_has_a_line_for_every_key) {

@@ -174,7 +174,7 @@ TEST(TranslateTask, says_what_is_wrong) {
   refused({data, "source=de", "target=en"}, "found no train.de or train.de.gz, expected one; endings of train: ");
   refused({data, "source=en", "target=en"}, "expected two languages");
   refused({"train_source=" + (folder / "train.en").string()}, "found one of train_source and train_target, expected both");
-  refused({"preset=bert-mini"}, "translate: found preset=bert-mini of family bert, expected an encoder-decoder");
+  refused({"preset=bert-mini"}, "train: preset=bert-mini is not for translate, expected one of transformer-small, transformer-base");
   refused({"count=30", "max_length=1000"}, "translate: found max_length=1000, expected at most 256, the positions of the model");
   refused({"count=30", "max_length=2"}, "translate: found no pair of at most 2 tokens among 30");
   const Made split({data, "source=en", "target=fr", "validation=0.25"});  // no validation part: kept out

@@ -1,0 +1,32 @@
+#include "heed/cli/eval_run.h"
+
+#include <iostream>
+
+#include "heed/cli/int8_flag.h"
+#include "heed/train/resume.h"
+
+namespace heed::cli {
+
+JudgedRun judge_by_run(const Path& run, const Path& model, const std::string& part, bool int8) {
+  const std::unique_ptr<Training> training = Training::judging(run, model);
+  check_paths_of(*training, run);
+  const Task task = training->make();
+  check<UsageError>(part != "train", "eval: --part train of the data of a run, expected test or validation; heed eval ", run.string(),
+                    " DATA --part train judges by DATA");
+  check<UsageError>(part != "test" || task.test, "eval: --part test, but the data of ", run.string(),
+                    " have no test part, expected --part validation");
+  if (const std::optional<RunJson> about = read_run_json(run))
+    for (const Change& each : data_changed(about->data, task.data))
+      std::cerr << "heed: the data are not those that the run began with: " << each.text() << '\n';
+  const std::string chosen = !part.empty() ? part : task.test ? "test" : "validation";
+  const NoGrad quiet;
+  *task.model = load(model, {.weights = weights_for(int8)});
+  int64_t items = 0;
+  for (const auto& [name, count] : task.counts)
+    if (name == chosen) items = count;
+  return {.evaluation = chosen == "test" ? task.test() : task.evaluate(),
+          .data = training->settings().text("data"),
+          .what = std::to_string(items) + " items, " + chosen + " part of " + run.string()};
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,93 @@
+#include "heed/train/run_json.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "heed/train/settings_value.h"
+
+namespace heed {
+namespace {
+
+constexpr const char* kFile = "run.json";
+constexpr size_t kLongestValue = 100;  // of values in messages
+
+std::string shown_value(const Json& value) {
+  if (value.is_null()) return "none";
+  std::string text = value.is_string() ? value.get<std::string>() : as_word("", value);
+  return text.empty() ? "nothing" : text;
+}
+
+std::string brief(const std::string& text) { return text.size() > kLongestValue ? text.substr(0, kLongestValue) + "..." : text; }
+
+}  // namespace
+
+std::optional<RunJson> read_run_json(const Path& run) {
+  std::error_code error;
+  if (!std::filesystem::exists(run / kFile, error)) return std::nullopt;
+  const Json json = read_json(run / kFile);
+  const std::string file = (run / kFile).string();
+  check<FileError>(json.is_object(), file, ": found a ", json.type_name(), ", expected an object");
+  RunJson out;
+  for (const auto& [key, text] :
+       {std::pair("state", &out.state), std::pair("directory", &out.directory), std::pair("metric", &out.metric)}) {
+    check<FileError>(json.contains(key) && json[key].is_string(), file, ": found no ", key, ", expected a text");
+    *text = json[key].get<std::string>();
+  }
+  for (const auto& [key, value] : {std::pair("settings", &out.settings), std::pair("data", &out.data)}) {
+    check<FileError>(json.contains(key) && json[key].is_object(), file, ": found no ", key, ", expected an object");
+    *value = json[key];
+  }
+  return out;
+}
+
+void write_run_json(const Path& run, const RunJson& about) {
+  const Json json{{"state", about.state},
+                  {"directory", about.directory},
+                  {"metric", about.metric},
+                  {"settings", about.settings},
+                  {"data", about.data.is_null() ? Json::object() : about.data}};
+  write_text(run / kFile, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");  // the directory may be any bytes
+}
+
+std::string Change::text() const { return key + ": " + brief(then) + " then, " + brief(now) + " now"; }
+
+std::vector<Change> settings_changed(const Json& then, const Json& now) {
+  std::vector<Change> out;
+  for (const auto& [key, value] : then.items()) {
+    if (!now.contains(key) || now[key] == value) continue;
+    out.push_back(
+        {key, value.is_object() ? value.dump() : shown_value(value), now[key].is_object() ? now[key].dump() : shown_value(now[key])});
+  }
+  return out;
+}
+
+std::vector<Change> data_changed(const Json& then, const Json& now) {
+  std::vector<Change> out;
+  for (const auto& [part, facts] : then.items()) {
+    const Json present = now.contains(part) ? now[part] : Json::object();
+    if (!facts.is_object() || !present.is_object()) continue;
+    for (const auto& [fact, value] : facts.items()) {
+      const Json other = present.contains(fact) ? present[fact] : Json();
+      if (other != value) out.push_back({part + " " + fact, shown_value(value), shown_value(other)});
+    }
+  }
+  return out;
+}
+
+// A lock that is tried for would be in the way of a process that begins just then; the kernel's list of them is not.
+bool is_running(const Path& run) {
+  struct stat about = {};
+  if (::stat(run.c_str(), &about) != 0) return false;
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {  // "1: FLOCK  ADVISORY  WRITE 23479 fe:00:2311457 0 EOF"
+    std::istringstream words(line);
+    std::string number, kind, advisory, mode, process, place;
+    words >> number >> kind >> advisory >> mode >> process >> place;
+    if (kind == "FLOCK" && mode == "WRITE" && place.ends_with(":" + std::to_string(about.st_ino))) return true;
+  }
+  return false;
+}
+
+}  // namespace heed

@@ -1,0 +1,102 @@
+#include "heed/train/run_summary.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "heed/train/run_json.h"
+#include "heed/train/scores.h"
+
+namespace heed {
+namespace {
+
+int64_t whole_number(const std::string& text) {
+  int64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+// Of runs that say nothing about it: theirs, or accuracy where there is one.
+std::string metric_of(const RunRecord& run, const std::optional<RunJson>& about) {
+  if (const std::string said = run.setting({"best"}); !said.empty()) return said;
+  if (about) return about->metric;
+  const bool classes = run.task == "classify" || run.task == "sentiment" || run.task == "pairs";
+  return classes ? "accuracy" : "loss";
+}
+
+void find_best(RunSummary& run) {
+  for (const RunRow& row : run.record.epochs) {
+    const auto found = row.figures.find("validation_" + run.metric);
+    if (found == row.figures.end() || !std::isfinite(found->second)) continue;
+    const bool better = smaller_is_better(run.metric) ? found->second < run.best : found->second > run.best;
+    if (run.best_epoch == 0 || better) run.best = found->second, run.best_epoch = row.epoch;
+  }
+}
+
+std::string state_of(const RunSummary& run, const std::optional<RunJson>& about) {
+  if (is_running(run.path)) return "running";
+  if (about) return about->state == "running" ? "interrupted" : about->state;
+  const bool judged = std::filesystem::exists(run.path / "evaluation.json");  // which an older version wrote in the end
+  return judged ? "finished" : "interrupted";
+}
+
+}  // namespace
+
+RunSummary summarize_run(const Path& path) {
+  RunSummary out{.path = path};
+  out.record = read_run(path);
+  const RunRecord& record = out.record;
+  std::optional<RunJson> about;
+  try {
+    about = read_run_json(path);
+  } catch (const FileError& error) {
+    out.record.damaged.push_back(error.what());
+  }
+  out.task = record.task;
+  out.name = record.name;
+  out.data = record.setting({"data"});
+  if (const std::string source = record.setting({"train_source"}); !source.empty()) out.data = source;
+  out.model = record.setting({"from", "preset"});
+  out.planned = whole_number(record.setting({"epochs"}));
+  if (!record.epochs.empty()) out.epochs = record.epochs.back().epoch;
+  out.metric = metric_of(record, about);
+  find_best(out);
+  for (const RunRow& row : record.speed)
+    if (const auto found = row.figures.find("seconds"); found != row.figures.end()) out.seconds += found->second;
+  out.state = state_of(out, about);
+  if (record.evaluation.is_object()) {
+    if (record.evaluation.contains("part") && record.evaluation["part"].is_string())
+      out.judged = record.evaluation["part"].get<std::string>();
+    if (record.evaluation.contains("figures") && record.evaluation["figures"].is_object())
+      for (const auto& [name, value] : record.evaluation["figures"].items())
+        if (value.is_number()) out.figures[name] = value.get<double>();
+  }
+  return out;
+}
+
+Json to_json(const RunSummary& run) {
+  Json out{{"run", run.path.string()}, {"task", run.task},       {"name", run.name},
+           {"data", run.data},         {"model", run.model},     {"state", run.state},
+           {"epochs", run.epochs},     {"planned", run.planned}, {"metric", run.metric},
+           {"best_epoch", nullptr},    {"best", nullptr},        {"seconds", run.seconds},
+           {"judged", run.judged},     {"figures", run.figures}, {"damaged", run.record.damaged}};
+  if (run.best_epoch > 0) out["best_epoch"] = run.best_epoch, out["best"] = run.best;
+  return out;
+}
+
+ComparedSettings compared_settings(std::span<const RunRecord> runs) {
+  ComparedSettings out;
+  std::vector<std::string> keys;
+  for (const RunRecord& run : runs)
+    for (const auto& [key, value] : run.settings)
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  for (const std::string& key : keys) {
+    std::vector<std::string> values;
+    for (const RunRecord& run : runs) values.push_back(run.setting({key.c_str()}));
+    if (std::any_of(values.begin(), values.end(), [&](const std::string& value) { return value != values[0]; }))
+      out.emplace_back(key, std::move(values));
+  }
+  return out;
+}
+
+}  // namespace heed
