@@ -5,13 +5,14 @@
 #include <sstream>
 
 #include "heed/core/nearest.h"
+#include "heed/io/paths.h"
 #include "heed/ops/ops.h"
 
 namespace heed::cli {
 namespace {
 
 Safetensors opened(const Path& path) {
-  check<FileError>(!std::filesystem::is_directory(path), path.string(), ": a folder, expected a safetensors file");
+  check<FileError>(!is_folder(path), path.string(), ": a folder, expected a safetensors file");
   return Safetensors::open(path);
 }
 

@@ -16,7 +16,10 @@
 #include "heed/core/isa.h"
 #include "heed/core/nearest.h"
 #include "heed/core/parallel.h"
+#include "heed/io/json.h"
+#include "heed/io/mapped_ranges.h"
 #include "heed/io/paint.h"
+#include "heed/io/paths.h"
 
 namespace heed::cli {
 namespace {
@@ -75,6 +78,30 @@ const Command& command_named(const std::string& name) {
     names.push_back(command->name);
   }
   fail<UsageError>("unknown command '", name, "'", did_you_mean(name, names));
+}
+
+// A message as a terminal may show it: names of files may hold bytes that are no text, or that a terminal would obey.
+std::string printable(const std::string& message) {
+  std::string out;
+  for (size_t i = 0; i < message.size();) {
+    const auto first = static_cast<unsigned char>(message[i]);
+    const size_t length = first < 0x80                    ? 1
+                          : first >= 0xC2 && first < 0xE0 ? 2
+                          : first >= 0xE0 && first < 0xF0 ? 3
+                          : first >= 0xF0 && first < 0xF5 ? 4
+                                                          : 0;
+    bool whole = length > 0 && i + length <= message.size() && (first >= ' ' || first == '\n' || first == '\t') && first != 127;
+    for (size_t k = 1; whole && k < length; ++k) whole = (static_cast<unsigned char>(message[i + k]) & 0xC0) == 0x80;
+    if (whole) {
+      out += message.substr(i, length);
+      i += length;
+    } else {
+      constexpr char digits[] = "0123456789abcdef";
+      out += {'\\', 'x', digits[first / 16], digits[first % 16]};
+      ++i;
+    }
+  }
+  return out;
 }
 
 // What the parser could not place. Its first word is the culprit; others may be its values.
@@ -175,9 +202,17 @@ int run(int argc, const char* const* argv) {
   const auto report = [](const std::string& message, int exit_code) {
     std::cout.exceptions(std::ios::goodbit);
     std::cout.flush();  // what was said before the error stands before it
-    std::cerr << painted("heed:", Paint::red, has_colour(STDERR_FILENO)) << ' ' << message << '\n';
+    std::cerr << painted("heed:", Paint::red, has_colour(STDERR_FILENO)) << ' ' << printable(message) << '\n';
     return exit_code;
   };
+  const auto report_path = [&](const std::filesystem::filesystem_error& error) {
+    try {
+      refuse_path(error);
+    } catch (const Error& ours) {
+      return report(ours.what(), ours.exit_code());
+    }
+  };
+  end_on_shortened_files();
   try {
     std::cout.exceptions(std::ios::badbit);  // nobody computes what nobody can read
     const int exit_code = parse_and_run(argc, argv);
@@ -188,8 +223,14 @@ int run(int argc, const char* const* argv) {
     return report("standard output: cannot write", 1);
   } catch (const Error& error) {
     return report(error.what(), error.exit_code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report_path(error);
   } catch (const std::bad_alloc&) {
     return report("out of memory", 1);
+  } catch (const std::length_error&) {  // as large as no memory is
+    return report("out of memory: something larger than any memory was asked for", 1);
+  } catch (const Json::exception& error) {
+    return report(std::string("a value of a JSON file is not what heed expects: ") + error.what(), FileError("").exit_code());
   } catch (const std::exception& error) {
     return report(std::string("unexpected: ") + error.what(), 1);
   } catch (...) {

@@ -6,6 +6,8 @@
 
 #include "heed/cli/command.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/nonfinite_flag.h"
+#include "heed/io/paths.h"
 #include "heed/models/model.h"
 
 namespace heed::cli {
@@ -15,6 +17,7 @@ struct ConvertFlags {
   std::string from, to, dtype;
   uint64_t shard = 0;  // bytes
   std::vector<std::string> allow_missing, allow_unused;
+  bool nonfinite = false;
 };
 
 const std::map<std::string, DType> kDTypes{{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
@@ -37,11 +40,11 @@ bool is_left_out(const Path& path) {
 }
 
 void copy_the_rest(const Path& from, const Path& to) {
-  if (std::filesystem::equivalent(from, to)) return;
-  for (const auto& entry : std::filesystem::directory_iterator(from)) {
-    if (!entry.is_regular_file() || is_left_out(entry.path())) continue;
-    const auto file = MappedFile::open(entry.path());
-    FileWriter out(to / entry.path().filename());
+  if (same_path(from, to)) return;
+  for (const Path& entry : folder_entries(from)) {
+    if (is_left_out(entry) || !is_plain_file(entry)) continue;
+    const auto file = MappedFile::open(entry);
+    FileWriter out(to / entry.filename());
     out.write(file->text(0, file->size()));
     out.commit();
   }
@@ -49,7 +52,7 @@ void copy_the_rest(const Path& from, const Path& to) {
 
 void run_convert(const ConvertFlags& options) {
   const Path from = options.from, to = options.to;
-  const Model model = load(from, {.names = {options.allow_missing, options.allow_unused}});
+  const Model model = load(from, {.names = {options.allow_missing, options.allow_unused, false, nonfinite_warning(options.nonfinite)}});
   const DType dtype = options.dtype.empty() ? dtype_in(from) : kDTypes.at(options.dtype);
   save(model, to, {.dtype = dtype, .shard_bytes = static_cast<int64_t>(options.shard)});
   copy_the_rest(from, to);
@@ -71,6 +74,7 @@ const Command convert_command("convert", "Write a checkpoint in another precisio
   flags.option("--allow-unused", options->allow_unused, "Part of names that the checkpoint may hold too much: they are left out")
       .value("NAME")
       .one_value();
+  add_nonfinite_flag(flags, options->nonfinite);
   flags.footer("Examples:\n  heed convert my-model my-model-bf16 --dtype bf16\n  heed convert my-model shards --shard 2GB");
   return [options] {
     options->from = named_model(options->from);

@@ -7,7 +7,9 @@
 #include "heed/cli/cost_questions.h"
 #include "heed/cli/cost_tell.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/print_json.h"
 #include "heed/core/peak.h"
+#include "heed/io/paths.h"
 
 namespace heed::cli {
 namespace {
@@ -78,7 +80,7 @@ CostReport report_on(const std::string& name, const Json& config, const CostSett
 void run_cost(const CostOptions& options) {
   if (!options.question.empty()) {
     const Answer found = answer(options.question, options.words);
-    options.json ? void(std::cout << answer_json(found).dump() << '\n') : print_answer(std::cout, found);
+    options.json ? print_json_line(answer_json(found)) : print_answer(std::cout, found);
     return;
   }
   check<UsageError>(!options.words.empty() || options.settings, "cost: found no model, expected a folder, a config.json or a preset");
@@ -87,7 +89,7 @@ void run_cost(const CostOptions& options) {
   CostSettings of;
   of.choice.preset = name;
   Settings settings("cost");
-  declare(settings, of, !std::filesystem::exists(name));
+  declare(settings, of, !path_exists(name));
   for (size_t i = 1; i < options.words.size(); ++i) settings.assign(options.words[i]);
   if (options.settings) {
     std::cout << settings.help();
@@ -99,7 +101,7 @@ void run_cost(const CostOptions& options) {
   if (of.image > 0) config["image_size"] = of.image;
   const CostReport report = report_on(name, config, of, as_it_is);
   if (options.json)
-    std::cout << cost_json(report).dump() << '\n';
+    print_json_line(cost_json(report));
   else
     print_cost(std::cout, report, options.all);
 }

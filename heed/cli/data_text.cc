@@ -8,6 +8,7 @@
 #include "heed/cli/data.h"
 #include "heed/cli/predict.h"
 #include "heed/data/text_data.h"
+#include "heed/io/paths.h"
 
 namespace heed::cli {
 namespace {
@@ -74,7 +75,7 @@ void look_at_labelled(const std::string& where, const std::vector<LabelledText>&
     Json json{{"kind", "labelled"}, {"source", where},       {"rows", rows.size()},
               {"labels", counts},   {"words", texts.json()}, {"samples", samples}};
     if (has_pairs) json["pair_words"] = pairs.json();
-    return print_json(json);
+    return print_json_line(json);
   }
   std::vector<std::pair<std::string, size_t>> labels(counts.begin(), counts.end());
   if (labels.size() > kLabelsShown)  // the most frequent; few labels stay in the order of their names
@@ -112,12 +113,12 @@ void look_at_parallel(const std::string& where, const std::vector<Translation>& 
   if (options.json) {
     Json samples = Json::array();
     for (const size_t i : some) samples.push_back({{"source", pairs[i].source}, {"target", pairs[i].target}});
-    return print_json({{"kind", "parallel"},
-                       {"source", where},
-                       {"pairs", pairs.size()},
-                       {"source_words", sources.json()},
-                       {"target_words", targets.json()},
-                       {"samples", samples}});
+    return print_json_line({{"kind", "parallel"},
+                            {"source", where},
+                            {"pairs", pairs.size()},
+                            {"source_words", sources.json()},
+                            {"target_words", targets.json()},
+                            {"samples", samples}});
   }
   std::cout << where << ": " << pairs.size() << " pairs\nsource: " << sources.text() << "\ntarget: " << targets.text() << "\n\n";
   for (const size_t i : some) std::cout << shown(pairs[i].source, kWidest) << "\n  " << shown(pairs[i].target, kWidest) << '\n';
@@ -136,12 +137,12 @@ void look_at_documents(const std::string& where, const TextLook& options) {
   if (options.json) {
     Json samples = Json::array();
     for (const size_t i : some) samples.push_back(sentences[i]);
-    return print_json({{"kind", "documents"},
-                       {"source", where},
-                       {"documents", documents.size()},
-                       {"sentences", sentences.size()},
-                       {"words", lengths.json()},
-                       {"samples", samples}});
+    return print_json_line({{"kind", "documents"},
+                            {"source", where},
+                            {"documents", documents.size()},
+                            {"sentences", sentences.size()},
+                            {"words", lengths.json()},
+                            {"samples", samples}});
   }
   std::cout << where << ": " << documents.size() << (documents.size() == 1 ? " document, " : " documents, ") << sentences.size()
             << (sentences.size() == 1 ? " sentence\n" : " sentences\n") << "sentences: " << lengths.text() << "\n\n";
@@ -149,13 +150,13 @@ void look_at_documents(const std::string& where, const TextLook& options) {
 }
 
 // Where "a,b" names two files; a file whose own name has a comma is one.
-size_t comma_of(const std::string& where) { return std::filesystem::exists(where) ? std::string::npos : where.find(','); }
+size_t comma_of(const std::string& where) { return path_exists(where) ? std::string::npos : where.find(','); }
 
 bool is_labelled(const std::string& where) {
   const std::string name = where.ends_with(".gz") ? where.substr(0, where.size() - 3) : where;
   const Path path(name);
   if (path.extension() == ".tsv" || path.extension() == ".csv" || path.extension() == ".jsonl") return true;
-  return !std::filesystem::exists(where) && (name.starts_with("opinions") || name.starts_with("entailment"));
+  return !path_exists(where) && (name.starts_with("opinions") || name.starts_with("entailment"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "heed/cli/inspect_look.h"
 #include "heed/cli/train_run.h"
 #include "heed/data/picture_data.h"
+#include "heed/io/paths.h"
 #include "heed/models/classify.h"
 #include "heed/models/pictures.h"
 
@@ -43,7 +44,7 @@ void classify_one(const Path& run, const std::string& data) {
 }
 
 void run_demo(const DemoFlags& options) {
-  const bool there = std::filesystem::is_directory(options.data) || options.data.starts_with("shapes");
+  const bool there = is_folder(options.data) || options.data.starts_with("shapes");
   check<FileError>(there || options.data == kDebianFolder, options.data, ": no such folder");
   const std::string data = there ? options.data : "shapes";
   Training training("classify");

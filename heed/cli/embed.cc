@@ -9,8 +9,11 @@
 #include <memory>
 
 #include "heed/cli/int8_flag.h"
+#include "heed/cli/nonfinite_flag.h"
+#include "heed/cli/print_json.h"
 #include "heed/cli/sentences.h"
 #include "heed/io/npy.h"
+#include "heed/models/finite.h"
 #include "heed/ops/ops.h"
 
 namespace heed::cli {
@@ -22,7 +25,7 @@ constexpr int64_t kRowsAtOnce = 256;   // of a large matrix of cosines, which is
 struct EmbedFlags {
   std::string model, npy, pooling;
   SentenceOptions inputs;
-  bool int8 = false, json = false, similar = false, normalize = false, plain = false;
+  bool int8 = false, nonfinite = false, json = false, similar = false, normalize = false, plain = false;
   int64_t top = 20, max_length = 0;
 };
 
@@ -42,7 +45,7 @@ EmbedOptions how(const EmbedFlags& options) {
 // Some thousand sentences at a time; use(part) sees each of them.
 template <class Use>
 void each_part(const EmbedFlags& options, const Use& use) {
-  const TextModel model = load_embedder(options.model, weights_for(options.int8));
+  const TextModel model = load_embedder(options.model, weights_for(options.int8), nonfinite_warning(options.nonfinite));
   const EmbedOptions embedding = how(options);
   SentenceReader reader(options.inputs, "embed");
   SentenceCounter counter;
@@ -59,7 +62,11 @@ void each_part(const EmbedFlags& options, const Use& use) {
     }
     const EncodedSentences encoded = encode_sentences(model, sentences, embedding.max_length);
     cut += encoded.cut;
-    part.vectors = embed(model, encoded.encodings, embedding, [&](int64_t done) { counter.add(done); });
+    try {
+      part.vectors = embed(model, encoded.encodings, embedding, [&](int64_t done) { counter.add(done); });
+    } catch (const NonfiniteOutput& error) {
+      fail<FileError>("embed: ", in_quotes(part.sentences[static_cast<size_t>(error.item)], 60), ": ", error.what());
+    }
     counter.clear();
     use(part);
   }
@@ -68,8 +75,6 @@ void each_part(const EmbedFlags& options, const Use& use) {
 
 // x: (n, D) -> the same with rows of length 1
 Tensor unit_rows(const Tensor& x) { return x / scale(sqrt(sum(x * x, {1}, true)), 1, 1e-12f); }
-
-void print_json(const Json& json) { std::cout << json.dump() << '\n'; }
 
 std::string rounded(float cosine) {
   std::ostringstream text;
@@ -86,7 +91,7 @@ void print_pairs(const EmbedFlags& options) {
     for (size_t i = 0; i < cosines.size(); ++i) {
       const std::string &a = part.sentences[2 * i], &b = part.sentences[2 * i + 1];
       if (options.json)
-        print_json({{"text", a}, {"pair", b}, {"cosine", cosines[i]}});
+        print_json_line({{"text", a}, {"pair", b}, {"cosine", cosines[i]}});
       else
         std::cout << std::setw(7) << rounded(cosines[i]) << "  " << shown(a, 40) << " | " << shown(b, 40) << '\n';
     }
@@ -102,7 +107,7 @@ void print_matrix(const Embedded& all, bool json) {
     for (size_t i = 0; i < n; ++i)
       rows.push_back(
           std::vector<float>(cosines.begin() + static_cast<int64_t>(i * n), cosines.begin() + static_cast<int64_t>((i + 1) * n)));
-    return print_json({{"texts", all.sentences}, {"cosines", rows}});
+    return print_json_line({{"texts", all.sentences}, {"cosines", rows}});
   }
   std::cout << "  ";
   for (size_t j = 0; j < n; ++j) std::cout << std::setw(9) << j + 1;
@@ -165,8 +170,8 @@ void run_embed(const EmbedFlags& options) {
       const std::vector<float> numbers = part.vectors.to_vector<float>();
       const int64_t D = part.vectors.size(1);
       for (int64_t i = 0; i < part.vectors.size(0); ++i)
-        print_json({{"text", part.sentences[static_cast<size_t>(i)]},
-                    {"embedding", std::vector<float>(numbers.begin() + i * D, numbers.begin() + (i + 1) * D)}});
+        print_json_line({{"text", part.sentences[static_cast<size_t>(i)]},
+                         {"embedding", std::vector<float>(numbers.begin() + i * D, numbers.begin() + (i + 1) * D)}});
     });
   Embedded all;
   Tensors parts;
@@ -178,7 +183,7 @@ void run_embed(const EmbedFlags& options) {
   if (!options.npy.empty()) {
     write_npy(options.npy, all.vectors);
     const Json told{{"sentences", all.vectors.size(0)}, {"size", all.vectors.size(1)}, {"file", options.npy}};
-    if (options.json) return print_json(told);
+    if (options.json) return print_json_line(told);
     std::cout << all.vectors.size(0) << " vectors of " << all.vectors.size(1) << " numbers in " << options.npy << '\n';
   } else if (options.json || (all.vectors.size(0) > 1 && all.vectors.size(0) <= kMatrixAtMost)) {
     print_matrix(all, options.json);
@@ -202,6 +207,7 @@ const Command embed_command("embed", "Sentences as vectors, and how alike they a
       .value("N")
       .must_be(non_negative());
   add_int8_flag(flags, options->int8);
+  add_nonfinite_flag(flags, options->nonfinite);
   flags.flag("--json", options->json, "One JSON object a line, with the vector of a sentence or the cosine of a pair");
   flags.option("--npy", options->npy, "Write all vectors into a file for NumPy, a row each").value("FILE");
   flags.flag("--similar", options->similar, "Print cosines: all of them, or of the pairs most alike; with --json always all");

@@ -1,5 +1,6 @@
 // heed eval: how good a model is on data. The model says what the data must be: pictures, labelled sentences, text or translations.
 #include <algorithm>
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -8,6 +9,8 @@
 #include "heed/cli/eval_run.h"
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/nonfinite_flag.h"
+#include "heed/cli/print_json.h"
 #include "heed/cli/sentences.h"
 #include "heed/text/unicode.h"
 #include "heed/train/evaluate.h"
@@ -21,6 +24,7 @@ constexpr int64_t kLongestWindow = 512, kLongestSample = 128;
 constexpr size_t kWidestClass = 32;
 
 struct EvalFlags {
+  bool nonfinite = false;
   std::string model, data, part, out;
   std::string typed = {};  // model as it was typed: perhaps a run
   TextColumns columns = {};
@@ -139,7 +143,8 @@ Judged judge_run(EvalFlags& options) {
 
 Judged judge(EvalFlags& options, const Done& done) {
   if (options.data.empty()) return judge_run(options);
-  Model model = load(options.model, {.weights = weights_for(options.int8)});
+  Model model =
+      load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = weights_for(options.int8)});
   const std::string& name = model.architecture();
   if (name.find("ForImageClassification") != std::string::npos) return judge_pictures(options, model, done);
   if (name.ends_with("ForSequenceClassification")) return judge_labelled(options, std::move(model), done);
@@ -211,12 +216,15 @@ void run_eval(EvalFlags& options) {
     return judge(options, [&](int64_t more) { counter.add(more); });
   }();
   const Evaluation& found = judged.evaluation;
+  for (const auto& [name, value] : found.figures)
+    check<FileError>(std::isfinite(value), "eval: ", name, " is ", value, ": the outputs of ", options.model, " for ", options.data,
+                     " are NaN or infinite");
   if (options.json) {
     Json figures = Json::object();
     for (const auto& [name, value] : found.figures) figures[name] = value;
     const Json json{
         {"model", options.model}, {"data", options.data}, {"what", judged.what}, {"figures", figures}, {"detail", found.detail}};
-    std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    print_json_line(json);
     return;
   }
   check<UsageError>(!options.confusion || found.detail.contains("confusion"), "eval: found --confusion, but this model has no classes");
@@ -248,6 +256,7 @@ const Command eval_command("eval", "How good a model is on data", [](Flags& flag
   flags.flag("--confusion", options->confusion, "How often each class was taken for each other, as a table");
   flags.flag("--json", options->json, "One JSON object, with all details");
   add_int8_flag(flags, options->int8);
+  add_nonfinite_flag(flags, options->nonfinite);
   flags.footer(
       "DATA is what the model is for. Pictures: a folder as heed train classify takes it, or shapes. Labelled sentences\n"
       "and pairs: a .tsv, .csv or .jsonl file, or opinions/test or entailment/test. Language models, masked words and next sentences:\n"

@@ -1,6 +1,7 @@
 #include "heed/cli/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -23,14 +24,16 @@ Flag added(CLI::Option* option) {
   return Flag(option);
 }
 
-// No flag means anything by nan or inf, and the ranges of CLI11 let nan through.
-std::string refuse_not_finite(const std::string& text) {
-  double value = 0;
-  return CLI::detail::lexical_cast(text, value) && !std::isfinite(value) ? "found " + text + ", expected a finite number" : "";
+// nan and inf are numbers to strtod, and nan is within every range.
+CLI::Validator finite_number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        const bool finite = !CLI::detail::lexical_cast(text, value) || std::isfinite(value);
+        return finite ? std::string() : "found " + text + ", expected a finite number";
+      },
+      "");
 }
-
-template <class T>
-constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::optional<float>>;
 
 }  // namespace
 
@@ -49,7 +52,14 @@ std::vector<std::string> words_of(const CLI::Option& option) {
   return found == allowed_words().end() ? std::vector<std::string>() : found->second;
 }
 Check byte_size() {
-  return [](CLI::Option& option) { option.transform(CLI::AsSizeValue(false).description("")); };
+  return [](CLI::Option& option) {
+    option.transform(CLI::Validator(CLI::AsSizeValue(false).description("")).operation([](std::string& text) -> std::string {
+      const std::string typed = text;
+      const bool number = !typed.empty() && std::isdigit(static_cast<unsigned char>(typed[0]));
+      const std::string fault = number ? CLI::AsSizeValue(false)(text) : "not a number";
+      return fault.empty() ? "" : "found \"" + typed + "\", expected a size of 0 or more, 2GB or 500MB for example";
+    }));
+  };
 }
 
 Flag& Flag::value(const std::string& name) {
@@ -95,8 +105,8 @@ Flag& Flag::must_be(const Check& check) {
 
 template <class T>
 Flag Flags::option(const std::string& name, T& value, const std::string& text) {
-  CLI::Option* option = app_->add_option(name, value, text);
-  if constexpr (is_real<T>) option->check(refuse_not_finite, "");
+  CLI::Option* const option = app_->add_option(name, value, text);
+  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, std::optional<float>>) option->check(finite_number());
   return added(option);
 }
 

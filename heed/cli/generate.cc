@@ -9,8 +9,11 @@
 
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/nonfinite_flag.h"
+#include "heed/cli/print_json.h"
 #include "heed/cli/sentences.h"
 #include "heed/cli/written.h"
+#include "heed/io/paths.h"
 #include "heed/models/beam.h"
 
 namespace heed::cli {
@@ -23,7 +26,7 @@ struct GenerateFlags {
   std::optional<float> temperature, top_p, min_p, repetition_penalty, length_penalty;
   std::optional<int64_t> top_k, no_repeat, beams, max_new_tokens, min_new_tokens, count;
   std::optional<uint64_t> seed;
-  bool int8 = false, greedy = false, stream = false, no_stream = false, json = false;
+  bool int8 = false, nonfinite = false, greedy = false, stream = false, no_stream = false, json = false;
 };
 
 template <class T>
@@ -89,7 +92,7 @@ std::vector<int32_t> parse_ids(const std::string& text, const Model& model) {
 
 bool has_tokenizer(const Path& folder) {
   for (const char* name : {"tokenizer.json", "vocab.txt", "vocab.json", "encoder.json"})
-    if (std::filesystem::exists(folder / name)) return true;
+    if (path_exists(folder / name)) return true;
   return false;
 }
 
@@ -102,7 +105,7 @@ class Writer {
  public:
   explicit Writer(const GenerateFlags& flags)
       : flags_(flags),
-        model_(load_writer(flags.model, flags.int8)),
+        model_(load_writer(flags.model, flags.int8, flags.nonfinite)),
         options_(generation(model_, flags)),
         encoder_(model_.decoder().encoder) {
     if (!flags.ids.empty() && !has_tokenizer(flags.model)) return;
@@ -175,7 +178,7 @@ class Writer {
         Json line{{"prompt", prompt.text}, {"prompt_tokens", prompt.ids}, {"tokens", written[i]}, {"tokens_per_second", speed}};
         if (target_) line["text"] = text;
         if (!beams.scores.empty()) line["score"] = beams.scores[i];
-        std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+        print_json_line(line);
       } else if (!streams_) {
         if (rows > 1) std::cout << i + 1 << (beams.scores.empty() ? "" : " (" + std::to_string(beams.scores[i]) + ")") << ": ";
         if (target_) std::cout << shown_prompt(prompt) << text;
@@ -252,6 +255,7 @@ const Command generate_command("generate", "Write on from a prompt with a langua
   flags.flag("--stream", o.stream, "Print while writing, also where the output is no terminal");
   flags.flag("--no-stream", o.no_stream, "Print whole texts alone");
   add_int8_flag(flags, o.int8);
+  add_nonfinite_flag(flags, o.nonfinite);
   flags.flag("--json", o.json, "One JSON object for each text");
   flags.footer(kHowItChooses);
   return [options] {

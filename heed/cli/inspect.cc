@@ -9,7 +9,9 @@
 #include "heed/cli/inspect_look.h"
 #include "heed/cli/inspect_tree.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/print_json.h"
 #include "heed/core/nearest.h"
+#include "heed/io/paths.h"
 
 namespace heed::cli {
 namespace {
@@ -78,7 +80,7 @@ void show_tree(const InspectFlags& options) {
   const Model model = outlined(options.folder, config_named("inspect", options.folder, choice));
   const ModelCost cost = cost_of(model, size_in(options.size));
   if (options.json)
-    std::cout << tree_json(model, cost).dump() << '\n';
+    print_json_line(tree_json(model, cost));
   else
     print_tree(std::cout, model, cost, {options.all});
 }
@@ -97,7 +99,7 @@ int64_t query_in(const Look& look, const std::string& text) {
 
 void tell_size(const std::string& file) {
   constexpr int64_t large = 8'000'000;
-  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(file));
+  const auto bytes = file_bytes(file);
   std::cout << file << ": " << readable_bytes(bytes) << (bytes > large ? "; --layers and --heads make it smaller" : "") << '\n';
 }
 
@@ -123,7 +125,7 @@ void show_look(const InspectFlags& options) {
   for (const std::string& file : {options.html, options.png, options.svg})
     if (!file.empty()) tell_size(file);
   if (options.json)
-    std::cout << look_json(look).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    print_json_line(look_json(look));
   else if (options.html.empty() && options.png.empty() && options.svg.empty())
     std::cout << text_view(look, query);
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "heed/core/autograd.h"
+#include "heed/io/paths.h"
 #include "heed/models/config.h"
 #include "heed/models/generate.h"
 #include "heed/models/pictures.h"
@@ -80,12 +81,11 @@ void check_ids(const Model& model, const Ids& ids, const std::string& text) {
 
 bool is_picture_name(const std::string& text) {
   const std::string end = Path(text).extension();
-  return (end == ".png" || end == ".jpg" || end == ".jpeg" || end == ".PNG" || end == ".JPG" || end == ".JPEG") &&
-         std::filesystem::is_regular_file(text);
+  return (end == ".png" || end == ".jpg" || end == ".jpeg" || end == ".PNG" || end == ".JPG" || end == ".JPEG") && is_plain_file(text);
 }
 
 void look_at_picture(const Model& model, const Path& folder, const LookOptions& options, Look& look) {
-  check<FileError>(std::filesystem::exists(options.input), options.input, ": there is no such file; ", model.architecture(),
+  check<FileError>(path_exists(options.input), options.input, ": there is no such file; ", model.architecture(),
                    " looks at pictures, expected a PNG or JPEG file");
   const PictureReader reader(folder);
   const Picture picture = read_picture(options.input);
@@ -94,8 +94,7 @@ void look_at_picture(const Model& model, const Path& folder, const LookOptions& 
   look.maps = {maps_in(out, "attentions.", "attention", options.choice)};
   AttentionMaps& maps = look.maps[0];
   const Config config(model.config(), "config.json");
-  std::vector<int64_t> patch = config.sizes("patch_size", {16});
-  patch.resize(2, patch[0]);
+  const std::array<int64_t, 2> patch = config.sides("patch_size", 16);
   look.rows = look.picture.height / patch[0];
   look.columns = look.picture.width / patch[1];
   look.first = maps.N - look.rows * look.columns;

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "heed/core/nearest.h"
+#include "heed/io/paths.h"
 #include "heed/train/model_folder.h"
 #include "heed/train/settings_value.h"
 
@@ -16,8 +17,7 @@ std::string named_model(const std::string& typed) {
 }
 
 bool is_preset(const std::string& name) {
-  return !std::filesystem::exists(name) &&
-         std::any_of(presets().begin(), presets().end(), [&](const Preset& each) { return each.name == name; });
+  return !path_exists(name) && std::any_of(presets().begin(), presets().end(), [&](const Preset& each) { return each.name == name; });
 }
 
 std::vector<Candidate> preset_candidates(const std::vector<std::string>& before) {
@@ -28,7 +28,7 @@ std::vector<Candidate> preset_candidates(const std::vector<std::string>& before)
 }
 
 void check_model_name(const std::string& command, const std::string& name) {
-  if (std::filesystem::exists(name) || is_preset(name)) return;
+  if (path_exists(name) || is_preset(name)) return;
   const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
   check<FileError>(!path, name, ": there is no such folder or file");
   std::vector<std::string> names;
@@ -38,8 +38,8 @@ void check_model_name(const std::string& command, const std::string& name) {
 }
 
 Json config_named(const std::string& command, const std::string& name, const ModelChoice& choice) {
-  if (std::filesystem::is_directory(name)) return read_json(Path(name) / "config.json");
-  if (std::filesystem::exists(name)) return read_json(name);
+  if (is_folder(name)) return read_json(Path(name) / "config.json");
+  if (path_exists(name)) return read_json(name);
   check<UsageError>(choice.preset == name, command, ": found ", quoted(name), " and preset=", choice.preset, ", expected one of them");
   return model_config(choice);
 }
@@ -47,8 +47,7 @@ Json config_named(const std::string& command, const std::string& name, const Mod
 Model outlined(const std::string& name, const Json& config, bool with_weights) {
   const ModelOptions options{.names = {.shapes_only = true}};
   const Path folder = name;
-  const bool weights =
-      std::filesystem::exists(folder / "model.safetensors") || std::filesystem::exists(folder / "model.safetensors.index.json");
+  const bool weights = path_exists(folder / "model.safetensors") || path_exists(folder / "model.safetensors.index.json");
   return with_weights && weights ? load(folder, options) : make_model(config, options);
 }
 

@@ -9,6 +9,7 @@
 
 #include "heed/cli/command.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/nonfinite_flag.h"
 #include "heed/models/parity.h"
 
 namespace heed::cli {
@@ -19,6 +20,7 @@ struct ParityFlags {
   double tolerance = 1e-4;
   std::string weights = "trainable";
   std::vector<std::string> allow_missing, allow_unused;
+  bool nonfinite = false;
 };
 
 const std::map<std::string, Weights> kWeights = {{"trainable", Weights::trainable}, {"packed", Weights::packed}, {"int8", Weights::int8}};
@@ -31,7 +33,8 @@ std::string text_of(const Shape& shape) {
 
 void run_parity(const ParityFlags& options) {
   const Path folder = options.folder;
-  const Model model = load(folder, {.names = {options.allow_missing, options.allow_unused}, .weights = kWeights.at(options.weights)});
+  const Model model = load(folder, {.names = {options.allow_missing, options.allow_unused, false, nonfinite_warning(options.nonfinite)},
+                                    .weights = kWeights.at(options.weights)});
   const std::vector<Difference> all =
       compare(model, options.file.empty() ? folder / "io.safetensors" : Path(options.file), options.tolerance);
   size_t name_width = 4, shape_width = 5;
@@ -75,6 +78,7 @@ const Command parity_command("parity", "Compare a checkpoint's outputs with thos
       .must_be(key_of(kWeights));
   flags.option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack").value("NAME").one_value();
   flags.option("--allow-unused", options->allow_unused, "Part of names that the model may leave unused").value("NAME").one_value();
+  add_nonfinite_flag(flags, options->nonfinite);
   flags.footer("Examples:\n  heed parity tests/fixtures/vit-classify\n  heed parity my-model --io mine.safetensors --tolerance 1e-5");
   return [options] {
     options->folder = named_model(options->folder);

@@ -10,6 +10,7 @@
 
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/nonfinite_flag.h"
 #include "heed/text/unicode.h"
 
 namespace heed::cli {
@@ -19,7 +20,8 @@ constexpr size_t kWidestLabel = 32;
 
 void run_predict(const PredictOptions& options) {
   check<UsageError>(!options.agreement || options.int8, "predict: found --agreement without --int8, expected both");
-  Model model = load(options.model, {.weights = weights_for(options.int8)});
+  Model model =
+      load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = weights_for(options.int8)});
   const std::vector<std::string>& inputs = model.inputs();
   if (std::find(inputs.begin(), inputs.end(), "pixel_values") != inputs.end()) return predict_pictures(options, model);
   check<UsageError>(!options.skip_bad, "predict: ", model.architecture(), " takes sentences, found --skip-bad, which is for pictures");
@@ -36,6 +38,7 @@ const Command predict_command("predict", "Labels for sentences or pictures, with
       .must_be(non_negative());
   flags.flag("--json", options->json, "One JSON object a line");
   add_int8_flag(flags, options->int8);
+  add_nonfinite_flag(flags, options->nonfinite);
   flags.flag("--agreement", options->agreement, "With --int8: computes with floats too, and says how often the first label is the same");
   flags.flag("--skip-bad", options->skip_bad, "Go on where a picture cannot be read");
   flags.footer(
@@ -99,7 +102,5 @@ Json to_json(const std::vector<Label>& labels, const char* name) {
   for (const Label& label : labels) out.push_back({{name, label.name}, {"id", label.id}, {"score", label.score}});
   return out;
 }
-
-void print_json(const Json& json) { std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n'; }
 
 }  // namespace heed::cli

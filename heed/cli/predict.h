@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "heed/cli/print_json.h"
 #include "heed/cli/sentences.h"
 #include "heed/io/json.h"
 #include "heed/models/classify.h"
@@ -18,6 +19,7 @@ struct PredictOptions {
   bool int8 = false;
   bool agreement = false;  // with int8: floats compute too, and the two are compared
   bool skip_bad = false;   // pictures that cannot be read
+  bool nonfinite = false;  // weights that are NaN or infinite are let through
 };
 
 void predict_text(const PredictOptions& options, Model model);
@@ -47,6 +49,5 @@ class LabelTable {
 
 Json to_json(const std::vector<Label>& labels, const char* name = "label");
 std::string percent(float probability);  // "99.98%"
-void print_json(const Json& json);       // on a line of its own
 
 }  // namespace heed::cli

@@ -3,9 +3,12 @@
 #include <cctype>
 #include <iostream>
 
+#include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/predict.h"
 #include "heed/core/parallel.h"
+#include "heed/io/paths.h"
 #include "heed/io/picture.h"
+#include "heed/models/finite.h"
 #include "heed/models/pictures.h"
 #include "heed/ops/ops.h"
 
@@ -22,7 +25,7 @@ bool is_picture(const Path& path) {
 
 // A file is itself; a folder is its pictures, by name.
 void append_pictures(const Path& path, std::vector<Path>& out) {
-  if (!std::filesystem::is_directory(path)) return out.push_back(path);
+  if (!is_folder(path)) return out.push_back(path);
   const size_t before = out.size();
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path, std::filesystem::directory_options::skip_permission_denied))
     if (entry.is_regular_file() && is_picture(entry.path())) out.push_back(entry.path());
@@ -52,20 +55,24 @@ class PicturePredictor {
  public:
   PicturePredictor(const PredictOptions& options, const Model& model)
       : options_(options), model_(model), labels_(model, (Path(options.model) / "config.json").string()), reader_(options.model) {
-    if (options.agreement) floats_.emplace(load(options.model, {.weights = Weights::packed}));
+    if (options.agreement)
+      floats_.emplace(
+          load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = Weights::packed}));
   }
 
   void operator()(std::span<const Path> paths) {
     const std::vector<Read> read = read_all(reader_, paths);
     Tensors good;
+    std::vector<Path> good_paths;
     for (size_t i = 0; i < read.size(); ++i) {
       check<FileError>(read[i].fault.empty() || options_.skip_bad, read[i].fault);
       if (!read[i].fault.empty()) continue;
       good.push_back(read[i].pixels);
+      good_paths.push_back(paths[i]);
       check<FileError>(good.back().shape() == good.front().shape(), paths[i].string(), ": the model would see it as ", good.back().shape(),
                        ", the ones before as ", good.front().shape(), ", expected all alike");
     }
-    const std::vector<std::vector<Label>> answers = good.empty() ? std::vector<std::vector<Label>>() : labelled(good);
+    const std::vector<std::vector<Label>> answers = good.empty() ? std::vector<std::vector<Label>>() : labelled(good, good_paths);
     counter_.add(std::ssize(paths));
     counter_.clear();
     if (!options_.json && !table_) table_.emplace("label", labels_.names(), labels_.kind(), "picture");
@@ -82,10 +89,15 @@ class PicturePredictor {
   }
 
  private:
-  std::vector<std::vector<Label>> labelled(const Tensors& pictures) {
+  std::vector<std::vector<Label>> labelled(const Tensors& pictures, const std::vector<Path>& names) {
     const NoGrad quiet;
     const Named inputs{{"pixel_values", stack(pictures, 0)}};
     const Tensor logits = model_(inputs).at("logits");
+    try {
+      check_finite(model_, logits);
+    } catch (const NonfiniteOutput& error) {
+      fail<FileError>(names[static_cast<size_t>(error.item)].string(), ": ", error.what());
+    }
     if (floats_) {
       const auto bytes = labels_(logits), expected = labels_((*floats_)(inputs).at("logits"));
       for (size_t i = 0; i < bytes.size(); ++i) agreement_.add(bytes[i], expected[i]);
@@ -98,11 +110,11 @@ class PicturePredictor {
     if (!answer) {
       std::cout.flush();
       std::cerr << "heed: skipped: " << read.fault << '\n';
-      if (options_.json) print_json({{"file", path.string()}, {"error", read.fault}});
+      if (options_.json) print_json_line({{"file", path.string()}, {"error", read.fault}});
     } else if (table_) {
       table_->add(*answer, path.string());
     } else {
-      print_json({{"file", path.string()}, {"labels", to_json(*answer)}});
+      print_json_line({{"file", path.string()}, {"labels", to_json(*answer)}});
     }
   }
 

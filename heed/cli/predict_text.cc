@@ -3,7 +3,9 @@
 #include <iomanip>
 #include <iostream>
 
+#include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/predict.h"
+#include "heed/models/finite.h"
 #include "heed/text/unicode.h"
 
 namespace heed::cli {
@@ -46,7 +48,11 @@ void each_chunk(const TextModel& model, const PredictOptions& options, const Pri
   for (std::vector<Sentence> sentences = reader.next(); !sentences.empty(); sentences = reader.next()) {
     const EncodedSentences encoded = encode_sentences(model, sentences, options.max_length);
     cut += encoded.cut;
-    print(sentences, encoded.encodings);
+    try {
+      print(sentences, encoded.encodings);
+    } catch (const NonfiniteOutput& error) {
+      fail<FileError>("predict: ", in_quotes(sentences[static_cast<size_t>(error.item)].text, 60), ": ", error.what());
+    }
   }
   tell_cut(cut, options.max_length > 0 ? std::min(options.max_length, model.most_tokens) : model.most_tokens);
 }
@@ -58,7 +64,9 @@ void predict_sentences(const TextModel& model, const PredictOptions& options) {
   std::optional<LabelTable> table;
   std::optional<TextModel> floats;
   Agreement agreement;
-  if (options.agreement) floats.emplace(load_text_model(model.folder, {.weights = Weights::packed}));
+  if (options.agreement)
+    floats.emplace(
+        load_text_model(model.folder, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = Weights::packed}));
   each_chunk(model, options, [&](const std::vector<Sentence>& sentences, std::span<const Encoding> encodings) {
     auto answers = classify(model, encodings, floats ? 0 : top, [&](int64_t done) { counter.add(done); });
     if (floats) {
@@ -77,7 +85,7 @@ void predict_sentences(const TextModel& model, const PredictOptions& options) {
       }
       Json json = to_json(sentences[i]);
       json["labels"] = cli::to_json(answers[i]);
-      print_json(json);
+      print_json_line(json);
     }
   });
   if (floats) agreement.tell();
@@ -100,7 +108,7 @@ void predict_words(const TextModel& model, const PredictOptions& options) {
                                    {"end", each.at.end},
                                    {"label", each.label.name},
                                    {"score", each.label.score}});
-        print_json(json);
+        print_json_line(json);
         continue;
       }
       std::cout << shown(text) << '\n';
@@ -138,7 +146,7 @@ void predict_masks(const TextModel& model, const PredictOptions& options) {
         json["masks"] = Json::array();
         for (const FilledMask& each : answers[i])
           json["masks"].push_back({{"start", each.at.begin}, {"end", each.at.end}, {"words", cli::to_json(each.words, "word")}});
-        print_json(json);
+        print_json_line(json);
         continue;
       }
       for (size_t m = 0; m < answers[i].size(); ++m)

@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "heed/io/paths.h"
 #include "heed/text/unicode.h"
 
 namespace heed::cli {
@@ -38,9 +39,9 @@ SentenceReader::SentenceReader(const SentenceOptions& options, const std::string
     texts_ = options.texts;
   } else if (!options.file.empty() && options.file != "-") {
     source_ = options.file;
-    check<FileError>(!std::filesystem::is_directory(source_), source_, ": is a folder, expected a file with a sentence on every line");
+    check<FileError>(!is_folder(source_), source_, ": is a folder, expected a file with a sentence on every line");
     file_.open(source_, std::ios::binary);
-    check<FileError>(file_.good(), source_, std::filesystem::exists(source_) ? ": cannot be read" : ": there is no such file");
+    check<FileError>(file_.good(), source_, path_exists(source_) ? ": cannot be read" : ": there is no such file");
     in_ = &file_;
   } else {
     check<UsageError>(dash || !options.file.empty() || isatty(STDIN_FILENO) == 0, command,

@@ -6,6 +6,7 @@
 
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/sentences.h"
 #include "heed/cli/written.h"
 
@@ -17,13 +18,15 @@ struct TranslateFlags {
   SentenceOptions sentences;
   std::optional<int64_t> beams, max_length;
   std::optional<float> length_penalty;
-  bool int8 = false, json = false;
+  bool int8 = false, nonfinite = false, json = false;
 };
 
 class Translator {
  public:
   explicit Translator(const TranslateFlags& flags)
-      : model_(load_writer(flags.model, flags.int8)), source_(Tokenizer::open(flags.model)), target_(Tokenizer::open_target(flags.model)) {
+      : model_(load_writer(flags.model, flags.int8, flags.nonfinite)),
+        source_(Tokenizer::open(flags.model)),
+        target_(Tokenizer::open_target(flags.model)) {
     check<FileError>(model_.decoder().encoder, flags.model, ": found ", model_.architecture(),
                      ", expected a model that translates: MarianMTModel");
     options_ = generation_options_in(flags.model, model_);
@@ -95,6 +98,7 @@ const Command translate_command("translate", "Translate sentences with an encode
   flags.option("--length-penalty", options->length_penalty, "Of beams: above 0 favours long translations").value("X");
   flags.option("--max-length", options->max_length, "At most so many tokens").value("N").must_be(within(2.0, 1e9));
   add_int8_flag(flags, options->int8);
+  add_nonfinite_flag(flags, options->nonfinite);
   flags.flag("--json", options->json, "One JSON object for each sentence");
   flags.footer(
       "One line for each sentence, in order.\n\nExamples:\n  heed translate opus-mt-en-de 'Good morning.' 'How are you?'\n"

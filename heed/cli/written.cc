@@ -1,11 +1,12 @@
 #include "heed/cli/written.h"
 
 #include "heed/cli/int8_flag.h"
+#include "heed/cli/nonfinite_flag.h"
 
 namespace heed::cli {
 
-Model load_writer(const Path& folder, bool int8) {
-  Model model = load(folder, {.weights = weights_for(int8)});
+Model load_writer(const Path& folder, bool int8, bool nonfinite) {
+  Model model = load(folder, {.names = {.allow_nonfinite = nonfinite_warning(nonfinite)}, .weights = weights_for(int8)});
   try {
     model.decoder();
   } catch (const Error& error) {

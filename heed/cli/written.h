@@ -5,7 +5,8 @@
 
 namespace heed::cli {
 
-Model load_writer(const Path& folder, bool int8);                                 // a model that writes text; others are refused
+// A model that writes text; others are refused. nonfinite: weights that are NaN or infinite are let through
+Model load_writer(const Path& folder, bool int8, bool nonfinite);
 GenerationOptions generation_options_in(const Path& folder, const Model& model);  // of its files, which messages name
 // How many tokens the model has positions for, by its config; a huge number where that says nothing.
 int64_t position_limit(const Model& model);

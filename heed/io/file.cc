@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "heed/io/mapped_ranges.h"
+
 namespace heed {
 namespace {
 
@@ -47,8 +49,8 @@ int open_temporary(const Path& target, Path& temporary) {
     const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     const int error = errno;
     if (descriptor >= 0) return descriptor;
-    check<FileError>(error == EEXIST, target.string(), ": cannot be written in ", folder.string(), " (", reason(error),
-                     "); the folder must exist and be writable");
+    check<WriteError>(error == EEXIST, target.string(), ": cannot be written in ", folder.string(), " (", reason(error),
+                      "); the folder must exist and be writable");
   }
 }
 
@@ -78,6 +80,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const Path& path) {
   check<FileError>(data != MAP_FAILED, path.string(), ": ", size, " bytes cannot be mapped into memory (", reason(errno), ")");
   out->data_ = static_cast<std::byte*>(data);
   out->size_ = size;
+  out->place_ = remember_mapping(out->data_, static_cast<size_t>(size), out->name_.c_str());
   return out;
 }
 
@@ -91,6 +94,7 @@ std::shared_ptr<const MappedFile> MappedFile::in_memory(std::string name, std::s
 }
 
 MappedFile::~MappedFile() {
+  forget_mapping(place_);
   if (data_ && !copy_) ::munmap(data_, static_cast<size_t>(size_));
 }
 
@@ -145,8 +149,8 @@ FileWriter::~FileWriter() {
 }
 
 void FileWriter::give_up(const char* what, int error) const {
-  fail<FileError>(target_.string(), ": ", what, " after ", written_, " bytes (", reason(error),
-                  "); nothing was changed: free some space or choose another place");
+  fail<WriteError>(target_.string(), ": ", what, " after ", written_, " bytes (", reason(error),
+                   "); nothing was changed: free some space or choose another place");
 }
 
 void FileWriter::write(std::span<const std::byte> bytes) {

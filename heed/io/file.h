@@ -16,11 +16,18 @@ namespace heed {
 
 using Path = std::filesystem::path;
 
+// A file or folder that could not be written: a full disk, a folder that is read-only. The contents of no file are to blame.
+class WriteError : public FileError {
+ public:
+  using FileError::FileError;
+  int exit_code() const override { return 1; }
+};
+
 // Text from a file as it may stand in a message: quoted, shortened, and without bytes that a terminal would obey.
 std::string in_quotes(std::string_view text, size_t longest = 100);
 
 // The bytes of a file. They may be written, so that a tensor can borrow them: such writes stay in this process and never
-// reach the file. Pages are read when they are first touched; a file must not be shortened by others while it is mapped.
+// reach the file. Pages are read when they are first touched; where the file was shortened meanwhile, mapped_ranges.h has what happens.
 class MappedFile {
  public:
   static std::shared_ptr<const MappedFile> open(const Path& path);
@@ -44,6 +51,7 @@ class MappedFile {
   std::byte* data_ = nullptr;
   int64_t size_ = 0;
   std::unique_ptr<std::byte[]> copy_;  // null: data_ is a mapping
+  int place_ = -1;                     // among the mapped ranges
 };
 
 // All of a text file, which may have at most `limit` bytes.

@@ -6,6 +6,7 @@
 
 #include "heed/core/nearest.h"
 #include "heed/io/elements.h"
+#include "heed/io/paths.h"
 
 namespace heed {
 namespace {
@@ -27,15 +28,15 @@ std::string nearest_names(std::string_view wish, const std::vector<std::string>&
 // The file in a folder that open() takes.
 Path checkpoint_in(const Path& folder) {
   const Path whole = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
-  const bool has_whole = fs::exists(whole), has_index = fs::exists(index);
+  const bool has_whole = path_exists(whole), has_index = path_exists(index);
   check<FileError>(!has_whole || !has_index, folder.string(),
                    ": found both model.safetensors and model.safetensors.index.json, expected one; ", "name the file you want");
   if (has_whole) return whole;
   if (has_index) return index;
   for (const char* ending : {".index.json", ".safetensors"}) {
     std::vector<Path> found;
-    for (const fs::directory_entry& file : fs::directory_iterator(folder))
-      if (file.path().native().ends_with(ending)) found.push_back(file.path());
+    for (const Path& file : folder_entries(folder))
+      if (file.native().ends_with(ending)) found.push_back(file);
     check<FileError>(found.size() <= 1, folder.string(), ": found ", found.size(), " files that end in ", ending,
                      ", expected one or model.safetensors; name the file you want");
     if (found.size() == 1) return found[0];
@@ -45,8 +46,8 @@ Path checkpoint_in(const Path& folder) {
 
 // A shard lies in the folder of its index, links followed: an index must not make us read what it has no business with.
 Path shard_path(const Path& index, const std::string& file) {
-  const Path folder = fs::canonical(index.has_parent_path() ? index.parent_path() : Path("."));
   std::error_code error;
+  const Path folder = fs::canonical(index.has_parent_path() ? index.parent_path() : Path("."), error);
   const Path path = fs::canonical(folder / file, error);
   check<FileError>(!error, index.string(), ": the file ", in_quotes(file), " it names cannot be found (", error.message(),
                    "); all shards must lie beside the index");
@@ -60,12 +61,8 @@ Path shard_path(const Path& index, const std::string& file) {
 }  // namespace
 
 Safetensors Safetensors::open(const Path& path) {
-  try {
-    const Path file = fs::is_directory(path) ? checkpoint_in(path) : path;
-    return file.native().ends_with(".json") ? open_index(file) : parse(MappedFile::open(file));
-  } catch (const fs::filesystem_error& error) {
-    fail<FileError>(path.string(), ": cannot be examined (", error.code().message(), "); check the path and its permissions");
-  }
+  const Path file = is_folder(path) ? checkpoint_in(path) : path;
+  return file.native().ends_with(".json") ? open_index(file) : parse(MappedFile::open(file));
 }
 
 Safetensors Safetensors::parse(std::shared_ptr<const MappedFile> file) {
@@ -152,6 +149,26 @@ Tensor Safetensors::tensor(std::string_view name) const {
   const TensorEntry& wanted = entry(found);
   return elements_at(shard.file, shard.file->name() + ": tensor " + in_quotes(wanted.name), shard.data_begin + wanted.begin, wanted.shape,
                      wanted.dtype);
+}
+
+std::span<const std::byte> Safetensors::bytes_at(Place place) const {
+  const Shard& shard = shards_[place.shard];
+  const TensorEntry& wanted = entry(place);
+  const int64_t bytes = checked_multiply(count(wanted.shape), static_cast<int64_t>(bytes_of(wanted.dtype)));
+  return std::as_bytes(std::span(shard.file->text(shard.data_begin + wanted.begin, bytes)));
+}
+
+bool Safetensors::same(std::string_view a, std::string_view b) const {
+  const Place x = place(a), y = place(b);
+  if (entry(x).shape != entry(y).shape || entry(x).dtype != entry(y).dtype) return false;
+  const std::span<const std::byte> left = bytes_at(x), right = bytes_at(y);
+  return std::memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+int64_t Safetensors::numbers() const {
+  int64_t total = 0;
+  for (Place place : places_) total += count(entry(place).shape);
+  return total;
 }
 
 void Safetensors::release(std::string_view name) const {

@@ -57,8 +57,11 @@ class Safetensors {
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const TensorEntry& entry(std::string_view name) const;  // shape and dtype, without touching the data
   Tensor tensor(std::string_view name) const;
-  void release(std::string_view name) const;              // its memory, while nobody holds the tensor: the next one is read again
-  const Metadata& metadata() const { return metadata_; }  // of all shards; the first that has a key wins
+  void release(std::string_view name) const;                // its memory, while nobody holds the tensor: the next one is read again
+  bool same(std::string_view a, std::string_view b) const;  // whether two tensors have equal shapes, dtypes and bytes
+  int64_t numbers() const;                                  // in all tensors
+  const std::string& source() const { return source_; }     // for messages: the file, or the index
+  const Metadata& metadata() const { return metadata_; }    // of all shards; the first that has a key wins
 
  private:
   struct Shard {
@@ -77,6 +80,8 @@ class Safetensors {
   const TensorEntry& entry(Place place) const { return shards_[place.shard].entries[place.entry]; }
   const Place* find(std::string_view name) const;
   const Place& place(std::string_view name) const;
+
+  std::span<const std::byte> bytes_at(Place place) const;
 
   std::string source_;
   std::deque<Shard> shards_;

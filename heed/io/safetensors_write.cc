@@ -112,7 +112,7 @@ void write_sharded(const Path& folder, const NamedTensors& tensors, int64_t max_
   check(max_bytes > 0, "write_sharded: shards of ", max_bytes, " bytes, expected 1 or more");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  check<FileError>(!error, folder.string(), ": the folder cannot be made (", error.message(), "); choose another place");
+  check<WriteError>(!error, folder.string(), ": the folder cannot be made (", error.message(), "); choose another place");
   const std::vector<NamedTensors> shards = cut(tensors, max_bytes);
   Json files = Json::object();
   int64_t total = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "heed/models/finite.h"
 #include "heed/models/generate_rules.h"
 #include "heed/ops/ops.h"
 
@@ -217,6 +218,7 @@ Beams beam_search(const Model& model, const Named& inputs, const GenerationOptio
   std::vector<float> scores;
   Tensor logits = begun.logits;
   for (int64_t length = rules.began() + 1;; ++length) {
+    check_finite(model, logits);
     const bool first = length == rules.began() + 1;
     const auto V = static_cast<size_t>(logits.size(1));
     scores.resize(static_cast<size_t>(logits.count()));

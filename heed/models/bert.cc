@@ -70,7 +70,7 @@ Bert make_bert(const Scope& scope, const Config& config, bool pools) {
   config.only("add_cross_attention", false);
   config.only("position_embedding_type", "absolute");
   const int64_t D = config.size("hidden_size", 768);
-  const float eps = config.number("layer_norm_eps", 1e-12f), dropout = config.probability("hidden_dropout_prob", 0.1f);
+  const float eps = config.epsilon("layer_norm_eps", 1e-12f), dropout = config.probability("hidden_dropout_prob", 0.1f);
   const LayerOptions options{.attention = {.width = D,
                                            .heads = config.size("num_attention_heads", 12),
                                            .dropout = config.probability("attention_probs_dropout_prob", 0.1f),
@@ -84,17 +84,17 @@ Bert make_bert(const Scope& scope, const Config& config, bool pools) {
   const int64_t tokens = config.size("max_position_embeddings", 512);
   const Variant variant(config, tokens);
   const int64_t layers = config.size("num_hidden_layers", 12, 0);
-  Bert made{
-      .words = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
-      .segments = Embedding(embeddings / "token_type_embeddings", config.size("type_vocab_size", 2), D),
-      .positions = variant.added(embeddings, D, [&] { return LearnedPositions(embeddings / "position_embeddings", tokens, D).weight; }),
-      .norm = Norm(embeddings / "LayerNorm", D, eps),
-      .layers = {},
-      .last = last_norm(scope / "encoder.norm", variant.changed(options)),
-      .pool = {},
-      .pooler = {},
-      .dropout = dropout,
-      .causal = config.flag("is_decoder", false)};
+  Bert made{.words = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
+            .segments = Embedding(embeddings / "token_type_embeddings", config.size("type_vocab_size", 2), D),
+            .positions = variant.added(
+                embeddings, D, [&] { return AddedPositions{LearnedPositions(embeddings / "position_embeddings", tokens, D).weight}; }),
+            .norm = Norm(embeddings / "LayerNorm", D, eps),
+            .layers = {},
+            .last = last_norm(scope / "encoder.norm", variant.changed(options)),
+            .pool = {},
+            .pooler = {},
+            .dropout = dropout,
+            .causal = config.flag("is_decoder", false)};
   for (int64_t i = 0; i < layers; ++i)
     made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i, layers), kBertLayer));
   if (pools) {
@@ -125,7 +125,7 @@ WordHead make_word_head(const Scope& scope, const Config& config, const Bert& be
   else
     params.alias(scope.path() + other, scope.path() + used);
   return {.transform = Linear(scope / "transform.dense", D, D),
-          .norm = Norm(scope / "transform.LayerNorm", D, config.number("layer_norm_eps", 1e-12f)),
+          .norm = Norm(scope / "transform.LayerNorm", D, config.epsilon("layer_norm_eps", 1e-12f)),
           .activation = config.activation("hidden_act", "gelu"),
           .words = shared ? Linear(scope, bert.words.weight, scope.get("bias", {V}, initial::zeros(), {.decays = false}))
                           : Linear(scope / "decoder", D, V, {.weight = scope.initial().embedding})};

@@ -41,7 +41,7 @@ Tensor step(const CausalModel& model, Writing& texts, const Tensor& tokens) {
 Network causal_network(const CausalModel& model) {
   Network out{.run = [=](const Named& inputs, const Ask& ask) { return run(model, inputs, ask); },
               .inputs = {"input_ids", "attention_mask", "position_ids"}};
-  if (model.positions.table.defined()) out.inputs.emplace_back("token_type_ids");
+  if (model.positions.has_table()) out.inputs.emplace_back("token_type_ids");
   if (!model.head.defined()) return out;
   out.inputs.emplace_back("labels");
   out.decoder.start = [layers = model.layers.size()](const Named& inputs) {

@@ -1,21 +1,39 @@
 #include "heed/models/config.h"
 
+#include <algorithm>
+#include <sstream>
+
 #include "heed/nn/feed_forward.h"
 
 namespace heed {
 namespace {
 
-// Larger ones are no sizes of models: the product of two cannot overflow, and a list of that length is no burden.
+// Larger ones are no sizes of models: the product of two cannot overflow.
 constexpr int64_t kLargest = int64_t{1} << 24;
-// A layer is built before the checkpoint is found to lack it.
-constexpr int64_t kMostLayers = 2'000;
+// Layers and heads are gone through one by one before the checkpoint is found to lack them.
+constexpr int64_t kMostLayers = 1'000, kMostHeads = 4'096;
+constexpr size_t kLongestList = 256;
 
-int64_t most_of(std::string_view key) { return key.ends_with("layer") || key.ends_with("layers") ? kMostLayers : kLargest; }
+int64_t most_of(std::string_view key) {
+  if (key.ends_with("layer") || key.ends_with("layers") || key == "depths") return kMostLayers;
+  return key.ends_with("heads") || key == "n_head" ? kMostHeads : kLargest;
+}
+
+// A string has its own quotes already.
+std::string shown_value(const Json& value, size_t longest) {
+  return in_quotes(value.is_string() ? value.get_ref<const std::string&>() : value.dump(), longest);
+}
+
+std::string shown_number(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
 
 }  // namespace
 
 Config::Config(Json json, std::string source) : json_(std::move(json)), source_(std::move(source)) {
-  check<FileError>(json_.is_object(), source_, ": found ", in_quotes(json_.dump(), 40), ", expected a JSON object of keys and values");
+  check<FileError>(json_.is_object(), source_, ": found ", shown_value(json_, 40), ", expected a JSON object of keys and values");
 }
 
 const Json* Config::find(std::string_view key) const {
@@ -25,7 +43,7 @@ const Json* Config::find(std::string_view key) const {
 
 void Config::refuse(std::string_view key, std::string_view expected) const {
   const Json* found = find(key);
-  fail<FileError>(source_, ": ", path_, key, " is ", found ? in_quotes(found->dump(), 60) : "absent", ", expected ", expected);
+  fail<FileError>(source_, ": ", path_, key, " is ", found ? shown_value(*found, 60) : "absent", ", expected ", expected);
 }
 
 int64_t Config::size(std::string_view key, int64_t otherwise, int64_t least) const {
@@ -38,11 +56,14 @@ int64_t Config::size(std::string_view key, int64_t otherwise, int64_t least) con
   return found->get<int64_t>();
 }
 
-float Config::number(std::string_view key, float otherwise) const {
+float Config::number(std::string_view key, float otherwise, double least, double most) const {
   const Json* found = find(key);
   if (!found) return otherwise;
   if (!found->is_number()) refuse(key, "a number");
-  return found->get<float>();
+  const auto value = found->get<double>();
+  if (!(value >= least && value <= most))
+    refuse(key, least == -kLargestNumber ? "a finite number" : "a number from " + shown_number(least) + " to " + shown_number(most));
+  return static_cast<float>(value);
 }
 
 float Config::probability(std::string_view key, float otherwise) const {
@@ -77,13 +98,22 @@ std::vector<int64_t> Config::sizes(std::string_view key, std::vector<int64_t> ot
   if (!found) return otherwise;
   if (found->is_number_integer()) return {size(key, 0)};
   if (!found->is_array() || found->empty()) refuse(key, "a whole number or a list of them");
+  if (found->size() > kLongestList) refuse(key, "at most " + std::to_string(kLongestList) + " numbers");
+  const int64_t most = most_of(key);
   std::vector<int64_t> out;
   for (const Json& each : *found) {
-    if (!each.is_number_integer() || each.get<int64_t>() < 1 || each.get<int64_t>() > kLargest)
-      refuse(key, "whole numbers of 1 or more, and at most " + std::to_string(kLargest));
+    if (!each.is_number_integer() || each.get<int64_t>() < 1 || each.get<int64_t>() > most)
+      refuse(key, "whole numbers of 1 or more, and at most " + std::to_string(most));
     out.push_back(each.get<int64_t>());
   }
   return out;
+}
+
+std::array<int64_t, 2> Config::sides(std::string_view key, int64_t otherwise) const {
+  const std::vector<int64_t> both = sizes(key, {otherwise});
+  if (both.size() > 2 || std::max(both.front(), both.back()) > kLargestImageSide)
+    refuse(key, "one or two numbers of pixels, at most " + std::to_string(kLargestImageSide));
+  return {both.front(), both.back()};
 }
 
 Config Config::below(std::string_view key) const {

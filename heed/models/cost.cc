@@ -1,6 +1,7 @@
 #include "heed/models/cost.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "heed/models/config.h"
 #include "heed/models/cost_attention.h"
@@ -135,11 +136,14 @@ AttentionShape Counter::attention_at(const std::string& path, bool causal) const
 void Counter::add_attention(ModelCost& out) const {
   const bool decoder = model_.architecture().starts_with("GPT2") || model_.architecture().starts_with("Llama");
   const bool causal = decoder || config_.flag("is_decoder", false);
-  for (size_t begin = 0; begin < out.parts.size();) {
+  PairCounter pairs_of;
+  std::vector<ModelPart> all;
+  all.reserve(out.parts.size());
+  for (size_t begin = 0, end = 0; begin < out.parts.size(); begin = end) {
     const std::string path = attention_path(out.parts[begin].name);
-    size_t end = begin + 1;
+    end = begin + 1;
     if (path.empty()) {
-      begin = end;
+      all.push_back(std::move(out.parts[begin]));
       continue;
     }
     AttentionShape at = attention_at(path, causal);
@@ -152,18 +156,19 @@ void Counter::add_attention(ModelCost& out) const {
     const auto moved = [&](const AttentionShape& x) {
       return product({kFloat, B_, product({x.N, x.query + x.output}) + product({x.M, x.key + (x.value > 0 ? x.value : x.width)})});
     };
-    const AttentionWork learning = attention_work(trained, config_, path);
+    const AttentionWork learning = attention_work(trained, config_, path, pairs_of);
     const ModelPart attend{.name = path + ".(attend)",
-                           .multiply_adds = product({B_, attention_work(at, config_, path).forward}),
+                           .multiply_adds = product({B_, attention_work(at, config_, path, pairs_of).forward}),
                            .activation_bytes = product({kFloat, B_, at.N, at.output}),
                            .moved_bytes = moved(at),
                            .training_multiply_adds = product({B_, learning.forward + learning.backward}),
                            .training_moved_bytes = 3 * moved(trained)};
-    out.parts.insert(out.parts.begin() + static_cast<int64_t>(end), attend);
+    std::move(out.parts.begin() + static_cast<int64_t>(begin), out.parts.begin() + static_cast<int64_t>(end), std::back_inserter(all));
+    all.push_back(attend);
     if (!at.self && path.ends_with("encoder_attn")) out.memory_bytes += kFloat * at.cached();
     if (at.self && (path.starts_with("model.decoder.") || decoder)) out.cache_bytes += kFloat * at.cached();
-    begin = end + 1;
   }
+  out.parts = std::move(all);
 }
 
 }  // namespace
@@ -184,17 +189,16 @@ int64_t most_tokens(const Model& model) {
 }
 
 void ModelPart::add(const ModelPart& other) {
-  count += other.count;
-  bytes += other.bytes;
-  multiply_adds += other.multiply_adds;
-  activation_bytes += other.activation_bytes;
-  moved_bytes += other.moved_bytes;
-  training_multiply_adds += other.training_multiply_adds;
-  training_moved_bytes += other.training_moved_bytes;
+  using Number = int64_t ModelPart::*;
+  for (Number number : {&ModelPart::count, &ModelPart::bytes, &ModelPart::multiply_adds, &ModelPart::activation_bytes,
+                        &ModelPart::moved_bytes, &ModelPart::training_multiply_adds, &ModelPart::training_moved_bytes})
+    check(!__builtin_add_overflow(this->*number, other.*number, &(this->*number)), "cost: the model is too large to be counted");
 }
 
 InputSize settled_size(const Model& model, InputSize size) { return CostRows(model, size).size(); }
 
-ModelCost cost_of(const Model& model, InputSize size) { return Counter(model, size).count(); }
+ModelCost cost_of(const Model& model, InputSize size) {
+  return counted([&] { return Counter(model, size).count(); });
+}
 
 }  // namespace heed

@@ -50,6 +50,20 @@ int64_t most_tokens(const Model& model);
 InputSize settled_size(const Model& model, InputSize size);
 ModelCost cost_of(const Model& model, InputSize size = {});
 
+// What a count gives. Numbers too large to be counted are the fault of config.json, or of the size that was asked for.
+template <class Count>
+auto counted(const Count& count) {
+  try {
+    return count();
+  } catch (const FileError&) {
+    throw;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    fail<FileError>("config.json: the model is too large: ", error.what());
+  }
+}
+
 // How many of N x N pairs of tokens are seen through heed.pattern (null: all of them), and through the causal mask. columns: of
 // the grid. layer: counted from 0, as patterns may alternate
 int64_t seen_pairs(int64_t N, bool causal, const Json& pattern, int64_t columns, int64_t layer);

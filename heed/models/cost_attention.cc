@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
+#include <numeric>
 
 namespace heed {
 namespace {
@@ -21,23 +21,63 @@ int64_t heads_of(const Config& config, const std::string& path) {
   return path.find("self_attn") == std::string::npos ? 12 : 32;  // as the architectures have it
 }
 
-using Seen = std::function<bool(int64_t i, int64_t j)>;
+struct Keys {  // from begin to before end
+  int64_t begin, end;
+};
+using KeyRanges = std::vector<Keys>;  // in order, apart from each other
 
-Seen seen_through(const Json& pattern, int64_t grid_columns, int64_t layer) {
-  const auto number = [&](const char* key, int64_t otherwise) { return pattern.value(key, otherwise); };
-  const std::string kind = pattern.value("kind", "");
-  if (kind == "causal") return [](int64_t i, int64_t j) { return j <= i; };
+struct Pattern {
+  explicit Pattern(const Json& json, int64_t layer)
+      : kind(json.value("kind", "")),
+        before(json.value("before", int64_t{0})),
+        after(json.value("after", before)),
+        globals(json.value("globals", int64_t{0})),
+        size(json.value("size", int64_t{1})),
+        shift(json.value("shifted", false) && layer % 2 == 1 ? size / 2 : 0),
+        step(std::max<int64_t>(json.value("step", int64_t{1}), 1)),
+        rows(json.value("rows", int64_t{0})),
+        columns(json.value("columns", rows)) {}
+
+  // The keys that query i of N sees. What "dilated" leaves are no ranges, and not left out here. width: of the grid
+  KeyRanges seen(int64_t i, int64_t N, int64_t width) const;
+
+  std::string kind;
+  int64_t before, after, globals, size, shift, step, rows, columns;
+};
+
+KeyRanges Pattern::seen(int64_t i, int64_t N, int64_t width) const {
+  if (kind == "causal") return {{0, i + 1}};
   if (kind == "window") {
-    const int64_t before = number("before", 0), after = number("after", before), globals = number("globals", 0);
-    return [=](int64_t i, int64_t j) { return i < globals || j < globals || (j >= i - before && j <= i + after); };
+    if (i < globals) return {{0, N}};
+    if (globals >= i - before) return {{0, std::max(globals, i + after + 1)}};
+    return {{0, globals}, {i - before, i + after + 1}};
   }
   if (kind == "chunks") {
-    const int64_t size = number("size", 1), shift = pattern.value("shifted", false) && layer % 2 == 1 ? size / 2 : 0;
-    return [=](int64_t i, int64_t j) { return (i + shift) / size == (j + shift) / size; };
+    const int64_t first = (i + shift) / size * size - shift;
+    return {{first, first + size}};
   }
-  if (kind == "dilated") return [step = number("step", 1)](int64_t i, int64_t j) { return (j - i) % step == 0; };
-  const int64_t rows = number("rows", 0), columns = number("columns", rows), width = grid_columns;  // grid_window
-  return [=](int64_t i, int64_t j) { return std::abs(i / width - j / width) <= rows && std::abs(i % width - j % width) <= columns; };
+  if (kind == "dilated") return {{0, N}};
+  const int64_t y = i / width, x = i % width;  // grid_window
+  KeyRanges out;
+  for (int64_t row = std::max<int64_t>(y - rows, 0); row <= std::min(y + rows, (N - 1) / width); ++row)
+    out.push_back({row * width + std::max<int64_t>(x - columns, 0), row * width + std::min(x + columns, width - 1) + 1});
+  return out;
+}
+
+KeyRanges in_both(const KeyRanges& a, const KeyRanges& b) {
+  KeyRanges out;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Keys both{std::max(a[i].begin, b[j].begin), std::min(a[i].end, b[j].end)};
+    if (both.begin < both.end) out.push_back(both);
+    ++(a[i].end < b[j].end ? i : j);
+  }
+  return out;
+}
+
+// The numbers j of a range with j - i a multiple of step.
+int64_t count_every(Keys range, int64_t i, int64_t step) {
+  const int64_t offset = ((i - range.begin) % step + step) % step, first = range.begin + offset;
+  return first < range.end ? (range.end - 1 - first) / step + 1 : 0;
 }
 
 // Position-only Gaussian heads on a grid, whose map is a product of two (attention/separable.h).
@@ -96,17 +136,33 @@ void AttentionShape::see(const ModelPart& part) {
 int64_t AttentionShape::cached() const { return std::max<int64_t>(key, 1) + (value > 0 ? value : width); }
 
 int64_t seen_pairs(int64_t N, bool causal, const Json& pattern, int64_t columns, int64_t layer) {
+  constexpr int64_t most_ranges = int64_t{1} << 20;
   if (pattern.is_null()) return causal ? checked_multiply(N, N + 1) / 2 : checked_multiply(N, N);
-  std::vector<Seen> all;
-  for (const Json& each : pattern.is_array() ? pattern : Json::array({pattern})) all.push_back(seen_through(each, columns, layer));
+  std::vector<Pattern> all;
+  int64_t step = 1, ranges = 1;  // of each query, at most
+  for (const Json& each : pattern.is_array() ? pattern : Json::array({pattern})) {
+    const Pattern& last = all.emplace_back(each, layer);
+    if (last.kind == "dilated") step = std::min(std::lcm(step, last.step), std::max<int64_t>(N, 1));
+    if (last.kind == "grid_window") ranges = std::min(2 * last.rows, (N - 1) / columns) + 1;
+  }
+  check(N <= most_ranges / ranges, "cost: heed.pattern of ", N, " tokens, expected fewer: their pairs are counted one row after the other");
   int64_t seen = 0;
-  for (int64_t i = 0; i < N; ++i)
-    for (int64_t j = 0; j < (causal ? i + 1 : N); ++j)
-      seen += std::all_of(all.begin(), all.end(), [&](const Seen& seen_by) { return seen_by(i, j); });
+  for (int64_t i = 0; i < N; ++i) {
+    KeyRanges keys{{0, causal ? i + 1 : N}};
+    for (const Pattern& each : all) keys = in_both(keys, each.seen(i, N, columns));
+    for (const Keys& range : keys) seen += count_every(range, i, step);
+  }
   return seen;
 }
 
-AttentionWork attention_work(const AttentionShape& at, const Config& config, const std::string& path) {
+int64_t PairCounter::operator()(int64_t N, bool causal, const Json& pattern, int64_t columns, int64_t layer) {
+  if (pattern.is_null()) return seen_pairs(N, causal, pattern, columns, layer);
+  const auto [found, fresh] = known_.try_emplace({N, causal, columns, layer % 2}, 0);
+  if (fresh) found->second = seen_pairs(N, causal, pattern, columns, layer);
+  return found->second;
+}
+
+AttentionWork attention_work(const AttentionShape& at, const Config& config, const std::string& path, PairCounter& pairs_of) {
   const Config own = config.below("heed");
   const std::string kind = own.word("attention", "soft");
   const int64_t H = heads_of(config, path);
@@ -127,7 +183,7 @@ AttentionWork attention_work(const AttentionShape& at, const Config& config, con
     pairs = checked_multiply(at.N, ((at.grid[0] + r - 1) / r) * ((at.grid[1] + r - 1) / r));
   } else if (at.self && at.N == at.M) {
     const Json pattern = own.has("pattern") ? own.json().at("pattern") : Json();
-    pairs = seen_pairs(at.N, at.causal, pattern, std::max<int64_t>(at.grid[1], 1), layer_in(path));
+    pairs = pairs_of(at.N, at.causal, pattern, std::max<int64_t>(at.grid[1], 1), layer_in(path));
   }
   // Backward: scores again, and from them and the values the gradients of all four. Hard attention asks for soft rows first.
   const int64_t scores = at.query + (at.relative ? at.query : 0), again = at.self && kind == "hard" ? scores + at.output : 0;

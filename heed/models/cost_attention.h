@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
 
 #include "heed/models/config.h"
@@ -31,6 +32,16 @@ struct AttentionShape {
 struct AttentionWork {
   int64_t forward = 0, backward = 0;
 };
-AttentionWork attention_work(const AttentionShape& at, const Config& config, const std::string& path);
+
+// seen_pairs() of one model: layers that are alike are counted once.
+class PairCounter {
+ public:
+  int64_t operator()(int64_t N, bool causal, const Json& pattern, int64_t columns, int64_t layer);
+
+ private:
+  std::map<std::array<int64_t, 4>, int64_t> known_ = {};
+};
+
+AttentionWork attention_work(const AttentionShape& at, const Config& config, const std::string& path, PairCounter& pairs_of);
 
 }  // namespace heed

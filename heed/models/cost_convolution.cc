@@ -16,9 +16,7 @@ int64_t number_behind(const std::vector<std::string>& words, const std::string& 
 }  // namespace
 
 std::array<int64_t, 2> convolution_places(const Config& config, const std::string& name) {
-  std::vector<int64_t> image = config.sizes("image_size", {224});
-  image.resize(2, image[0]);
-  std::array<int64_t, 2> at{image[0], image[1]};
+  std::array<int64_t, 2> at = config.sides("image_size", 224);
   const auto halve = [&] {  // every stride of 2 keeps the first place, and every second one behind it
     for (int64_t& side : at) side = (side + 1) / 2;
   };

@@ -12,12 +12,6 @@ using Words = std::initializer_list<const char*>;
 constexpr Words kOfItems{"pooler", "pre_classifier", "seq_relationship", "cls_classifier", "distillation_classifier"};
 constexpr Words kKeys{"key", "value", "k_proj", "v_proj", "k_lin", "v_lin"};
 
-std::array<int64_t, 2> pair_in(const Config& config, const char* key, int64_t otherwise) {
-  std::vector<int64_t> sizes = config.sizes(key, {otherwise});
-  sizes.resize(2, sizes[0]);
-  return {sizes[0], sizes[1]};
-}
-
 // The layer that a module lies in: "vit.encoder.layer.11" of "vit.encoder.layer.11.output.dense".
 std::string layer_of(const std::string& name) {
   const size_t at = name.find("encoder.layer.");
@@ -51,7 +45,7 @@ void CostRows::settle() {
   check<UsageError>(size_.batch >= 1 && size_.tokens >= 0 && size_.target >= 0 && size_.labels >= 0, "cost: a batch of ", size_.batch,
                     " and ", size_.tokens, " tokens, expected 1 or more");
   if (kind_ == InputKind::picture) {
-    const std::array<int64_t, 2> image = pair_in(config_, "image_size", 224), patch = pair_in(config_, "patch_size", 16);
+    const std::array<int64_t, 2> image = config_.sides("image_size", 224), patch = config_.sides("patch_size", 16);
     int64_t first = 0;
     bool patches = false;
     for (const Parameter& parameter : model_.params().all()) {

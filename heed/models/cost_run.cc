@@ -77,8 +77,7 @@ Named example_inputs(const Model& model, const InputSize& size, bool labels) {
   Named out;
   if (input_kind(model) == InputKind::picture) {
     const Config config(model.config(), "config.json");
-    std::vector<int64_t> image = config.sizes("image_size", {224});
-    image.resize(2, image[0]);
+    const std::array<int64_t, 2> image = config.sides("image_size", 224);
     out["pixel_values"] = nothing({size.batch, config.size("num_channels", 3), image[0], image[1]}, DType::f32);
   } else {
     out["input_ids"] = nothing({size.batch, size.tokens}, DType::i64);
@@ -90,10 +89,12 @@ Named example_inputs(const Model& model, const InputSize& size, bool labels) {
 }
 
 MemoryCost predicted_memory(const CostedModel& what, const InputSize& size, Purpose purpose) {
-  DryRun dry;
-  const Model model = made(what, purpose);
-  return memory_of_call(
-      model, 0, size, purpose, [&] { return dry.in_use(); }, [&] { return dry.peak(); }, [&] { dry.reset_peak(); });
+  return counted([&] {
+    DryRun dry;
+    const Model model = made(what, purpose);
+    return memory_of_call(
+        model, 0, size, purpose, [&] { return dry.in_use(); }, [&] { return dry.peak(); }, [&] { dry.reset_peak(); });
+  });
 }
 
 MeasuredCost measured_cost(const CostedModel& what, const InputSize& size, Purpose purpose, int rounds) {

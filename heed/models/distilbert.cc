@@ -49,7 +49,9 @@ DistilBert make_distilbert(const Scope& scope, const Config& config) {
   const bool sinusoidal = config.flag("sinusoidal_pos_embds", false);  // how they begin; checkpoints hold them all the same
   const Initialiser begin =
       sinusoidal ? [](const Shape& shape, Rng&) { return sinusoidal_positions(shape[0], shape[1]); } : scope.initial().position;
-  const auto own = [&] { return embeddings.get("position_embeddings.weight", {P, D}, begin, {.learned = !sinusoidal, .decays = false}); };
+  const auto own = [&] {
+    return AddedPositions{embeddings.get("position_embeddings.weight", {P, D}, begin, {.learned = !sinusoidal, .decays = false})};
+  };
   DistilBert made{.words = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
                   .positions = variant.added(embeddings, D, own),
                   .norm = Norm(embeddings / "LayerNorm", D, kEps),

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "heed/io/paths.h"
 #include "heed/models/architecture.h"
 #include "heed/nn/pooling.h"
 
 namespace heed {
 namespace {
 
-bool is_there(const Path& path) { return std::filesystem::exists(path); }
+bool is_there(const Path& path) { return path_exists(path); }
 
 // sentence-transformers' names for ways of pooling; older files have a flag for each.
 SentencePooling read_pooling(const Path& path) {
@@ -89,11 +90,13 @@ EmbedOptions embed_options(const Path& folder) {
   return options;
 }
 
-TextModel load_embedder(const Path& folder, Weights weights) {
-  check<FileError>(std::filesystem::is_directory(folder), folder.string(), ": there is no such folder");
+TextModel load_embedder(const Path& folder, Weights weights, const Warn& allow_nonfinite) {
+  check<FileError>(is_folder(folder), folder.string(), ": there is no such folder");
   ModelOptions options{.weights = weights};
   options.architecture = inner_architecture(folder);
-  options.names = {.allow_missing = {"pooler."}, .allow_unused = {"cls.", "classifier.", "lm_head.", "vocab_", "qa_outputs.", "score."}};
+  options.names = {.allow_missing = {"pooler."},
+                   .allow_unused = {"cls.", "classifier.", "lm_head.", "vocab_", "qa_outputs.", "score."},
+                   .allow_nonfinite = allow_nonfinite};
   TextModel out = load_text_model(folder, options);
   check<FileError>(!options.architecture.empty(), (folder / "config.json").string(), ": ", out.model.architecture(),
                    " gives no states of its tokens, expected an encoder");

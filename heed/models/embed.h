@@ -19,7 +19,7 @@ struct EmbedOptions {
 EmbedOptions embed_options(const Path& folder);
 
 // The encoder of any checkpoint, without its head.
-TextModel load_embedder(const Path& folder, Weights weights = Weights::packed);
+TextModel load_embedder(const Path& folder, Weights weights = Weights::packed, const Warn& allow_nonfinite = {});
 
 // -> (B, D), in the order of the sentences. done: called after every batch with the number of its sentences
 Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const EmbedOptions& options = {},

@@ -11,7 +11,12 @@ struct PictureEdges {
 };
 PictureEdges edges_in(const Config& config, std::string_view key) {
   const Config edges = config.below(key);
-  const auto at = [&](const char* side) { return edges.size(side, 0, 0); };
+  constexpr int64_t most = 1024;  // pixels
+  const auto at = [&](const char* side) {
+    const int64_t pixels = edges.size(side, 0, 0);
+    if (pixels > most) edges.refuse(side, "at most " + std::to_string(most) + " pixels");
+    return pixels;
+  };
   return {at("top"), at("left"), at("bottom"), at("right")};
 }
 

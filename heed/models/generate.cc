@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heed/models/beam.h"
+#include "heed/models/finite.h"
 #include "heed/models/generate_rules.h"
 #include "heed/ops/ops.h"
 
@@ -68,6 +69,7 @@ Tensor generate(const Model& model, const Named& inputs, const GenerationOptions
   std::vector<bool> ended(texts.tokens.size(), false);
   Choice choose(options, rules);
   for (int64_t length = rules.began() + 1;; ++length) {
+    check_finite(model, texts.logits);
     TokenRow chosen = choose(texts.logits, texts.tokens, ended), told = chosen;
     for (size_t b = 0; b < chosen.size(); ++b) {
       if (ended[b]) {

@@ -32,6 +32,14 @@ std::vector<Row> bad_words(const Config& config) {
   return out;
 }
 
+constexpr int64_t kMostTexts = 1024;  // that are written at the same time for each input
+
+int64_t at_most(const Config& config, const char* key, int64_t most) {
+  const int64_t value = config.size(key, 1);
+  if (value > most) config.refuse(key, "at most " + std::to_string(most));
+  return value;
+}
+
 float between(const Config& config, std::string_view key, float otherwise) {
   const float value = config.number(key, otherwise);
   if (!(value >= 0 && value <= 1)) config.refuse(key, "a number from 0 to 1");
@@ -83,10 +91,10 @@ GenerationOptions generation_options(const Json& json, const std::string& source
                             .renormalize = config.flag("renormalize_logits", false),
                             .sample = sample,
                             .sampling = sample ? sampling(config) : Sampling{},
-                            .beams = config.size("num_beams", 1),
+                            .beams = at_most(config, "num_beams", kMostTexts),
                             .length_penalty = config.number("length_penalty", 1),
                             .early_stopping = early_stopping(config),
-                            .count = config.size("num_return_sequences", 1)};
+                            .count = at_most(config, "num_return_sequences", kMostTexts)};
   if (options.start < 0) options.start = token(config, "bos_token_id");
   if (!(options.repetition_penalty > 0)) config.refuse("repetition_penalty", "a number above 0");
   return options;

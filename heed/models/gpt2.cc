@@ -12,7 +12,7 @@ constexpr LayerNames kGpt2Layer{"attn", "ln_1", "mlp", "ln_2"};
 Initialisation gpt2_beginning(const Config& config, int64_t layers) {
   Initialisation begin = beginning(config, "initializer_range", false);
   begin.residual =
-      initial::normal(config.number("initializer_range", 0.02f) / std::sqrt(2 * static_cast<float>(std::max<int64_t>(layers, 1))));
+      initial::normal(config.number("initializer_range", 0.02f, 0, 100) / std::sqrt(2 * static_cast<float>(std::max<int64_t>(layers, 1))));
   return begin;
 }
 
@@ -21,7 +21,7 @@ Network make(const Scope& root, const Config& config, bool head) {
   const int64_t D = config.size("n_embd", 768), H = config.size("n_head", 12), layers = config.size("n_layer", 12, 0);
   const Scope scope = root.with(gpt2_beginning(config, layers)), inner = head ? scope / "transformer" : scope;
   const bool shared = head && tied(scope, config, true, "lm_head.weight", "transformer.wte.weight");
-  const float eps = config.number("layer_norm_epsilon", 1e-5f);
+  const float eps = config.epsilon("layer_norm_epsilon", 1e-5f);
   const LayerOptions options{.attention = {.width = D,
                                            .heads = H,
                                            .fused = true,
@@ -38,7 +38,7 @@ Network make(const Scope& root, const Config& config, bool head) {
   const int64_t tokens = config.size("n_positions", 1024);
   const Variant variant(config, tokens);
   CausalModel model{.words = Embedding(inner / "wte", config.size("vocab_size", 50257), D),
-                    .positions = variant.added(inner, D, [&] { return LearnedPositions(inner / "wpe", tokens, D).weight; }),
+                    .positions = variant.added(inner, D, [&] { return AddedPositions{LearnedPositions(inner / "wpe", tokens, D).weight}; }),
                     .layers = {},
                     .norm = Norm(inner / "ln_f", D, eps),
                     .head = {},

@@ -71,8 +71,7 @@ bool has_maps(const Model& model) {
 }
 
 std::array<int64_t, 2> patch_grid(const Model& model, const Picture& picture) {
-  std::vector<int64_t> patch = Config(model.config(), "config.json").sizes("patch_size", {16});
-  patch.resize(2, patch[0]);
+  const std::array<int64_t, 2> patch = Config(model.config(), "config.json").sides("patch_size", 16);
   return {picture.height / patch[0], picture.width / patch[1]};
 }
 

@@ -8,14 +8,18 @@
 namespace heed {
 namespace {
 
+constexpr int64_t kWidestHead = 65536;
+constexpr double kLeastTheta = 1, kMostTheta = 1e12;      // of rope_theta
+constexpr double kLeastFactor = 1e-3, kMostFactor = 1e6;  // of rope_scaling
 constexpr LayerNames kLlamaLayer{"self_attn", "input_layernorm", "mlp", "post_attention_layernorm"};
 
 // Long waves are stretched by a factor, short ones stay, those between are mixed: Llama 3.1 (Grattafiori et al. 2024).
 void stretch_long_waves(std::vector<double>& frequencies, const Config& rope, int64_t positions) {
   for (const char* key : {"factor", "low_freq_factor", "high_freq_factor"})
     if (!rope.has(key)) rope.refuse(key, "a number");
-  const double factor = rope.number("factor", 1), low = rope.number("low_freq_factor", 1), high = rope.number("high_freq_factor", 1);
-  if (!(factor > 0 && high > low && low > 0)) rope.refuse("high_freq_factor", "more than low_freq_factor, and that and factor more than 0");
+  const auto number = [&](const char* key) { return rope.number(key, 1, kLeastFactor, kMostFactor); };
+  const double factor = number("factor"), low = number("low_freq_factor"), high = number("high_freq_factor");
+  if (!(high > low)) rope.refuse("high_freq_factor", "more than low_freq_factor");
   const auto before = static_cast<double>(rope.size("original_max_position_embeddings", positions));
   for (double& frequency : frequencies) {
     const double turns = before * frequency / (2 * std::numbers::pi);  // within the length that the model was first trained on
@@ -29,14 +33,15 @@ Rotary make_rotary(const Config& config, int64_t D) {
   const Config rope = config.below(config.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
   rope.only("partial_rotary_factor", 1);
   config.only("partial_rotary_factor", 1);
-  const float base = rope.number("rope_theta", config.number("rope_theta", 10000));
+  const float base = rope.number("rope_theta", config.number("rope_theta", 10000, kLeastTheta, kMostTheta), kLeastTheta, kMostTheta);
   const char* key = rope.has("rope_type") ? "rope_type" : "type";  // the second in older files
   const std::string kind = rope.word(key, "default");
+  if (D % 2 != 0 || D > kWidestHead) config.refuse("head_dim", "an even number of at most " + std::to_string(kWidestHead));
   std::vector<double> frequencies;
   for (int64_t i = 0; i < D / 2; ++i) frequencies.push_back(1 / std::pow(base, 2 * static_cast<float>(i) / static_cast<float>(D)));
   if (kind == "linear") {
-    if (!(rope.number("factor", 0) > 0)) rope.refuse("factor", "a number above 0");
-    for (double& frequency : frequencies) frequency /= rope.number("factor", 1);
+    if (!rope.has("factor")) rope.refuse("factor", "a number");
+    for (double& frequency : frequencies) frequency /= rope.number("factor", 1, kLeastFactor, kMostFactor);
   } else if (kind == "llama3") {
     stretch_long_waves(frequencies, rope, positions);
   } else if (kind != "default") {
@@ -51,7 +56,7 @@ Network make(const Scope& root, const Config& config, bool head) {
   const int64_t D = config.size("hidden_size", 4096), H = config.size("num_attention_heads", 32);
   if (D % H != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
   const int64_t head_width = config.size("head_dim", D / H);
-  const float eps = config.number("rms_norm_eps", 1e-6f);
+  const float eps = config.epsilon("rms_norm_eps", 1e-6f);
   const bool bias = config.flag("attention_bias", false);
   const LayerOptions options{.attention = {.width = D,
                                            .heads = H,
@@ -73,7 +78,7 @@ Network make(const Scope& root, const Config& config, bool head) {
   const Variant variant(config, config.size("max_position_embeddings", 2048));
   const int64_t layers = config.size("num_hidden_layers", 32, 0);
   CausalModel model{.words = Embedding(inner / "embed_tokens", config.size("vocab_size", 32000), D),
-                    .positions = variant.added(inner, D, [] { return Tensor(); }),
+                    .positions = variant.added(inner, D, [] { return AddedPositions(); }),
                     .layers = {},
                     .norm = Norm(inner / "norm", D, eps, NormKind::root_mean_square),
                     .head = {}};

@@ -112,11 +112,11 @@ LayerOptions layer_options(const Config& config, int64_t D, const std::string& s
 }
 
 // Computed, unless a checkpoint holds them all the same.
-Tensor positions_of(const Scope& scope, int64_t P, int64_t D) {
+AddedPositions positions_of(const Scope& scope, int64_t P, int64_t D) {
   const auto sines = [](const Shape& shape, Rng&) { return sinusoidal_positions(shape[0], shape[1], Pairing::halves); };
   if (scope.params().file_has(scope.path() + ".embed_positions.weight"))
-    return scope.get("embed_positions.weight", {P, D}, sines, {.learned = false, .decays = false});
-  return sinusoidal_positions(P, D, Pairing::halves);
+    return {.table = scope.get("embed_positions.weight", {P, D}, sines, {.learned = false, .decays = false})};
+  return {.computed = sinusoidal_table(P, D, Pairing::halves)};
 }
 
 Marian make_marian(const Scope& scope, const Config& config) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "heed/core/nearest.h"
+#include "heed/io/paths.h"
 #include "heed/models/architecture.h"
 
 namespace heed {
@@ -20,10 +21,9 @@ bool is_pickle(const Path& path) {
 
 // The error that a folder without safetensors deserves.
 [[noreturn]] void refuse_folder(const Path& folder, const std::string& architecture) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (is_pickle(entry.path()))
-      fail<FileError>(entry.path().string(),
-                      ": pickles and the like can run any code, so heed reads safetensors alone. Convert it: python3 -c ",
+  for (const Path& entry : folder_entries(folder))
+    if (is_pickle(entry))
+      fail<FileError>(entry.string(), ": pickles and the like can run any code, so heed reads safetensors alone. Convert it: python3 -c ",
                       "\"from transformers import ", architecture, " as M; M.from_pretrained('.').save_pretrained('.')\" in that folder");
   fail<FileError>(folder.string(), ": found neither ", kWeights, " nor ", kIndex, ", expected one of them");
 }
@@ -62,7 +62,7 @@ Network made(const Architecture& architecture, Params& params, const Config& con
   }
 }
 
-Json read_if_there(const Path& path) { return std::filesystem::exists(path) ? read_json(path) : Json(); }
+Json read_if_there(const Path& path) { return path_exists(path) ? read_json(path) : Json(); }
 
 // Beside its statistics a batch norm of PyTorch keeps how many batches it saw. heed needs no such number, but a checkpoint is not whole
 // without it.
@@ -116,16 +116,27 @@ const TextDecoder& Model::decoder() const {
 }
 
 Model load(const Path& folder, const ModelOptions& options) {
-  check<FileError>(std::filesystem::is_directory(folder), folder.string(), ": there is no such folder");
+  check<FileError>(is_folder(folder), folder.string(), ": there is no such folder");
   const Config config(options.config.is_null() ? read_json(folder / "config.json") : options.config, (folder / "config.json").string());
   const Architecture& architecture = architecture_named(config.source(), architecture_in(config, options));
-  if (!std::filesystem::exists(folder / kWeights) && !std::filesystem::exists(folder / kIndex)) refuse_folder(folder, architecture.name);
+  if (!path_exists(folder / kWeights) && !path_exists(folder / kIndex)) refuse_folder(folder, architecture.name);
   LoadOptions names = options.names;
   names.allow_unused.insert(names.allow_unused.end(), architecture.ignored.begin(), architecture.ignored.end());
-  auto params = std::make_unique<Params>(folder, options.seed, names, options.weights);
-  alias_names(*params, architecture);
-  Network network = made(architecture, *params, config);
-  params->finish();
+  const auto file = std::make_shared<const Safetensors>(Safetensors::open(folder));
+  const auto build = [&](std::unique_ptr<Params>& params) {
+    alias_names(*params, architecture);
+    Network network = made(architecture, *params, config);
+    params->finish();
+    return network;
+  };
+  if (!names.shapes_only) {  // sizes are compared with the checkpoint before any memory is taken for them
+    LoadOptions outline = names;
+    outline.shapes_only = true;
+    auto params = std::make_unique<Params>(file, options.seed, outline);
+    build(params);
+  }
+  auto params = std::make_unique<Params>(file, options.seed, names, options.weights);
+  Network network = build(params);
   return {std::move(network), std::move(params), architecture.name, config.json(), read_if_there(folder / "generation_config.json")};
 }
 
@@ -139,17 +150,17 @@ Model make_model(const Json& json, const ModelOptions& options) {
 
 void save(const Model& model, const Path& folder, const SaveOptions& options) {
   check(is_floating(options.dtype), "save: parameters as ", name_of(options.dtype), ", expected f32, bf16 or f16");
-  std::filesystem::create_directories(folder);
+  make_folders(folder);
   NamedTensors tensors = model.params().stored();
   for (auto& [name, tensor] : tensors) tensor = converted(tensor, options.dtype);
   count_batches(tensors);
   const Metadata metadata{{"format", "pt"}};
   if (options.shard_bytes > 0) {
     write_sharded(folder, tensors, options.shard_bytes, metadata);
-    std::filesystem::remove(folder / kWeights);  // a folder with both would be ambiguous
+    remove_path(folder / kWeights);  // a folder with both would be ambiguous
   } else {
     write_safetensors(folder / kWeights, tensors, metadata);
-    std::filesystem::remove(folder / kIndex);
+    remove_path(folder / kIndex);
   }
   if (!model.generation().is_null()) write_json(folder / "generation_config.json", model.generation());
   Json config = model.config();

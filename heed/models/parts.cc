@@ -168,7 +168,7 @@ Tensor labels_of_next(const Tensor& labels) {
 }
 
 Initialisation beginning(const Config& config, std::string_view key, bool truncated) {
-  const float deviation = config.number(key, 0.02f);
+  const float deviation = config.number(key, 0.02f, 0, 100);
   const Initialiser draw = truncated ? initial::truncated_normal(deviation) : initial::normal(deviation);
   return {.weight = draw, .residual = draw, .embedding = draw, .patch = draw, .position = draw};
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "heed/core/parallel.h"
+#include "heed/io/paths.h"
 #include "heed/models/config.h"
 
 namespace heed {
@@ -23,10 +24,13 @@ std::string family_in(const Config& config) {
   return name;
 }
 
-double finite(const Config& config, const char* key, double otherwise) {
-  if (!config.has(key)) return otherwise;
-  const Json& found = config.json()[key];
-  if (!found.is_number() || !std::isfinite(found.get<double>())) config.refuse(key, "a number");
+// What would make pixels so large that models compute infinities of them.
+constexpr double kLargestShade = 1e6;
+
+double rescale_factor(const Config& config) {
+  if (!config.has("rescale_factor")) return 1.0 / 255;
+  const Json& found = config.json()["rescale_factor"];
+  if (!found.is_number() || !(std::abs(found.get<double>()) <= kLargestShade)) config.refuse("rescale_factor", "a number from -1e6 to 1e6");
   return found.get<double>();
 }
 
@@ -38,7 +42,8 @@ std::array<float, 3> per_channel(const Config& config, const char* key) {
   if (list && found.size() != out.size()) config.refuse(key, "3 numbers, for red, green and blue");
   for (size_t c = 0; c < out.size(); ++c) {
     const Json& each = list ? found[c] : found;
-    if (!each.is_number() || !std::isfinite(each.get<float>())) config.refuse(key, "a number, or 3 of them");
+    if (!each.is_number() || !(std::abs(each.get<double>()) <= kLargestShade))
+      config.refuse(key, "a number from -1e6 to 1e6, or 3 of them");
     out[c] = each.get<float>();
   }
   return out;
@@ -57,18 +62,16 @@ void refuse_other_steps(const Config& config) {
 }
 
 Config config_of(const Path& folder) {
-  if (std::filesystem::exists(folder / kFile)) return {read_json(folder / kFile), (folder / kFile).string()};
+  if (path_exists(folder / kFile)) return {read_json(folder / kFile), (folder / kFile).string()};
   const std::string source = (folder / "config.json").string();
   const Config model(read_json(source), source);
   if (model.size("num_channels", 3) != 3) model.refuse("num_channels", "3, for pictures");
-  std::vector<int64_t> size = model.sizes("image_size", {224});
-  if (size.size() > 2) model.refuse("image_size", "one or two numbers");
-  return {Json{{"size", {size.front(), size.back()}}}, source};
+  return {Json{{"size", model.sides("image_size", 224)}}, source};
 }
 
 std::string model_type_of(const Path& folder) {
   const Path path = folder / "config.json";
-  if (!std::filesystem::exists(folder / kFile) || !std::filesystem::exists(path)) return "vit";
+  if (!path_exists(folder / kFile) || !path_exists(path)) return "vit";
   return Config(read_json(path), path.string()).word("model_type", "vit");
 }
 
@@ -115,7 +118,7 @@ PictureReader::PictureReader(const Config& config, const std::string& model_type
   filter_ = static_cast<Resample>(filter);
 
   const bool rescales = config.flag("do_rescale", true), normalizes = config.flag("do_normalize", true);
-  const double factor = finite(config, "rescale_factor", 1.0 / 255);
+  const double factor = rescale_factor(config);
   const std::array<float, 3> mean = per_channel(config, "image_mean"), deviation = per_channel(config, "image_std");
   for (size_t c = 0; c < 3; ++c) {
     if (normalizes && deviation[c] == 0) config.refuse("image_std", "numbers other than 0");
@@ -123,6 +126,8 @@ PictureReader::PictureReader(const Config& config, const std::string& model_type
       const auto plain = static_cast<double>(shade);
       const auto x = static_cast<float>(rescales ? plain * factor : plain);
       values_[c][shade] = normalizes ? (x - mean[c]) / deviation[c] : x;
+      if (!(std::abs(values_[c][shade]) <= kLargestShade))
+        config.refuse(normalizes ? "image_std" : "rescale_factor", "one that gives pixels from -1e6 to 1e6");
     }
   }
 }

@@ -1,4 +1,5 @@
 // Residual networks (He et al. 2016), the baseline that attention on pictures is held against.
+#include <numeric>
 #include <optional>
 
 #include "heed/core/nearest.h"
@@ -7,6 +8,8 @@
 
 namespace heed {
 namespace {
+
+constexpr int64_t kMostBlocks = 1000;
 
 // A convolution with batch norm behind it, and ReLU behind that.
 struct ConvolutionUnit {
@@ -98,6 +101,8 @@ ResidualNetwork make_residual_network(const Scope& scope, const Config& config) 
   const std::string kind = config.word("layer_type", "bottleneck");
   if (kind != "basic" && kind != "bottleneck") config.refuse("layer_type", "basic or bottleneck");
   const std::vector<int64_t> widths = config.sizes("hidden_sizes", {256, 512, 1024, 2048}), depths = config.sizes("depths", {3, 4, 6, 3});
+  if (std::accumulate(depths.begin(), depths.end(), int64_t{0}) > kMostBlocks)
+    config.refuse("depths", "at most " + std::to_string(kMostBlocks) + " blocks in all");
   if (widths.size() != depths.size()) config.refuse("depths", "as many numbers as hidden_sizes has");
   const bool small = small_stem(config);
   int64_t C = config.size("embedding_size", 64);

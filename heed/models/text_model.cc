@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "heed/core/autograd.h"
+#include "heed/io/paths.h"
 #include "heed/models/config.h"
+#include "heed/models/finite.h"
 
 namespace heed {
 namespace {
@@ -24,7 +26,7 @@ int64_t most_tokens_of(const Model& model, const Path& folder) {
   const Config config(model.config(), (folder / "config.json").string());
   int64_t most = config.size("max_position_embeddings", config.size("n_positions", model.architecture().starts_with("GPT2") ? 1024 : 512));
   const Path path = folder / "tokenizer_config.json";
-  if (!std::filesystem::exists(path)) return most;
+  if (!path_exists(path)) return most;
   const Config tokenizer(read_json(path), path.string());
   const float named = tokenizer.number("model_max_length", 0);  // 1e30 where nobody said
   return named >= 1 && named < static_cast<float>(most) ? static_cast<int64_t>(named) : most;
@@ -65,7 +67,15 @@ void each_batch(const TextModel& model, std::span<const Encoding> encodings, con
     const EncodedBatch batch = model.tokenizer.batch(chosen, padding);
     Named inputs{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
     if (takes(model.model, "token_type_ids")) inputs["token_type_ids"] = batch.token_type_ids;
-    use({std::move(places), std::move(lengths), model.model(inputs)});
+    TextBatch done{std::move(places), std::move(lengths), model.model(inputs)};
+    for (const auto& [name, out] : done.out) {
+      try {
+        check_finite(model.model, out, out.rank() >= 3 ? std::span<const int64_t>(done.lengths) : std::span<const int64_t>());
+      } catch (const NonfiniteOutput& error) {
+        throw NonfiniteOutput(error.what(), static_cast<int64_t>(done.places[static_cast<size_t>(error.item)]));
+      }
+    }
+    use(done);
   }
 }
 

@@ -27,7 +27,8 @@ struct TextBatch {
   std::vector<int64_t> lengths;  // tokens of each; what follows in its row is padding
   Named out;                     // what the model gave
 };
-// Sentences in batches of like length; `use` sees each of them.
+// Sentences in batches of like length; `use` sees each of them. Outputs that are not finite are a NonfiniteOutput, whose item is the
+// place of the sentence.
 void each_batch(const TextModel& model, std::span<const Encoding> encodings, const std::function<void(const TextBatch& batch)>& use);
 
 }  // namespace heed

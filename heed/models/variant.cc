@@ -12,6 +12,8 @@ const std::vector<std::string> kKeys{"positions", "reach", "attention",      "fe
 const std::vector<std::string> kPositions{"none",     "learned",     "learned_2d",       "sinusoidal", "sinusoidal_2d", "rotary",
                                           "relative", "relative_2d", "relative_content", "alibi",      "gaussian",      "gaussian_full"};
 
+constexpr int64_t kWidestRandomHead = 256;
+
 void check_known(const Config& config, std::string_view key, const std::string& word, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), word) != known.end()) return;
   std::string all;
@@ -23,7 +25,12 @@ void check_known(const Config& config, std::string_view key, const std::string& 
 
 Tensor AddedPositions::operator()(const Tensor& x, const Tensor& position_ids, int64_t first) const {
   const int64_t N = x.size(1);
-  if (grid) return x + (*grid)();
+  if (grid) return x + grid();
+  if (computed && position_ids.defined()) return x + computed->at(position_ids);
+  if (computed) {
+    check(first + N <= computed->positions(), "model: ", first + N, " tokens, the positions end at ", computed->positions());
+    return x + slice(computed->rows(first + N), 0, first, first + N);
+  }
   if (!table.defined()) return x;
   const int64_t P = table.size(-2);
   const Tensor rows = reshape(table, {P, table.size(-1)});
@@ -33,7 +40,7 @@ Tensor AddedPositions::operator()(const Tensor& x, const Tensor& position_ids, i
 }
 
 Variant::Variant(const Config& config, int64_t tokens, std::optional<TokenGrid> grid)
-    : own_(config.below("heed")), tokens_(tokens), grid_(grid) {
+    : own_(config.below("heed")), tokens_(tokens), grid_(grid), projections_(std::make_shared<std::map<int64_t, Tensor>>()) {
   for (const auto& [key, value] : own_.json().items())
     check<FileError>(std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end(), config.source(), ": heed.", key, " is not known",
                      did_you_mean(key, kKeys));
@@ -68,10 +75,10 @@ NormPlace Variant::place(NormPlace otherwise) const {
   return name == "before" ? NormPlace::before : NormPlace::after;
 }
 
-AddedPositions Variant::added(const Scope& scope, int64_t D, const std::function<Tensor()>& own) const {
-  if (positions_.empty() || says("learned")) return {.table = own()};
-  if (says("sinusoidal")) return {.table = sinusoidal_positions(tokens_, D)};
-  if (says("sinusoidal_2d")) return {.table = sinusoidal_positions_2d(grid("positions")[0], grid("positions")[1], D)};
+AddedPositions Variant::added(const Scope& scope, int64_t D, const std::function<AddedPositions()>& own) const {
+  if (positions_.empty() || says("learned")) return own();
+  if (says("sinusoidal")) return {.computed = sinusoidal_table(tokens_, D)};
+  if (says("sinusoidal_2d")) return {.grid = SinusoidalPositions2d(grid("positions")[0], grid("positions")[1], D)};
   if (!says("learned_2d")) return {};
   return {.grid = LearnedPositions2d(scope / "position_embeddings_2d", grid("positions")[0], grid("positions")[1], D)};
 }
@@ -101,7 +108,7 @@ std::vector<ScorePositions> Variant::in_scores(const Scope& scope, const MultiHe
     for (const Json& each : found.is_array() ? found : Json::array({found}))
       add_pattern(out, Config(each, own_.source() + ": heed.pattern"), layer);
   }
-  if (own_.has("soft_cap")) out.emplace_back(Term(SoftCap{own_.number("soft_cap", 0)}));
+  if (own_.has("soft_cap")) out.emplace_back(Term(SoftCap{own_.number("soft_cap", 0, 1e-3, 1e6)}));
   return out;
 }
 
@@ -143,9 +150,13 @@ AttentionKind Variant::kind(int64_t head_width) const {
     check_known(own_, "features", map, {"elu", "relu", "random"});
     if (map == "relu") out.features.map = FeatureMap::relu;
     if (map == "random") {
+      check(head_width <= kWidestRandomHead, "heed.features random: heads of ", head_width, " features, expected at most ",
+            kWidestRandomHead);
       Rng rng(1);  // fixed features: a checkpoint need not hold them
       out.features.map = FeatureMap::random;
-      out.features.projection = random_projection(4 * head_width, head_width, rng);
+      Tensor& projection = (*projections_)[head_width];
+      if (!projection.defined()) projection = random_projection(4 * head_width, head_width, rng);
+      out.features.projection = projection;
     }
   }
   return out;

@@ -2,6 +2,8 @@
 // architecture. docs/models.md lists the keys. Without it nothing changes.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "heed/models/config.h"
@@ -10,10 +12,13 @@
 
 namespace heed {
 
-// Positions that are added to tokens: a table, two tables on a grid, or none.
+// Positions that are added to tokens: a table, two tables on a grid, either learned or computed, or none.
 struct AddedPositions {
-  Tensor table = {};  // (P, D) or (1, P, D)
-  std::optional<LearnedPositions2d> grid = {};
+  Tensor table = {};                           // (P, D) or (1, P, D)
+  std::optional<PositionTable> computed = {};  // in place of the table
+  std::function<Tensor()> grid = {};           // -> (P, D)
+
+  bool has_table() const { return table.defined() || computed; }
 
   // x: (B, N, D); position_ids: (B, N) i64, or undefined: first, first + 1, ...
   Tensor operator()(const Tensor& x, const Tensor& position_ids = {}, int64_t first = 0) const;
@@ -29,7 +34,7 @@ class Variant {
   // The options of a layer, from 0, with what config.json says: some patterns alternate, and stochastic depth grows from layer to layer.
   LayerOptions changed(LayerOptions options, int64_t layer = 0, int64_t layers = 1) const;
   // The positions that are added to tokens. own: makes those of the architecture, which are "learned" as well unless it has others
-  AddedPositions added(const Scope& scope, int64_t D, const std::function<Tensor()>& own) const;
+  AddedPositions added(const Scope& scope, int64_t D, const std::function<AddedPositions()>& own) const;
   Pool pool(const Scope& scope, const LayerOptions& options) const;
 
  private:
@@ -42,7 +47,8 @@ class Variant {
   Config own_;
   int64_t tokens_;
   std::optional<TokenGrid> grid_;
-  std::vector<std::string> positions_ = {};  // empty: the architecture's own
+  std::vector<std::string> positions_ = {};                 // empty: the architecture's own
+  std::shared_ptr<std::map<int64_t, Tensor>> projections_;  // random features by the width of heads; layers share them
 };
 
 }  // namespace heed

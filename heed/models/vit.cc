@@ -16,7 +16,7 @@ struct Vision {
   Norm norm;  // undefined behind layers with norms of their own at the end
   Pool pool;
   float dropout;
-  std::vector<int64_t> image;  // height and width
+  std::array<int64_t, 2> image;  // height and width
 
   // (B, C, height, width) -> (B, N, D), or (B, 1, D) where only the first token is wanted and the others can be left out
   Tensor operator()(const Named& inputs, const Ask& ask, Named& out, bool first_only = false) const {
@@ -53,16 +53,16 @@ LayerOptions layer_options(const Config& config) {
                            .activation = config.activation("hidden_act", "gelu"),
                            .names = {.up = "intermediate.dense", .down = "output.dense"}},
           .place = NormPlace::before,
-          .eps = config.number("layer_norm_eps", 1e-12f),
+          .eps = config.epsilon("layer_norm_eps", 1e-12f),
           .branch = {.dropout = dropout}};
 }
 
 Vision make_vision(const Scope& scope, const Config& config, bool teacher) {
   const LayerOptions options = layer_options(config);
   const int64_t D = options.attention.width;
-  std::vector<int64_t> image = config.sizes("image_size", {224}), patch = config.sizes("patch_size", {16});
-  image.resize(2, image[0]);
-  patch.resize(2, patch[0]);
+  const std::array<int64_t, 2> image = config.sides("image_size", 224), patch = config.sides("patch_size", 16);
+  for (size_t side = 0; side < 2; ++side)
+    if (patch[side] > image[side]) config.refuse("patch_size", "at most image_size");
   const TokenGrid grid{image[0] / patch[0], image[1] / patch[1]};
   const bool first_token = Variant(config, 0).pooling() == Pooling::class_token;
   const int64_t tokens = grid[0] * grid[1] + (!first_token ? 0 : teacher ? 2 : 1);
@@ -70,7 +70,9 @@ Vision make_vision(const Scope& scope, const Config& config, bool teacher) {
   const int64_t layers = config.size("num_hidden_layers", 12, 0);
   const Scope embeddings = scope / "embeddings";
   const auto token = [&](const char* name) { return embeddings.get(name, {1, 1, D}, initial::zeros(), {.decays = false}); };
-  const auto own = [&] { return embeddings.get("position_embeddings", {1, tokens, D}, scope.initial().position, {.decays = false}); };
+  const auto own = [&] {
+    return AddedPositions{embeddings.get("position_embeddings", {1, tokens, D}, scope.initial().position, {.decays = false})};
+  };
   Vision made{
       .patches = PatchEmbedding(embeddings / "patch_embeddings.projection", config.size("num_channels", 3), patch[0], patch[1], D, true),
       .class_token = first_token ? token("cls_token") : Tensor(),

@@ -1,9 +1,11 @@
 #include "heed/nn/params.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "heed/core/dry_run.h"
+#include "heed/ops/all_finite.h"
 #include "heed/ops/ops.h"
 
 namespace heed {
@@ -29,6 +31,8 @@ std::string listed(const char* what, const std::vector<std::string>& items) {
   return items.size() > shown ? text + " and " + std::to_string(items.size() - shown) + " more" : text;
 }
 
+constexpr int64_t kLarge = int64_t{1} << 20;  // numbers
+
 std::string text_of(const Shape& shape) {
   std::ostringstream text;
   text << shape;
@@ -45,7 +49,10 @@ Tensor stand_in(const Shape& shape) {
 }  // namespace
 
 Params::Params(const Path& file, uint64_t seed, LoadOptions options, Weights weights)
-    : seed_(seed), weights_(weights), source_(file.string()), file_(Safetensors::open(file)), options_(std::move(options)) {}
+    : Params(std::make_shared<const Safetensors>(Safetensors::open(file)), seed, std::move(options), weights) {}
+
+Params::Params(std::shared_ptr<const Safetensors> file, uint64_t seed, LoadOptions options, Weights weights)
+    : seed_(seed), weights_(weights), file_(std::move(file)), options_(std::move(options)) {}
 
 Tensor Params::get(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options) {
   if (const auto place = places_.find(name); place != places_.end()) {
@@ -62,6 +69,7 @@ Tensor Params::get(const std::string& name, const Shape& shape, const Initialise
 
 Parameter Params::made(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options) {
   const std::optional<std::string> found = name_in_file(name, shape, options.stored_transposed);
+  count_numbers(shape, found.has_value());
   Parameter parameter{.name = name, .tensor = {}, .options = options, .read = found.has_value()};
   Tensor& tensor = parameter.tensor;
   if (found) parameter.stored = file_->entry(*found).dtype;
@@ -72,6 +80,7 @@ Parameter Params::made(const std::string& name, const Shape& shape, const Initia
     tensor = stand_in(shape);
   } else if (found) {
     tensor = converted(file_->tensor(*found), DType::f32);
+    find_nonfinite(*found, tensor);
     if (options.stored_transposed) tensor = contiguous(transpose(tensor, 0, 1));
     if (options.stored_transposed || parameter.stored != DType::f32) file_->release(*found);  // it has been copied
   } else {
@@ -82,6 +91,28 @@ Parameter Params::made(const std::string& name, const Shape& shape, const Initia
   }
   if (options.learned && weights_ == Weights::trainable) tensor.require_grad();
   return parameter;
+}
+
+void Params::find_nonfinite(const std::string& name, const Tensor& tensor) {
+  if (all_finite(tensor) || nonfinite_.find(in_quotes(name)) != std::string::npos) return;
+  const std::vector<float> values = tensor.to_vector<float>();
+  const int64_t bad = std::count_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); });
+  if (nonfinite_.empty()) nonfinite_ = "weights that are NaN or infinite";
+  nonfinite_ += (nonfinite_.ends_with("infinite") ? ": " : ", ") + std::to_string(bad) + " of " + std::to_string(values.size()) + " in " +
+                in_quotes(name);
+}
+
+// A model of a hostile config is refused before memory is taken for it.
+void Params::count_numbers(const Shape& shape, bool in_file) {
+  constexpr int64_t most = int64_t{1} << 44, most_new = int64_t{1} << 24;  // 17 trillion; 64 MiB of f32
+  const int64_t count = heed::count(shape);
+  check(count <= most - numbers_, "params: the model has more than ", most, " parameters, expected at most that");
+  numbers_ += count;
+  if (!file_ || in_file || options_.shapes_only) return;
+  initialised_ += count;
+  const int64_t allowed_new = std::max(most_new, file_->numbers());
+  check(initialised_ <= allowed_new, "params: ", initialised_, " numbers that the checkpoint lacks would be initialised, expected at most ",
+        allowed_new, ": as many as the checkpoint has");
 }
 
 void Params::release(const std::string& name) {
@@ -125,9 +156,7 @@ void Params::alias(const std::string& other, const std::string& name) {
 
 bool Params::file_differs(const std::string& a, const std::string& b) const {
   if (!file_has(a) || !file_has(b)) return false;
-  const Tensor x = file_->tensor(a), y = file_->tensor(b);
-  if (x.shape() != y.shape() || x.dtype() != y.dtype()) return true;
-  return x.to_vector<float>() != y.to_vector<float>();
+  return !file_->same(a, b);
 }
 
 void Params::finish() const {
@@ -135,8 +164,16 @@ void Params::finish() const {
   std::vector<std::string> unused;
   for (const std::string& name : file_->names())
     if (!used_.contains(name) && !allowed(options_.allow_unused, name)) unused.push_back(in_quotes(name));
-  check<FileError>(missing_.empty() && unused.empty() && misfits_.empty(), source_, ": does not fit the model",
+  check<FileError>(missing_.empty() && unused.empty() && misfits_.empty(), file_->source(), ": does not fit the model",
                    listed(" missing", missing_), listed(" not used", unused), listed(" of another shape", misfits_));
+  for (const Parameter& parameter : all_)  // looking for NaN has read them; most are not needed in memory yet
+    if (parameter.read && !parameter.packed && parameter.tensor.count() >= kLarge && !options_.shapes_only && !DryRun::newest())
+      for (const std::string& name : names_in_file(parameter.name)) file_->release(name);
+  if (nonfinite_.empty()) return;
+  const std::string message = file_->source() + ": has " + nonfinite_ + "; the checkpoint is damaged";
+  check<FileError>(static_cast<bool>(options_.allow_nonfinite), message,
+                   ". Use another one, or load it all the same with --allow-nonfinite");
+  options_.allow_nonfinite(message);
 }
 
 int64_t Params::count() const {

@@ -35,11 +35,14 @@ struct Parameter {
 // the first.
 enum class Weights { trainable, packed, int8 };
 
+using Warn = std::function<void(const std::string& message)>;
+
 // What a file may lack or hold too much: names that contain one of these. {""} allows every name.
 struct LoadOptions {
   std::vector<std::string> allow_missing = {};  // these are initialised where the file lacks them or has another shape
   std::vector<std::string> allow_unused = {};
-  bool shapes_only = false;  // for looking at a model of any size: tensors have shapes, but no values and no memory
+  bool shapes_only = false;   // for looking at a model of any size: tensors have shapes, but no values and no memory
+  Warn allow_nonfinite = {};  // called with a message where weights are NaN or infinite; such files are refused without it
 };
 
 class Params {
@@ -48,6 +51,8 @@ class Params {
       : seed_(seed), weights_(weights), options_(std::move(options)) {}
   // A safetensors file, an index of several, or a folder that holds either. Half precision becomes f32.
   Params(const Path& file, uint64_t seed, LoadOptions options = {}, Weights weights = Weights::trainable);
+  // A checkpoint that is open already.
+  Params(std::shared_ptr<const Safetensors> file, uint64_t seed, LoadOptions options = {}, Weights weights = Weights::trainable);
 
   // The parameter of that name. Asking again gives the same tensor: that is how weights are tied.
   Tensor get(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options = {});
@@ -63,25 +68,29 @@ class Params {
   // When the model is built: an error that lists every name missing, unused or of another shape, unless it was allowed.
   void finish() const;
 
-  const std::vector<Parameter>& all() const { return all_; }  // as they were asked for
-  int64_t count() const;                                      // of numbers that are learned
-  NamedTensors stored() const;                                // as files hold them: write_safetensors(path, params.stored())
+  const std::vector<Parameter>& all() const { return all_; }   // as they were asked for
+  int64_t count() const;                                       // of numbers that are learned
+  const std::string& nonfinite() const { return nonfinite_; }  // which weights of the file are NaN or infinite, in words; mostly empty
+  NamedTensors stored() const;                                 // as files hold them: write_safetensors(path, params.stored())
 
  private:
   Parameter made(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options);
   std::vector<std::string> names_in_file(const std::string& name) const;
+  void find_nonfinite(const std::string& name_in_file, const Tensor& tensor);
+  void count_numbers(const Shape& shape, bool in_file);
   std::optional<std::string> name_in_file(const std::string& name, const Shape& shape, bool transposed);  // none: absent, or a misfit
 
   uint64_t seed_;
   Weights weights_;
-  std::string source_ = {};
-  std::optional<Safetensors> file_ = {};
+  std::shared_ptr<const Safetensors> file_ = {};
   LoadOptions options_ = {};
   std::vector<Parameter> all_ = {};
   std::map<std::string, size_t, std::less<>> places_ = {};                     // in all_
   std::map<std::string, std::vector<std::string>, std::less<>> aliases_ = {};  // other names
   std::set<std::string, std::less<>> used_ = {};                               // names in the file
   std::vector<std::string> missing_ = {}, misfits_ = {};                       // as messages show them
+  std::string nonfinite_ = {};
+  int64_t numbers_ = 0, initialised_ = 0;  // of all parameters; of those that the file lacks
 };
 
 // A path into a store, and how what lies below it begins.

@@ -3,58 +3,49 @@
 #include <bit>
 #include <cmath>
 
-#include "heed/core/parallel.h"
+#include "heed/core/dry_run.h"
 
 namespace heed {
 namespace {
 
+void check_features(int64_t D) {
+  constexpr int64_t most = int64_t{1} << 20;
+  check(D >= 2 && D % 2 == 0, "positions: ", D, " features do not pair up, expected an even number");
+  check(D <= most, "positions: ", D, " features, expected at most ", most);
+}
+
 // base^(-2i / D) for every pair of features
 std::vector<double> frequencies_of(int64_t D, double base) {
-  check(D >= 2 && D % 2 == 0, "positions: ", D, " features do not pair up, expected an even number");
   std::vector<double> out;
   for (int64_t i = 0; i < D / 2; ++i) out.push_back(std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(D)));
   return out;
 }
 
-// Before a table is computed: a config can ask for any size.
-void check_table(int64_t N, int64_t D) {
-  constexpr int64_t most = int64_t{1} << 27;  // a million tokens of 128 features
-  check(N <= most / std::max<int64_t>(D, 1), "positions: a table of ", N, " x ", D, " numbers, expected at most ", most, " of them");
+// Pair i of a row of `pairs` pairs: two numbers of the row.
+std::pair<float&, float&> pair_in(std::span<float> row, size_t i, size_t pairs, Pairing pairing) {
+  return pairing == Pairing::neighbours ? std::pair<float&, float&>(row[2 * i], row[2 * i + 1])
+                                        : std::pair<float&, float&>(row[i], row[i + pairs]);
 }
 
-// Angles of places. -> places x frequencies, row-major
-std::vector<double> angles(const std::vector<double>& places, const std::vector<double>& frequencies) {
-  std::vector<double> out;
-  out.reserve(places.size() * frequencies.size());
-  for (double place : places)
-    for (double frequency : frequencies) out.push_back(place * frequency);
-  return out;
-}
-
-std::vector<double> places_from(int64_t first, int64_t step, int64_t N) {
-  std::vector<double> places;
-  for (int64_t i = 0; i < N; ++i) places.push_back(static_cast<double>(first + i * step));
-  return places;
-}
-
-// One number of each pair from a, the other from b. a, b: N x D / 2 -> (N, D)
-Tensor paired(const std::vector<double>& a, const std::vector<double>& b, int64_t N, int64_t D, Pairing pairing) {
-  std::vector<float> values(a.size() * 2);
-  const auto width = static_cast<size_t>(D), pairs = width / 2;
-  for (size_t n = 0; n < static_cast<size_t>(N); ++n)
-    for (size_t i = 0; i < pairs; ++i) {
-      const bool near = pairing == Pairing::neighbours;
-      values[n * width + (near ? 2 * i : i)] = static_cast<float>(a[n * pairs + i]);
-      values[n * width + (near ? 2 * i + 1 : i + pairs)] = static_cast<float>(b[n * pairs + i]);
+PositionTable::Fill sinusoids_of(int64_t D, Pairing pairing, double base) {
+  return [frequencies = frequencies_of(D, base), pairing](int64_t position, std::span<float> row) {
+    for (size_t i = 0; i < frequencies.size(); ++i) {
+      const double angle = static_cast<double>(position) * frequencies[i];
+      const auto [first, second] = pair_in(row, i, frequencies.size(), pairing);
+      first = static_cast<float>(std::sin(angle));
+      second = static_cast<float>(std::cos(angle));
     }
-  return Tensor::from(values, {N, D});
+  };
 }
 
-Tensor sinusoids(const std::vector<double>& places, int64_t D, Pairing pairing, double base) {
-  std::vector<double> sines = angles(places, frequencies_of(D, base)), cosines = sines;
-  for (double& x : sines) x = std::sin(x);
-  for (double& x : cosines) x = std::cos(x);
-  return paired(sines, cosines, std::ssize(places), D, pairing);
+// The sinusoids of the distances reach, reach - 1, ..., -reach. -> (2 reach + 1, D)
+Tensor distances(int64_t reach, int64_t D) {
+  const PositionTable::Fill fill = sinusoids_of(D, Pairing::neighbours, 10000);
+  const int64_t rows = 2 * reach + 1;
+  if (DryRun::newest()) return Tensor::empty({rows, D});
+  std::vector<float> values(static_cast<size_t>(count({rows, D})));
+  for (int64_t r = 0; r < rows; ++r) fill(reach - r, std::span(values).subspan(static_cast<size_t>(r * D), static_cast<size_t>(D)));
+  return Tensor::from(values, {rows, D});
 }
 
 // row: (rows, R), column: (columns, C) -> (rows columns, R + C)
@@ -65,19 +56,49 @@ Tensor on_grid(const Tensor& row, const Tensor& column) {
   return reshape(concat({by_row, by_column}, 2), {rows * columns, R + C});
 }
 
+// Cosines of the angles of a row, or their sines: negative for the first of each pair. What does not turn turns by nothing.
+PositionTable rotary_table(int64_t positions, int64_t D, int64_t rotated, const RotaryOptions& options, bool sines) {
+  return {positions, D, [=]() -> PositionTable::Fill {
+            const std::vector<double> frequencies =
+                options.frequencies.empty() ? frequencies_of(rotated, options.base) : options.frequencies;
+            return [=](int64_t position, std::span<float> row) {
+              for (size_t i = 0; i < frequencies.size(); ++i) {
+                const double exact = static_cast<double>(position) * frequencies[i],
+                             angle = options.rounded ? static_cast<float>(exact) : exact;
+                const auto [first, second] = pair_in(row, i, frequencies.size(), options.pairing);
+                second = static_cast<float>(sines ? std::sin(angle) : std::cos(angle));
+                first = sines ? -second : second;
+              }
+              for (float& still : row.subspan(2 * frequencies.size())) still = sines ? 0 : 1;
+            };
+          }};
+}
+
+int64_t checked_features(int64_t D, const RotaryOptions& options) {
+  const int64_t rotated = options.rotated == 0 ? D : options.rotated;
+  check(rotated <= D, "rotary: ", rotated, " features turn, the heads have ", D);
+  check_features(rotated);
+  check(options.frequencies.empty() || std::ssize(options.frequencies) * 2 == rotated, "rotary: ", options.frequencies.size(),
+        " frequencies for ", rotated, " features, expected half");
+  return rotated;
+}
+
 constexpr ParameterOptions kPosition{.decays = false};
 
 }  // namespace
 
-Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing, double base) {
-  check_table(N, D);
-  return sinusoids(places_from(0, 1, N), D, pairing, base);
+PositionTable sinusoidal_table(int64_t N, int64_t D, Pairing pairing, double base) {
+  check_features(D);
+  return {N, D, [=] { return sinusoids_of(D, pairing, base); }};
 }
 
-Tensor sinusoidal_positions_2d(int64_t rows, int64_t columns, int64_t D) {
-  check(D % 4 == 0, "positions: ", D, " features on a grid, expected a multiple of 4");
-  return on_grid(sinusoidal_positions(rows, D / 2), sinusoidal_positions(columns, D / 2));
-}
+Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing, double base) { return sinusoidal_table(N, D, pairing, base).rows(N); }
+
+SinusoidalPositions2d::SinusoidalPositions2d(int64_t rows, int64_t columns, int64_t D)
+    : row((check(D % 4 == 0, "positions: ", D, " features on a grid, expected a multiple of 4"), sinusoidal_table(rows, D / 2))),
+      column(sinusoidal_table(columns, D / 2)) {}
+
+Tensor SinusoidalPositions2d::operator()() const { return on_grid(row.rows(row.positions()), column.rows(column.positions())); }
 
 LearnedPositions::LearnedPositions(const Scope& scope, int64_t N, int64_t D)
     : weight(scope.get("weight", {N, D}, scope.initial().position, kPosition)) {}
@@ -91,42 +112,22 @@ LearnedPositions2d::LearnedPositions2d(const Scope& scope, int64_t rows, int64_t
 Tensor LearnedPositions2d::operator()() const { return on_grid(row, column); }
 
 Rotary::Rotary(int64_t positions, int64_t D, const RotaryOptions& options)
-    : rotated(options.rotated == 0 ? D : options.rotated), pairing(options.pairing) {
-  check(rotated <= D, "rotary: ", rotated, " features turn, the heads have ", D);
-  check_table(positions, D);
-  const std::vector<double> frequencies = options.frequencies.empty() ? frequencies_of(rotated, options.base) : options.frequencies;
-  check(std::ssize(frequencies) * 2 == rotated, "rotary: ", frequencies.size(), " frequencies for ", rotated, " features, expected half");
-  const auto width = static_cast<size_t>(rotated);
-  std::vector<float> cosines(static_cast<size_t>(positions) * width), sines(cosines.size());
-  parallel_for(positions, 256, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n)
-      for (size_t i = 0; i < width / 2; ++i) {
-        const double exact = static_cast<double>(n) * frequencies[i], angle = options.rounded ? static_cast<float>(exact) : exact;
-        const bool near = pairing == Pairing::neighbours;
-        const size_t row = static_cast<size_t>(n) * width, a = row + (near ? 2 * i : i), b = row + (near ? 2 * i + 1 : i + width / 2);
-        cosines[a] = cosines[b] = static_cast<float>(std::cos(angle));
-        sines[b] = static_cast<float>(std::sin(angle));
-        sines[a] = -sines[b];
-      }
-  });
-  cosine = Tensor::from(cosines, {positions, rotated});
-  sine = Tensor::from(sines, {positions, rotated});
-  if (rotated == D) return;
-  cosine = concat({cosine, Tensor::ones({positions, D - rotated})}, 1);  // what does not turn turns by nothing
-  sine = concat({sine, Tensor::zeros({positions, D - rotated})}, 1);
-}
+    : cosine(rotary_table(positions, D, checked_features(D, options), options, false)),
+      sine(rotary_table(positions, D, checked_features(D, options), options, true)),
+      rotated(checked_features(D, options)),
+      pairing(options.pairing) {}
 
 // (a, b) becomes (a cos - b sin, b cos + a sin): the features times cosines and their partners times signed sines.
 Tensor Rotary::operator()(const Tensor& x, const Positions& positions) const {
-  check(x.rank() >= 2 && x.size(-1) == cosine.size(1), "rotary: x has shape ", x.shape(), ", expected (..., N, ", cosine.size(1), ")");
+  check(x.rank() >= 2 && x.size(-1) == cosine.width(), "rotary: x has shape ", x.shape(), ", expected (..., N, ", cosine.width(), ")");
   const int64_t N = x.size(-2), D = x.size(-1), half = rotated / 2, first = positions.first;
   const bool any = positions.each.defined();
-  check(any || (first >= 0 && first + N <= cosine.size(0)), "rotary: tokens ", first, " to ", first + N, ", the table has ",
-        cosine.size(0));
+  check(any || (first >= 0 && first + N <= cosine.positions()), "rotary: tokens ", first, " to ", first + N, ", the table has ",
+        cosine.positions());
   check(!any || (x.rank() == 4 && positions.each.shape() == Shape{x.size(0), N}), "rotary: x has shape ", x.shape(), ", its positions ",
         positions.each.shape(), ", expected (B, H, N, D) and (B, N)");
-  const auto rows = [&](const Tensor& table) {
-    return any ? reshape(embedding(table, positions.each), {x.size(0), 1, N, D}) : slice(table, 0, first, first + N);
+  const auto rows = [&](const PositionTable& table) {
+    return any ? reshape(table.at(positions.each), {x.size(0), 1, N, D}) : slice(table.rows(first + N), 0, first, first + N);
   };
   Tensor partners;
   if (pairing == Pairing::halves) {
@@ -178,7 +179,7 @@ std::pair<Tensor, RelativeKeys> RelativeContent::operator()(const Tensor& q, int
   const int64_t H = key_bias.size(0), N = q.size(2), D = key_bias.size(1), reach = std::max(N, M) - 1;
   check(q.size(1) == H && q.size(3) == D, "relative_content: q ", q.shape(), ", expected ", H, " heads of width ", D);
   // Row r of the table is for j - i = r - reach, so for the distance reach - r.
-  const Tensor places = sinusoids(places_from(reach, -1, 2 * reach + 1), position.inputs(), Pairing::neighbours, 10000);
+  const Tensor places = distances(reach, position.inputs());
   const Tensor table = permute(reshape(position(places), {2 * reach + 1, H, D}), {1, 0, 2});
   return {q + reshape(key_bias, {1, H, 1, D}), {.queries = (q + reshape(position_bias, {1, H, 1, D})) * beta, .table = table}};
 }

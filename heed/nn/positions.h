@@ -8,16 +8,25 @@
 
 #include "heed/attention/terms.h"
 #include "heed/nn/linear.h"
+#include "heed/nn/position_table.h"
 
 namespace heed {
 
 // Which two features share a frequency: (2i, 2i + 1) as in the papers, or (i, i + D / 2) as in much code.
 enum class Pairing { neighbours, halves };
 
-// sin and cos of position / base^(2i / D): Vaswani et al. 2017. -> (N, D)
+// sin and cos of position / base^(2i / D): Vaswani et al. 2017. Of N positions, D features.
+PositionTable sinusoidal_table(int64_t N, int64_t D, Pairing pairing = Pairing::neighbours, double base = 10000);
+// All rows of it. -> (N, D)
 Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing = Pairing::neighbours, double base = 10000);
 // On a grid, row by row: the first half of the features tells the row, the second the column. -> (rows columns, D)
-Tensor sinusoidal_positions_2d(int64_t rows, int64_t columns, int64_t D);
+struct SinusoidalPositions2d {
+  PositionTable row, column;  // of D / 2 features each
+
+  SinusoidalPositions2d(int64_t rows, int64_t columns, int64_t D);
+  Tensor operator()() const;  // (rows columns, D)
+};
+inline Tensor sinusoidal_positions_2d(int64_t rows, int64_t columns, int64_t D) { return SinusoidalPositions2d(rows, columns, D)(); }
 
 struct LearnedPositions {
   Tensor weight;  // (N, D)
@@ -55,11 +64,10 @@ struct Positions {
 
 // Turns each pair of features by an angle that grows with the position, so that q.k depends on the distance: Su et al. 2021.
 struct Rotary {
-  Tensor cosine, sine;  // (positions, D)
-  int64_t rotated = 0;
-  Pairing pairing = Pairing::neighbours;
+  PositionTable cosine, sine;  // of D features
+  int64_t rotated;
+  Pairing pairing;
 
-  Rotary() = default;
   Rotary(int64_t positions, int64_t D, const RotaryOptions& options = {});
   Tensor operator()(const Tensor& x, const Positions& positions = 0) const;  // x: (..., N, D); (B, H, N, D) at any positions
 };

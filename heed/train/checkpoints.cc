@@ -103,7 +103,7 @@ void Checkpoints::write(int64_t step, const Checkpoint& checkpoint) {
   check(step >= 0, "checkpoints: found step ", step, ", expected 0 or more");
   std::error_code error;
   fs::create_directories(folder_, error);
-  check<FileError>(!error, folder_.string(), ": the folder cannot be made (", error.message(), "); choose another place");
+  check<WriteError>(!error, folder_.string(), ": the folder cannot be made (", error.message(), "); choose another place");
   remove_temporaries(folder_);
   const std::string state = text_of(checkpoint.state);
   write_safetensors(file_of(folder_, step), checkpoint.tensors,

@@ -5,6 +5,7 @@
 
 #include "heed/core/parallel.h"
 #include "heed/models/config.h"
+#include "heed/models/finite.h"
 #include "heed/models/pictures.h"
 #include "heed/models/translate.h"
 #include "heed/train/order.h"
@@ -122,7 +123,13 @@ Evaluation evaluate_pictures(const Model& model, const Path& folder, const Pictu
     parallel_tasks(std::ssize(which), [&](int64_t b) { pictures[static_cast<size_t>(b)] = data.picture(which[static_cast<size_t>(b)]); });
     std::vector<int64_t> truth;
     for (const int64_t i : which) truth.push_back(places[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]);
-    scores.add(model({{"pixel_values", reader(pictures)}}).at("logits").to_vector<float>(), truth);
+    const Tensor logits = model({{"pixel_values", reader(pictures)}}).at("logits");
+    try {
+      check_finite(model, logits);
+    } catch (const NonfiniteOutput& error) {
+      fail<FileError>(data.source, ": image ", which[static_cast<size_t>(error.item)] + 1, " of ", data.count(), ": ", error.what());
+    }
+    scores.add(logits.to_vector<float>(), truth);
     if (done) done(std::ssize(which));
   }
   return scores.evaluation();
@@ -141,7 +148,7 @@ Evaluation evaluate_labelled(const TextModel& model, const std::vector<LabelledT
   const EncodedSentences encoded = encode_sentences(model, sentences);
   if (cut) *cut = encoded.cut;
   ClassScores scores(labels.names());
-  each_batch(model, encoded.encodings, [&](const TextBatch& batch) {
+  const auto judge_batch = [&](const TextBatch& batch) {
     std::vector<int64_t> truth;
     for (const size_t place : batch.places) {
       const auto name = std::lower_bound(names.begin(), names.end(), texts[place].label);
@@ -149,7 +156,12 @@ Evaluation evaluate_labelled(const TextModel& model, const std::vector<LabelledT
     }
     scores.add(batch.out.at("logits").to_vector<float>(), truth);
     if (done) done(std::ssize(truth));
-  });
+  };
+  try {
+    each_batch(model, encoded.encodings, judge_batch);
+  } catch (const NonfiniteOutput& error) {
+    fail<FileError>(source, ": ", in_quotes(texts[static_cast<size_t>(error.item)].text, 60), ": ", error.what());
+  }
   return scores.evaluation();
 }
 

@@ -22,8 +22,8 @@ GrowingFile::~GrowingFile() {
 }
 
 void GrowingFile::give_up(const char* what, int error) const {
-  fail<FileError>(path_.string(), ": ", what, " (", std::generic_category().message(error),
-                  "); what it held before is untouched: free some space or see to the folder");
+  fail<WriteError>(path_.string(), ": ", what, " (", std::generic_category().message(error),
+                   "); what it held before is untouched: free some space or see to the folder");
 }
 
 int64_t GrowingFile::size() const {

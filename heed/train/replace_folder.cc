@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void give_up(const Path& folder, const char* what, const std::error_code& error) {
-  fail<FileError>(folder.string(), ": ", what, " (", error.message(), "); what stood there before is untouched");
+  fail<WriteError>(folder.string(), ": ", what, " (", error.message(), "); what stood there before is untouched");
 }
 std::error_code last_error() { return {errno, std::generic_category()}; }
 

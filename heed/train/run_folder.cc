@@ -113,8 +113,8 @@ void check_name(const char* what, const std::string& name) {
 bool make_folder(const Path& folder) {
   if (::mkdir(folder.c_str(), 0777) == 0) return true;
   const int error = errno;
-  check<FileError>(error == EEXIST, folder.string(), ": the folder cannot be made (", std::generic_category().message(error),
-                   "); choose another place");
+  check<WriteError>(error == EEXIST, folder.string(), ": the folder cannot be made (", std::generic_category().message(error),
+                    "); choose another place");
   return false;
 }
 
@@ -179,7 +179,7 @@ RunFolder RunFolder::create(const Path& runs, const std::string& task, const std
   if (!name.empty()) check_name("run", name);
   std::error_code error;
   fs::create_directories(folder, error);
-  check<FileError>(!error, folder.string(), ": the folder cannot be made (", error.message(), "); choose another place");
+  check<WriteError>(!error, folder.string(), ": the folder cannot be made (", error.message(), "); choose another place");
   if (!name.empty()) {
     check<UsageError>(make_folder(folder / name), "run: found the name ", in_quotes(name), " taken in ", folder.string(),
                       ", expected a new one; choose another, or go on with that run");

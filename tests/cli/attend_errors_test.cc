@@ -197,14 +197,14 @@ TEST(AttendErrors, a_mask_of_float_ones_is_doubtful) {
 }
 
 TEST(AttendErrors, files) {
-  const auto expect = [](const std::string& arguments, const std::string& message) {
+  const auto expect = [](const std::string& arguments, const std::string& message, int exit_code = 3) {
     const Attended got = run_attend(small_inputs(), "", arguments);
-    EXPECT_EQ(got.exit_code, 3) << arguments;
+    EXPECT_EQ(got.exit_code, exit_code) << arguments;
     EXPECT_TRUE(got.err.starts_with("heed: " + message)) << got.err;
   };
   expect("attend IN.none -o OUT", "in.safetensors.none: there is no such file");
   expect("attend / -o OUT", "/: a folder, expected a safetensors file");
-  expect("attend IN -o /nowhere/out.safetensors", "/nowhere/out.safetensors: cannot be written");
+  expect("attend IN -o /nowhere/out.safetensors", "/nowhere/out.safetensors: cannot be written", 1);
 }
 
 TEST(AttendErrors, the_document_shows_the_help) {

@@ -42,6 +42,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
+  pid_t process() const { return process_; }
   void send(int number) const {
     if (process_ > 0 && !over_) ::kill(process_, number);
   }

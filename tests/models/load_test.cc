@@ -107,16 +107,11 @@ TEST(Load, refuses_values_by_the_name_of_their_key) {
 TEST(Load, sizes_of_a_hostile_config_cost_nothing) {
   const Copy copy("bert-sentiment");
   copy.refuses_value("num_hidden_layers", int64_t{1} << 30,
-                     "num_hidden_layers is \"1073741824\", expected a whole number of 0 or more, and at most 2000");
+                     "num_hidden_layers is \"1073741824\", expected a whole number of 0 or more, and at most 1000");
   copy.set("vocab_size", int64_t{1} << 24);
   copy.refuses("of another shape: \"bert.embeddings.word_embeddings.weight\"");
   copy.set("vocab_size", int64_t{1} << 60);
   copy.refuses("vocab_size is");
-  const Copy llama("llama-three"), marian("marian-shared");
-  llama.set("head_dim", 64);
-  llama.refuses_value("max_position_embeddings", 1 << 24,
-                      "positions: a table of 16777216 x 64 numbers, expected at most 134217728 of them");
-  marian.refuses_value("max_position_embeddings", 1 << 24, "positions: a table of 16777216 x 24 numbers");
 }
 
 TEST(Load, lists_missing_and_unused_names_unless_they_are_allowed) {

@@ -107,7 +107,7 @@ TEST(PictureReader, refuses_what_it_cannot_follow) {
     const char *json, *fragment;
   } bad[] = {
       {"[]", "held: found \"[]\", expected a JSON object"},
-      {R"({"image_processor_type": "CLIPImageProcessor"})", "held: image_processor_type is \"\"CLIPImageProcessor\"\", expected ViTImage"},
+      {R"({"image_processor_type": "CLIPImageProcessor"})", "held: image_processor_type is \"CLIPImageProcessor\", expected ViTImage"},
       {R"({"feature_extractor_type": 3})", "held: feature_extractor_type is \"3\", expected a string"},
       {R"({"size": 0})", "held: size is \"0\", expected a whole number of 1 or more"},
       {R"({"size": -5})", "held: size is \"-5\""},
@@ -118,7 +118,7 @@ TEST(PictureReader, refuses_what_it_cannot_follow) {
       {R"({"size": []})", "held: size is "},
       {R"({"size": [1, 2, 3]})", "held: size is \"[1,2,3]\", expected a height and a width"},
       {R"({"size": {"height": 5}})", "expected height and width, or shortest_edge alone"},
-      {R"({"size": {"height": 5, "width": "a"}})", "held: size.width is \"\"a\"\""},
+      {R"({"size": {"height": 5, "width": "a"}})", "held: size.width is \"a\""},
       {R"({"size": {"height": 0, "width": 4}})", "held: size.height is \"0\""},
       {R"({"size": {"shortest_edge": 5, "longest_edge": 9}})", "expected height and width, or shortest_edge alone"},
       {R"({"size": {"max_height": 5, "max_width": 9}})", "expected height and width"},

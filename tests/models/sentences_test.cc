@@ -96,7 +96,7 @@ TEST(Classify, follows_the_problem_type) {
   one.change("problem_type", nullptr);
   EXPECT_EQ(Labels(load(one.path())).kind(), Labels::Kind::value);
   one.change("problem_type", "guessing");
-  expect_refused([&] { Labels(load(one.path())); }, "config.json: problem_type is \"\"guessing\"\", expected regression, ");
+  expect_refused([&] { Labels(load(one.path())); }, "config.json: problem_type is \"guessing\", expected regression, ");
 }
 
 TEST(Classify, labels_words_by_their_first_token) {
@@ -210,14 +210,14 @@ TEST(Embed, follows_the_files_of_sentence_transformers) {
   EXPECT_TRUE(embed_options(folder.path()).normalize);
   const auto refused = [&](const std::string& message) { expect_refused([&] { embed_options(folder.path()); }, message); };
   put(modules, Json{module("Dense", "2_Dense")}.dump());
-  refused("modules.json: type is \"\"sentence_transformers.models.Dense\"\", expected a Transformer, a Pooling or a Normalize");
+  refused("modules.json: type is \"sentence_transformers.models.Dense\", expected a Transformer, a Pooling or a Normalize");
   put(modules, Json{module("Pooling", "1_Pooling")}.dump());
   put(pooling, R"({"pooling_mode_lasttoken": true})");
   refused("config.json: pooling_mode_lasttoken is \"true\", expected false");
   put(pooling, R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})");
   refused("config.json: found 2 ways of pooling, expected one");
   put(pooling, R"({"pooling_mode": "last"})");
-  refused("config.json: pooling_mode is \"\"last\"\", expected mean, cls or max");
+  refused("config.json: pooling_mode is \"last\", expected mean, cls or max");
   put(modules, "7");
   refused("modules.json: found number, expected a list of modules");
 }

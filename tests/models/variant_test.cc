@@ -213,7 +213,7 @@ TEST(Variant, stochastic_depth_grows_with_the_layers_and_keeps_the_mean) {
 TEST(Variant, refuses_what_it_does_not_know) {
   const auto refuses = [](const Json& config, const std::string& fragment) { expect_refused([&] { make_model(config); }, fragment); };
   refuses(vision({{"position", "alibi"}}), "config: heed.position is not known; did you mean 'positions'?");
-  refuses(vision({{"positions", "gausian"}}), "heed.positions is \"\"gausian\"\", expected one of none, learned");
+  refuses(vision({{"positions", "gausian"}}), "heed.positions is \"gausian\", expected one of none, learned");
   refuses(vision({{"positions", "gaussian"}}), "there is one only of pictures, without class token");
   refuses(vision({{"attention", "loud"}}), "heed.attention is");
   refuses(vision({{"pooling", "sum"}}), "heed.pooling is");

@@ -1,0 +1,57 @@
+// Tables of positions are computed row by row, when they are asked for.
+#include "heed/nn/position_table.h"
+
+#include <gtest/gtest.h>
+
+#include "heed/core/dry_run.h"
+#include "tests/expect_error.h"
+
+namespace heed::test {
+namespace {
+
+PositionTable counting(int64_t positions, int64_t* rows) {
+  return {positions, 2, [rows]() -> PositionTable::Fill {
+            *rows = 0;
+            return [rows](int64_t position, std::span<float> row) {
+              ++*rows;
+              row[0] = static_cast<float>(position);
+              row[1] = -row[0];
+            };
+          }};
+}
+
+TEST(PositionTable, computes_what_is_asked_for) {
+  int64_t rows = -1;
+  const PositionTable table = counting(int64_t{1} << 40, &rows);
+  EXPECT_EQ(rows, -1);
+  EXPECT_EQ(table.rows(3).to_vector<float>(), (std::vector<float>{0, 0, 1, -1, 2, -2}));
+  EXPECT_LE(rows, 256);
+  const int64_t before = rows;
+  const PositionTable copy = table;
+  EXPECT_EQ(copy.rows(5).shape(), (Shape{5, 2}));
+  EXPECT_EQ(rows, before);  // copies share what is there
+  const Tensor places = Tensor::from(std::vector<int64_t>{700, 2}, {1, 2});
+  EXPECT_EQ(table.at(places).to_vector<float>(), (std::vector<float>{700, -700, 2, -2}));
+}
+
+TEST(PositionTable, ends_where_it_ends) {
+  int64_t rows = 0;
+  const PositionTable table = counting(4, &rows);
+  EXPECT_EQ(table.rows(4).size(0), 4);
+  expect_error([&] { table.rows(5); }, "positions: 5 tokens, the positions end at 4");
+  expect_error([&] { table.at(Tensor::from(std::vector<int64_t>{4}, {1, 1})); }, "positions: a token at 4, the positions end at 4");
+}
+
+TEST(PositionTable, has_a_shape_alone_in_a_dry_run) {
+  int64_t rows = -1;
+  const PositionTable table = counting(int64_t{1} << 30, &rows);
+  {
+    const DryRun dry;
+    EXPECT_EQ(table.rows(int64_t{1} << 30).shape(), (Shape{int64_t{1} << 30, 2}));
+  }
+  EXPECT_EQ(rows, -1);
+  EXPECT_EQ(table.rows(2).to_vector<float>(), (std::vector<float>{0, 0, 1, -1}));
+}
+
+}  // namespace
+}  // namespace heed::test
