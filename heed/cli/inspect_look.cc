@@ -8,6 +8,7 @@
 #include "heed/models/config.h"
 #include "heed/models/generate.h"
 #include "heed/models/pictures.h"
+#include "heed/models/translate.h"
 #include "heed/text/tokenizer.h"
 
 namespace heed::cli {
@@ -18,8 +19,8 @@ using Ids = std::vector<int64_t>;
 // Texts of a model as tokens, or their numbers where the folder has no tokenizer or the caller has none to give.
 class Reader {
  public:
-  Reader(const Path& folder, bool ids) {
-    if (!ids) tokenizer_.emplace(Tokenizer::open(folder));
+  Reader(const Path& folder, bool ids, bool target = false) {
+    if (!ids) tokenizer_.emplace(target ? Tokenizer::open_target(folder) : Tokenizer::open(folder));
   }
 
   struct Tokens {
@@ -35,19 +36,18 @@ class Reader {
     const Encoding encoding = pair ? tokenizer_->encode(text, *pair) : tokenizer_->encode(text);
     return {{encoding.ids.begin(), encoding.ids.end()}, {encoding.type_ids.begin(), encoding.type_ids.end()}};
   }
+  std::string label(int64_t id) const { return tokenizer_ ? tokenizer_->display(id) : std::to_string(id); }
   std::vector<std::string> labels(std::span<const int64_t> ids) const {
     std::vector<std::string> out;
-    for (int64_t id : ids) out.push_back(tokenizer_ && tokenizer_->has(id) ? shown(tokenizer_->token(id)) : std::to_string(id));
+    for (int64_t id : ids) out.push_back(label(id));
     return out;
   }
+  std::string text(const Ids& ids) const {  // nothing without a tokenizer
+    return tokenizer_ ? text_of(*tokenizer_, std::vector<int32_t>(ids.begin(), ids.end())) : "";
+  }
+  int64_t mask() const { return tokenizer_ ? tokenizer_->id("[MASK]").value_or(-1) : -1; }
 
  private:
-  // The space before a word as a dot: tokenizers have two signs for it, which few letters show.
-  static std::string shown(std::string token) {
-    for (const std::string space : {"\u0120", "\u2581"})
-      for (size_t at = token.find(space); at != std::string::npos; at = token.find(space)) token.replace(at, space.size(), "\u00b7");
-    return token;
-  }
   static Ids numbers_in(const std::string& text) {
     Ids out;
     for (const char *at = text.data(), *end = at + text.size(); at < end;) {
@@ -101,6 +101,7 @@ void look_at_picture(const Model& model, const Path& folder, const LookOptions& 
   check(look.first >= 0 && maps.M == maps.N, "inspect: maps of ", maps.N, " x ", maps.M, " tokens on a grid of ", look.rows, " x ",
         look.columns, ", expected a key for every patch");
   look.rollout = rollout(out, "attentions.");
+  look.answers = answers_in(model, out, {}, {});
   const std::array names{"[class]", "[teacher]"};
   for (int64_t i = 0; i < look.first; ++i) maps.rows.emplace_back(names[static_cast<size_t>(std::min<int64_t>(i, 1))]);
   for (int64_t i = 0; i < look.rows * look.columns; ++i)
@@ -117,6 +118,8 @@ void look_at_text(const Model& model, const Path& folder, const LookOptions& opt
   const Named out = model(inputs, {.attentions = true});
   look.maps = {maps_in(out, "attentions.", "attention", options.choice)};
   look.maps[0].rows = look.maps[0].columns = reader.labels(tokens.ids);
+  look.answers = answers_in(
+      model, out, tokens.ids, [&](int64_t id) { return reader.label(id); }, reader.mask());
   look.rollout = rollout(out, "attentions.");
 }
 
@@ -129,12 +132,13 @@ Ids written(const Model& model, const Ids& source) {
 }
 
 void look_at_translation(const Model& model, const Path& folder, const LookOptions& options, Look& look) {
-  const Reader reader(folder, options.ids);
+  const Reader reader(folder, options.ids), target_reader(folder, options.ids, true);
   const Ids source = reader.read(options.input, options.pair).ids;
   check_ids(model, source, options.input);
   Ids target;
+  look.own_translation = !options.target;
   if (options.target) {
-    target = reader.read(*options.target).ids;
+    target = target_reader.read(*options.target).ids;
     check_ids(model, target, *options.target);
     target.insert(target.begin(), generation_options(model).start);
   } else {
@@ -151,10 +155,18 @@ void look_at_translation(const Model& model, const Path& folder, const LookOptio
                maps_in(out, "encoder_attentions.", "encoder", options.choice, true),
                maps_in(out, "decoder_attentions.", "decoder", options.choice, true)};
   // A row of cross attention is called by the token that it helps to write, so that it reads as an alignment.
-  look.maps[0].rows = reader.labels(said);
+  look.maps[0].rows = target_reader.labels(said);
+  look.translation = target_reader.text(said);
   look.maps[0].columns = look.maps[1].rows = look.maps[1].columns = reader.labels(source);
-  look.maps[2].rows = look.maps[2].columns = reader.labels(read);
+  look.maps[2].rows = look.maps[2].columns = target_reader.labels(read);
   std::erase_if(look.maps, [](const AttentionMaps& maps) { return maps.layers.empty(); });
+}
+
+// "vit-tiny" of models/vit-tiny; "001/best" of a run, whose models are all called so.
+std::string model_name(const Path& folder) {
+  const Path whole = std::filesystem::weakly_canonical(folder);
+  const std::string name = whole.filename().string(), above = whole.parent_path().filename().string();
+  return (name == "best" || name == "last") && !above.empty() ? above + "/" + name : name;
 }
 
 }  // namespace
@@ -162,7 +174,7 @@ void look_at_translation(const Model& model, const Path& folder, const LookOptio
 Look look_at(const Path& folder, const LookOptions& options) {
   const NoGrad quiet;
   const Model model = load(folder);
-  Look look{.kind = input_kind(model), .architecture = model.architecture(), .input = options.input};
+  Look look{.kind = input_kind(model), .model = model_name(folder), .architecture = model.architecture(), .input = options.input};
   const bool picture = look.kind == InputKind::picture;
   check<UsageError>(look.kind == InputKind::translation || !options.target, "inspect: --target for ", model.architecture(),
                     ", expected a model that translates");

@@ -1,11 +1,13 @@
 // An input of heed inspect: what the model makes of a picture, a text or a translation, and where its heads look meanwhile.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "heed/io/drawing.h"
+#include "heed/models/classify.h"
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
 
@@ -19,9 +21,19 @@ struct LookOptions {
   MapChoice choice = {};
 };
 
+// What a model says about its input, or about a token of it: the most probable labels, words or values.
+struct LookAnswer {
+  std::string about = {};  // "class", "[MASK]", "next token", or the token that is labelled
+  std::vector<Label> labels = {};
+  bool probabilities = true;  // false: values of a regression
+};
+
 struct Look {
   InputKind kind = InputKind::text;
-  std::string architecture = {}, input = {};
+  std::string model = {}, architecture = {}, input = {};
+  std::vector<LookAnswer> answers = {};  // none: the model has no head that says anything
+  std::string translation = {};          // of the model or of --target, as text; empty: none, or there is no tokenizer
+  bool own_translation = false;          // the model wrote it
   std::vector<AttentionMaps> maps = {};  // of a translation: cross, encoder, decoder
   std::vector<float> rollout = {};       // (N, N); empty: of translations
 
@@ -29,6 +41,10 @@ struct Look {
   Picture picture = {};                      // as the model sees it
   int64_t rows = 0, columns = 0, first = 0;  // of the grid of patches; tokens before them
 };
+
+// The answers in a model's outputs. ids: of the tokens, of texts; name: of a token by its id; mask: the id of [MASK], -1: there is none
+std::vector<LookAnswer> answers_in(const Model& model, const Named& outputs, std::span<const int64_t> ids,
+                                   const std::function<std::string(int64_t id)>& name, int64_t mask = -1);
 
 Look look_at(const Path& folder, const LookOptions& options);
 

@@ -83,7 +83,7 @@ Drawing text_still(const AttentionMaps& maps) {
   const auto N = static_cast<double>(maps.N), M = static_cast<double>(maps.M), heads = static_cast<double>(maps.heads.size());
   const bool few = maps.heads.size() * maps.layers.size() <= 4;
   const double cell = std::clamp(std::floor((few ? 600 : 240) / std::max(N, M)), 1.0, few ? 20.0 : 14.0);
-  const bool labelled = cell >= 10;
+  const bool labelled = cell >= 10, by_row = maps.causal();
   const double row_labels = labelled ? label_width(maps.rows) : 0, column_labels = labelled ? label_width(maps.columns) : 0;
   const double lines = 120, left = 60, height = cell * std::max(N, M), step = M * cell + kGap;
   const double lines_at = left + row_labels, matrix_at = lines_at + lines + column_labels + kGap + row_labels;
@@ -97,6 +97,9 @@ Drawing text_still(const AttentionMaps& maps) {
     const double y = top + static_cast<double>(layer) * (height + kGap);
     out.add(Drawing::Text{4, y + height / 2, "layer " + std::to_string(maps.layers[layer]), kSize});
     const std::vector<float> mean = maps.mean(layer);
+    const auto matrix = [&](std::span<const float> map) {
+      return by_row ? heat_map(scaled_by_row(map, maps.M), maps.N, maps.M) : heat_map(map, maps.N, maps.M);
+    };
     if (labelled) {
       add_labels(out, maps.rows, lines_at - 3, y, cell, Drawing::Anchor::end, false);
       add_labels(out, maps.columns, lines_at + lines + 3, y, cell, Drawing::Anchor::start, false);
@@ -107,14 +110,15 @@ Drawing text_still(const AttentionMaps& maps) {
         if (const double weight = mean[static_cast<size_t>(i * maps.M + j)]; weight >= kLeastLine)
           out.add(Drawing::Curve{lines_at, y + (static_cast<double>(i) + 0.5) * cell, lines_at + lines,
                                  y + (static_cast<double>(j) + 0.5) * cell, kLine, std::min(weight, 1.0), std::clamp(cell / 6, 0.5, 2.5)});
-    out.add(Drawing::Image{matrix_at, y, M * cell, N * cell, heat_map(mean, maps.N, maps.M)});
+    out.add(Drawing::Image{matrix_at, y, M * cell, N * cell, matrix(mean)});
     for (size_t head = 0; head < maps.heads.size(); ++head)
-      out.add(Drawing::Image{matrix_at + static_cast<double>(head + 1) * step, y, M * cell, N * cell,
-                             heat_map(maps.map(layer, head), maps.N, maps.M)});
+      out.add(Drawing::Image{matrix_at + static_cast<double>(head + 1) * step, y, M * cell, N * cell, matrix(maps.map(layer, head))});
   }
   const double end = top + static_cast<double>(maps.layers.size()) * (height + kGap);
-  out.add(Drawing::Text{4, end + kHead / 2 - 4, "lines: mean of the heads, from 0.02 on; every matrix by its own largest weight", kSize,
-                        Drawing::Anchor::start, false, kFaint});
+  out.add(Drawing::Text{4, end + kHead / 2 - 4,
+                        by_row ? "lines: mean of the heads, from 0.02 on; every row of a matrix by its own largest weight"
+                               : "lines: mean of the heads, from 0.02 on; every matrix by its own largest weight",
+                        kSize, Drawing::Anchor::start, false, kFaint});
   return out;
 }
 

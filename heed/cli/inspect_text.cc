@@ -11,12 +11,14 @@
 namespace heed::cli {
 namespace {
 
-// A token as a terminal may show it, filled up to a width; what would move the cursor becomes a question mark.
+// Text as a terminal may show it, filled up to a width; a newline gets its mark, what else would move the cursor becomes a question mark.
 std::string printable(const std::string& token, size_t width = 0) {
   std::string out;
   const std::vector<Letter> letters = letters_of(token);
-  for (const Letter& letter : letters)
-    out += letter.point < 0x20 || (letter.point >= 0x7f && letter.point < 0xa0) || letter.point == 0xfffd ? "?" : std::string(letter.bytes);
+  for (const Letter& letter : letters) {
+    const bool moves = letter.point < 0x20 || (letter.point >= 0x7f && letter.point < 0xa0) || letter.point == 0xfffd;
+    out += letter.point == '\n' ? "\u23ce" : moves ? "?" : std::string(letter.bytes);
+  }
   return out + std::string(width > letters.size() ? width - letters.size() : 0, ' ');
 }
 
@@ -65,11 +67,26 @@ void add_grid(std::ostream& out, const Look& look, const std::vector<float>& see
   }
 }
 
+void add_answers(std::ostream& out, const Look& look) {
+  if (!look.translation.empty())
+    out << (look.own_translation ? "translation: " : "given translation: ") << printable(look.translation) << '\n';
+  for (const LookAnswer& answer : look.answers) {
+    out << printable(answer.about) << ":";
+    for (size_t i = 0; i < answer.labels.size(); ++i) {
+      const Label& label = answer.labels[i];
+      out << (i == 0 ? " " : ", ") << printable(label.name) << ' ' << std::fixed << std::setprecision(answer.probabilities ? 1 : 4)
+          << (answer.probabilities ? 100 * label.score : label.score) << (answer.probabilities ? "%" : "");
+    }
+    out << '\n';
+  }
+}
+
 }  // namespace
 
 std::string text_view(const Look& look, int64_t query) {
   std::ostringstream out;
   out << look.architecture << ", " << printable(look.input) << '\n';
+  add_answers(out, look);
   const AttentionMaps& maps = look.maps[0];
   // The last layer unless others were asked for: a screen has not room for all.
   const bool all = std::ssize(maps.layers) == maps.all_layers;
@@ -111,7 +128,17 @@ Json look_json(const Look& look) {
                     {"heads", each.heads},
                     {"weights", std::move(weights)}});
   }
-  return {{"architecture", look.architecture}, {"input", look.input}, {"maps", std::move(maps)}, {"rollout", look.rollout}};
+  Json answers = Json::array();
+  for (const LookAnswer& answer : look.answers) {
+    Json labels = Json::array();
+    for (const Label& label : answer.labels) labels.push_back({{"label", label.name}, {"id", label.id}, {"score", label.score}});
+    answers.push_back({{"about", answer.about}, {"labels", std::move(labels)}});
+  }
+  Json out{{"architecture", look.architecture}, {"input", look.input}, {"prediction", std::move(answers)}};
+  if (!look.translation.empty()) out["translation"] = look.translation;
+  out["maps"] = std::move(maps);
+  out["rollout"] = look.rollout;
+  return out;
 }
 
 }  // namespace heed::cli

@@ -109,7 +109,7 @@ void print(const Tokenizer& tokenizer, const std::string& text, const Encoding& 
   } else {
     for (size_t i = 0; i < encoding.ids.size(); ++i) {
       const text::Span at = encoding.offsets[i];
-      std::cout << std::setw(8) << encoding.ids[i] << "  " << tokenizer.token(encoding.ids[i]);
+      std::cout << std::setw(8) << encoding.ids[i] << "  " << tokenizer.display(encoding.ids[i]);
       if (options.offsets) std::cout << "  " << at.begin << "-" << at.end;
       std::cout << '\n';
     }

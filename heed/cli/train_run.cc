@@ -21,12 +21,6 @@ Json as_json(const Figures& figures) {
   return out;
 }
 
-std::string readable(const Figures& figures) {
-  std::ostringstream text;
-  for (const auto& [name, value] : figures) text << (text.tellp() > 0 ? ", " : "") << name << ' ' << std::setprecision(4) << value;
-  return text.str();
-}
-
 class Teller {
  public:
   explicit Teller(Output output)
@@ -49,7 +43,7 @@ class Teller {
   }
   void end(const FitResult& result, const RunFolder& run, const std::string& part, const Figures& figures) {
     if (output_ == Output::people) {
-      say("best epoch: " + std::to_string(result.best_epoch) + "; on the " + part + " part: " + readable(figures));
+      say("best epoch: " + std::to_string(result.best_epoch) + "; on the " + part + " part: " + figures_text(figures));
       say("report: " + (run.path() / "report.html").string() + "\nmodel:  " + (run.path() / "best").string());
     }
     if (output_ == Output::json)
@@ -111,12 +105,11 @@ void learn(const Task& task, const Training& training, RunFolder& run, Teller& t
   Evaluation evaluation;
   try {
     const Interruptible by_person(watch.stop);
-    evaluation = finish_run(task, run);
+    evaluation = finish_run(task, run, result.best_epoch);
   } catch (const StoppedError&) {
     check_stopped(true, "while the best model was evaluated");
   }
   const std::string part = task.test ? "test" : "validation";
-  run.log("best epoch " + std::to_string(result.best_epoch) + ", on the " + part + " part: " + readable(evaluation.figures));
   teller.end(result, run, part, evaluation.figures);
 }
 

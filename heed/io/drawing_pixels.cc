@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-// What stands in for Latin letters with marks, U+00C0 to U+00FF: eight rows have no room for the marks.
+// What stands in for the other Latin letters with marks, U+00C0 to U+00FF: above capitals there is no room for the marks.
 constexpr std::string_view kPlain = "AAAAAAACEEEEIIIIDNOOOOOxOUUUUYPsaaaaaaaceeeeiiiidnooooo/ouuuuypy";
 constexpr char kMiddleDot = 0x7f;
 

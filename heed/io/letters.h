@@ -1,5 +1,5 @@
-// Letters for pictures that are made of pixels: ASCII, with a middle dot at its end, and what formulas need; five wide and eight high,
-// drawn here so that they can be seen.
+// Letters for pictures that are made of pixels: ASCII, with a middle dot at its end, what formulas and tokens need; five wide and eight
+// high, drawn here so that they can be seen.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@ namespace heed {
 
 inline constexpr int kLetterWidth = 5, kLetterHeight = 8, kLettersInBand = 16;
 
-inline constexpr std::u32string_view kLettersBeyond = U"αβγδεθλμπστφωΔΣΩ⁰¹²³⁴⁵⁶⁷⁸⁹⁻√×∞→≤≥≈±∑ρηψΦΛΘ₀₁₂₃∂′";  // behind ASCII
+inline constexpr std::u32string_view kLettersBeyond = U"αβγδεθλμπστφωΔΣΩ⁰¹²³⁴⁵⁶⁷⁸⁹⁻√×∞→≤≥≈±∑ρηψΦΛΘ₀₁₂₃∂′⏎⇥…ßäöüéèêàâçñîô";  // behind ASCII
 
 // Bands of sixteen letters from the space on, a line of dots for every row and one that is empty between bands.
 inline constexpr std::string_view kLetters = R"(
@@ -92,6 +92,15 @@ inline constexpr std::string_view kLetters = R"(
 ..... #..#. ..... .#... #...# #...# .###. .###. #...# #...# #..#. ##... ..#.. .##.. #...# .....
 .###. ..... ##### ##### ####. #...# ..#.. ..#.. #...# .###. #..#. .#... .#... ..#.. .###. .....
 ..... ..... ..... ..... #.... ....# ..#.. ..... ..... ..... .##.. ###.. ###.. ##... ..... .....
+
+..... ..... ..... .##.. .#.#. .#.#. .#.#. ...#. .#... ..#.. .#... ..#.. ..... .##.# ..#.. ..#..
+....# ....# ..... #..#. ..... ..... ..... ..#.. ..#.. .#.#. ..#.. .#.#. ..... #.##. .#.#. .#.#.
+....# ..#.# ..... #..#. .###. .###. #...# .###. .###. .###. .###. .###. .###. ..... ..... .###.
+..#.# ...## ..... #.#.. ....# #...# #...# #...# #...# #...# ....# ....# #.... #.##. .##.. #...#
+.##.# ##### ..... #..#. .#### #...# #...# ##### ##### ##### .#### .#### #.... ##..# ..#.. #...#
+##### ...## ..... #...# #...# #...# #..## #.... #.... #.... #...# #...# #...# #...# ..#.. #...#
+.##.. ..#.# #.#.# #.##. .#### .###. .##.# .###. .###. .###. .#### .#### .###. #...# .###. .###.
+..#.. ....# ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..#.. ..... ..... .....
 )";
 
 }  // namespace heed

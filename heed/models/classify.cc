@@ -143,7 +143,8 @@ std::vector<std::vector<FilledMask>> fill_masks(const TextModel& model, std::spa
       FilledMask filled{.at = encodings[place].offsets[static_cast<size_t>(rows[r] % N)], .words = {}};
       for (const size_t id : best_of(row, top)) {
         const auto number = static_cast<int64_t>(id);
-        filled.words.push_back({model.tokenizer.has(number) ? model.tokenizer.token(number) : "", number, row[id]});
+        const auto narrow = static_cast<int32_t>(id);
+        filled.words.push_back({model.tokenizer.has(number) ? model.tokenizer.decode(std::span(&narrow, 1), false) : "", number, row[id]});
       }
       out[place].push_back(std::move(filled));
     }

@@ -46,6 +46,23 @@ std::vector<float> AttentionMaps::mean(size_t layer) const {
   return out;
 }
 
+bool AttentionMaps::causal() const {
+  if (N != M || N < 2) return false;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const int64_t place = static_cast<int64_t>(i) % (N * M);
+    if (place % M > place / M && weights[i] != 0) return false;
+  }
+  return true;
+}
+
+std::vector<float> scaled_by_row(std::span<const float> map, int64_t M) {
+  std::vector<float> out(map.begin(), map.end());
+  for (auto row = out.begin(); row != out.end(); row += M)
+    if (const float most = *std::max_element(row, row + M); most > 0)
+      for (auto weight = row; weight != row + M; ++weight) *weight /= most;
+  return out;
+}
+
 AttentionMaps maps_in(const Named& outputs, const std::string& prefix, const std::string& kind, const MapChoice& choice, bool lenient) {
   const Tensors layers = maps_of_layers(outputs, prefix);
   std::vector<int64_t> wanted = choice.layers;

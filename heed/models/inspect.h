@@ -27,12 +27,17 @@ struct AttentionMaps {
 
   std::span<const float> map(size_t layer, size_t head) const;  // places in the two lists; (N, M)
   std::vector<float> mean(size_t layer) const;                  // over the heads that are here; (N, M)
+  bool causal() const;                                          // no query sees a key behind it
 };
 
 // outputs: of a call with Ask::attentions. prefix: "attentions.", "cross_attentions." ... Of a batch, the first item. Layers and
 // heads that the model lacks are a UsageError; with `lenient`, layers that it lacks are left out.
 AttentionMaps maps_in(const Named& outputs, const std::string& prefix, const std::string& kind, const MapChoice& choice,
                       bool lenient = false);
+
+// Every row by its own largest weight. The first rows of a causal map have few keys, each with a large weight; on one scale for the whole
+// map they leave the others dark. map: (N, M)
+std::vector<float> scaled_by_row(std::span<const float> map, int64_t M);
 
 // Whether the model's kind of attention has maps to give: kernel and channel attention have none.
 bool has_maps(const Model& model);

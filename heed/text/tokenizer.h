@@ -70,6 +70,9 @@ class Tokenizer {
   int64_t id_limit() const;                    // one more than the largest id
   bool has(int64_t id) const;                  // ids may have holes
   const std::string& token(int64_t id) const;  // as it stands in the files
+  // For people: bytes as the text they are, a space as "·", a newline as "⏎", half a character as <0xC3>; the number of an id without
+  // token.
+  std::string display(int64_t id) const;
   std::optional<int32_t> id(std::string_view token) const;
   bool is_special(int64_t id) const;
   std::optional<int32_t> padding_id() const;

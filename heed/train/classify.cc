@@ -146,7 +146,7 @@ struct Pictures {
   }
 
   std::vector<Sample> samples() const {
-    return some_right_and_wrong(shown().count(), [&](int64_t i) { return look_at(shown(), i); });
+    return some_right_and_wrong(classes_in_turn(shown().labels), [&](int64_t i) { return look_at(shown(), i); });
   }
   // Some of the first epoch's, as chance changes them.
   std::vector<Sample> first_samples() const {

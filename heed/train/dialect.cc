@@ -51,7 +51,8 @@ const std::vector<Dialect>& dialects() {
        kTextAttention,
        kTextPatterns,
        {"cls", "gap", "map"},
-       {"vocab_size", "max_position_embeddings", "type_vocab_size", "layer_norm_eps", "is_decoder", "classifier_dropout", "pad_token_id"}},
+       {"vocab_size", "max_position_embeddings", "type_vocab_size", "layer_norm_eps", "is_decoder", "classifier_dropout", "pad_token_id"},
+       "after"},
       {"GPT2",
        {"n_layer"},
        {"n_head"},
@@ -93,7 +94,8 @@ const std::vector<Dialect>& dialects() {
        kTextPatterns,
        {},
        {"vocab_size", "decoder_vocab_size", "share_encoder_decoder_embeddings", "max_position_embeddings", "scale_embedding", "init_std",
-        "attention_dropout", "activation_dropout", "pad_token_id", "decoder_start_token_id", "bos_token_id", "eos_token_id"}}};
+        "attention_dropout", "activation_dropout", "pad_token_id", "decoder_start_token_id", "bos_token_id", "eos_token_id"},
+       "after"}};
   return all;
 }
 

@@ -17,6 +17,7 @@ struct Dialect {
   std::string own = {};                                                // the word for the positions that it has by itself
   Words positions = {}, attention = {}, patterns = {}, poolings = {};  // those that are possible
   Words more = {};                                                     // other keys that are honoured: docs/models.md
+  std::string norm = "before";                                         // where its norms stand unless config.json says otherwise
 
   Words keys() const;  // all that config.json may hold
 };

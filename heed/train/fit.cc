@@ -225,6 +225,7 @@ class Fitting {
     run_.add_epoch(done.epoch, state_.step, done.figures);
     run_.add_speed(done.epoch, state_.step,
                    {{"seconds", done.seconds}, {"samples_per_second", done.samples_per_second}, {"share_of_peak", done.share_of_peak}});
+    run_.log("epoch " + std::to_string(done.epoch) + ": " + figures_text(done.figures) + (done.best ? "; best" : ""));
     next_epoch();
     if (watch_.epoch) watch_.epoch(done);
     return true;
@@ -258,9 +259,8 @@ class Fitting {
 
   // Whether this epoch is the best so far.
   bool judge(const Evaluation& evaluation) {
-    const bool larger = metric_ == task_.metric ? task_.larger_is_better : !smaller_is_better(metric_);
     for (const auto& [name, value] : evaluation.figures)
-      if (name == metric_) return state_.take_metric(value, larger);
+      if (name == metric_) return state_.take_metric(value, larger_is_better(metric_));
     std::string names;
     for (const auto& [name, value] : evaluation.figures) names += (names.empty() ? "" : ", ") + name;
     fail<UsageError>(task_.name, ": there is no metric '", metric_, "' to tell the best epoch by; there are ", names);

@@ -39,11 +39,13 @@ struct View {
   int64_t rows, columns;   // of the grid or of tokens
   int64_t N, M;            // of a map
   std::vector<std::string> row_labels, column_labels;
+  bool by_row = false;  // each row by its own largest weight
 
   bool over_picture() const { return picture.width > 0; }
   Picture tile(std::span<const float> map) const {
     if (over_picture()) return heat_over(picture, patches_seen(map, N, rows * columns), rows, columns);
-    return heat_map(beginning(map, M, rows, columns), rows, columns);
+    const std::vector<float> part = beginning(map, M, rows, columns);
+    return heat_map(by_row ? scaled_by_row(part, columns) : part, rows, columns);
   }
 };
 
@@ -91,7 +93,8 @@ View view_of(const AttentionMaps& maps, const Task& task) {
           .N = maps.N,
           .M = maps.M,
           .row_labels = labels_of(written ? followed.rows : followed.columns, rows),
-          .column_labels = labels_of(read ? followed.columns : followed.rows, columns)};
+          .column_labels = labels_of(read ? followed.columns : followed.rows, columns),
+          .by_row = maps.causal()};
 }
 
 }  // namespace

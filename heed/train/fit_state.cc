@@ -14,9 +14,9 @@ Share share_from(const Json& json) { return {number_from(json.at(0)), number_fro
 
 }  // namespace
 
-bool FitState::take_metric(double value, bool larger_is_better) {
+bool FitState::take_metric(double value, bool larger) {
   const bool first = best_epoch == 0 || (!std::isfinite(best) && std::isfinite(value));
-  const bool better = first || (larger_is_better ? value > best : value < best);
+  const bool better = first || (larger ? value > best : value < best);
   epochs_since_best = better ? 0 : epochs_since_best + 1;
   if (better) best = value, best_epoch = epoch + 1;
   return better;

@@ -1,12 +1,15 @@
 #include "heed/train/labels.h"
 
 #include <algorithm>
+#include <map>
 
 #include "heed/train/dialect.h"
 #include "heed/train/settings_value.h"
 
 namespace heed {
 namespace {
+
+constexpr size_t kTried = 400;  // samples, to find right and wrong ones
 
 // The config of a model that was made before, with what a person chose for it.
 Json changed(Json config, const Chosen& chosen) {
@@ -58,10 +61,25 @@ void judge(Sample& sample, const std::vector<float>& probabilities, const std::v
   sample.right = sample.guess == sample.truth;
 }
 
-std::vector<Sample> some_right_and_wrong(int64_t count, const std::function<Sample(int64_t i)>& look_at) {
-  constexpr int64_t kOfEach = 8, kTried = 400;
+std::vector<int64_t> classes_in_turn(std::span<const int64_t> labels) {
+  std::map<int64_t, std::vector<int64_t>> of_class;
+  for (size_t i = 0; i < labels.size(); ++i) of_class[labels[i]].push_back(static_cast<int64_t>(i));
+  std::vector<const std::vector<int64_t>*> classes;
+  for (const auto& [label, samples] : of_class) classes.push_back(&samples);
+  const size_t C = classes.size(), strides = std::max<size_t>((C + kTried - 1) / kTried, 1);
+  std::vector<int64_t> out;
+  for (size_t nth = 0; out.size() < labels.size(); ++nth)
+    for (size_t first = 0; first < strides; ++first)
+      for (size_t c = first; c < C; c += strides)
+        if (nth < classes[c]->size()) out.push_back((*classes[c])[nth]);
+  return out;
+}
+
+std::vector<Sample> some_right_and_wrong(std::span<const int64_t> order, const std::function<Sample(int64_t i)>& look_at) {
+  constexpr int64_t kOfEach = 8;
   std::vector<Sample> right, wrong;
-  for (int64_t i = 0; i < std::min(count, kTried) && (std::ssize(right) < kOfEach || std::ssize(wrong) < kOfEach); ++i) {
+  for (const int64_t i : order.subspan(0, std::min(order.size(), kTried))) {
+    if (std::ssize(right) == kOfEach && std::ssize(wrong) == kOfEach) break;
     Sample sample = look_at(i);
     std::vector<Sample>& list = sample.right ? right : wrong;
     if (std::ssize(list) < kOfEach) list.push_back(std::move(sample));

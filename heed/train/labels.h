@@ -16,7 +16,11 @@ Share right_of(const Tensor& logits, const Tensor& labels);  // logits: (B, C), 
 // probabilities: (C) -> the sample's guess, its score and whether it is right
 void judge(Sample& sample, const std::vector<float>& probabilities, const std::vector<std::string>& classes);
 
-// At most 8 of both kinds, the first that there are of `count` samples.
-std::vector<Sample> some_right_and_wrong(int64_t count, const std::function<Sample(int64_t i)>& look_at);
+// The order in which samples are picked to be shown: one of each class in turn, then a second of each, and so on. Of more classes than
+// samples are tried, some from all over the list.
+std::vector<int64_t> classes_in_turn(std::span<const int64_t> labels);
+
+// At most 8 right and 8 wrong ones, the first that there are in this order.
+std::vector<Sample> some_right_and_wrong(std::span<const int64_t> order, const std::function<Sample(int64_t i)>& look_at);
 
 }  // namespace heed

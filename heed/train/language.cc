@@ -168,10 +168,9 @@ struct Language {
       const std::vector<int64_t> text = generate(*model, {{"input_ids", given}}, how).to_vector<int64_t>();
       for (size_t i = ids.size(); i < text.size() && text[i] != end; ++i) guess.push_back(static_cast<int32_t>(text[i]));
       const std::vector<int32_t> shown(ids.begin() + 1, ids.end());
-      Sample sample{.truth = tokenizer.tokenizer.decode(truth), .guess = tokenizer.tokenizer.decode(guess)};
+      const Tokenizer& words = tokenizer.tokenizer;
+      Sample sample{.truth = words.decode(truth), .guess = words.decode(guess), .source = words.decode(shown)};
       sample.right = sample.truth == sample.guess;
-      sample.columns = {tokenizer.tokenizer.decode(shown)};
-      for (const int32_t id : guess) sample.rows.push_back(tokenizer.tokenizer.decode(std::span(&id, 1)));
       out.push_back(std::move(sample));
     }
     return out;
@@ -209,7 +208,7 @@ Task make_task(const LanguageOptions& options, const Chosen& chosen) {
                                                        .length = length,
                                                        .end = end,
                                                        .multiply_adds = multiply_adds});
-  Task task{.name = "language", .model = model, .metric = "loss", .larger_is_better = false};
+  Task task{.name = "language", .model = model, .metric = "loss"};
   task.counts = {{"train", all->pieces()}, {"validation", (std::ssize(all->validation.tokens) + length - 3) / (length - 1)}};
   task.data = {{"train", print_of(texts.train)}, {"validation", print_of(texts.validation)}};
   task.batches = [all](int64_t epoch) { return shuffled_batches(all->pieces(), all->learn.batch, all->learn.seed, epoch); };

@@ -2,6 +2,7 @@
 // first.
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 
 #include "heed/data/made_documents.h"
@@ -203,11 +204,11 @@ struct Pretraining {
     const std::vector<float> chances = softmax(slice(words, 1, place, place + 1)).to_vector<float>();
     const auto best = std::max_element(chances.begin(), chances.end());
     const Tokenizer& tokens = tokenizer.tokenizer;
-    sample.truth = tokens.token(labels[static_cast<size_t>(place)]);
-    sample.guess = tokens.has(best - chances.begin()) ? tokens.token(best - chances.begin()) : "";
+    sample.truth = tokens.display(labels[static_cast<size_t>(place)]);
+    sample.guess = tokens.display(best - chances.begin());
     sample.score = *best;
     sample.right = sample.guess == sample.truth;
-    for (const int64_t id : ids) sample.columns.push_back(tokens.token(id));
+    for (const int64_t id : ids) sample.columns.push_back(tokens.display(id));
     const int64_t N = std::ssize(ids);
     if (!out.contains("attentions.0") || out.at("attentions.0").size(2) != N || out.at("attentions.0").size(3) != N) return sample;
     const std::vector<float> flow = rollout(out, "attentions.");
@@ -254,7 +255,7 @@ Task make_task(const TaskOptions& options, const Chosen& chosen) {
       .model = model,
       .multiply_adds = (all_adds - words) / length,
       .word_multiply_adds = words / length});
-  Task task{.name = "pretrain", .model = model, .metric = "loss", .larger_is_better = false};
+  Task task{.name = "pretrain", .model = model, .metric = "loss"};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}};
   task.data = {{"train", print_of_texts(texts.train, texts.train_pairs)},
                {"validation", print_of_texts(texts.validation, texts.validation_pairs)}};
@@ -263,7 +264,11 @@ Task make_task(const TaskOptions& options, const Chosen& chosen) {
   task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
   task.evaluate = [all] { return all->evaluate(); };
   if (samples.masked)
-    task.samples = [all] { return some_right_and_wrong(all->validation.count(), [&](int64_t i) { return all->look_at(i); }); };
+    task.samples = [all] {
+      std::vector<int64_t> order(static_cast<size_t>(all->validation.count()));
+      std::iota(order.begin(), order.end(), 0);
+      return some_right_and_wrong(order, [&](int64_t i) { return all->look_at(i); });
+    };
   task.followed = followed_text(all->batch(all->validation, kHeldOutEpoch, {0}).inputs, all->tokenizer.tokenizer);
   task.save_beside = [all](const Path& folder) { all->tokenizer.save(folder); };
   return task;

@@ -13,16 +13,16 @@ namespace {
 // Figures in the order in which people ask for them; others follow by name.
 const std::vector<std::string> kFirst{"bleu", "chrf", "accuracy", "perplexity", "loss", "top5", "f1", "calibration_error"};
 
-bool falls(const std::string& figure) { return smaller_is_better(figure) || figure == "parameters" || figure == "epochs"; }
+bool falls(const std::string& figure) { return !larger_is_better(figure) || figure == "parameters" || figure == "epochs"; }
 
-// What was judged: the file's figures, or those of the last epoch.
+// What was judged: the file's figures, which are the best epoch's; of a run that goes on, the best epoch's so far.
 std::map<std::string, double> judged(const RunRecord& run) {
   std::map<std::string, double> out;
   if (run.evaluation.is_object() && run.evaluation.contains("figures") && run.evaluation["figures"].is_object()) {
     for (const auto& [key, value] : run.evaluation["figures"].items())
       if (value.is_number()) out[key] = value.get<double>();
-  } else if (!run.epochs.empty()) {
-    for (const auto& [key, value] : run.epochs.back().figures)
+  } else if (const RunRow* best = run.best_epoch()) {
+    for (const auto& [key, value] : best->figures)
       if (key.starts_with("validation_")) out[key.substr(11)] = value;
   }
   return out;
@@ -42,10 +42,22 @@ std::map<std::string, double> facts(const RunRecord& run) {
   return out;
 }
 
-std::string part_of(const RunRecord& run) {
-  if (!run.evaluation.is_object()) return "validation, last epoch";
-  const std::string part = text_in(run.evaluation, "part");
-  return part.empty() ? "evaluation" : part;
+// Which figures the first tiles show: "test, epoch 7 (best)".
+std::string part_of(std::span<const RunRecord> runs) {
+  const RunRecord& run = runs[0];
+  std::string out = run.finished() ? text_in(run.evaluation, "part") : "validation";
+  if (out.empty()) out = "evaluation";
+  if (runs.size() > 1) return out + ", best epochs";
+  const RunRow* best = run.best_epoch();
+  return best ? out + ", epoch " + std::to_string(best->epoch) + " (best)" : out;
+}
+
+// What is behind the number of epochs: how many there would be, whether more come, and which was the best.
+std::string progress_of(const RunRecord& run) {
+  const std::string planned = run.setting({"epochs", "learning.epochs"});
+  const bool all = !run.epochs.empty() && planned == std::to_string(run.epochs.back().epoch);
+  return run.finished() ? (all || planned.empty() ? "finished" : "of " + planned + ", finished")
+                        : (planned.empty() ? "so far" : "of " + planned + " so far");
 }
 
 std::string tile(const std::string& figure, const std::string& label, const std::string& note,
@@ -76,8 +88,8 @@ std::string tiles_html(std::span<const RunRecord> runs) {
     return out;
   };
   std::string out;
-  for (const std::string& name : names) out += tile(name, readable(name), part_of(runs[0]), all(judged, name), runs.size(), true);
-  out += tile("epochs", "epochs", "so far", all(facts, "epochs"), runs.size(), false);
+  for (const std::string& name : names) out += tile(name, readable(name), part_of(runs), all(judged, name), runs.size(), true);
+  out += tile("epochs", "epochs", runs.size() > 1 ? "trained" : progress_of(runs[0]), all(facts, "epochs"), runs.size(), false);
   out += tile("parameters", "parameters", "of the model", all(facts, "parameters"), runs.size(), false);
   out += tile("samples a second", "samples/s", "median", all(facts, "samples a second"), runs.size(), false);
   return "<dl class=\"tiles" + std::string(runs.size() > 1 ? " several" : "") + "\">" + out + "</dl>\n";
@@ -87,7 +99,7 @@ std::string about(const RunRecord& run) {
   const std::string model = run.setting({"preset", "model.preset", "model", "from"}),
                     data = run.setting({"data", "data.path", "data.set", "train"});
   std::string out;
-  for (const auto& [name, value] : {std::pair("model", model), std::pair("data", data)})
+  for (const auto& [name, value] : {std::pair("model", model), std::pair("data", data), std::pair("images", image_size_text(run))})
     if (!value.empty()) out += "<span>" + std::string(name) + " <b>" + in_markup(value) + "</b></span> ";
   return out;
 }
@@ -107,13 +119,6 @@ std::string head_html(std::span<const RunRecord> runs) {
     out += "</div>";
   }
   return out + "</header>\n";
-}
-
-std::string log_html(const RunRecord& run) {
-  if (run.log.empty()) return missing_html("log.txt", "what it said");
-  std::string text;
-  for (const std::string& line : run.log) text += in_markup(line) + "\n";
-  return "<pre class=\"card log\" tabindex=\"0\">" + text + "</pre>\n";
 }
 
 // One run: its part. Several: each behind its name, the first one open.

@@ -1,6 +1,7 @@
 // What a classifier took for what: confusion matrix, scores of every class, calibration.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "heed/io/markup.h"
 #include "heed/train/report_draw.h"
@@ -11,6 +12,7 @@ namespace {
 constexpr size_t kMostClasses = 200;    // beyond that a matrix is only noise
 constexpr size_t kMostWithCounts = 20;  // so many fit with a number in each cell
 constexpr size_t kLongestLabel = 16;
+constexpr size_t kWorstShown = 50, kBestShown = 10;  // rows of the table, where there are more classes
 
 std::string shortened(const std::string& label) {
   const std::vector<Letter> letters = letters_of(label);
@@ -74,7 +76,8 @@ std::string matrix_html(const Confusion& confusion) {
                             "px;max-width:" + fixed(1.4 * all, 0) + "px\"";
   return "<div class=\"card scroll\"><h3>Confusion</h3><p class=\"faint\">Rows are the truth, columns what the model said; shades are "
          "shares "
-         "of a row.</p><svg class=\"matrix\" viewBox=\"0 0 " +
+         "of a row.</p><p class=\"legend\"><span class=\"key\"><i class=\"box hit\"></i>right</span><span class=\"key\"><i class=\"box "
+         "miss\"></i>wrong</span></p><svg class=\"matrix\" viewBox=\"0 0 " +
          fixed(all, 0) + " " + fixed(all, 0) + "\" " + style + " font-size=\"" + fixed(size, 1) +
          "\" role=\"img\" aria-label=\"Confusion matrix of " + std::to_string(C) + " classes\"><rect class=\"ground\" x=\"" +
          fixed(label, 1) + "\" y=\"" + fixed(label, 1) + "\" width=\"" + fixed(side - 1, 1) + "\" height=\"" + fixed(side - 1, 1) + "\"/>" +
@@ -111,20 +114,42 @@ std::string bar_cell(double value) {
          "</span><span class=\"bar\"><i style=\"width:" + fixed(100 * std::clamp(value, 0.0, 1.0), 1) + "%\"></i></span></td>";
 }
 
+struct ClassRow {
+  double f1 = 0;
+  std::string html = {};
+};
+
+std::string class_table(std::span<const ClassRow> rows) {
+  std::string out =
+      "<table class=\"bars\"><thead><tr><th scope=\"col\">class</th><th scope=\"col\" class=\"number\">precision</th><th scope=\"col\" "
+      "class=\"number\">recall</th><th scope=\"col\" class=\"number\">F1</th><th scope=\"col\" "
+      "class=\"number\">samples</th></tr></thead><tbody>";
+  for (const ClassRow& row : rows) out += row.html;
+  return out + "</tbody></table>";
+}
+
+// All classes where they are few; of many the worst and the best, folded.
 std::string per_class_html(const Json& detail) {
-  std::string rows;
+  std::vector<ClassRow> rows;
   for (const Json& entry : list_in(detail, "per_class")) {
     const double f1 = number_in(entry, "f1");
-    rows += "<tr data-value=\"" + fixed(f1, 6) + "\"><th scope=\"row\">" + in_markup(text_in(entry, "class")) + "</th>" +
-            bar_cell(number_in(entry, "precision")) + bar_cell(number_in(entry, "recall")) + bar_cell(f1) + "<td class=\"number\">" +
-            count_text(number_in(entry, "count")) + "</td></tr>";
+    rows.push_back({f1, "<tr data-value=\"" + fixed(f1, 6) + "\"><th scope=\"row\">" + in_markup(text_in(entry, "class")) + "</th>" +
+                            bar_cell(number_in(entry, "precision")) + bar_cell(number_in(entry, "recall")) + bar_cell(f1) +
+                            "<td class=\"number\">" + count_text(number_in(entry, "count")) + "</td></tr>"});
   }
   if (rows.empty()) return "";
-  return "<div class=\"card tall\"><h3>Every class <button type=\"button\" class=\"sort\" aria-pressed=\"false\">worst first</button></h3>"
-         "<table class=\"bars\"><thead><tr><th scope=\"col\">class</th><th scope=\"col\" class=\"number\">precision</th><th scope=\"col\" "
-         "class=\"number\">recall</th><th scope=\"col\" class=\"number\">F1</th><th scope=\"col\" "
-         "class=\"number\">samples</th></tr></thead><tbody>" +
-         rows + "</tbody></table></div>\n";
+  if (rows.size() <= kWorstShown + kBestShown)
+    return "<div class=\"card tall\" tabindex=\"0\"><h3>Every class <button type=\"button\" class=\"sort\" aria-pressed=\"false\">worst "
+           "first</button></h3>" +
+           class_table(rows) + "</div>\n";
+  std::stable_sort(rows.begin(), rows.end(), [](const ClassRow& a, const ClassRow& b) { return a.f1 < b.f1; });
+  const std::span<const ClassRow> all(rows);
+  std::vector<ClassRow> best(rows.end() - static_cast<int64_t>(kBestShown), rows.end());
+  std::reverse(best.begin(), best.end());
+  return "<div class=\"card\"><h3>Classes <span class=\"faint\">" + std::to_string(rows.size()) + ", by F1</span></h3>" +
+         details_html("The worst " + std::to_string(kWorstShown),
+                      "<div class=\"tall\" tabindex=\"0\">" + class_table(all.first(kWorstShown)) + "</div>", false) +
+         details_html("The best " + std::to_string(kBestShown), class_table(best), false) + "</div>\n";
 }
 
 // Bars: how often the model was right where it was so sure. On the diagonal it is as good as it says.
@@ -152,7 +177,8 @@ std::string calibration_html(const Json& detail) {
   }
   return "<figure class=\"card chart\"><figcaption><h3>Calibration</h3><span class=\"legend\"><span class=\"key\"><i class=\"box "
          "hit\"></i>how often "
-         "right</span><span class=\"key\"><i class=\"box gap\"></i>distance to what it says</span></span></figcaption><div class=\"plot "
+         "right</span><span class=\"key\"><i class=\"box gap\"></i>distance to what it says</span><span class=\"key\"><i "
+         "class=\"dashes\"></i>as sure as it is right</span></span></figcaption><div class=\"plot "
          "square\"><svg "
          "viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Accuracy by confidence\"><path class=\"grid\" "
          "d=\"M0 "

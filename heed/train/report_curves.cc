@@ -12,6 +12,7 @@ namespace {
 
 using Points = std::vector<std::pair<double, double>>;
 constexpr std::array<int64_t, 3> kChosenEpochs{10, 30, 50};
+constexpr size_t kMostEpochsShown = 8;
 
 Points points_of(const std::vector<RunRow>& rows, const std::string& figure, bool by_epoch) {
   Points out;
@@ -57,18 +58,27 @@ Chart chart_of(std::span<const RunRecord> runs, const std::string& base) {
     const auto add = [&](const std::string& prefix, const std::string& name, bool thick) {
       Points points = points_of(by_epoch ? runs[i].epochs : runs[i].steps, prefix + base, by_epoch);
       if (!by_epoch && points.empty()) points = points_of(runs[i].epochs, prefix + base, false);
-      chart.lines.push_back({before + name, runs.size() > 1 ? runs[i].name : name, i, thick, std::move(points)});
+      ChartLine line{before + name, runs.size() > 1 ? runs[i].name : name, i, thick, std::move(points)};
+      if (const RunRow* best = runs[i].best_epoch(); best && prefix == "validation_")
+        line.best = static_cast<double>(by_epoch ? best->epoch : best->step);
+      chart.lines.push_back(std::move(line));
     };
     add("train_", "training", false);
     add("validation_", "validation", true);
     add("", runs.size() > 1 ? "value" : readable(base), true);
   }
   if (by_epoch) chart.marks.assign(kChosenEpochs.begin(), kChosenEpochs.end());
+  chart.marked = "epochs 10, 30, 50";
   return chart;
 }
 
-// Figures at epochs 10, 30 and 50, and at the last one.
-std::string chosen_table(std::span<const RunRecord> runs) {
+// The epochs in the table: all of a short run; else 10, 30 and 50, the best and the last.
+bool is_chosen(const RunRecord& run, const RunRow& row) {
+  return run.epochs.size() <= kMostEpochsShown || &row == &run.epochs.back() || &row == run.best_epoch() ||
+         std::find(kChosenEpochs.begin(), kChosenEpochs.end(), row.epoch) != kChosenEpochs.end();
+}
+
+std::string epochs_table(std::span<const RunRecord> runs) {
   std::vector<std::string> known;  // by what they measure, training before validation
   for (const std::string& base : bases_in(runs))
     for (const std::string& name : {"train_" + base, "validation_" + base})
@@ -79,11 +89,12 @@ std::string chosen_table(std::span<const RunRecord> runs) {
   for (const std::string& name : known) head += "<th scope=\"col\" class=\"number\">" + in_markup(readable(name)) + "</th>";
   for (size_t i = 0; i < runs.size(); ++i)
     for (const RunRow& row : runs[i].epochs) {
-      const bool last = &row == &runs[i].epochs.back();
-      if (!last && std::find(kChosenEpochs.begin(), kChosenEpochs.end(), row.epoch) == kChosenEpochs.end()) continue;
-      body += "<tr class=\"run" + std::to_string(i) + "\">";
+      if (!is_chosen(runs[i], row)) continue;
+      const bool last = &row == &runs[i].epochs.back(), best = &row == runs[i].best_epoch();
+      body += "<tr class=\"run" + std::to_string(i) + (best ? " best" : "") + "\">";
       if (runs.size() > 1) body += "<td><i class=\"dot c" + std::to_string(i % 8) + "\"></i>" + in_markup(runs[i].name) + "</td>";
-      body += "<td>" + std::to_string(row.epoch) + (last ? " <span class=\"faint\">last</span>" : "") + "</td>";
+      body += "<td>" + std::to_string(row.epoch) + (best ? " <span class=\"tag given\">best</span>" : "") +
+              (last ? " <span class=\"tag\">last</span>" : "") + "</td>";
       for (const std::string& name : known) {
         const auto found = row.figures.find(name);
         body +=
@@ -91,8 +102,7 @@ std::string chosen_table(std::span<const RunRecord> runs) {
       }
       body += "</tr>";
     }
-  return "<div class=\"card scroll\"><h3>At chosen epochs</h3><table><thead>" + head + "</tr></thead><tbody>" + body +
-         "</tbody></table></div>\n";
+  return "<div class=\"card scroll\"><h3>Epochs</h3><table><thead>" + head + "</tr></thead><tbody>" + body + "</tbody></table></div>\n";
 }
 
 }  // namespace
@@ -101,7 +111,7 @@ std::string curves_html(std::span<const RunRecord> runs) {
   std::string charts;
   for (const std::string& base : bases_in(runs)) charts += chart_html(chart_of(runs, base));
   if (charts.empty()) return missing_html("metrics.jsonl", "what was learned");
-  return "<div class=\"pair\">" + charts + "</div>\n" + chosen_table(runs);
+  return "<div class=\"pair\">" + charts + "</div>\n" + epochs_table(runs);
 }
 
 std::string speed_html(std::span<const RunRecord> runs) {

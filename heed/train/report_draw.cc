@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "heed/io/drawing.h"
 #include "heed/io/markup.h"
 
 namespace heed {
@@ -83,8 +84,7 @@ std::string path_of(const ChartLine& line, const Box& box) {
   return d;
 }
 
-std::string legend_of(const Chart& chart) {
-  if (chart.lines.size() == 1) return "";  // the title has said it
+std::string legend_of(const Chart& chart, const Box& box) {
   std::string out = "<span class=\"legend\">";
   bool merged = false;
   for (size_t i = 0; i < chart.lines.size(); ++i) {
@@ -96,7 +96,26 @@ std::string legend_of(const Chart& chart) {
            std::to_string(line.run % 8) + "\"></i>" + in_markup(line.key) + "</span>";
   }
   if (merged) out += "<span>thin: training, thick: validation</span>";
+  std::vector<double> best;
+  for (const ChartLine& line : chart.lines)
+    if (line.best && std::find(best.begin(), best.end(), *line.best) == best.end()) best.push_back(*line.best);
+  if (!best.empty())
+    out += "<span class=\"key\"><i class=\"ring\"></i>best" + (best.size() == 1 ? " " + chart.across + " " + fixed(best[0], 0) : "") +
+           "</span>";
+  if (std::any_of(chart.marks.begin(), chart.marks.end(), [&](double x) { return x >= box.left && x <= box.right; }))
+    out += "<span class=\"key\"><i class=\"dashes\"></i>" + in_markup(chart.marked) + "</span>";
   return out + "</span>";
+}
+
+// A ring: lines without length and round ends keep their shape in a box that is stretched.
+std::string best_mark(const ChartLine& line, const Box& box) {
+  const auto point =
+      std::find_if(line.points.begin(), line.points.end(), [&](const auto& each) { return line.best && each.first >= *line.best; });
+  if (point == line.points.end()) return "";
+  const std::string d =
+      " d=\"M" + fixed(1000 * box.across(point->first), 1) + " " + fixed(1000 - 1000 * box.up(point->second), 1) + "h0\"/>";
+  const std::string run = "run" + std::to_string(line.run);
+  return "<path class=\"best " + run + " c" + std::to_string(line.run % 8) + "\"" + d + "<path class=\"best inner " + run + "\"" + d;
 }
 
 std::string hover_data(const Chart& chart, const Box& box) {
@@ -194,10 +213,11 @@ std::string chart_html(Chart chart) {
     if (x >= box.left && x <= box.right) marks += "M" + fixed(1000 * box.across(x), 1) + " 0V1000";
   for (const ChartLine& line : chart.lines) {
     lines += "<path class=\"line run" + std::to_string(line.run) + " c" + std::to_string(line.run % 8) + (line.thick ? " thick" : " thin") +
-             "\" d=\"" + path_of(line, box) + "\"/>";
+             "\" d=\"" + path_of(line, box) + "\"/>" + best_mark(line, box);
     said += "; " + line.name + " ends at " + figure_text(chart.figure, line.points.back().second);
+    if (line.best) said += ", best at " + chart.across + " " + fixed(*line.best, 0);
   }
-  return "<figure class=\"card chart\"><figcaption><h3>" + in_markup(chart.title) + "</h3>" + legend_of(chart) +
+  return "<figure class=\"card chart\"><figcaption><h3>" + in_markup(chart.title) + "</h3>" + legend_of(chart, box) +
          "</figcaption><div class=\"plot\" data-lines=\"" + hover_data(chart, box) +
          "\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"" + in_markup(said) +
          "\"><path class=\"grid\" d=\"" + grid + "\"/><path class=\"mark\" d=\"" + marks + "\"/>" + lines + "</svg>" + labels +
@@ -211,6 +231,14 @@ std::string section_html(const std::string& id, const std::string& title, const 
 
 std::string details_html(const std::string& title, const std::string& body, bool open) {
   return std::string("<details") + (open ? " open" : "") + "><summary>" + in_markup(title) + "</summary>" + body + "</details>\n";
+}
+
+std::string heat_legend_html(const std::string& low, const std::string& high) {
+  std::string stops;
+  for (const Colour& stop : kHeat)
+    stops += (stops.empty() ? "" : ",") + std::string("rgb(") + std::to_string(stop.red) + " " + std::to_string(stop.green) + " " +
+             std::to_string(stop.blue) + ")";
+  return "<span class=\"scale\">" + low + " <i style=\"background:linear-gradient(90deg," + stops + ")\"></i> " + high + "</span>";
 }
 
 std::string missing_html(const std::string& file, const std::string& what) {

@@ -24,13 +24,15 @@ struct ChartLine {
   size_t run = 0;                   // its colour
   bool thick = true;                // validation; thin: training
   std::vector<std::pair<double, double>> points = {};
+  std::optional<double> best = {};  // x of the best point, which is marked
 };
 struct Chart {
   std::string title = {}, across = {};  // across: what x counts
   std::string figure = {};              // how its values are written
   std::vector<ChartLine> lines = {};
   bool from_zero = false;
-  std::vector<double> marks = {};   // of x
+  std::vector<double> marks = {};   // of x, for dashed lines
+  std::string marked = {};          // what they are
   std::optional<double> left = {};  // where x begins, if that is before the first point
 };
 std::vector<double> round_ticks(double least, double most, int about);  // 1, 2 or 5 times a power of ten apart
@@ -38,7 +40,8 @@ std::string chart_html(Chart chart);
 
 std::string section_html(const std::string& id, const std::string& title, const std::string& body);
 std::string details_html(const std::string& title, const std::string& body, bool open);
-std::string missing_html(const std::string& file, const std::string& what);  // a word in place of a part
+std::string heat_legend_html(const std::string& low, const std::string& high);  // low, high: markup
+std::string missing_html(const std::string& file, const std::string& what);     // a word in place of a part
 
 // The parts. They are empty, or a word, where the run has not written their files.
 std::string curves_html(std::span<const RunRecord> runs);
@@ -46,6 +49,8 @@ std::string speed_html(std::span<const RunRecord> runs);
 std::string classes_html(const RunRecord& run);
 std::string samples_html(const RunRecord& run);
 std::string costs_html(const RunRecord& run);
+std::string log_html(const RunRecord& run);
+std::string image_size_text(const RunRecord& run);  // "32 × 32"; empty: it does not see images
 std::string settings_html(const RunRecord& run);
 std::string differences_html(std::span<const RunRecord> runs);
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "heed/train/sample_json.h"
+#include "heed/train/scores.h"
 
 namespace heed {
 namespace {
@@ -122,21 +123,44 @@ size_t comment_at(const std::string& line) {
   return line.npos;
 }
 
-// The lines that Settings::toml writes: tables and one value a line. The report shows values and never acts on them.
-void read_settings(const Path& path, RunRecord& run) {
-  std::string table;
+struct SettingLine {
+  std::string key, value;
+  SettingAbout about;
+};
+
+// The lines that Settings::toml writes: tables and one value a line, with its meaning behind it; a comment behind an empty line is a
+// heading. The report shows values and never acts on them.
+std::vector<SettingLine> settings_in(const Path& path) {
+  std::vector<SettingLine> out;
+  std::string table, group;
+  bool begins = true;  // at the first line of the file or of a group
   for (const std::string& whole : lines_in(path)) {
-    const std::string line = trimmed(whole.substr(0, comment_at(whole)));
+    const size_t comment = comment_at(whole);
+    const std::string line = trimmed(whole.substr(0, comment)), said = comment == whole.npos ? "" : trimmed(whole.substr(comment + 1));
+    if (begins && line.empty() && !said.empty()) group = said.substr(0, said.find(". "));
+    begins = line.empty() && said.empty();
     if (line.starts_with('[') && line.ends_with(']')) {
       table = line.substr(1, line.size() - 2) + ".";
+      group = "";
       continue;
     }
     const size_t equals = line.find('=');
     if (equals == line.npos) continue;
     std::string value = trimmed(line.substr(equals + 1));
     if (value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0]) value = value.substr(1, value.size() - 2);
-    run.settings.emplace_back(table + trimmed(line.substr(0, equals)), value);
+    out.push_back({table + trimmed(line.substr(0, equals)), value, {group, said}});
   }
+  return out;
+}
+
+void read_settings(const Path& folder, RunRecord& run) {
+  for (SettingLine& line : settings_in(folder / "config.toml")) {
+    run.setting_about[line.key] = std::move(line.about);
+    run.settings.emplace_back(std::move(line.key), std::move(line.value));
+  }
+  if (!std::filesystem::exists(folder / "given.toml")) return;
+  run.given.emplace();
+  for (SettingLine& line : settings_in(folder / "given.toml")) run.given->insert(std::move(line.key));
 }
 
 void read_samples(const Path& path, RunRecord& run) {
@@ -181,6 +205,21 @@ std::string RunRecord::setting(std::initializer_list<const char*> keys) const {
   return "";
 }
 
+const RunRow* RunRecord::best_epoch() const {
+  std::string metric = setting({"best"});
+  if (metric.empty()) {  // runs of before, which left it to the task: classifiers have F1 and go by their accuracy, others by their loss
+    const bool classifies = !epochs.empty() && epochs.back().figures.contains("validation_f1");
+    metric = classifies ? "accuracy" : "loss";
+  }
+  const RunRow* best = nullptr;
+  for (const RunRow& row : epochs) {
+    const auto found = row.figures.find("validation_" + metric);
+    if (found == row.figures.end()) continue;
+    if (!best || is_better(metric, found->second, best->figures.at("validation_" + metric))) best = &row;
+  }
+  return best;
+}
+
 RunRecord read_run(const Path& folder) {
   check<FileError>(std::filesystem::is_directory(folder), folder.string(), ": found no folder, expected that of a run");
   bool any = false;
@@ -191,11 +230,15 @@ RunRecord read_run(const Path& folder) {
   run.name = whole.filename().string();
   run.task = whole.parent_path().filename().string();
   const auto read = [&](const auto& part) { PartByPart{run}(part); };
-  read([&] { read_settings(folder / "config.toml", run); });
+  read([&] { read_settings(folder, run); });
   read([&] { read_metrics(folder / "metrics.jsonl", run); });
   read([&] { read_speed(folder / "speed.csv", run); });
   read([&] { run.evaluation = json_in(folder / "evaluation.json"); });
   read([&] { run.costs = json_in(folder / "costs.json"); });
+  read([&] { run.model = json_in(folder / "best/config.json"); });
+  read([&] {
+    if (run.model.is_null()) run.model = json_in(folder / "last/config.json");
+  });
   read([&] { read_samples(folder / "samples.json", run); });
   read([&] { run.log = lines_in(folder / "log.txt"); });
   check_weights(folder, run);

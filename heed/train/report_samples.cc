@@ -52,6 +52,17 @@ std::string caption_of(const Sample& sample) {
   return out + "</figcaption>";
 }
 
+// Text with its line breaks.
+std::string in_markup_lines(const std::string& text) {
+  std::string out;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    out += (begin > 0 ? "<br>" : "") + in_markup(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
 std::string figure_open(const Sample& sample, const char* kind) {
   return std::string("<figure class=\"sample ") + kind + (sample.right ? " right" : " wrong") + "\">";
 }
@@ -114,19 +125,31 @@ std::string alignment_svg(const Sample& sample) {
          cells + labels + "</svg></div>";
 }
 
-std::string translation_html(const Sample& sample) {
-  std::string source;
-  for (const std::string& token : sample.columns) source += (source.empty() ? "" : " ") + token;
+// What was read, written and expected, as text; below it the alignment of tokens.
+std::string texts_html(const Sample& sample, bool translation) {
+  std::string source = sample.source;
+  if (source.empty())  // samples.json of before had its tokens alone
+    for (const std::string& token : sample.columns) source += (source.empty() ? "" : " ") + token;
   const auto row = [](const char* name, const std::string& text) {
-    return std::string("<dt>") + name + "</dt><dd>" + in_markup(text) + "</dd>";
+    return std::string("<dt>") + name + "</dt><dd>" + in_markup_lines(text) + "</dd>";
   };
-  return figure_open(sample, "translation") + "<dl>" + row("read", source) + row("written", sample.guess) + row("reference", sample.truth) +
-         "</dl>" + (sample.map.empty() ? "" : alignment_svg(sample)) + "</figure>\n";
+  const std::string texts = translation ? row("source", source) + row("translation", sample.guess) + row("reference", sample.truth)
+                                        : row("prompt", source) + row("written", sample.guess) + row("original", sample.truth);
+  return figure_open(sample, "translation") + "<dl>" + texts + "</dl>" + (sample.map.empty() ? "" : alignment_svg(sample)) + "</figure>\n";
+}
+
+enum class SampleKind { picture, tokens, translation, continuation };
+
+SampleKind kind_of(const Sample& sample) {
+  if (sample.picture.width > 0) return SampleKind::picture;
+  if (sample.source.empty() && sample.rows.size() <= 1) return SampleKind::tokens;
+  return sample.rows.empty() || sample.columns.size() == 1 ? SampleKind::continuation : SampleKind::translation;
 }
 
 std::string sample_html(const Sample& sample) {
-  if (sample.picture.width > 0) return picture_html(sample);
-  if (sample.rows.size() > 1) return translation_html(sample);
+  const SampleKind kind = kind_of(sample);
+  if (kind == SampleKind::picture) return picture_html(sample);
+  if (kind != SampleKind::tokens) return texts_html(sample, kind == SampleKind::translation);
   if (!sample.columns.empty()) return tokens_html(sample);
   return figure_open(sample, "text") + caption_of(sample) + "</figure>\n";
 }
@@ -135,24 +158,31 @@ std::string sample_html(const Sample& sample) {
 
 std::string samples_html(const RunRecord& run) {
   if (run.samples.empty()) return missing_html("samples.json", "single samples");
-  std::string out;
-  const bool pictures = std::any_of(run.samples.begin(), run.samples.end(), [](const Sample& sample) { return sample.picture.width > 0; });
-  if (pictures)
-    out +=
-        "<p class=\"controls\"><label>attention over the picture <input type=\"range\" class=\"over\" min=\"0\" max=\"100\" "
-        "value=\"60\"></label></p>\n";
-  const bool translations = !pictures && run.samples[0].rows.size() > 1;
+  const SampleKind kind = kind_of(run.samples[0]);
+  const bool pictures = kind == SampleKind::picture;
+  const bool maps = std::any_of(run.samples.begin(), run.samples.end(), [](const Sample& sample) { return !sample.map.empty(); });
+  std::string out, controls;
+  if (pictures && maps)
+    controls = "<label>attention over the image <input type=\"range\" class=\"over\" min=\"0\" max=\"100\" value=\"60\"></label>" +
+               heat_legend_html("least", "most of the attention in an image");
+  else if (maps)
+    controls = "<span class=\"scale\">" + std::string(kind == SampleKind::tokens ? "no attention" : "weight 0") +
+               " <i class=\"tint\"></i> " + (kind == SampleKind::tokens ? "most of a text" : "1") + "</span>";
+  if (!controls.empty()) out = "<p class=\"controls\">" + controls + "</p>\n";
   for (const bool right : {false, true}) {
-    std::string figures, kind = pictures ? "pictures" : "texts";
+    std::string figures;
     size_t shown = 0, all = 0;
     for (const Sample& sample : run.samples) {
       if (sample.right != right) continue;
       if (++all <= kMostOfAKind) figures += sample_html(sample), ++shown;
     }
     if (all == 0) continue;
-    out += std::string("<h3>") + (translations ? (right ? "As the reference" : "Other than the reference") : (right ? "Right" : "Wrong")) +
-           " <span class=\"faint\">" + std::to_string(shown) + (shown < all ? " of " + std::to_string(all) : "") +
-           "</span></h3>\n<div class=\"samples " + kind + "\">" + figures + "</div>\n";
+    const char* title = kind == SampleKind::translation    ? (right ? "As the reference" : "Other than the reference")
+                        : kind == SampleKind::continuation ? (right ? "As the original" : "How the model goes on")
+                                                           : (right ? "Right" : "Wrong");
+    out += std::string("<h3>") + title + " <span class=\"faint\">" + std::to_string(shown) +
+           (shown < all ? " of " + std::to_string(all) : "") + "</span></h3>\n<div class=\"samples " + (pictures ? "pictures" : "texts") +
+           "\">" + figures + "</div>\n";
   }
   return out;
 }

@@ -24,7 +24,7 @@ p { margin: .3rem 0; }
 .faint, .note { color: var(--faint); font-weight: 400; }
 .kicker { color: var(--faint); margin: 0 0 .1rem; }
 .about { color: var(--faint); margin: .5rem 0 0; }
-.about span { margin-right: 1.1rem; }
+.about > span { display: inline-block; margin-right: 1.1rem; }
 .about b { color: var(--ink); font-weight: 550; }
 nav { position: sticky; top: 0; z-index: 2; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 1.6rem -1.4rem 0; padding: .6rem 1.4rem;
   background: var(--paper); border-bottom: 1px solid var(--edge); font-size: .88rem; }
@@ -38,7 +38,7 @@ section { scroll-margin-top: 3rem; }
 .tall { max-height: 38rem; overflow: auto; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(7.4rem, 1fr)); gap: .7rem; margin: 1.6rem 0 0; }
 .tile { background: var(--card); border: 1px solid var(--edge); border-radius: .7rem; padding: .8rem 1rem .7rem; }
-.tile { display: flex; flex-direction: column; } .tile dt { margin-bottom: auto; color: var(--faint); font-size: .82rem; }
+.tile dt { min-height: 2.7em; line-height: 1.3; color: var(--faint); font-size: .82rem; }
 .tile dd { margin: .05rem 0; font-size: 1.45rem; line-height: 1.25; font-weight: 600; letter-spacing: -.01em; font-variant-numeric: tabular-nums; }
 .tile:first-child dd:not(.note) { color: var(--c0); }
 .several .tile dd { font-size: 1.05rem; font-weight: 450; color: inherit; }
@@ -57,6 +57,13 @@ figure.card { margin-bottom: 1rem; }
 .key i { display: inline-block; width: 1.1rem; background: currentColor; border-radius: 2px; }
 .key i.thick { height: 3px; } .key i.thin { height: 1.5px; opacity: .65; }
 .key i.box { width: .7rem; height: .7rem; } i.box.hit { color: var(--hit); opacity: .75; } i.box.gap { color: var(--miss); opacity: .45; }
+i.box.miss { color: var(--miss); } .key i.ring { width: .7rem; height: .7rem; border-radius: 50%; background: none; border: 2.5px solid var(--ink); }
+.key i.dashes { height: 0; background: none; border-top: 2px dotted var(--faint); }
+.scale { display: inline-flex; align-items: center; gap: .5rem; font-size: .82rem; color: var(--faint); }
+.scale i { display: inline-block; width: 7rem; height: .6rem; border-radius: .2rem; background: var(--ground); }
+.scale i.tint { background: linear-gradient(90deg, var(--card), rgb(var(--heat))); border: 1px solid var(--edge); }
+.tag { display: inline-block; font-size: .7rem; line-height: 1; padding: .16rem .4rem; border-radius: .6rem; color: var(--faint); border: 1px solid var(--edge);
+  vertical-align: .08em; white-space: nowrap; } .tag.given { color: var(--c0); border-color: currentColor; }
 .c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); } .c3 { color: var(--c3); }
 .c4 { color: var(--c4); } .c5 { color: var(--c5); } .c6 { color: var(--c6); } .c7 { color: var(--c7); }
 .plot { position: relative; height: 15rem; margin: .2rem .7rem 2.5rem 3.1rem; }
@@ -64,6 +71,7 @@ figure.card { margin-bottom: 1rem; }
 .plot svg { position: absolute; width: 100%; height: 100%; overflow: visible; }
 .plot path { fill: none; vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
 .grid { stroke: var(--grid); } .mark { stroke: var(--faint); stroke-dasharray: 2 4; stroke-opacity: .6; }
+.plot .best { stroke: currentColor; stroke-width: 11px; } .plot .best.inner { stroke: var(--card); stroke-width: 5.5px; }
 .line { stroke: currentColor; } .line.thick { stroke-width: 2.4px; } .line.thin { stroke-width: 1.2px; stroke-opacity: .7; }
 .ty, .tx, .across { position: absolute; font-size: .74rem; line-height: 1; color: var(--faint); white-space: nowrap; font-variant-numeric: tabular-nums; }
 .ty { right: calc(100% + .5rem); transform: translateY(50%); }
@@ -81,7 +89,11 @@ tbody tr + tr > * { border-top: 1px solid var(--grid); }
 .number { text-align: right; white-space: nowrap; }
 .bars .bar { display: block; height: 4px; margin: .15rem 0 .1rem; border-radius: 2px; background: var(--ground); min-width: 2.6rem; }
 .bars .bar i { display: block; height: 100%; border-radius: 2px; background: var(--c0); }
-.bars tbody th { overflow-wrap: anywhere; min-width: 4rem; } .total > * { font-weight: 620; }
+.bars tbody th { overflow-wrap: anywhere; min-width: 4rem; } .total > * { font-weight: 620; } tbody + tbody > tr:first-child > * { border-top: 1px solid var(--grid); }
+tr.best > * { background: color-mix(in srgb, var(--c0) 8%, transparent); }
+.fold .part { display: none; } .fold:has(details[open]) .part { display: table-row; } .fold .part th { padding-left: 1.1rem; color: var(--faint); }
+@supports not selector(:has(a)) { .fold .part { display: table-row; } }
+.fold details { margin: 0; } .fold summary { font-weight: inherit; padding: 0; } .part.each > * { font-style: italic; }
 .costs tbody th { overflow-wrap: normal; font-family: ui-monospace, "Cascadia Mono", Menlo, monospace; font-size: .78rem; }
 button { font: inherit; font-size: .78rem; color: var(--faint); background: none; border: 1px solid var(--edge); border-radius: 1rem; padding: .05rem .65rem;
   cursor: pointer; margin-left: .4rem; }
@@ -101,11 +113,14 @@ button[aria-pressed=true] { color: var(--ink); border-color: var(--faint); }
 .token { padding: .1rem .18rem; border-radius: .25rem; background: rgb(var(--heat) / calc(.7 * var(--w))); }
 .translation dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem .8rem; margin: 0 0 .8rem; }
 dt { color: var(--faint); } dd { margin: 0; }
-.controls { color: var(--faint); font-size: .86rem; } .controls input { vertical-align: middle; accent-color: var(--c0); }
+.controls { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; align-items: center; color: var(--faint); font-size: .86rem; } .controls input { vertical-align: middle; accent-color: var(--c0); }
 .settings { columns: 19rem; column-gap: 1rem; } .settings dl { break-inside: avoid; padding: .7rem 1rem; font-size: .86rem; }
 .settings dl > div { display: flex; justify-content: space-between; gap: 1rem; padding: .1rem 0; } .settings dd { text-align: right; }
-.settings .group { color: var(--ink); font-weight: 600; margin-bottom: .2rem; }
-.log { overflow-x: auto; font: .78rem/1.55 ui-monospace, "Cascadia Mono", Menlo, monospace; max-height: 24rem; overflow-wrap: normal; }
+.settings .group { color: var(--ink); font-weight: 600; margin-bottom: .2rem; } .settings .given dd { font-weight: 600; } .settings .tag { font-weight: 400; margin-left: .3rem; }
+.settings dt[title] { cursor: help; } section > .legend { margin-bottom: .8rem; gap: .2rem 1.4rem; }
+.log { list-style: none; max-height: 26rem; overflow: auto; font-size: .84rem; line-height: 1.5; }
+.log li { display: grid; grid-template-columns: 4.6rem minmax(0, 1fr); gap: 0 .9rem; padding: .22rem 0; } .log li + li { border-top: 1px solid var(--grid); }
+.log time { color: var(--faint); font-variant-numeric: tabular-nums; } .log .day { display: block; font-weight: 600; border: 0; }
 details { margin-bottom: .8rem; } summary { cursor: pointer; font-weight: 600; padding: .3rem 0; }
 footer { margin-top: 2.5rem; font-size: .8rem; }
 @media (max-width: 34rem) {
@@ -113,7 +128,7 @@ footer { margin-top: 2.5rem; font-size: .8rem; }
   .tiles { grid-template-columns: repeat(auto-fill, minmax(6.6rem, 1fr)); gap: .55rem; } .tile { padding: .6rem .7rem; }
   .tile dd { font-size: 1.2rem; } .plot { height: 12.5rem; margin-left: 2.7rem; } .card { padding: .8rem .8rem; }
   nav { position: static; } .costs tbody th { font-size: .7rem; } .pictures { grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: .6rem; } .two { gap: .3rem; }
-  .sample { padding: .5rem; } td, th { padding-right: .5rem; } .switch .about { display: block; margin: 0 0 0 1.6rem; }
+  .sample { padding: .5rem; } .log li { grid-template-columns: minmax(0, 1fr); } td, th { padding-right: .5rem; } .switch .about { display: block; margin: 0 0 0 1.6rem; }
 }
 @media print { nav, .controls, button { display: none; } .tall { max-height: none; } .card, .tile, .sample { break-inside: avoid; } }
 )";

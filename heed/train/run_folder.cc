@@ -11,6 +11,7 @@
 #include <cmath>
 #include <ctime>
 #include <fstream>
+#include <iomanip>
 #include <sstream>
 #include <system_error>
 
@@ -206,6 +207,12 @@ RunFolder::Files& RunFolder::files() {
 }
 
 EventFile& RunFolder::events() { return files().events; }
+
+std::string figures_text(const Figures& figures) {
+  std::ostringstream text;
+  for (const auto& [name, value] : figures) text << (text.tellp() > 0 ? ", " : "") << name << ' ' << std::setprecision(4) << value;
+  return text.str();
+}
 
 void RunFolder::log(const std::string& line) { files().log.append(date_and_time() + line + "\n"); }
 

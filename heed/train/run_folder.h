@@ -17,6 +17,8 @@ namespace heed {
 
 using Figures = std::vector<std::pair<std::string, double>>;  // names and values, in the order of columns: "train_loss", "rate", ...
 
+std::string figures_text(const Figures& figures);  // "train_loss 0.6931, rate 0.001": four digits each
+
 class RunFolder {
  public:
   // runs/<task>/<name>; without a name the next free number: 001, 002, ... A name that is taken is a UsageError.

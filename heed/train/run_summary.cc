@@ -28,7 +28,7 @@ void find_best(RunSummary& run) {
   for (const RunRow& row : run.record.epochs) {
     const auto found = row.figures.find("validation_" + run.metric);
     if (found == row.figures.end() || !std::isfinite(found->second)) continue;
-    const bool better = smaller_is_better(run.metric) ? found->second < run.best : found->second > run.best;
+    const bool better = is_better(run.metric, found->second, run.best);
     if (run.best_epoch == 0 || better) run.best = found->second, run.best_epoch = row.epoch;
   }
 }

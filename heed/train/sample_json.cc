@@ -17,6 +17,7 @@ Picture picture_in(const std::string& text) {
 
 void to_json(Json& json, const Sample& sample) {
   json = {{"truth", sample.truth}, {"guess", sample.guess}, {"score", sample.score}, {"right", sample.right}};
+  if (!sample.source.empty()) json["source"] = sample.source;
   if (sample.picture.width > 0) {
     const std::string png = png_bytes(sample.picture);
     json["picture"] = base64(std::as_bytes(std::span(png)));
@@ -36,6 +37,7 @@ void from_json(const Json& json, Sample& sample) {
     check<FileError>(json.is_object(), "sample: found a ", json.type_name(), ", expected an object");
     sample.truth = json.value("truth", "");
     sample.guess = json.value("guess", "");
+    sample.source = json.value("source", "");
     sample.score = json.contains("score") && json["score"].is_null() ? 0 : json.value("score", 0.0);  // null: it was no number
     sample.right = json.value("right", false);
     sample.rows = json.value("rows", sample.rows);

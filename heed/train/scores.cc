@@ -12,6 +12,17 @@ double share_of(double part, double whole) { return whole > 0 ? part / whole : 0
 
 }  // namespace
 
+bool larger_is_better(std::string_view figure) {
+  for (const std::string_view end : {"loss", "perplexity", "error", "bits_per_byte"})
+    if (figure.ends_with(end)) return false;
+  return true;
+}
+
+bool is_better(std::string_view figure, double value, double other) {
+  if (!std::isfinite(other)) return std::isfinite(value);
+  return larger_is_better(figure) ? value > other : value < other;
+}
+
 ClassScores::ClassScores(std::vector<std::string> classes)
     : classes_(std::move(classes)), confusion_(classes_.size() * classes_.size()), bins_(kBins) {
   check(!classes_.empty(), "scores: found 0 classes, expected 1 or more");
@@ -84,10 +95,6 @@ Evaluation ClassScores::evaluation() const {
   out.figures.emplace_back("calibration_error", apart / count_);
   out.detail = {{"classes", classes_}, {"confusion", confusion}, {"per_class", per_class}, {"calibration", calibration}};
   return out;
-}
-
-bool smaller_is_better(const std::string& figure) {
-  return figure.ends_with("loss") || figure.ends_with("perplexity") || figure.ends_with("error") || figure == "bits_per_byte";
 }
 
 }  // namespace heed

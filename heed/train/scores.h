@@ -9,6 +9,10 @@
 
 namespace heed {
 
+// Of a figure by its name; of losses, perplexities, errors and bits per byte less is better.
+bool larger_is_better(std::string_view figure);
+bool is_better(std::string_view figure, double value, double other);  // any number is better than none
+
 // Collects what a classifier said about every sample.
 class ClassScores {
  public:
@@ -38,7 +42,5 @@ struct BleuScore {
 BleuScore bleu(std::span<const std::string> written, std::span<const std::string> references);
 double chrf(std::span<const std::string> written, std::span<const std::string> references);
 std::vector<std::string> tokens_13a(std::string_view line);
-
-bool smaller_is_better(const std::string& figure);  // "loss", "perplexity", "calibration_error", ...
 
 }  // namespace heed

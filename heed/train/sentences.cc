@@ -82,7 +82,7 @@ struct Sentences {
     const Named out = (*model)(inputs(data, std::span(&i, 1)), {.attentions = has_maps(*model)});
     Sample sample{.truth = classes[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]};
     judge(sample, softmax(out.at("logits")).to_vector<float>(), classes);
-    for (const int32_t id : data.encodings[static_cast<size_t>(i)].ids) sample.columns.push_back(tokenizer.tokenizer.token(id));
+    for (const int32_t id : data.encodings[static_cast<size_t>(i)].ids) sample.columns.push_back(tokenizer.tokenizer.display(id));
     const int64_t N = std::ssize(sample.columns);
     if (!out.contains("attentions.0") || out.at("attentions.0").size(3) != N) return sample;
     const std::vector<float> flow = rollout(out, "attentions.");
@@ -204,7 +204,7 @@ Task make_task(const std::string& name, const SentenceOptions& options, const Ch
   if (all->test.count() > 0) task.test = [all] { return all->evaluate(all->test); };
   task.samples = [all] {
     const LabelledSentences& shown = all->test.count() > 0 ? all->test : all->validation;
-    return some_right_and_wrong(shown.count(), [&](int64_t i) { return all->look_at(shown, i); });
+    return some_right_and_wrong(classes_in_turn(shown.labels), [&](int64_t i) { return all->look_at(shown, i); });
   };
   const int64_t first = 0;
   task.followed = followed_text(all->inputs(all->validation, std::span(&first, 1)), all->tokenizer.tokenizer);

@@ -236,6 +236,18 @@ std::string Settings::toml() const {
   return out;
 }
 
+std::string Settings::given_toml() const {
+  std::string out = "# The settings that were given for this run; config.toml has all values in force.\n";
+  for (const Entry& entry : entries_) {
+    if (!entry.open() && (entry.said.contains(entry.key) || entry.key == "task"))
+      out += toml_line(entry.key, std::visit([](const auto* value) { return value_json(*value); }, entry.value)) + "\n";
+    if (!entry.open()) continue;
+    for (const auto& [name, value] : std::get<Json*>(entry.value)->items())
+      out += toml_line(entry.key + "." + toml_key(name), value) + "\n";
+  }
+  return out;
+}
+
 std::string Settings::help() const {
   size_t widest = 0;
   const auto left = [](const Entry& entry) {

@@ -48,8 +48,9 @@ class Settings {
   std::vector<std::string> missing_paths() const;  // keys of relative paths that are not there
   std::string text(const std::string& key) const;  // the value in force
 
-  std::string toml() const;  // all values in force under their headings, with meanings as comments; read() takes it back
-  std::string help() const;  // a line a key: name, value in force, meaning
+  std::string toml() const;        // all values in force under their headings, with meanings as comments; read() takes it back
+  std::string given_toml() const;  // those alone that a person gave, with the task's name
+  std::string help() const;        // a line a key: name, value in force, meaning
   Json json() const;
 
   // For completion: every key in order. values: the words that there are, true and false, or none where it may be anything

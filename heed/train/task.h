@@ -36,7 +36,8 @@ struct Outcome {
 // with its alignment.
 struct Sample {
   std::string truth = {}, guess = {};
-  double score = 0;  // the probability of the guess
+  std::string source = {};  // of translations and continuations: the text that was read
+  double score = 0;         // the probability of the guess
   bool right = false;
   Picture picture = {};                              // of pictures
   std::vector<std::string> rows = {}, columns = {};  // of texts: columns are read; rows are written, or one row of all columns
@@ -59,8 +60,7 @@ struct Evaluation {
 struct Task {
   std::string name = {};  // "classify", ...
   std::shared_ptr<Model> model = {};
-  std::string metric = "accuracy";  // by which the best epoch is known
-  bool larger_is_better = true;
+  std::string metric = "accuracy";                           // by which the best epoch is known
   std::vector<std::pair<std::string, int64_t>> counts = {};  // of samples, by part, for people
   Json data = {};  // by part: what tells these data from others, see data_print.h. Of raw data: the same on every machine
 

@@ -92,12 +92,17 @@ void Training::use_model_of_run() {
 
 Task Training::make() {
   check_precision(chosen_.learn, has_bf16());
-  return make_(chosen_);
+  Task task = make_(chosen_);
+  settings_.set("best", task.metric, Settings::By::preset);  // the value in force, for config.toml
+  return task;
 }
 
-void write_settings(const RunFolder& run, const Settings& settings) { write_text(run.path() / "config.toml", settings.toml()); }
+void write_settings(const RunFolder& run, const Settings& settings) {
+  write_text(run.path() / "config.toml", settings.toml());
+  write_text(run.path() / "given.toml", settings.given_toml());
+}
 
-Evaluation finish_run(const Task& task, RunFolder& run) {
+Evaluation finish_run(const Task& task, RunFolder& run, int64_t best_epoch) {
   const NoGrad quiet;
   *task.model = load(run.path() / "best");
   const Evaluation evaluation = task.test ? task.test() : task.evaluate();
@@ -107,6 +112,8 @@ Evaluation finish_run(const Task& task, RunFolder& run) {
              {{"part", task.test ? "test" : "validation"}, {"figures", figures}, {"detail", evaluation.detail}});
   if (task.samples) write_json(run.path() / "samples.json", Json(task.samples()));
   write_costs(task, run.path() / "costs.json");
+  run.log("best epoch " + std::to_string(best_epoch) + ", on the " + (task.test ? "test" : "validation") +
+          " part: " + figures_text(evaluation.figures));
   const std::vector<Path> runs{run.path()};
   write_text(run.path() / "report.html", report_page(runs));
   return evaluation;

@@ -37,10 +37,10 @@ class Training {
   std::function<Task(const Chosen& chosen)> make_;
 };
 
-// config.toml, with which the run can go on.
+// config.toml, with which the run can go on, and given.toml: those of its values that a person chose.
 void write_settings(const RunFolder& run, const Settings& settings);
 
 // When learning is over: the best model judged on the test part (or the validation part), samples, costs and the report.
-Evaluation finish_run(const Task& task, RunFolder& run);
+Evaluation finish_run(const Task& task, RunFolder& run, int64_t best_epoch);
 
 }  // namespace heed

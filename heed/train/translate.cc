@@ -122,14 +122,15 @@ struct SentencePairs {
   // Where the last layer looked in the source while it wrote, as an alignment.
   Sample look_at(const EncodedPairs& pairs, int64_t i, const Translated& translated) const {
     const std::vector<int64_t> written(translated.tokens.begin(), translated.tokens.end());
-    Sample sample{.truth = pairs.texts[static_cast<size_t>(i)].target, .guess = translated.text};
+    const Translation& pair = pairs.texts[static_cast<size_t>(i)];
+    Sample sample{.truth = pair.target, .guess = translated.text, .source = pair.source};
     sample.right = sample.guess == sample.truth;
     Named given = inputs(pairs, std::span(&i, 1));
     given["labels"] = Tensor::from(written, {1, std::ssize(written)});
     const Named out = (*model)(given, {.attentions = has_maps(*model)});
     sample.score = std::exp(-static_cast<double>(out.at("loss").item()) * static_cast<double>(written.size()));
-    for (const int64_t id : written) sample.rows.push_back(token_text(target, id));
-    for (const int64_t id : pairs.source[static_cast<size_t>(i)]) sample.columns.push_back(token_text(tokenizer.tokenizer, id));
+    for (const int64_t id : written) sample.rows.push_back(target.display(id));
+    for (const int64_t id : pairs.source[static_cast<size_t>(i)]) sample.columns.push_back(tokenizer.tokenizer.display(id));
     if (!out.contains("cross_attentions.0")) return sample;
     const AttentionMaps maps = maps_in(out, "cross_attentions.", "cross", {});
     sample.map_rows = maps.N;
@@ -215,7 +216,7 @@ Task make_task(const TranslateOptions& options, const Chosen& chosen) {
                                                                  .pad = pad,
                                                                  .limit = limit});
   set_writing(*all, options, chosen);
-  Task task{.name = "translate", .model = model, .metric = "loss", .larger_is_better = false};
+  Task task{.name = "translate", .model = model, .metric = "loss"};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
   task.data = data;
   task.batches = [all](int64_t epoch) { return batches_of_like_length(all->train.lengths(), all->learn.batch, all->learn.seed, epoch); };
@@ -229,7 +230,7 @@ Task make_task(const TranslateOptions& options, const Chosen& chosen) {
   if (all->validation.count() > 0) {
     const int64_t first = 0;
     task.followed = followed_text(all->inputs(all->validation, std::span(&first, 1)), all->tokenizer.tokenizer);
-    for (const int64_t id : all->validation.target[0]) task.followed.rows.push_back(token_text(all->target, id));
+    for (const int64_t id : all->validation.target[0]) task.followed.rows.push_back(all->target.display(id));
   }
   task.save_beside = [all](const Path& folder) { all->save_beside(folder); };
   return task;

@@ -92,16 +92,9 @@ TaskTokenizer tokenizer_for(const Chosen& chosen, const VocabularyOptions& optio
   return opened(scratch.path());
 }
 
-std::string token_text(const Tokenizer& tokenizer, int64_t id) {
-  if (!tokenizer.has(id)) return std::to_string(id);
-  const auto narrow = static_cast<int32_t>(id);
-  const std::string text = tokenizer.decode(std::span(&narrow, 1), false);
-  return text.empty() || text.find("\uFFFD") != std::string::npos ? tokenizer.token(id) : text;
-}
-
 Followed followed_text(const Named& inputs, const Tokenizer& tokenizer) {
   Followed out{.inputs = inputs};
-  for (const int64_t id : inputs.at("input_ids").to_vector<int64_t>()) out.columns.push_back(token_text(tokenizer, id));
+  for (const int64_t id : inputs.at("input_ids").to_vector<int64_t>()) out.columns.push_back(tokenizer.display(id));
   return out;
 }
 

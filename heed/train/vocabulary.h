@@ -27,8 +27,6 @@ struct TaskTokenizer {
 // ends: texts of models that write get "</s>" behind them, and there is a "<pad>".
 TaskTokenizer tokenizer_for(const Chosen& chosen, const VocabularyOptions& options, std::span<const std::string> texts, bool ends = false);
 
-// A token as people read it; half a character as it stands in the tokenizer's files.
-std::string token_text(const Tokenizer& tokenizer, int64_t id);
 // The sample that the event file follows. inputs: of one text
 Followed followed_text(const Named& inputs, const Tokenizer& tokenizer);
 

@@ -160,7 +160,7 @@ TEST_F(InspectProgram, writes_a_page_that_needs_nothing_else) {
   const std::string page = get(folder / "page.html");
   expect_balanced(page);
   for (const char* outside : {"http:", "https:", "src=", "@import", "url("}) EXPECT_EQ(page.find(outside), std::string::npos) << outside;
-  EXPECT_NE(page.find("<p>hello &lt;/script&gt; &lt;s&gt; &quot;&amp; a</p>"), std::string::npos);
+  EXPECT_NE(page.find("<b class=\"input\">hello &lt;/script&gt; &lt;s&gt; &quot;&amp; a</b>"), std::string::npos);
   const Json data = Json::parse(between(page, "<script type=\"application/json\" id=\"data\">", "</script>"));
   const Json& set = data["sets"][0];
   EXPECT_EQ(set["rows"], (Json{"[CLS]", "hello", "</script>", "<s>", "\"&", "a", "[SEP]"}));

@@ -16,6 +16,20 @@ class TokenizeProgram : public testing::Test {
   const Folder folder;
 };
 
+TEST_F(TokenizeProgram, shows_byte_level_tokens_as_text) {
+  Json vocabulary = Json::object();
+  int id = 0;
+  for (const char* token : {"S", "t", "r", "a", "e", "\u00c3", "\u0141", "\u00c3\u0141", "\u0120", "\u010a"}) vocabulary[token] = id++;
+  const Json level = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
+  const Json merges = {"\u00c3 \u0141"};
+  put(folder / "tokenizer.json",
+      with_model({{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}}, {{"pre_tokenizer", level}, {"decoder", level}}).dump());
+  EXPECT_EQ(heed("tokenize " + model() + " 'Stra\u00dfe a\n'"),
+            "       0  S\n       1  t\n       2  r\n       3  a\n       7  \u00df\n       4  e\n       8  \u00b7\n       3  a\n       9  "
+            "\u23ce\n");
+  EXPECT_EQ(Json::parse(heed("tokenize " + model() + " --json '\u00df'"))["tokens"], (Json{"\u00c3\u0141"}));  // as in the file
+}
+
 TEST_F(TokenizeProgram, encodes_and_decodes) {
   EXPECT_EQ(heed("tokenize " + model() + " 'Hello, a!'"),
             "       2  [CLS]\n      14  hello\n      12  ,\n      15  a\n      13  !\n       3  [SEP]\n");

@@ -99,6 +99,26 @@ TEST(Drawing, letters_are_those_of_the_table) {
             "........................\n");
 }
 
+TEST(Drawing, letters_of_tokens_have_their_marks) {
+  Drawing drawing(24, 12);
+  drawing.add(Drawing::Text{0, 4, "\u00df\u00e4\u23ce", 10, Drawing::Anchor::start, false, {0, 0, 0}});
+  const Picture picture = drawing.pixels();
+  std::string rows;
+  for (int64_t y = 1; y < 9; ++y) {
+    for (int64_t x = 0; x < 18; ++x) rows += pixel(picture, x, y) == kWhite ? '.' : '#';
+    rows += '\n';
+  }
+  EXPECT_EQ(rows,
+            ".##....#.#........\n"
+            "#..#............#.\n"
+            "#..#...###......#.\n"
+            "#.#.......#...#.#.\n"
+            "#..#...####..##.#.\n"
+            "#...#.#...#.#####.\n"
+            "#.##...####..##...\n"
+            "..............#...\n");
+}
+
 TEST(Drawing, text_may_end_or_be_centred_at_a_place_and_climb) {
   Drawing drawing(40, 40);
   drawing.add(Drawing::Text{30, 20, "||", 10, Drawing::Anchor::end, false, kRed});

@@ -20,7 +20,8 @@ inline bool have_browser() { return std::system("command -v chromium >/dev/null 
   }                                                                                                 \
   static_assert(true)
 
-inline constexpr int kLaptop = 1280, kPhone = 500;  // pixels; Chromium has no narrower window
+inline constexpr int kLaptop = 1280, kTablet = 800, kPhone = 400;  // pixels
+inline constexpr int kNarrowestWindow = 500;                       // of Chromium: what is narrower is shown in a frame
 
 // Runs before anything of the page: keeps what goes wrong, and every address that the page asks for.
 inline constexpr const char* kWatch = R"(<script>
@@ -52,14 +53,19 @@ inline nlohmann::json look_at(const Path& page, int width = kLaptop, const std::
   check(head != std::string::npos && end != std::string::npos, "no page: ", page.string());
   text.insert(end, "<script>addEventListener('load', async () => { try {" + std::string(kLook) + script +
                        "} catch (e) { verdict.errors.push('checks: ' + e); }\n"
-                       "const out = document.createElement('textarea'); out.id = 'verdict'; out.textContent = JSON.stringify(verdict);\n"
-                       "document.body.append(out); });</script>");
+                       "window.top.postMessage(JSON.stringify(verdict), '*'); });</script>");
   text.insert(head + 6, kWatch);
   put(folder / "page.html", text);
+  put(folder / "frame.html",
+      "<!doctype html><body style='margin:0'><script>addEventListener('message', e => { const out = document.createElement('textarea');"
+      "out.id = 'verdict'; out.textContent = e.data; document.body.append(out); });</script><iframe src='page.html' "
+      "style='border:0;width:" +
+          std::to_string(width) + "px;height:1000px'></iframe></body>");
   const std::string command =
       "HOME='" + folder.path().string() + "' timeout 60 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage" +
-      " --host-resolver-rules='MAP * ~NOTFOUND' --window-size=" + std::to_string(width) + ",1000 --virtual-time-budget=8000" +
-      " --dump-dom 'file://" + (folder / "page.html").string() + "' >'" + (folder / "dom").string() + "' 2>/dev/null";
+      " --host-resolver-rules='MAP * ~NOTFOUND' --window-size=" + std::to_string(std::max(width, kNarrowestWindow)) +
+      ",1000 --virtual-time-budget=8000" + " --dump-dom 'file://" + (folder / "frame.html").string() + "' >'" + (folder / "dom").string() +
+      "' 2>/dev/null";
   check(std::system(command.c_str()) == 0, "chromium ended badly");
   std::string dom = get(folder / "dom");
   const std::string open = "<textarea id=\"verdict\">";

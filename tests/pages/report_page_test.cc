@@ -1,7 +1,10 @@
-// The report of a run and the pages of attention, in a real browser.
+// The report of a run in a real browser.
+#include <set>
+
 #include "heed/data/picture_data.h"
 #include "tests/cli/program.h"
 #include "tests/pages/browser.h"
+#include "tests/pages/small_run.h"
 
 namespace heed::test {
 namespace {
@@ -26,21 +29,9 @@ constexpr const char* kSumPictures = R"(
   });
 )";
 
-// A run of seconds, made once.
-const Path& report() {
-  static const Folder folder;
-  static const Path page = [] {
-    const Ran ran =
-        run_heed("train classify data=shapes:400 layers=2 width=48 heads=3 epochs=2 --quiet --name seen --runs " + folder.path().string());
-    check(ran.exit_code == 0, "heed train: ", ran.err);
-    return folder / "classify" / "seen" / "report.html";
-  }();
-  return page;
-}
-
 TEST(Browser, report_shows_the_pictures_of_the_data_with_their_labels) {
   HEED_NEEDS_BROWSER();
-  const nlohmann::json seen = look_at(report(), kLaptop, kSumPictures);
+  const nlohmann::json seen = look_at(small_run_report(), kLaptop, kSumPictures);
   expect_sound(seen);
   EXPECT_GE(seen["figures"], 4);
   ASSERT_GE(seen["samples"].size(), 4u);
@@ -57,33 +48,38 @@ TEST(Browser, report_shows_the_pictures_of_the_data_with_their_labels) {
 
 TEST(Browser, report_fits_a_phone) {
   HEED_NEEDS_BROWSER();
-  expect_sound(look_at(report(), kPhone));
+  for (const int width : {kTablet, kPhone}) expect_sound(look_at(small_run_report(), width));
 }
 
-TEST(Browser, attention_page_answers_a_finger) {
+TEST(Browser, report_opens_layers_that_are_folded) {
   HEED_NEEDS_BROWSER();
-  const Folder folder;
-  const PictureData test = read_pictures("shapes:400", DataPart::test);
-  write_png(folder / "shape.png", test.picture(0));
-  const Path page = folder / "look.html";
-  const Ran ran = run_heed("inspect " + (report().parent_path() / "best").string() + " " + (folder / "shape.png").string() + " --html " +
-                           page.string());
-  ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  const nlohmann::json seen = look_at(page, kLaptop, R"(
-    const picture = () => [...document.querySelectorAll('canvas')].map(canvas => canvas.toDataURL()).join();
-    const before = picture();
-    verdict.canvases = document.querySelectorAll('canvas').length;
-    for (const canvas of document.querySelectorAll('canvas')) {
-      const box = canvas.getBoundingClientRect();
-      for (const kind of ['pointermove', 'pointerdown', 'mousemove', 'click'])
-        canvas.dispatchEvent(new MouseEvent(kind, {bubbles: true, clientX: box.left + box.width / 3, clientY: box.top + box.height / 3}));
-    }
-    for (const choice of document.querySelectorAll('select, input')) choice.dispatchEvent(new Event('input', {bubbles: true}));
-    verdict.moved = picture() != before;
+  const nlohmann::json seen = look_at(small_run_report(), kLaptop, R"(
+    const fold = document.querySelector('.fold'), rows = () => [...fold.rows].filter(row => row.getClientRects().length).length;
+    verdict.name = fold.querySelector('summary').textContent;
+    verdict.folded = rows();
+    fold.querySelector('summary').click();
+    await new Promise(done => setTimeout(done, 100));
+    verdict.open = rows();
+    verdict.given = [...document.querySelectorAll('.settings .given dt')].map(name => name.textContent);
+    verdict.log = document.querySelectorAll('.log time[datetime]').length;
+    verdict.best = document.querySelectorAll('.plot .best').length;
+    verdict.far = document.body.innerText.includes('so far');
+    verdict.images = document.querySelector('.about').textContent.includes('images 32 × 32');
+    verdict.right = [...document.querySelectorAll('.sample.right figcaption')].map(each => each.textContent.split(' ')[1]);
+    verdict.layers = [...document.querySelectorAll('.settings dt')].find(name => name.textContent === 'feed_forward').nextSibling.textContent;
   )");
   expect_sound(seen);
-  EXPECT_GE(seen["canvases"], 1);
-  EXPECT_TRUE(seen["moved"]);
+  EXPECT_EQ(seen["name"], "vit.encoder.layer.0-1 (2\u00d7)");
+  EXPECT_EQ(seen["folded"], 1);
+  EXPECT_GT(seen["open"], 5);
+  EXPECT_EQ(seen["given"], (nlohmann::json{"task", "data", "layers", "heads", "width", "epochs"}));
+  EXPECT_EQ(seen["log"], 4);  // what it learns from, two epochs, the test
+  EXPECT_GT(seen["best"], 0);
+  EXPECT_FALSE(seen["far"]);
+  EXPECT_TRUE(seen["images"]);
+  EXPECT_GT(seen["right"].size(), 2u);
+  EXPECT_GT((std::set<std::string>(seen["right"].begin(), seen["right"].end()).size()), 1u) << seen["right"];
+  EXPECT_EQ(seen["layers"], "192 preset");
 }
 
 }  // namespace

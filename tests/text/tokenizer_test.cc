@@ -148,6 +148,25 @@ TEST(Tokenizer, byte_level_bpe) {
   expect_error([&] { tokenizer.encode_batch(texts); }, "pad: the tokenizer has no padding token");
 }
 
+TEST(Tokenizer, displays_tokens_as_text) {
+  const Tokenizer bytes = tokenizer_of(gpt2_json(false));
+  const auto shown = [](const Tokenizer& tokenizer, std::initializer_list<int64_t> ids) {
+    std::string out;
+    for (const int64_t id : ids) out += (out.empty() ? "" : " ") + tokenizer.display(id);
+    return out;
+  };
+  EXPECT_EQ(shown(bytes, {4, 5, 3, 9, 10}), "hi \u00b7hi \u00b7 \u00e9 \u23ce");
+  EXPECT_EQ(shown(bytes, {7, 8, 0, 99}), "<0xC3> <0xA9> <|endoftext|> 99");
+  EXPECT_EQ(bytes.token(9), "\u00c3\u00a9");  // as it stands in the file
+  const Tokenizer words = tokenizer_of(bert_json());
+  EXPECT_EQ(shown(words, {2, 6, 18, 16}), "[CLS] ##aff \u00e9 \u4f60");
+  const Json metaspace = {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}};
+  const Json model = Json::parse(
+      R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["\u2581hi", -1], ["<0x0A>", -2], ["<0xC3>", -2], ["a\tb", -2]]})");
+  EXPECT_EQ(shown(tokenizer_of(with_model(model, {{"pre_tokenizer", metaspace}, {"decoder", metaspace}})), {1, 2, 3, 4}),
+            "\u00b7hi \u23ce <0xC3> a\u21e5b");
+}
+
 TEST(Tokenizer, metaspace_and_its_decoder) {
   const Json metaspace = {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}};
   const Json model =

@@ -1,128 +1,11 @@
-// The page about a run: made from files written by hand, and looked at as a browser would: tags in balance, every part there,
-// nothing from elsewhere, and names that are markup shown as text.
-#include "heed/train/report.h"
-
-#include <gtest/gtest.h>
-
-#include <set>
-
-#include "heed/io/markup.h"
+// The page about a run, made from files written by hand: every part is there, and damaged files are named.
 #include "heed/train/report_run.h"
-#include "heed/train/sample_json.h"
 #include "tests/cli/program.h"
 #include "tests/expect_error.h"
+#include "tests/train/report_files.h"
 
 namespace heed::test {
 namespace {
-
-const std::string kHostile = "<script>alert('x')</script>\"&";
-
-// Empty where every tag is closed in order and every attribute is quoted; else what is wrong.
-std::string imbalance(const std::string& page) {
-  const std::set<std::string> empty{"!doctype", "meta", "img", "input", "br", "wbr"};
-  std::vector<std::string> open;
-  for (size_t at = page.find('<'); at != page.npos; at = page.find('<', at)) {
-    const size_t end = page.find('>', at);
-    if (end == page.npos) return "a tag without end";
-    const bool closes = page[at + 1] == '/', alone = page[end - 1] == '/';
-    const std::string inside = page.substr(at + 1 + closes, end - at - 1 - closes), name = inside.substr(0, inside.find_first_of(" /\n"));
-    if (std::count(inside.begin(), inside.end(), '"') % 2 != 0 || inside.find('<') != inside.npos) return "a quote too many in <" + inside;
-    at = end;
-    if (closes) {
-      if (open.empty() || open.back() != name) return "</" + name + "> closes " + (open.empty() ? "nothing" : open.back());
-      open.pop_back();
-    } else if (!alone && !empty.contains(name)) {
-      open.push_back(name);
-      if (name == "script" || name == "style") at = page.find("</" + name, end);  // not markup
-      if (at == page.npos) return "<" + name + "> without end";
-    }
-  }
-  return open.empty() ? "" : "<" + open.back() + "> is never closed";
-}
-
-Sample sample_of(const std::string& truth, const std::string& guess, double score) {
-  return {.truth = truth, .guess = guess, .score = score, .right = truth == guess};
-}
-
-Sample picture_sample(const std::string& truth, const std::string& guess) {
-  Sample out = sample_of(truth, guess, 0.875);
-  out.picture = {.width = 5, .height = 4, .pixels = std::vector<uint8_t>(60)};
-  for (size_t i = 0; i < 60; ++i) out.picture.pixels[i] = static_cast<uint8_t>(4 * i);
-  out.map_rows = 2;
-  out.map_columns = 3;
-  out.map = {0.1f, 0.2f, 0.1f, 0.3f, 0.2f, 0.1f};
-  return out;
-}
-
-Sample text_sample() {
-  Sample out = sample_of("good", "bad", 0.75);
-  out.rows = {"all"};
-  out.columns = {"a", "fine", "film", kHostile};
-  out.map_rows = 1;
-  out.map_columns = 4;
-  out.map = {0.1f, 0.6f, 0.2f, 0.1f};
-  return out;
-}
-
-Sample translation_sample() {
-  Sample out = sample_of("Ein großer Hund .", "Ein Hund .", 0.5);
-  out.rows = {"Ein", "Hund", "."};
-  out.columns = {"A", "dog"};
-  out.map_rows = 3;
-  out.map_columns = 2;
-  out.map = {0.9f, 0.1f, 0.2f, 0.8f, 0.5f, 0.5f};
-  return out;
-}
-
-void put_metrics(const Path& folder, int epochs) {
-  std::string lines;
-  for (int epoch = 1; epoch <= epochs; ++epoch) {
-    const Json step{{"kind", "step"}, {"epoch", epoch}, {"step", 10 * epoch}, {"train_loss", 2.0 / epoch}, {"rate", 0.001 * epoch}};
-    const Json row{{"kind", "epoch"},
-                   {"epoch", epoch},
-                   {"step", 10 * epoch},
-                   {"train_loss", 2.0 / epoch},
-                   {"validation_loss", 2.5 / epoch},
-                   {"train_accuracy", 1 - 0.5 / epoch},
-                   {"validation_accuracy", epoch == 2 ? Json() : Json(1 - 0.6 / epoch)}};
-    lines += step.dump() + "\n" + row.dump() + "\n";
-  }
-  put(folder / "metrics.jsonl", lines + R"({"kind": "st)");  // the run is writing this one
-}
-
-Path put_run(const Folder& box, const std::string& name, int epochs, const std::string& rate, const std::vector<Sample>& samples) {
-  const Path folder = box.path() / "classify" / name;
-  std::filesystem::create_directories(folder);
-  put_metrics(folder, epochs);
-  put(folder / "config.toml", "# all\ntask = \"classify\"\ndata = \"" + std::string(R"(<b>#1\"</b>)") +
-                                  "\" # where\npreset = 'vit-tiny'\n\n[learning]\nrate = " + rate + "\nepochs = 31\n");
-  put(folder / "speed.csv", "epoch,step,samples_per_second,share_of_peak,seconds\n1,10,812.25,0.5,1\n2,20,834.5,0.52,1\n");
-  const std::vector<std::string> classes{"cat", kHostile, "cow"};
-  write_json(folder / "evaluation.json",
-             {{"part", "test"},
-              {"figures", {{"accuracy", 0.8125}, {"loss", 0.43219}, {"f1", 0.8}}},
-              {"detail",
-               {{"classes", classes},
-                {"confusion", {{61, 2, 0}, {5, 47, 1}, {0, 7, 39}}},
-                {"per_class", {{{"class", kHostile}, {"precision", 0.839}, {"recall", 0.887}, {"f1", 0.8623}, {"count", 53}}}},
-                {"calibration", {{{"confidence", 0.95}, {"accuracy", 0.9}, {"count", 120}}}}}}});
-  write_json(folder / "samples.json", Json(samples));
-  write_json(folder / "costs.json", {{"layers", {{{"name", kHostile}, {"parameters", 5524416}, {"multiply_adds", 1e9}, {"bytes", 4096}}}}});
-  put(folder / "log.txt", "first line\n" + kHostile + "\n");
-  return folder;
-}
-
-std::string page_of(std::vector<Path> runs) { return report_page(runs); }
-
-bool has(const std::string& page, const std::string& text) { return page.find(text) != page.npos; }
-
-void expect_sound(const std::string& page) {
-  EXPECT_EQ(imbalance(page), "");
-  for (const char* elsewhere : {"http://", "https://", "url(", "@import", "<link", "src=\"/"})
-    EXPECT_FALSE(has(page, elsewhere)) << elsewhere;
-  EXPECT_FALSE(has(page, "alert('x')"));
-  for (const char* number : {">nan", "\"nan", ":nan", "Mnan", " nan", "inf "}) EXPECT_FALSE(has(page, number)) << number;
-}
 
 TEST(Report, the_checker_of_tags_sees_mistakes) {
   EXPECT_EQ(imbalance("<p>a<br><i class=\"x\"></i></p>"), "");
@@ -140,7 +23,8 @@ TEST(Report, a_run_with_everything_shows_everything) {
     EXPECT_TRUE(has(page, "<section id=\"" + std::string(part) + "\"") && has(page, "href=\"#" + std::string(part) + "\"")) << part;
   for (const char* text :
        {"81.2 %", "0.4322", "vit-tiny", "5.52 M", "1.00 G", "Learning rate", "Samples a second", "834", "Confusion", "Calibration",
-        "worst first", "<td>10</td>", "<td>30</td>", "<td>31 <span", "0.0833", "98.0 %", "61", "0.01", "first line"})
+        "worst first", "<td>10</td>", "<td>30</td>", "<td>31 <span class=\"tag given\">best</span> <span class=\"tag\">last</span></td>",
+        "0.0833", "98.0 %", "61", "0.01", "first line"})
     EXPECT_TRUE(has(page, text)) << text;
   EXPECT_FALSE(has(page, "<td>50</td>"));
   EXPECT_TRUE(has(page, in_markup(kHostile) + " taken for cow: 1 (1.89 %)"));
@@ -159,8 +43,8 @@ TEST(Report, attention_is_drawn_on_texts_and_between_them) {
   EXPECT_TRUE(has(page, "style=\"--w:0.333\" title=\"20.0 %\">film</span>"));
   const std::string translation = page_of({put_run(box, "pairs", 3, "0.01", {translation_sample()})});
   expect_sound(translation);
-  for (const char* text :
-       {"<dd>A dog</dd>", "<dd>Ein Hund .</dd>", "<dd>Ein großer Hund .</dd>", "Hund from dog: 80.0 %", "fill-opacity=\"0.9\""})
+  for (const char* text : {"<dd>A dog</dd>", "<dt>source</dt>", "<dt>translation</dt>", "<dd>Ein Hund .</dd>", "<dd>Ein großer Hund .</dd>",
+                           "Hund from dog: 80.0 %", "fill-opacity=\"0.9\""})
     EXPECT_TRUE(has(translation, text)) << text;
 }
 
@@ -230,6 +114,7 @@ TEST(Report, samples_come_back_from_json_as_they_went) {
     const Sample back = Json(sample).get<Sample>();
     EXPECT_EQ(back.truth, sample.truth);
     EXPECT_EQ(back.guess, sample.guess);
+    EXPECT_EQ(back.source, sample.source);
     EXPECT_EQ(back.score, sample.score);
     EXPECT_EQ(back.right, sample.right);
     EXPECT_EQ(back.picture.width, sample.picture.width);

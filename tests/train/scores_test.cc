@@ -52,6 +52,17 @@ const std::vector<Line> kLines{
     {" leading and trailing \r", "leading and trailing", 0.0, 100.0},
 };
 
+TEST(Scores, losses_and_errors_are_better_small) {
+  for (const char* small : {"loss", "masked_loss", "perplexity", "calibration_error", "bits_per_byte"}) {
+    EXPECT_FALSE(larger_is_better(small)) << small;
+    EXPECT_TRUE(is_better(small, 1, 2)) << small;
+  }
+  for (const char* large : {"accuracy", "bleu", "f1", "top5", "exact"}) EXPECT_TRUE(is_better(large, 2, 1)) << large;
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(is_better("loss", 5, none));
+  EXPECT_FALSE(is_better("loss", none, 5) || is_better("loss", 5, 5));
+}
+
 TEST(Scores, every_line_by_itself_is_as_sacrebleu_has_it) {
   for (const Line& line : kLines) {
     EXPECT_NEAR(bleu({&line.written, 1}, {&line.reference, 1}).bleu, line.bleu, 1e-9) << line.written;

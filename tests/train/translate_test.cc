@@ -63,8 +63,8 @@ TEST(TranslateTask, learns_from_files_and_leaves_a_model_that_translates) {
   EXPECT_NEAR(before, std::log(300), 1.5);
   RunFolder run = RunFolder::create(folder / "runs", "translate", "one");
   write_settings(run, made.training.settings());
-  fit(task, made.training.learning(), run);
-  const Evaluation learned = finish_run(task, run);
+  const FitResult fitted = fit(task, made.training.learning(), run);
+  const Evaluation learned = finish_run(task, run, fitted.best_epoch);
   EXPECT_LT(figure(learned, "loss"), 0.3);
   EXPECT_GT(figure(learned, "exact"), 0.8);
   EXPECT_GT(figure(learned, "chrf"), 90);
@@ -93,6 +93,8 @@ TEST(TranslateTask, learns_from_files_and_leaves_a_model_that_translates) {
     EXPECT_EQ(std::ssize(sample.rows), sample.map_rows);
     EXPECT_EQ(std::ssize(sample.columns), sample.map_columns);
     EXPECT_EQ(sample.columns.back(), "</s>");
+    EXPECT_FALSE(sample.source.empty());
+    EXPECT_EQ(sample.source.find("</s>"), std::string::npos) << sample.source;  // a text, not its tokens
     EXPECT_EQ(sample.right, sample.truth == sample.guess);
     EXPECT_TRUE(sample.score > 0 && sample.score <= 1) << sample.score;
     EXPECT_NEAR(std::accumulate(sample.map.begin(), sample.map.end(), 0.0f), static_cast<float>(sample.map_rows), 1e-3f);
