@@ -1,5 +1,5 @@
-"""Holds heed's pictures against Pillow and against the processors of `transformers`: random pictures of odd sizes as PNG and JPEG, every
-filter, and random preprocessor_config.json files.
+"""Holds heed's pictures against Pillow and against the processors of `transformers`: random pictures of odd sizes as PNG, JPEG, WebP and BMP, in
+every Exif orientation, every filter, and random preprocessor_config.json files.
 
 Exits with 1 when a shade differs from Pillow's, or a value from the processors' by more than 1e-6."""
 import argparse
@@ -14,6 +14,7 @@ sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != Path(
 import numpy
 import transformers
 from PIL import Image
+from transformers.image_utils import load_image
 
 FILTERS = ["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
 MODES = ["RGB", "L", "P", "1", "CMYK", "LA", "RGBA"]
@@ -21,17 +22,25 @@ MODES = ["RGB", "L", "P", "1", "CMYK", "LA", "RGBA"]
 
 def make_picture(rng, folder, number):
     """Smooth colours with noise, so that nothing is left out: flat parts, steep parts and shades at both ends."""
-    width, height = rng.randrange(1, 300), rng.randrange(1, 300)
+    width, height = rng.randrange(4, 300), rng.randrange(4, 300)
     y, x = numpy.mgrid[0:height, 0:width]
     waves = numpy.stack([numpy.sin(x / rng.uniform(2, 40)) + numpy.cos(y / rng.uniform(2, 40)) for _ in range(3)], -1)
     noise = numpy.random.default_rng(number).normal(0, rng.choice([0, 20, 200]), waves.shape)
     picture = Image.fromarray(numpy.clip(127 + 80 * waves + noise, 0, 255).astype(numpy.uint8)).convert(MODES[number % len(MODES)])
-    if picture.mode in ("RGB", "L", "CMYK") and (picture.mode == "CMYK" or rng.random() < 0.5):
+    exif = Image.Exif()
+    exif[0x0112] = rng.randrange(1, 9)
+    if picture.mode in ("RGB", "RGBA") and rng.random() < 0.3:
+        path = folder / f"{number}.webp"
+        picture.save(path, lossless=rng.random() < 0.5, quality=rng.randrange(40, 96), exif=exif)
+    elif picture.mode in ("RGB", "L", "P", "1") and rng.random() < 0.2:
+        path = folder / f"{number}.bmp"
+        picture.save(path)
+    elif picture.mode in ("RGB", "L", "CMYK") and (picture.mode == "CMYK" or rng.random() < 0.5):
         path = folder / f"{number}.jpg"
-        picture.save(path, quality=rng.randrange(40, 96), progressive=rng.random() < 0.5, subsampling=rng.randrange(3))
+        picture.save(path, quality=rng.randrange(40, 96), progressive=rng.random() < 0.5, subsampling=rng.randrange(3), exif=exif)
     else:
         path = folder / f"{number}.png"
-        picture.save(path)
+        picture.save(path, exif=exif)
     return path
 
 
@@ -41,7 +50,8 @@ def side(rng):
 
 def processor_of(rng):
     name = rng.choice(["ViTImageProcessorPil", "DeiTImageProcessorPil"])
-    keys = dict(size=rng.choice([side(rng), dict(height=side(rng), width=side(rng)), dict(shortest_edge=rng.randrange(1, 90))]))
+    keys = dict(size=rng.choice([side(rng), dict(height=side(rng), width=side(rng)), dict(shortest_edge=rng.randrange(1, 90)),
+                                 dict(max_height=rng.randrange(80, 160), max_width=rng.randrange(80, 160))]))
     for key, value in dict(resample=rng.randrange(6), do_center_crop=True, crop_size=dict(height=side(rng), width=side(rng)), do_rescale=False,
                            rescale_factor=rng.uniform(0.001, 0.1), do_normalize=False, image_mean=[rng.random() for _ in range(3)],
                            image_std=[rng.uniform(0.1, 1) for _ in range(3)]).items():
@@ -62,7 +72,7 @@ def main():
         lines, expected = [], []
         for number in range(arguments.pictures):
             path = make_picture(rng, box, number)
-            picture = Image.open(path).convert("RGB")
+            picture = load_image(str(path))
             for filter, name in enumerate(FILTERS):
                 width, height = side(rng), side(rng)
                 lines.append(f"resize {path} {width} {height} {filter} {box}/{len(lines)}.npy")

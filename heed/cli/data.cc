@@ -11,8 +11,13 @@
 #include "heed/cli/data_sheet.h"
 #include "heed/cli/sentences.h"
 #include "heed/core/parallel.h"
+#include "heed/data/decoded.h"
+#include "heed/io/image_files.h"
 #include "heed/io/json.h"
+#include "heed/models/config.h"
+#include "heed/models/pictures.h"
 #include "heed/text/unicode.h"
+#include "heed/train/image_size.h"
 
 namespace heed::cli {
 namespace {
@@ -42,29 +47,53 @@ Range range_of(std::vector<int64_t> values) {
 
 struct PartLook {
   std::string name = {};
-  PictureData data = {};
+  PictureData data = {};  // the images that can be read
+  std::vector<std::string> bad = {};
+  std::vector<PictureSize> sizes = {};  // of those that were looked at
   std::vector<int64_t> per_class = {};
   int64_t looked_at = 0;
   Range width = {}, height = {};
 };
 
+// Image files are all decoded, to find those that cannot be read. Of other data some are enough.
 PartLook look_at(const std::string& where, const std::string& name, DataPart part, bool every) {
-  PartLook out{.name = name, .data = read_pictures(where, part)};
+  PartLook out{.name = name};
+  SentenceCounter counter;
+  Decoded decoded = decode_all(read_pictures(where, part), {.done = [&](int64_t more) { counter.add(more); }});
+  out.data = std::move(decoded.data);
+  out.bad = std::move(decoded.bad);
+  out.sizes = std::move(decoded.sizes);
   out.per_class.resize(out.data.classes.size());
   for (const int64_t label : out.data.labels) ++out.per_class[static_cast<size_t>(label)];
   const int64_t count = out.data.count();
-  out.looked_at = every ? count : std::min(count, kLookedAt);
+  out.looked_at = every || out.data.files ? count : std::min(count, kLookedAt);
   if (count == 0) return out;
-  std::vector<int64_t> widths(static_cast<size_t>(out.looked_at)), heights = widths;
-  parallel_for(out.looked_at, 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Picture picture = out.data.picture(i * count / out.looked_at);
-      widths[static_cast<size_t>(i)] = picture.width;
-      heights[static_cast<size_t>(i)] = picture.height;
-    }
-  });
+  if (!out.data.files) {
+    out.sizes.resize(static_cast<size_t>(out.looked_at));
+    parallel_for(out.looked_at, 16, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Picture picture = out.data.picture(i * count / out.looked_at);
+        out.sizes[static_cast<size_t>(i)] = {picture.width, picture.height};
+      }
+    });
+  }
+  std::vector<int64_t> widths, heights;
+  for (const PictureSize& size : out.sizes) widths.push_back(size.width), heights.push_back(size.height);
   out.width = range_of(std::move(widths));
   out.height = range_of(std::move(heights));
+  return out;
+}
+
+// What heed train classify does with these images unless it is given other settings.
+struct TrainingLook {
+  PictureSize size = {};
+  std::string resize = ImageOptions().resize;
+  std::shared_ptr<const PictureReader> reader = {};
+};
+TrainingLook training_look(const PartLook& part) {
+  TrainingLook out;
+  out.size = default_image_size(part.data, part.sizes, preset_named(classify_kind().preset).config);
+  out.reader = std::make_shared<PictureReader>(Config(resize_keys(out.size, out.resize, part.sizes), "preprocessor_config.json"));
   return out;
 }
 
@@ -97,7 +126,7 @@ const PartLook& shown_part(const std::vector<PartLook>& parts) {
 
 void print_tables(const std::vector<PartLook>& parts) {
   const PartLook& main = shown_part(parts);
-  std::cout << "part        pictures  size\n";
+  std::cout << "part        pictures  size (width x height)\n";
   for (const PartLook& part : parts)
     std::cout << padded(part.name, 10) << std::setw(10) << part.data.count() << (part.data.count() > 0 ? "  " : "") << size_text(part)
               << '\n';
@@ -113,6 +142,11 @@ void print_tables(const std::vector<PartLook>& parts) {
     if (main.per_class[i] > 0) std::cout << "  " << bar(main.per_class[i], most);
     std::cout << '\n';
   }
+  if (main.looked_at > 0)
+    std::cout << "\nTraining sees: " << training_look(main).reader->description()
+              << " pixels; heed train classify image= and resize= choose otherwise\n";
+  for (const PartLook& part : parts)
+    for (const std::string& note : part.data.notes) std::cout << '\n' << note << '\n';
 }
 
 Json to_json(const Range& range) { return {{"least", range.least}, {"median", range.median}, {"most", range.most}}; }
@@ -122,7 +156,13 @@ void print_json(const DataFlags& options, const std::vector<PartLook>& parts) {
   for (const PartLook& part : parts) {
     Json one = {{"pictures", part.data.count()}, {"per_class", part.per_class}, {"looked_at", part.looked_at}};
     if (part.looked_at > 0) one.update({{"width", to_json(part.width)}, {"height", to_json(part.height)}});
+    if (!part.bad.empty()) one["bad"] = part.bad;
+    if (!part.data.notes.empty()) one["notes"] = part.data.notes;
     out["parts"][part.name] = one;
+  }
+  if (const PartLook& main = shown_part(parts); main.looked_at > 0) {
+    const TrainingLook seen = training_look(main);
+    out["training"] = {{"width", seen.size.width}, {"height", seen.size.height}, {"resize", seen.resize}};
   }
   if (!options.sheet.empty()) out["sheet"] = options.sheet;
   std::cout << out.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -130,6 +170,18 @@ void print_json(const DataFlags& options, const std::vector<PartLook>& parts) {
 
 bool is_changing(const AugmentOptions& options) {
   return options.pad > 0 || options.flip || options.resized_crop < 1 || options.colour > 0 || options.random_ops > 0 || options.erase > 0;
+}
+
+// A FileError that lists all images that cannot be read.
+void check_readable(const std::string& where, const std::vector<PartLook>& parts) {
+  std::vector<std::string> bad;
+  int64_t all = 0;
+  for (const PartLook& part : parts) {
+    bad.insert(bad.end(), part.bad.begin(), part.bad.end());
+    all += part.data.count() + std::ssize(part.bad);
+  }
+  std::cout.flush();
+  check<FileError>(bad.empty(), printable(where), ": ", bad.size(), " of ", all, " images cannot be read:", listed_lines(bad));
 }
 
 void look_at_pictures(DataFlags& options) {
@@ -147,9 +199,15 @@ void look_at_pictures(DataFlags& options) {
     const std::string title =
         options.where + ", " + main.name + ": " +
         (options.drawing.augment ? "one of each class, then changed" : std::to_string(main.data.count()) + " pictures");
-    write_png(options.sheet, contact_sheet(main.data, title, options.drawing).pixels());
+    PictureData drawn = main.data;
+    if (options.drawing.augment)  // as training does: resized first, then changed
+      drawn.picture = [read = drawn.picture, reader = training_look(main).reader](int64_t i) { return reader->prepared(read(i)); };
+    write_png(options.sheet, contact_sheet(drawn, title, options.drawing).pixels());
   }
-  if (options.text.json) return print_json(options, parts);
+  if (options.text.json) {
+    print_json(options, parts);
+    return check_readable(options.where, parts);
+  }
   print_tables(parts);
   if (options.sheet.empty())
     std::cout << "\nTo see some of them: heed data look " << options.where << " -o sheet.png\n";
@@ -157,6 +215,7 @@ void look_at_pictures(DataFlags& options) {
     std::cout << "\n"
               << options.sheet << ": " << (options.drawing.augment ? "one picture of every class of " : "some of every class of ")
               << main.name << (options.drawing.augment ? ", then changed\n" : "\n");
+  check_readable(options.where, parts);
 }
 
 // By its name: the words for texts made by rule, and files whose names end as texts do.
@@ -191,7 +250,7 @@ const Command data_command("data", "Look at data before a model learns from it",
   look.option("--part", options->part, "Only train, validation or test").value("PART").no_default().must_be(one_of(parts));
   look.option("-o,--output", options->sheet, "Pictures: write some of every class onto one PNG").value("SHEET.png").no_default();
   look.option("--each", options->drawing.each, "Pictures of every class on the sheet").value("N").must_be(whole_within(1, 64));
-  look.flag("--every", options->every, "Pictures: read every one, not only some; the first that cannot be read is named");
+  look.flag("--every", options->every, "CIFAR, IDX and shapes: measure every picture, not only some");
   look.option("--lines", options->text.lines, "Texts: how many of them to show").value("N").must_be(non_negative());
   look.flag("--json", options->text.json, "One JSON object");
   look.option("--pad", augment.pad, "Sheet: crop from the picture with so many black pixels around it")
@@ -207,11 +266,13 @@ const Command data_command("data", "Look at data before a model learns from it",
   look.option("--erase", augment.erase, "Sheet: the probability that a rectangle becomes noise").value("P").must_be(within(0, 1));
   look.option("--seed", options->drawing.seed, "Sheet: of the changes").value("N");
   look.footer(
-      "Folders of pictures hold CIFAR-10's or CIFAR-100's binary files, IDX files as MNIST's, or one folder of PNG and JPEG files for\n"
-      "every class, which may lie below train/, validation/ (or val/) and test/. shapes:500 makes so many shapes.\n\nExamples:\n"
+      "Folders of pictures hold CIFAR-10's or CIFAR-100's binary files, IDX files as MNIST's, or one folder of PNG, JPEG, WebP and BMP\n"
+      "files for every class, which may lie below train/, validation/ (or val/) and test/. All files are decoded; those that cannot be "
+      "read\n"
+      "are listed at the end, and the exit code is 3. shapes:500 makes so many shapes.\n\nExamples:\n"
       "  heed data look shapes -o sheet.png\n  heed data look cifar-10-batches-bin --part test\n"
       "  heed data look /usr/share/datasets/fashion-mnist -o fashion.png --each 12\n"
-      "  heed data look photos --every --json\n  heed data look shapes -o changed.png --pad 4 --flip --random-ops 2\n"
+      "  heed data look photos --json\n  heed data look shapes -o changed.png --pad 4 --flip --random-ops 2\n"
       "  heed data look reviews.tsv.gz --lines 10");
   return [options] { run_look(*options); };
 });

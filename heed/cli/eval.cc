@@ -58,6 +58,7 @@ Judged judge_pictures(const EvalFlags& options, const Model& model, const Done& 
     if (!options.part.empty() && name != options.part) continue;
     const PictureData data = read_pictures(options.data, part);
     if (data.count() == 0) continue;
+    for (const std::string& note : data.notes) std::cerr << "heed: " << note << '\n';
     return {evaluate_pictures(model, options.model, data, done), std::to_string(data.count()) + " pictures, " + name};
   }
   fail<FileError>(options.data, ": found no pictures", options.part.empty() ? "" : " in the part " + options.part, ", expected some");

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "heed/core/autograd.h"
+#include "heed/io/image_files.h"
 #include "heed/io/paths.h"
 #include "heed/models/config.h"
 #include "heed/models/generate.h"
@@ -79,14 +80,11 @@ void check_ids(const Model& model, const Ids& ids, const std::string& text) {
   check<FileError>(std::ssize(ids) <= places, "inspect: ", ids.size(), " tokens, the model has ", places, " positions");
 }
 
-bool is_picture_name(const std::string& text) {
-  const std::string end = Path(text).extension();
-  return (end == ".png" || end == ".jpg" || end == ".jpeg" || end == ".PNG" || end == ".JPG" || end == ".JPEG") && is_plain_file(text);
-}
+bool is_image_file(const std::string& text) { return is_image_name(text) && is_plain_file(text); }
 
 void look_at_picture(const Model& model, const Path& folder, const LookOptions& options, Look& look) {
   check<FileError>(path_exists(options.input), options.input, ": there is no such file; ", model.architecture(),
-                   " looks at pictures, expected a PNG or JPEG file");
+                   " looks at pictures, expected a ", kReadFormats, " file");
   const PictureReader reader(folder);
   const Picture picture = read_picture(options.input);
   look.picture = reader.prepared(picture);
@@ -176,11 +174,12 @@ Look look_at(const Path& folder, const LookOptions& options) {
   const Model model = load(folder);
   Look look{.kind = input_kind(model), .model = model_name(folder), .architecture = model.architecture(), .input = options.input};
   const bool picture = look.kind == InputKind::picture;
+  if (picture) look.input = printable(options.input);
   check<UsageError>(look.kind == InputKind::translation || !options.target, "inspect: --target for ", model.architecture(),
                     ", expected a model that translates");
   check<UsageError>(!picture || (!options.pair && !options.ids), "inspect: --pair and --ids are for texts; ", model.architecture(),
                     " looks at pictures");
-  check<FileError>(picture || !is_picture_name(options.input), options.input, ": is a picture, but ", model.architecture(), " reads text");
+  check<FileError>(picture || !is_image_file(options.input), options.input, ": is a picture, but ", model.architecture(), " reads text");
   if (picture)
     look_at_picture(model, folder, options, look);
   else if (look.kind == InputKind::text)

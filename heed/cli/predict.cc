@@ -40,9 +40,9 @@ const Command predict_command("predict", "Labels for sentences or pictures, with
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
   flags.flag("--agreement", options->agreement, "With --int8: computes with floats too, and says how often the first label is the same");
-  flags.flag("--skip-bad", options->skip_bad, "Go on where a picture cannot be read");
+  flags.flag("--skip-bad", options->skip_bad, "Images: leave out those that cannot be read, and end with exit code 1 after the rest");
   flags.footer(
-      "INPUT is a sentence, a picture (PNG, JPEG) or a folder of pictures, as the model takes it. Models for sentences\n"
+      "INPUT is a sentence, an image (PNG, JPEG, WebP, BMP) or a folder of images, as the model takes it. Models for sentences\n"
       "(one label, several, values), for pairs, for words, for places that say [MASK], and for pictures.\n\nExamples:\n"
       "  heed predict sentiment 'a fine film' 'a waste of time'\n  heed predict sentiment --file reviews.txt --json > labels.jsonl\n"
       "  zcat reviews.gz | heed predict sentiment\n  heed predict nli --pairs --file pairs.tsv\n"

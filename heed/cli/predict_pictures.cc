@@ -1,36 +1,38 @@
 // heed predict for pictures: files, and folders with all that lies below them.
 #include <algorithm>
-#include <cctype>
 #include <iostream>
 
 #include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/predict.h"
 #include "heed/core/parallel.h"
+#include "heed/io/image_files.h"
 #include "heed/io/paths.h"
 #include "heed/io/picture.h"
 #include "heed/models/finite.h"
 #include "heed/models/pictures.h"
 #include "heed/ops/ops.h"
+#include "heed/text/unicode.h"
 
 namespace heed::cli {
 namespace {
 
 constexpr size_t kPicturesAtOnce = 16;
 
-bool is_picture(const Path& path) {
-  std::string end = path.extension();
-  std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return end == ".png" || end == ".jpg" || end == ".jpeg";
+// A file is itself; a folder is its images, by name. What else is in the folder is named on standard error.
+void append_images(const Path& path, std::vector<Path>& out) {
+  if (!is_folder(path)) return out.push_back(path);
+  const FolderImages found = find_images(path);
+  const std::string note = passed_over_note(found.passed_over);
+  check<FileError>(!found.images.empty(), printable(path.string()),
+                   ": found no images in the folder, expected files with .png, .jpg, .jpeg, .webp or .bmp", note.empty() ? "" : "; ", note);
+  if (!note.empty()) std::cerr << "heed: " << note << '\n';
+  out.insert(out.end(), found.images.begin(), found.images.end());
 }
 
-// A file is itself; a folder is its pictures, by name.
-void append_pictures(const Path& path, std::vector<Path>& out) {
-  if (!is_folder(path)) return out.push_back(path);
-  const size_t before = out.size();
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(path, std::filesystem::directory_options::skip_permission_denied))
-    if (entry.is_regular_file() && is_picture(entry.path())) out.push_back(entry.path());
-  check<FileError>(out.size() > before, path.string(), ": found no pictures in the folder, expected files with .png, .jpg or .jpeg");
-  std::sort(out.begin() + static_cast<int64_t>(before), out.end());
+// JSON is UTF-8; names of files may be anything.
+std::string json_name(const Path& path) {
+  const std::string name = path.string();
+  return text::find_bad_utf8(name) == std::string::npos ? name : printable(name);
 }
 
 struct Read {
@@ -45,7 +47,7 @@ std::vector<Read> read_all(const PictureReader& reader, std::span<const Path> pa
     try {
       out[i].pixels = reader(read_picture(paths[i]));
     } catch (const Error& error) {
-      out[i].fault = error.what();
+      out[i].fault = printable(error.what());
     }
   });
   return out;
@@ -69,8 +71,8 @@ class PicturePredictor {
       if (!read[i].fault.empty()) continue;
       good.push_back(read[i].pixels);
       good_paths.push_back(paths[i]);
-      check<FileError>(good.back().shape() == good.front().shape(), paths[i].string(), ": the model would see it as ", good.back().shape(),
-                       ", the ones before as ", good.front().shape(), ", expected all alike");
+      check<FileError>(good.back().shape() == good.front().shape(), printable(paths[i].string()), ": the model would see it as ",
+                       good.back().shape(), ", the ones before as ", good.front().shape(), ", expected all alike");
     }
     const std::vector<std::vector<Label>> answers = good.empty() ? std::vector<std::vector<Label>>() : labelled(good, good_paths);
     counter_.add(std::ssize(paths));
@@ -82,10 +84,8 @@ class PicturePredictor {
 
   void finish() const {
     if (floats_) agreement_.tell();
-    if (bad_ == 0) return;
-    check<FileError>(good_ > 0, "predict: none of ", bad_, " pictures could be read, expected at least one");
     std::cout.flush();
-    std::cerr << "heed: " << bad_ << " of " << bad_ + good_ << " pictures could not be read and were skipped\n";
+    check(bad_ == 0, "predict: ", bad_, " of ", bad_ + good_, " images could not be read and were left out");
   }
 
  private:
@@ -109,12 +109,12 @@ class PicturePredictor {
     ++(answer ? good_ : bad_);
     if (!answer) {
       std::cout.flush();
-      std::cerr << "heed: skipped: " << read.fault << '\n';
-      if (options_.json) print_json_line({{"file", path.string()}, {"error", read.fault}});
+      std::cerr << "heed: left out: " << read.fault << '\n';
+      if (options_.json) print_json_line({{"file", json_name(path)}, {"error", read.fault}});
     } else if (table_) {
-      table_->add(*answer, path.string());
+      table_->add(*answer, printable(path.string()));
     } else {
-      print_json_line({{"file", path.string()}, {"labels", to_json(*answer)}});
+      print_json_line({{"file", json_name(path)}, {"labels", to_json(*answer)}});
     }
   }
 
@@ -137,10 +137,12 @@ void predict_pictures(const PredictOptions& options, const Model& model) {
   check<FileError>(model.architecture().find("ForImageClassification") != std::string::npos, (Path(options.model) / "config.json").string(),
                    ": ", model.architecture(), " has no labels to predict, expected a model for classification");
   PicturePredictor predict(options, model);
-  SentenceReader reader(options.inputs, "predict");
+  SentenceOptions files = options.inputs;
+  files.any_bytes = true;
+  SentenceReader reader(files, "predict");
   for (std::vector<Sentence> some = reader.next(); !some.empty(); some = reader.next()) {
     std::vector<Path> paths;
-    for (const Sentence& each : some) append_pictures(each.text, paths);
+    for (const Sentence& each : some) append_images(each.text, paths);
     for (size_t begin = 0; begin < paths.size(); begin += kPicturesAtOnce)
       predict(std::span(paths).subspan(begin, std::min(kPicturesAtOnce, paths.size() - begin)));
   }

@@ -136,12 +136,23 @@ void Progress::erase() {
   line_shown_ = false;
 }
 
-void Progress::step(const StepDone& step) {
+void Progress::draw(const std::function<std::string()>& line) {
   const auto now = std::chrono::steady_clock::now();
   if (!options_.live || now - drawn_ < kRedrawEvery) return;
-  out_ << '\r' << live_line(step, options_.width()) << "\x1b[K" << std::flush;
+  out_ << '\r' << line() << "\x1b[K" << std::flush;
   line_shown_ = true;
   drawn_ = now;
+}
+
+void Progress::step(const StepDone& step) {
+  draw([&] { return live_line(step, options_.width()); });
+}
+
+void Progress::count(const std::string& what, int64_t done, int64_t all) {
+  draw([&] {
+    const std::string line = what + ' ' + std::to_string(done) + '/' + std::to_string(all);
+    return line.substr(0, static_cast<size_t>(std::max(options_.width(), 0)));
+  });
 }
 
 void Progress::epoch(const EpochDone& epoch) {

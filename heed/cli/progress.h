@@ -28,10 +28,12 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void step(const StepDone& step);
+  void count(const std::string& what, int64_t done, int64_t all);  // "what 20/100" as the live line
   void epoch(const EpochDone& epoch);
   void say(const std::string& text);
 
  private:
+  void draw(const std::function<std::string()>& line);
   void erase();
 
   std::ostream& out_;

@@ -31,7 +31,8 @@ void add_sentence_flags(Flags& flags, SentenceOptions& options, bool pairs, cons
   if (pairs) flags.flag("--pairs", options.pairs, "Every line holds two sentences with a tab between them");
 }
 
-SentenceReader::SentenceReader(const SentenceOptions& options, const std::string& command) : pairs_(options.pairs) {
+SentenceReader::SentenceReader(const SentenceOptions& options, const std::string& command)
+    : pairs_(options.pairs), any_bytes_(options.any_bytes) {
   const bool dash = options.texts == std::vector<std::string>{"-"};
   check<UsageError>(options.texts.empty() || options.file.empty(), command, ": found ", options.texts.size(),
                     " sentences and a --file, expected one of the two");
@@ -81,7 +82,7 @@ bool SentenceReader::next_line(std::string& line) {
 Sentence SentenceReader::checked(std::string line) const {
   if (line.ends_with('\r')) line.pop_back();
   if (count_ == 1 && in_ && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
-  const size_t bad = text::find_bad_utf8(line);
+  const size_t bad = any_bytes_ ? std::string::npos : text::find_bad_utf8(line);
   check<FileError>(bad == std::string::npos, place(), ": found ", in_quotes(line.substr(std::min(bad, line.size()), 4)), " at byte ", bad,
                    ", expected UTF-8");
   if (!pairs_) return {std::move(line)};

@@ -16,6 +16,7 @@ struct SentenceOptions {
   std::vector<std::string> texts = {};  // arguments; "-" alone: standard input
   std::string file = {};                // --file; "-": standard input
   bool pairs = false;                   // --pairs: two sentences with a tab between them
+  bool any_bytes = false;               // names of files, which need not be UTF-8
 };
 
 // SENTENCE..., --file and, where pairs make sense, --pairs. name: of the first where they may be other things too
@@ -36,7 +37,7 @@ class SentenceReader {
   Sentence checked(std::string line) const;
   std::string place() const;  // "FILE: line 3" or "argument 3"
 
-  const bool pairs_;
+  const bool pairs_, any_bytes_;
   std::vector<std::string> texts_ = {};  // the arguments, where they are the sentences
   std::ifstream file_ = {};
   std::istream* in_ = nullptr;  // null: arguments

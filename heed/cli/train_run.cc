@@ -41,6 +41,9 @@ class Teller {
     if (output_ == Output::people) progress_.say(text);
     if (output_ == Output::json) std::cout << Json{{"event", "note"}, {"text", text}}.dump() << std::endl;
   }
+  std::function<void(int64_t done, int64_t all)> reading() {
+    return [this](int64_t done, int64_t all) { progress_.count("decoding images", done, all); };
+  }
   void end(const FitResult& result, const RunFolder& run, const std::string& part, const Figures& figures) {
     if (output_ == Output::people) {
       say("best epoch: " + std::to_string(result.best_epoch) + "; on the " + part + " part: " + figures_text(figures));
@@ -87,6 +90,10 @@ void introduce(const Task& task, const Training& training, RunFolder& run, Telle
   run.log(text.str());
   teller.say(text.str());
   for (const std::string& note : training.notes()) teller.say(note);
+  for (const std::string& note : task.notes) {
+    run.log(note);
+    teller.say(note);
+  }
   teller.say("run: " + run.path().string() + " (config.toml there has every setting)");
 }
 
@@ -141,7 +148,7 @@ void learn_and_record(const Task& task, const Training& training, RunFolder& run
 Path train_anew(Training& training, const TrainRun& options) {
   CatchStop guard;
   Teller teller(options.output);
-  const Task task = training.make();
+  const Task task = training.make(teller.reading());
   RunFolder run = RunFolder::create(options.runs, training.kind().name, options.name);
   write_settings(run, training.settings());
   guard.save_first();
@@ -155,7 +162,7 @@ Path train_on(const Path& folder, const std::vector<std::string>& words, const T
   Teller teller(options.output);
   Resumption resumption(folder, words);
   RunFolder run = RunFolder::open(folder);
-  const Task task = resumption.make();
+  const Task task = resumption.make(teller.reading());
   guard.save_first();
   introduce(task, resumption.training(), run, teller);
   for (const std::string& note : resumption.notes()) run.log(note), teller.say(note);

@@ -2,11 +2,9 @@
 #include "heed/core/memory.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <new>
@@ -15,6 +13,7 @@
 #include "heed/core/check.h"
 #include "heed/core/dry_run.h"
 #include "heed/core/isa.h"
+#include "heed/core/memory_limit.h"
 
 namespace heed {
 namespace {
@@ -27,15 +26,6 @@ int64_t size_class(int64_t bytes) {
   if (bytes <= 1024) return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const int64_t step = int64_t{1} << (std::bit_width(static_cast<uint64_t>(bytes - 1)) - 4);
   return (bytes + step - 1) / step * step;
-}
-
-// What this machine, or the control group we are in, lets us have.
-int64_t memory_limit() {
-  int64_t limit = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  std::ifstream group("/sys/fs/cgroup/memory.max");
-  int64_t allowed = 0;
-  if (group >> allowed && allowed > 0) limit = std::min(limit, allowed);
-  return limit;
 }
 
 class MemoryPool {

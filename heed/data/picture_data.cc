@@ -63,7 +63,7 @@ PictureData read_pictures(const std::string& where, DataPart part) {
 PictureData chosen(PictureData data, std::vector<int64_t> which) {
   const auto all = std::make_shared<const PictureData>(std::move(data));
   const auto places = std::make_shared<const std::vector<int64_t>>(std::move(which));
-  PictureData out{.source = all->source, .classes = all->classes};
+  PictureData out{.source = all->source, .classes = all->classes, .files = all->files, .notes = all->notes};
   out.labels.reserve(places->size());
   for (const int64_t i : *places) {
     check(i >= 0 && i < all->count(), "chosen: found picture ", i, ", expected one below ", all->count());
@@ -71,6 +71,7 @@ PictureData chosen(PictureData data, std::vector<int64_t> which) {
   }
   out.picture = [all, places](int64_t i) { return all->picture(places->at(static_cast<size_t>(i))); };
   out.name = [all, places](int64_t i) { return all->name(places->at(static_cast<size_t>(i))); };
+  if (all->size) out.size = [all, places](int64_t i) { return all->size(places->at(static_cast<size_t>(i))); };
   return out;
 }
 

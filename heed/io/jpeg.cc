@@ -89,9 +89,15 @@ bool read_rows(Jpeg& jpeg, uint8_t* pixels, uint8_t* inks, int64_t width) {
 
 }  // namespace
 
-bool detail::is_jpeg(std::span<const std::byte> file) { return file.size() >= 3 && std::memcmp(file.data(), "\xff\xd8\xff", 3) == 0; }
+bool detail::is_jpeg(Bytes file) { return file.size() >= 3 && std::memcmp(file.data(), "\xff\xd8\xff", 3) == 0; }
 
-Picture detail::parse_jpeg(std::span<const std::byte> file, const std::string& name, int64_t most_pixels) {
+PictureSize detail::jpeg_size(Bytes file, const std::string& name) {
+  Jpeg jpeg;
+  check<FileError>(read_header(jpeg, file), name, ": the JPEG header cannot be read: ", jpeg.fault);
+  return {jpeg.state.image_width, jpeg.state.image_height};
+}
+
+Picture detail::parse_jpeg(Bytes file, const std::string& name, int64_t most_pixels) {
   Jpeg jpeg;
   check<FileError>(read_header(jpeg, file), name, ": the JPEG header cannot be read: ", jpeg.fault);
   const int64_t width = jpeg.state.image_width, height = jpeg.state.image_height;

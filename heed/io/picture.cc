@@ -1,8 +1,69 @@
 #include "heed/io/picture.h"
 
+#include <algorithm>
+#include <array>
+
+#include "heed/io/image_files.h"
 #include "heed/io/picture_formats.h"
 
 namespace heed {
+namespace {
+
+using detail::Bytes;
+
+struct Format {
+  bool (*is)(Bytes file);
+  PictureSize (*size)(Bytes file, const std::string& name);
+  Picture (*parse)(Bytes file, const std::string& name, int64_t most_pixels);
+};
+
+constexpr std::array kFormats{
+    Format{detail::is_png, detail::png_size, detail::parse_png},
+    Format{detail::is_jpeg, detail::jpeg_size, detail::parse_jpeg},
+    Format{detail::is_webp, detail::webp_size, detail::parse_webp},
+    Format{detail::is_bmp, detail::bmp_size, detail::parse_bmp},
+};
+
+// Formats that people have images in and heed does not read, by their first bytes.
+std::string other_format(std::string_view start) {
+  struct Known {
+    std::string_view bytes, name;
+    size_t at = 0;
+  };
+  using namespace std::string_view_literals;
+  constexpr std::array known{
+      Known{"GIF8", "GIF"},
+      Known{"II*\0"sv, "TIFF"},
+      Known{"MM\0*"sv, "TIFF"},
+      Known{"ftypavif", "AVIF", 4},
+      Known{"ftypavis", "AVIF", 4},
+      Known{"ftyphei", "HEIC", 4},
+      Known{"ftyphev", "HEIC", 4},
+      Known{"ftypmif1", "HEIC or AVIF", 4},
+      Known{"ftypmsf1", "HEIC or AVIF", 4},
+      Known{"\0\0\0\x0cJXL "sv, "JPEG XL"},
+      Known{"\xff\x0a", "JPEG XL"},
+      Known{"\0\0\0\x0cjP  "sv, "JPEG 2000"},
+      Known{"8BPS", "Photoshop"},
+      Known{"<svg", "SVG"},
+      Known{"%PDF", "PDF"},
+  };
+  for (const Known& each : known)
+    if (start.size() > each.at && start.substr(each.at).starts_with(each.bytes)) return std::string(each.name);
+  return "";
+}
+
+const Format& format_of(Bytes file, const std::string& name) {
+  check<FileError>(!file.empty(), name, ": found an empty file, expected a ", kReadFormats, " image");
+  for (const Format& format : kFormats)
+    if (format.is(file)) return format;
+  const std::string_view start(reinterpret_cast<const char*>(file.data()), std::min<size_t>(file.size(), 12));
+  const std::string other = other_format(start);
+  fail<FileError>(name, ": found ", other.empty() ? in_quotes(start) + " at the beginning" : "a " + other + " file", ", expected a ",
+                  kReadFormats, " image; convert it first");
+}
+
+}  // namespace
 
 Picture detail::blank_picture(const std::string& name, int64_t width, int64_t height, int64_t most_pixels, int64_t most_in_file) {
   check<FileError>(width > 0 && height > 0, name, ": found a picture of ", width, " x ", height, " pixels, expected at least 1 x 1");
@@ -16,16 +77,22 @@ Picture detail::blank_picture(const std::string& name, int64_t width, int64_t he
 }
 
 Picture parse_picture(std::span<const std::byte> file, const std::string& name, int64_t most_pixels) {
-  check<FileError>(!file.empty(), name, ": found an empty file, expected a PNG or JPEG picture");
-  if (detail::is_png(file)) return detail::parse_png(file, name, most_pixels);
-  if (detail::is_jpeg(file)) return detail::parse_jpeg(file, name, most_pixels);
-  const std::string_view start(reinterpret_cast<const char*>(file.data()), std::min<size_t>(file.size(), 12));
-  fail<FileError>(name, ": found ", in_quotes(start), " at the beginning, expected a PNG or JPEG picture; convert it first");
+  return detail::oriented(format_of(file, name).parse(file, name, most_pixels), detail::orientation_of(file));
+}
+
+PictureSize parse_picture_size(std::span<const std::byte> file, const std::string& name) {
+  const auto [width, height] = format_of(file, name).size(file, name);
+  return detail::orientation_of(file) >= 5 ? PictureSize{height, width} : PictureSize{width, height};
 }
 
 Picture read_picture(const Path& path, int64_t most_pixels) {
   const auto file = MappedFile::open(path);
-  return parse_picture({file->data(), static_cast<size_t>(file->size())}, path.string(), most_pixels);
+  return parse_picture({file->data(), static_cast<size_t>(file->size())}, printable(path.string()), most_pixels);
+}
+
+PictureSize read_picture_size(const Path& path) {
+  const auto file = MappedFile::open(path);
+  return parse_picture_size({file->data(), static_cast<size_t>(file->size())}, printable(path.string()));
 }
 
 void write_png(const Path& path, const Picture& picture) { write_text(path, png_bytes(picture)); }

@@ -99,15 +99,18 @@ int64_t big_endian(std::span<const std::byte> file, size_t at) {
 
 }  // namespace
 
-bool detail::is_png(std::span<const std::byte> file) {
-  return file.size() >= 8 && png_sig_cmp(reinterpret_cast<png_const_bytep>(file.data()), 0, 8) == 0;
-}
+bool detail::is_png(Bytes file) { return file.size() >= 8 && png_sig_cmp(reinterpret_cast<png_const_bytep>(file.data()), 0, 8) == 0; }
 
-Picture detail::parse_png(std::span<const std::byte> file, const std::string& name, int64_t most_pixels) {
+PictureSize detail::png_size(Bytes file, const std::string& name) {
   check<FileError>(file.size() >= kHeader, name, ": found ", file.size(), " bytes, expected a PNG header of ", kHeader);
   check<FileError>(std::memcmp(file.data() + 12, "IHDR", 4) == 0, name, ": found a PNG file without a header");
+  return {big_endian(file, 16), big_endian(file, 20)};
+}
+
+Picture detail::parse_png(Bytes file, const std::string& name, int64_t most_pixels) {
+  const auto [width, height] = png_size(file, name);
   // Deflate never makes data more than 1032 times larger, and a pixel has at least one bit.
-  Picture out = blank_picture(name, big_endian(file, 16), big_endian(file, 20), most_pixels, static_cast<int64_t>(file.size()) * 1032 * 8);
+  Picture out = blank_picture(name, width, height, most_pixels, static_cast<int64_t>(file.size()) * 1032 * 8);
   Png png;
   png.state = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png, on_error, on_warning);
   check(png.state, name, ": libpng cannot start");

@@ -84,17 +84,19 @@ PictureReader::Size PictureReader::size_in(const Config& config, const char* key
   if (found.is_object()) {
     const Config inner = config.below(key);
     if (inner.has("height") && inner.has("width") && found.size() == 2) {
-      out = {inner.size("height", 0), inner.size("width", 0), 0};
+      out = {.height = inner.size("height", 0), .width = inner.size("width", 0)};
     } else if (inner.has("shortest_edge") && found.size() == 1) {
       out.shorter = inner.size("shortest_edge", 0);
+    } else if (inner.has("max_height") && inner.has("max_width") && found.size() == 2) {
+      out = {.height = inner.size("max_height", 0), .width = inner.size("max_width", 0), .fits_in = true};
     } else {
-      config.refuse(key, "height and width, or shortest_edge alone");
+      config.refuse(key, "height and width, max_height and max_width, or shortest_edge alone");
     }
   } else {
     const std::vector<int64_t> sides = config.sizes(key, {});
     if (sides.size() > 2) config.refuse(key, "a height and a width");
-    out = {sides.front(), sides.back(), 0};
-    if (sides.size() == 1 && !square) out = {0, 0, sides.front()};
+    out = {.height = sides.front(), .width = sides.back()};
+    if (sides.size() == 1 && !square) out = {.shorter = sides.front()};
   }
   if (std::max(out.height, out.shorter) > kMostPixels / std::max(out.width, out.shorter))
     config.refuse(key, "at most " + std::to_string(kMostPixels) + " pixels");
@@ -110,9 +112,9 @@ PictureReader::PictureReader(const Config& config, const std::string& model_type
   crops_ = config.flag("do_center_crop", deit);
   config.flag("do_convert_rgb", true);  // pictures are always red, green and blue here
   const int64_t side = deit ? 256 : 224;
-  size_ = size_in(config, "size", {side, side, 0}, config.flag("default_to_square", true));
-  crop_ = size_in(config, "crop_size", deit ? Size{224, 224, 0} : Size{}, true);
-  if (crops_ && crop_.height == 0) config.refuse("crop_size", "a height and a width, as do_center_crop is true");
+  size_ = size_in(config, "size", {.height = side, .width = side}, config.flag("default_to_square", true));
+  crop_ = size_in(config, "crop_size", deit ? Size{.height = 224, .width = 224} : Size{}, true);
+  if (crops_ && (crop_.height == 0 || crop_.fits_in)) config.refuse("crop_size", "a height and a width, as do_center_crop is true");
   const int64_t filter = config.size("resample", deit ? 3 : 2, 0);
   if (filter > 5) config.refuse("resample", "the number of a filter, from 0 to 5");
   filter_ = static_cast<Resample>(filter);
@@ -136,13 +138,19 @@ PictureReader::PictureReader(const Path& folder) : PictureReader(config_of(folde
 
 PictureReader::Size PictureReader::resized(const Picture& picture) const {
   check(picture.width > 0 && picture.height > 0, "pictures: found ", picture.width, " x ", picture.height, " pixels, expected some");
-  Size out = resizes_ ? size_ : Size{picture.height, picture.width, 0};
+  Size out = resizes_ ? size_ : Size{.height = picture.height, .width = picture.width};
+  if (out.fits_in) {
+    const auto height = static_cast<double>(picture.height), width = static_cast<double>(picture.width);
+    const double scale = std::min(static_cast<double>(out.height) / height, static_cast<double>(out.width) / width);
+    const auto scaled = [&](double side) { return std::max<int64_t>(static_cast<int64_t>(side * scale), 1); };
+    out = {.height = scaled(height), .width = scaled(width)};
+  }
   if (out.shorter > 0) {
     const int64_t shorter = std::min(picture.height, picture.width), longer = std::max(picture.height, picture.width);
     const auto other = static_cast<int64_t>(static_cast<double>(out.shorter) * static_cast<double>(longer) / static_cast<double>(shorter));
     check<FileError>(other <= kMostPixels / out.shorter, "pictures: ", picture.width, " x ", picture.height, " pixels would become ",
                      out.shorter, " x ", other, ", expected at most ", kMostPixels, " of them");
-    out = picture.width <= picture.height ? Size{other, out.shorter, 0} : Size{out.shorter, other, 0};
+    out = picture.width <= picture.height ? Size{.height = other, .width = out.shorter} : Size{.height = out.shorter, .width = other};
   }
   return out;
 }
@@ -153,8 +161,7 @@ Picture PictureReader::prepared(const Picture& picture) const {
   return crops_ ? center_crop(out, crop_.width, crop_.height) : out;
 }
 
-void PictureReader::write(const Picture& picture, float* out) const {
-  const Picture seen = prepared(picture);
+void PictureReader::write(const Picture& seen, float* out) const {
   const int64_t count = seen.width * seen.height;
   const uint8_t* pixel = seen.pixels.data();
   for (int64_t i = 0; i < count; ++i, pixel += 3)
@@ -169,16 +176,41 @@ Tensor PictureReader::operator()(std::span<const Picture> pictures) const {
     check(other == size, "pictures: number ", b, " comes out with ", other.width, " x ", other.height, " pixels, number 0 with ",
           size.width, " x ", size.height, "; give them one by one");
   }
-  const int64_t B = std::ssize(pictures), each = 3 * size.height * size.width;
+  return filled(std::ssize(pictures), size, [&](int64_t b, float* out) { write(prepared(pictures[static_cast<size_t>(b)]), out); });
+}
+
+Tensor PictureReader::normalized(std::span<const Picture> seen) const {
+  check(!seen.empty(), "pictures: found none, expected one at least");
+  for (const Picture& each : seen)
+    check(each.width == seen[0].width && each.height == seen[0].height, "pictures: found ", each.width, " x ", each.height, " and ",
+          seen[0].width, " x ", seen[0].height, " pixels in one batch, expected prepared pictures of one size");
+  return filled(std::ssize(seen), {.height = seen[0].height, .width = seen[0].width},
+                [&](int64_t b, float* out) { write(seen[static_cast<size_t>(b)], out); });
+}
+
+Tensor PictureReader::filled(int64_t B, const Size& size, const std::function<void(int64_t b, float* out)>& fill) {
+  const int64_t each = 3 * size.height * size.width;
   const Shape shape{B, 3, size.height, size.width};
   const std::shared_ptr<float[]> values(new float[static_cast<size_t>(heed::count(shape))]);
-  const auto fill = [&](int64_t b) { write(pictures[static_cast<size_t>(b)], values.get() + b * each); };
+  const auto one = [&](int64_t b) { fill(b, values.get() + b * each); };
   if (B == 1) {
-    fill(0);  // inside a task its own tasks would run one after another
+    one(0);  // inside a task its own tasks would run one after another
   } else {
-    parallel_tasks(B, fill);
+    parallel_tasks(B, one);
   }
   return Tensor::borrow(values, reinterpret_cast<std::byte*>(values.get()), shape, DType::f32);
+}
+
+std::string PictureReader::description() const {
+  const auto pixels = [](const Size& size) { return std::to_string(size.width) + " x " + std::to_string(size.height); };
+  std::string out;
+  if (resizes_ && size_.shorter > 0)
+    out = "shorter side resized to " + std::to_string(size_.shorter);
+  else if (resizes_)
+    out = (size_.fits_in ? "resized to fit into " : "resized to ") + pixels(size_);
+  if (!crops_) return out.empty() ? "as large as they are" : out;
+  if (!out.empty()) out += ", then ";
+  return out + (resizes_ && size_.fits_in ? "padded with black to " : "the centre of ") + pixels(crop_);
 }
 
 Tensor PictureReader::operator()(const Picture& picture) const {

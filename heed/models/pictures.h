@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -22,16 +23,20 @@ class PictureReader {
   Picture prepared(const Picture& picture) const;              // resized and cropped: what the model sees
   Tensor operator()(const Picture& picture) const;             // (3, height, width) f32
   Tensor operator()(std::span<const Picture> pictures) const;  // (B, 3, height, width); all must come out alike
+  Tensor normalized(std::span<const Picture> seen) const;      // the same of pictures that are prepared already
+  std::string description() const;                             // what prepared() does, for people
 
  private:
   struct Size {
     int64_t height = 0, width = 0;
-    int64_t shorter = 0;  // side, where the other one follows from the picture; 0: height and width count
+    int64_t shorter = 0;   // side, where the other one follows from the picture; 0: height and width count
+    bool fits_in = false;  // height and width are the most, and the picture keeps its shape
     bool operator==(const Size&) const = default;
   };
   Size resized(const Picture& picture) const;
   Size outcome(const Picture& picture) const { return crops_ ? crop_ : resized(picture); }
-  void write(const Picture& picture, float* out) const;  // out: 3 x height x width
+  void write(const Picture& seen, float* out) const;  // out: 3 x height x width
+  static Tensor filled(int64_t B, const Size& size, const std::function<void(int64_t b, float* out)>& fill);
   static Size size_in(const Config& config, const char* key, Size otherwise, bool square);
 
   bool resizes_ = true, crops_ = false;

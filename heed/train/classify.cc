@@ -1,14 +1,15 @@
 // Classification of pictures: a vision transformer learns to name them.
-#include <cmath>
-
+#include "heed/core/memory_limit.h"
 #include "heed/core/parallel.h"
 #include "heed/data/augment.h"
-#include "heed/data/picture_data.h"
+#include "heed/data/decoded.h"
+#include "heed/io/image_files.h"
 #include "heed/models/config.h"
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
 #include "heed/models/pictures.h"
 #include "heed/train/data_print.h"
+#include "heed/train/image_size.h"
 #include "heed/train/labels.h"
 #include "heed/train/order.h"
 #include "heed/train/scores.h"
@@ -22,51 +23,15 @@ constexpr int64_t kEvaluatedAtOnce = 128, kShownFirst = 40;
 struct ClassifyOptions {
   std::string data = "shapes";
   int64_t limit = 0;
+  bool skip_bad = false;
+  ImageOptions image = {};
   AugmentOptions augment = {};
   Mixing mixing = {};
 };
 
-// Height and width that all of the first pictures share; 0: they differ.
-std::array<int64_t, 2> common_size(const PictureData& data) {
-  const Picture first = data.picture(0);
-  for (int64_t i = 1; i < std::min<int64_t>(data.count(), 50); ++i)
-    if (const Picture other = data.picture(i); other.height != first.height || other.width != first.width) return {0, 0};
-  return {first.height, first.width};
-}
-
-// What a model's folder says about its pictures: their size, and the mean and deviation of these data's colours.
-Json preprocessor(const PictureData& data, int64_t height, int64_t width) {
-  std::array<double, 3> sum{}, square{};
-  double count = 0;
-  for (int64_t i = 0; i < data.count(); i += std::max<int64_t>(data.count() / 1000, 1)) {
-    const Picture picture = data.picture(i);
-    for (size_t p = 0; p < picture.pixels.size(); ++p) {
-      const double value = picture.pixels[p] / 255.0;
-      sum[p % 3] += value;
-      square[p % 3] += value * value;
-    }
-    count += static_cast<double>(picture.width * picture.height);
-  }
-  Json means = Json::array(), deviations = Json::array();
-  for (size_t c = 0; c < 3; ++c) {
-    const double mean = sum[c] / count;
-    means.push_back(std::round(mean * 1e4) / 1e4);
-    deviations.push_back(std::max(std::round(std::sqrt(std::max(square[c] / count - mean * mean, 0.0)) * 1e4) / 1e4, 0.01));
-  }
-  return {{"image_processor_type", "ViTImageProcessor"},
-          {"do_resize", true},
-          {"size", {{"height", height}, {"width", width}}},
-          {"resample", 2},
-          {"do_rescale", true},
-          {"rescale_factor", 1 / 255.0},
-          {"do_normalize", true},
-          {"image_mean", means},
-          {"image_std", deviations}};
-}
-
 // Everything that the functions of the task share.
 struct Pictures {
-  PictureData train, validation, test;
+  PictureData train, validation, test;  // as the model sees them: resized
   Json preprocessing;
   PictureReader reader;
   AugmentOptions augment;
@@ -78,7 +43,7 @@ struct Pictures {
   Tensor pixels(const PictureData& data, std::span<const int64_t> which) const {  // (B, 3, Y, X)
     std::vector<Picture> pictures(which.size());
     parallel_tasks(std::ssize(which), [&](int64_t b) { pictures[static_cast<size_t>(b)] = data.picture(which[static_cast<size_t>(b)]); });
-    return reader(pictures);
+    return reader.normalized(pictures);
   }
   static std::vector<int64_t> labels(const PictureData& data, std::span<const int64_t> which) {
     std::vector<int64_t> out;
@@ -88,9 +53,8 @@ struct Pictures {
 
   Batch batch(int64_t epoch, const std::vector<int64_t>& which) const {
     std::vector<Picture> pictures;
-    for (const int64_t i : which)
-      pictures.push_back(augmented(reader.prepared(train.picture(i)), augment, sample_key(learn.seed, epoch, i)));
-    const Mixed mix = mixed(reader(pictures), mixing, sample_key(learn.seed + 1, epoch, which[0]));
+    for (const int64_t i : which) pictures.push_back(augmented(train.picture(i), augment, sample_key(learn.seed, epoch, i)));
+    const Mixed mix = mixed(reader.normalized(pictures), mixing, sample_key(learn.seed + 1, epoch, which[0]));
     const std::vector<int64_t> own = labels(train, which);
     Batch out{.inputs = {{"pixel_values", mix.pixels}, {"labels", Tensor::from(own, {std::ssize(own)})}}, .samples = std::ssize(which)};
     if (mix.other.empty()) return out;
@@ -129,8 +93,8 @@ struct Pictures {
 
   Sample look_at(const PictureData& data, int64_t i) const {
     const Picture picture = data.picture(i);
-    const Named out = (*model)({{"pixel_values", reader(std::span(&picture, 1))}}, {.attentions = has_maps(*model)});
-    Sample sample{.truth = data.classes[static_cast<size_t>(data.labels[static_cast<size_t>(i)])], .picture = reader.prepared(picture)};
+    const Named out = (*model)({{"pixel_values", reader.normalized(std::span(&picture, 1))}}, {.attentions = has_maps(*model)});
+    Sample sample{.truth = data.classes[static_cast<size_t>(data.labels[static_cast<size_t>(i)])], .picture = picture};
     judge(sample, softmax(out.at("logits")).to_vector<float>(), data.classes);
     if (!out.contains("attentions.0")) return sample;
     const auto [rows, columns] = patch_grid(*model, sample.picture);
@@ -154,7 +118,7 @@ struct Pictures {
     const auto batches = shuffled_batches(train.count(), kShownFirst, learn.seed, 0);
     for (const int64_t i : batches[0])
       out.push_back({.truth = train.classes[static_cast<size_t>(train.labels[static_cast<size_t>(i)])],
-                     .picture = augmented(reader.prepared(train.picture(i)), augment, sample_key(learn.seed, 0, i))});
+                     .picture = augmented(train.picture(i), augment, sample_key(learn.seed, 0, i))});
     return out;
   }
   const PictureData& shown() const { return test.count() > 0 ? test : validation; }
@@ -169,44 +133,74 @@ PictureData part_of(const ClassifyOptions& options, DataPart part) {
   return chosen(std::move(data), which);
 }
 
-Json config_for(const Chosen& chosen, const PictureData& data) {
-  Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
-  set_labels(config, data.classes);
-  if (!chosen.from.empty()) return config;
-  const auto [height, width] = common_size(data);
-  if (!chosen.model.model.contains("image_size") && height > 0 && std::max(height, width) <= 64)
-    config["image_size"] = height == width ? Json(height) : Json{height, width};
-  return config;
+// Decodes the image files of all parts once. Those that cannot be read end the run, or are left out.
+void decode_parts(const std::vector<PictureData*>& parts, const std::shared_ptr<const PictureReader>& reader,
+                  const ClassifyOptions& options, const Chosen& chosen, std::vector<std::string>& notes) {
+  int64_t all = 0, done = 0, left = memory_limit() / 4;
+  for (const PictureData* part : parts) all += part->files ? part->count() : 0;
+  std::vector<std::string> bad;
+  bool again = false;
+  for (PictureData* part : parts) {
+    notes.insert(notes.end(), part->notes.begin(), part->notes.end());
+    Decoded decoded = decode_all(std::move(*part), {.prepare = [reader](const Picture& picture) { return reader->prepared(picture); },
+                                                    .most_bytes = left,
+                                                    .done =
+                                                        [&](int64_t more) {
+                                                          done += more;
+                                                          if (chosen.reading) chosen.reading(done, all);
+                                                        }});
+    left -= decoded.bytes;
+    again = again || (decoded.data.files && decoded.data.count() > 0 && decoded.bytes == 0);
+    bad.insert(bad.end(), decoded.bad.begin(), decoded.bad.end());
+    *part = std::move(decoded.data);
+  }
+  if (again) notes.push_back("the resized images do not fit into a quarter of the memory: every epoch decodes the files again");
+  if (bad.empty()) return;
+  const std::string count = std::to_string(bad.size()) + " of " + std::to_string(all) + " images cannot be read";
+  check<FileError>(options.skip_bad, printable(options.data), ": ", count, ":", listed_lines(bad),
+                   "\nRemove or replace them, or train without them: skip_bad=true");
+  notes.push_back(count + " and are left out (skip_bad=true):" + listed_lines(bad));
 }
 
-Task make_task(const ClassifyOptions& options, const Chosen& chosen) {
-  PictureData train = part_of(options, DataPart::train), validation = part_of(options, DataPart::validation);
+Task make_task(ClassifyOptions& options, const Chosen& chosen) {
+  PictureData train = part_of(options, DataPart::train), validation = part_of(options, DataPart::validation),
+              test = part_of(options, DataPart::test);
   check<FileError>(train.count() > 0, options.data, ": no pictures to learn from");
+  Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
+  set_labels(config, train.classes);
+  const ImageInputs inputs = choose_image_size(options.image, chosen, train, config);
+  auto model = model_for(chosen, config, {"classifier", "pooler"});
+  const auto reader_for = [type = config.value("model_type", "vit")](const Json& keys) {
+    return PictureReader(Config(keys, "preprocessor_config.json"), type);
+  };
+  const auto resizer = std::make_shared<const PictureReader>(reader_for(inputs.preprocessing));
+  Task task{.name = "classify", .model = model};
+  task.notes.push_back("images: " + resizer->description() + " pixels (width x height)" + (inputs.why.empty() ? "" : ", ") + inputs.why);
+  decode_parts({&train, &validation, &test}, resizer, options, chosen, task.notes);
+  check<FileError>(train.count() > 0, options.data, ": no pictures to learn from, as none can be read");
   if (validation.count() == 0) {
     Split parts = split(train.count(), std::max(chosen.learn.validation, 1e-6f), chosen.learn.seed);
     validation = heed::chosen(train, parts.held_out);
     train = heed::chosen(std::move(train), parts.kept);
     check<FileError>(train.count() > 0, options.data, ": no pictures to learn from, as the only one is kept out for validation");
   }
-  const Json config = config_for(chosen, train);
-  auto model = model_for(chosen, config, {"classifier", "pooler"});
-  std::vector<int64_t> size = Config(config, "config.json").sizes("image_size", {224});
-  size.resize(2, size[0]);
-  const std::string& folder = chosen.keep.empty() ? chosen.from : chosen.keep;
-  const bool given = !folder.empty() && std::filesystem::exists(Path(folder) / "preprocessor_config.json");
-  const Json preprocessing = given ? read_json(Path(folder) / "preprocessor_config.json") : preprocessor(train, size[0], size[1]);
+  Json preprocessing = inputs.preprocessing;
+  if (const Path kept = Path(chosen.keep) / "preprocessor_config.json"; !chosen.keep.empty() && path_exists(kept)) {
+    preprocessing = read_json(kept);
+  } else if (!inputs.complete) {
+    preprocessing.update(colour_keys(train));
+  }
   const double multiply_adds = static_cast<double>(cost_of(*model).total.multiply_adds);
   const auto all = std::make_shared<Pictures>(Pictures{.train = std::move(train),
                                                        .validation = std::move(validation),
-                                                       .test = part_of(options, DataPart::test),
+                                                       .test = std::move(test),
                                                        .preprocessing = preprocessing,
-                                                       .reader = PictureReader(Config(preprocessing, "preprocessor_config.json")),
+                                                       .reader = reader_for(preprocessing),
                                                        .augment = options.augment,
                                                        .mixing = options.mixing,
                                                        .learn = chosen.learn,
                                                        .model = model,
                                                        .multiply_adds = multiply_adds});
-  Task task{.name = "classify", .model = model};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
   task.data = {{"train", print_of(all->train)}, {"validation", print_of(all->validation)}, {"test", print_of(all->test)}};
   task.batches = [all](int64_t epoch) { return shuffled_batches(all->train.count(), all->learn.batch, all->learn.seed, epoch); };
@@ -216,7 +210,7 @@ Task make_task(const ClassifyOptions& options, const Chosen& chosen) {
   if (all->test.count() > 0) task.test = [all] { return all->evaluate(all->test); };
   task.samples = [all] { return all->samples(); };
   const Picture followed = all->validation.picture(0);
-  task.followed = {.inputs = {{"pixel_values", all->reader(std::span(&followed, 1))}}, .picture = all->reader.prepared(followed)};
+  task.followed = {.inputs = {{"pixel_values", all->reader.normalized(std::span(&followed, 1))}}, .picture = followed};
   task.first_samples = [all] { return all->first_samples(); };
   task.save_beside = [all](const Path& beside) { write_json(beside / "preprocessor_config.json", all->preprocessing); };
   return task;
@@ -231,24 +225,53 @@ TaskKind classify_kind() {
           .families = {"vit", "resnet"},
           .examples = {"data=shapes epochs=5", "data=cifar10 preset=vit-small pad=4 flip=true epochs=30",
                        "data=photos from=vit-base-folder rate=1e-4"},
-          .declare = [](Settings& settings) {
-            const auto options = std::make_shared<ClassifyOptions>();
-            settings.heading("Pictures");
-            settings.add("data", options->data, "Folder with CIFAR, IDX or a folder of pictures per class; shapes: made by rule",
-                         {.path = true, .made = {"shapes"}});
-            settings.add("limit", options->limit, "Learn from so many pictures; 0: all", {.least = 0});
-            settings.add("pad", options->augment.pad, "Crops from pictures with so many pixels around", {.least = 0, .most = 1000});
-            settings.add("flip", options->augment.flip, "Flip left and right by chance");
-            settings.add("resized_crop", options->augment.resized_crop, "Parts of at least this share of the area; 1: whole pictures",
-                         {.least = 0.01, .most = 1});
-            settings.add("colour", options->augment.colour, "Change of brightness, contrast and saturation", {.least = 0, .most = 1});
-            settings.add("random_ops", options->augment.random_ops, "Operations of RandAugment for each picture", {.least = 0, .most = 10});
-            settings.add("random_strength", options->augment.random_strength, "Their strength", {.least = 0, .most = 1});
-            settings.add("erase", options->augment.erase, "Probability that a rectangle is erased", {.least = 0, .most = 1});
-            settings.add("mixup", options->mixing.mixup, "Alpha of mixup; 0: none", {.least = 0, .most = 100});
-            settings.add("cutmix", options->mixing.cutmix, "Alpha of cutmix; 0: none", {.least = 0, .most = 100});
-            return [options](const Chosen& chosen) { return make_task(*options, chosen); };
-          }};
+          .declare =
+              [](Settings& settings) {
+                const auto options = std::make_shared<ClassifyOptions>();
+                settings.heading("Pictures");
+                settings.add("data", options->data, "Folder with CIFAR, IDX or a folder of image files per class; shapes: made by rule",
+                             {.path = true, .made = {"shapes"}});
+                settings.add(
+                    "image", options->image.image,
+                    "Size of the model's images in pixels: a side such as 64, or WIDTHxHEIGHT such as 96x64; auto: chosen from the data; "
+                    "model: as the preset or `from` has it");
+                settings.add(
+                    "resize", options->image.resize,
+                    "How images become that size. crop: shorter side, then the centre; squash: changes their shape; pad: black borders; "
+                    "model: as `from` does it",
+                    {.words = {"crop", "squash", "pad", "model"}});
+                settings.add("skip_bad", options->skip_bad, "Train without the image files that cannot be read; false: they end the run");
+                settings.add("limit", options->limit, "Learn from so many pictures; 0: all", {.least = 0});
+                settings.add("pad", options->augment.pad, "Crops from pictures with so many pixels around", {.least = 0, .most = 1000});
+                settings.add("flip", options->augment.flip, "Flip left and right by chance");
+                settings.add("resized_crop", options->augment.resized_crop, "Parts of at least this share of the area; 1: whole pictures",
+                             {.least = 0.01, .most = 1});
+                settings.add("colour", options->augment.colour, "Change of brightness, contrast and saturation", {.least = 0, .most = 1});
+                settings.add("random_ops", options->augment.random_ops, "Operations of RandAugment for each picture",
+                             {.least = 0, .most = 10});
+                settings.add("random_strength", options->augment.random_strength, "Their strength", {.least = 0, .most = 1});
+                settings.add("erase", options->augment.erase, "Probability that a rectangle is erased", {.least = 0, .most = 1});
+                settings.add("mixup", options->mixing.mixup, "Alpha of mixup; 0: none", {.least = 0, .most = 100});
+                settings.add("cutmix", options->mixing.cutmix, "Alpha of cutmix; 0: none", {.least = 0, .most = 100});
+                return [options, &settings](const Chosen& chosen) {
+                  const bool from = !chosen.from.empty();
+                  const auto own = [&](const char* key) {
+                    return settings.given(key) && settings.text(key) != "auto" && settings.text(key) != "model";
+                  };
+                  for (const char* key : {"image", "resize"})
+                    check<UsageError>(!from || !own(key), "train: ", key, "=", settings.text(key), " beside from=", chosen.from,
+                                      ": its images are as its preprocessor_config.json says; leave ", key, " out");
+                  check<UsageError>(from || settings.text("resize") != "model",
+                                    "train: resize=model without from=, expected crop, squash or pad");
+                  return make_task(*options, chosen);
+                };
+              },
+          .resume_older =
+              [](Settings& settings) {
+                if (settings.given("image")) return;
+                settings.set("image", "model");
+                settings.set("resize", settings.text("from").empty() ? "squash" : "model");
+              }};
 }
 
 }  // namespace heed

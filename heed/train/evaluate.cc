@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "heed/core/parallel.h"
+#include "heed/io/image_files.h"
 #include "heed/models/config.h"
 #include "heed/models/finite.h"
 #include "heed/models/pictures.h"
@@ -118,12 +119,23 @@ Evaluation evaluate_pictures(const Model& model, const Path& folder, const Pictu
                    unknown < places.size() ? in_quotes(data.classes[unknown], 40) : "",
                    ", expected classes of the model: ", joined(labels.names()));
   ClassScores scores(labels.names());
+  std::vector<std::string> bad;  // once there is one, the others are only looked for
   for (const std::vector<int64_t>& which : batches_in_order(data.count(), kPicturesAtOnce)) {
     std::vector<Picture> pictures(which.size());
-    parallel_tasks(std::ssize(which), [&](int64_t b) { pictures[static_cast<size_t>(b)] = data.picture(which[static_cast<size_t>(b)]); });
+    std::vector<std::string> faults(which.size());
+    parallel_tasks(std::ssize(which), [&](int64_t b) {
+      const auto place = static_cast<size_t>(b);
+      try {
+        pictures[place] = reader.prepared(data.picture(which[place]));
+      } catch (const FileError& error) {
+        faults[place] = error.what();
+      }
+    });
+    std::copy_if(faults.begin(), faults.end(), std::back_inserter(bad), [](const std::string& fault) { return !fault.empty(); });
+    if (!bad.empty()) continue;
     std::vector<int64_t> truth;
     for (const int64_t i : which) truth.push_back(places[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]);
-    const Tensor logits = model({{"pixel_values", reader(pictures)}}).at("logits");
+    const Tensor logits = model({{"pixel_values", reader.normalized(pictures)}}).at("logits");
     try {
       check_finite(model, logits);
     } catch (const NonfiniteOutput& error) {
@@ -132,6 +144,7 @@ Evaluation evaluate_pictures(const Model& model, const Path& folder, const Pictu
     scores.add(logits.to_vector<float>(), truth);
     if (done) done(std::ssize(which));
   }
+  check<FileError>(bad.empty(), data.source, ": ", bad.size(), " of ", data.count(), " images cannot be read:", listed_lines(bad));
   return scores.evaluation();
 }
 

@@ -87,8 +87,8 @@ void Resumption::change(const std::string& word) {
   changed_ = true;
 }
 
-Task Resumption::make() {
-  Task task = training_->make();
+Task Resumption::make(const std::function<void(int64_t done, int64_t all)>& reading) {
+  Task task = training_->make(reading);
   const std::vector<Change> differences = known_ ? data_changed(about_.data, task.data) : std::vector<Change>();
   if (differences.empty()) return task;
   check<FileError>(accept_data_, run_.string(), ": the data are not those that the run began with: ", joined(differences),
@@ -101,7 +101,7 @@ Task Resumption::make() {
                    ": the data are not those that the run began with, and no model is saved yet; begin another run");
   notes_.push_back("the data have changed, which was accepted: " + joined(differences));
   training_->keep_files_of(last);
-  return training_->make();
+  return training_->make(reading);
 }
 
 }  // namespace heed

@@ -14,7 +14,7 @@ class Resumption {
   Resumption(const Path& run, const std::vector<std::string>& words);
 
   // Reads the data. Others than the run began with are a FileError that tells both, unless they were accepted.
-  Task make();
+  Task make(const std::function<void(int64_t done, int64_t all)>& reading = {});  // reading: as of Training::make
 
   const Training& training() const { return *training_; }
   const RunJson& about() const { return about_; }                   // of the run so far

@@ -63,6 +63,7 @@ struct Task {
   std::string metric = "accuracy";                           // by which the best epoch is known
   std::vector<std::pair<std::string, int64_t>> counts = {};  // of samples, by part, for people
   Json data = {};  // by part: what tells these data from others, see data_print.h. Of raw data: the same on every machine
+  std::vector<std::string> notes = {};  // what people should know about the data, for the log
 
   // Which samples of the training data go together in every step of an epoch. A function of (seed, epoch) alone.
   std::function<std::vector<std::vector<int64_t>>(int64_t epoch)> batches = {};

@@ -13,6 +13,7 @@ struct Chosen {
   ModelChoice model = {};
   std::string from = {};  // a model's folder to begin with; empty: from scratch
   std::string keep = {};  // a model's folder whose tokenizer and preprocessing stay as they are; empty: they follow from the data
+  std::function<void(int64_t done, int64_t all)> reading = {};  // told how many image files are decoded; may be null
 };
 
 struct TaskKind {
@@ -21,6 +22,8 @@ struct TaskKind {
   std::vector<std::string> examples;  // of what follows "heed train NAME"
   // Adds the task's own settings; the function given back reads the data and makes the task.
   std::function<std::function<Task(const Chosen& chosen)>(Settings& settings)> declare;
+  // Runs of older versions go on as they began: gives settings that their config.toml does not have their values of then.
+  std::function<void(Settings& settings)> resume_older = {};
 };
 
 const std::vector<TaskKind>& task_kinds();

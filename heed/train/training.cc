@@ -46,6 +46,7 @@ Training::Training(const std::string& task) : kind_(task_kind(task)), task_(task
 std::unique_ptr<Training> Training::resumed(const Path& run) {
   auto training = std::make_unique<Training>(task_in(run));
   training->settings_.read(run / "config.toml");
+  if (training->kind_.resume_older) training->kind_.resume_older(training->settings_);
   return training;
 }
 
@@ -90,8 +91,9 @@ void Training::use_model_of_run() {
   chosen_.from = folder;
 }
 
-Task Training::make() {
+Task Training::make(std::function<void(int64_t done, int64_t all)> reading) {
   check_precision(chosen_.learn, has_bf16());
+  chosen_.reading = std::move(reading);
   Task task = make_(chosen_);
   settings_.set("best", task.metric, Settings::By::preset);  // the value in force, for config.toml
   return task;

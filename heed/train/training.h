@@ -24,7 +24,8 @@ class Training {
   // Tokenizer and preprocessing are those of that model, though the data are no longer the same.
   void keep_files_of(const Path& model) { chosen_.keep = model; }
 
-  Task make();  // reads the data and builds the model
+  // Reads the data and builds the model. reading: told how many image files are decoded
+  Task make(std::function<void(int64_t done, int64_t all)> reading = {});
 
  private:
   void use_model_of_run();

@@ -136,7 +136,7 @@ TEST(BadPictures, bombs_and_others) {
   expect_bad(predict + file, file + ": ", "");
   expect_bad(predict + "/nowhere.png", "/nowhere.png: ", "");
   std::filesystem::remove(folder / "picture.png");
-  expect_bad(predict + folder.path().string(), folder.path().string() + ": found no pictures in the folder", "");
+  expect_bad(predict + folder.path().string(), folder.path().string() + ": found no images in the folder", "");
 }
 
 }  // namespace

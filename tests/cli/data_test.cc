@@ -83,10 +83,35 @@ TEST_F(DataProgram, a_sheet_of_changes_depends_on_the_seed_alone) {
   EXPECT_NE(once, sheet(""));
 }
 
-TEST_F(DataProgram, bad_inputs_end_with_a_sentence) {
+TEST_F(DataProgram, all_bad_images_are_listed_beside_the_rest) {
   const std::string where = classes();
   put(folder / "set/dog/2.png", "no picture");
-  refused(where, 3, "dog/2.png: found \"no picture\" at the beginning, expected a PNG or JPEG picture");
+  put(folder / "set/ant/4.jpg", "");
+  put(folder / "set/dog/3.heic", "x");
+  const Ran ran = look(where + " -o " + file("sheet.png"));
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_EQ(ran.err, "heed: " + where + ": 2 of 6 images cannot be read:\n  " + where +
+                         "/ant/4.jpg: found an empty file, expected a PNG, JPEG, WebP or BMP image\n  " + where +
+                         "/dog/2.png: found \"no picture\" at the beginning, expected a PNG, JPEG, WebP or BMP image; convert it first\n");
+  EXPECT_NE(ran.out.find("train              4  12 x 20 (median; 10 to 300 wide, 20 to 40 high)\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\n1 file was passed over: " + where + "/dog/3.heic (heed reads"), std::string::npos) << ran.out;
+  EXPECT_GT(read_picture(file("sheet.png")).width, 0);
+  const Ran json = look(where + " --json");
+  EXPECT_EQ(json.exit_code, 3);
+  EXPECT_EQ(parse_json("out", json.out)["parts"]["train"]["bad"].size(), 2u);
+}
+
+TEST_F(DataProgram, the_size_for_training_is_shown) {
+  const Ran ran = look(classes());
+  EXPECT_NE(ran.out.find("\nTraining sees: shorter side resized to 20, then the centre of 20 x 20 pixels; heed train classify image="),
+            std::string::npos)
+      << ran.out;
+  EXPECT_EQ(parse_json("out", look(classes() + " --json").out)["training"], (Json{{"width", 20}, {"height", 20}, {"resize", "crop"}}));
+  EXPECT_NE(look("shapes:20").out.find("Training sees: shorter side resized to 32, then the centre of 32 x 32 pixels"), std::string::npos);
+}
+
+TEST_F(DataProgram, bad_inputs_end_with_a_sentence) {
+  const std::string where = classes();
   refused(file("missing"), 3, "missing: found nothing there, expected a folder of pictures");
   refused(where + "/dog/1.png", 3, "found a file, expected a folder");
   refused("shapes:0", 3, "expected how many pictures, from 1");

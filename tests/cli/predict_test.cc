@@ -4,6 +4,7 @@
 #include "heed/io/npy.h"
 #include "heed/io/picture.h"
 #include "tests/cli/program.h"
+#include "tests/io/image_bytes.h"
 #include "tests/models/text_folder.h"
 
 namespace heed::test {
@@ -101,13 +102,42 @@ TEST(Program, predict_labels_pictures) {
   EXPECT_EQ(strict.exit_code, 3);
   EXPECT_TRUE(strict.err.starts_with("heed: " + pictures + "/bad.png: ")) << strict.err;
   const Ran lenient = run_heed("predict " + model + " --json --top 2 --skip-bad " + pictures);
-  const std::vector<Json> some = json_lines(lenient);
+  const std::vector<Json> some = json_lines({0, lenient.out, lenient.err});
+  EXPECT_EQ(lenient.exit_code, 1);
   ASSERT_EQ(some.size(), 4u);
   EXPECT_TRUE(some[2].contains("error"));
   EXPECT_EQ(some[3]["labels"][0]["id"], found[2]["labels"][0]["id"]);
-  EXPECT_TRUE(lenient.err.ends_with("heed: 1 of 4 pictures could not be read and were skipped\n")) << lenient.err;
-  EXPECT_EQ(run_heed("predict " + model + " --skip-bad " + pictures + "/bad.png").exit_code, 3);
+  EXPECT_TRUE(lenient.err.ends_with("heed: predict: 1 of 4 images could not be read and were left out\n")) << lenient.err;
+  EXPECT_EQ(run_heed("predict " + model + " --skip-bad " + pictures + "/bad.png").exit_code, 1);
   EXPECT_EQ(run_heed("predict " + model + " --pairs " + pictures).exit_code, 2);
+}
+
+TEST(Program, predict_reads_every_format_and_turns_images) {
+  const Folder folder;
+  const std::string predict = "predict " + fixture("vit-classify").string() + " --json ", jpeg = get(fixture("pictures") / "color.jpg");
+  std::filesystem::create_directories(folder / "in");
+  // Turned by hand, and by a tag: the same image for the model.
+  const Picture stored = parsed(jpeg);
+  Picture turned{stored.height, stored.width};
+  for (int64_t y = 0; y < turned.height; ++y)
+    for (int64_t x = 0; x < turned.width; ++x)
+      for (int64_t c = 0; c < 3; ++c)
+        turned.pixels.push_back(stored.pixels[static_cast<size_t>(((stored.height - 1 - x) * stored.width + y) * 3 + c)]);
+  write_png(folder / "in/1.png", turned);
+  put(folder / "in/2.jpg", jpeg_with_exif(jpeg, exif(6, true)));
+  put(folder / "in/3.webp", kWebP);
+  put(folder / "in/4.bmp", bmp({}, "", zeros(24)));
+  put(folder / "in/\xff.jpg", jpeg);
+  put(folder / "in/5.heic", "x");
+  const Ran ran = run_heed(predict + (folder / "in").string());
+  EXPECT_EQ(ran.err, "heed: 1 file was passed over: " + (folder / "in/5.heic").string() + " (heed reads PNG, JPEG, WebP or BMP)\n");
+  const std::vector<Json> found = json_lines(ran);
+  ASSERT_EQ(found.size(), 5u);
+  EXPECT_EQ(found[0]["labels"], found[1]["labels"]);
+  EXPECT_NE(found[1]["labels"], found[4]["labels"]);
+  EXPECT_TRUE(found[4]["file"].get<std::string>().ends_with("in/\\xff.jpg")) << found[4];
+  const Ran named = run_heed(predict + "\"$(printf '" + (folder / "in").string() + "/\\377.jpg')\"");
+  EXPECT_EQ(json_lines(named)[0], found[4]);
 }
 
 TEST(Program, embed_gives_vectors_and_cosines) {

@@ -146,6 +146,32 @@ TEST_F(PictureFiles, a_folder_is_a_class) {
   EXPECT_EQ(read(DataPart::test).count(), 0);
 }
 
+TEST_F(PictureFiles, that_are_passed_over_are_named) {
+  picture("dog/1.png");
+  EXPECT_TRUE(read().notes.empty());
+  put("dog/2.heic", "x");
+  put("ant/deep/3.gif", "x");
+  picture("ant/4.png");
+  put("ant/.DS_Store", "x");
+  picture("beside.png");
+  const std::vector<std::string> notes = read().notes;
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[0], "2 files were passed over: " + (folder / "ant/deep/3.gif").string() + ", " + (folder / "dog/2.heic").string() +
+                          " (heed reads PNG, JPEG, WebP or BMP)");
+  EXPECT_EQ(notes[1], "1 images in " + folder.path().string() + " were passed over, as they are in no class folder: beside.png");
+  EXPECT_EQ(chosen(read(), {0}).notes, notes);
+}
+
+TEST_F(PictureFiles, may_have_names_that_are_no_text) {
+  picture("caf\xe9/\xff.png", 5);
+  picture("cafe/1.png", 4);
+  const PictureData all = read();
+  EXPECT_EQ(all.classes, (Names{"cafe", "caf\\xe9"}));
+  EXPECT_EQ(all.picture(1).width, 5);
+  EXPECT_TRUE(all.name(1).ends_with("/caf\\xe9/\\xff.png")) << all.name(1);
+  EXPECT_EQ(all.size(1), (PictureSize{5, 2}));
+}
+
 TEST_F(PictureFiles, parts_are_folders_above_classes) {
   picture("train/b/1.png");
   picture("train/a/1.png");
@@ -165,10 +191,12 @@ TEST_F(PictureFiles, a_class_may_be_called_train) {
 }
 
 TEST_F(PictureFiles, bad_folders_are_refused) {
-  refused("found no folders in it, expected one with PNG or JPEG files for every class");
+  refused("found no folders in it, expected one with image files for every class");
   picture("b/1.png");
   std::filesystem::create_directories(folder / "a");
-  refused("/a: found no pictures in the folder");
+  refused("/a: found no images in the folder, expected files with .png, .jpg, .jpeg, .webp or .bmp");
+  put("a/1.heic", "x");
+  refused("or .bmp; 1 file was passed over: ");
   put("a/1.png", "no picture at all");
   const PictureData all = read();
   expect_refused([&] { all.picture(0); }, "a/1.png: found \"no picture");

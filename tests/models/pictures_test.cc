@@ -102,6 +102,38 @@ TEST(PictureReader, shows_what_the_model_sees) {
   EXPECT_EQ(seen.pixels, center_crop(resize(color, 9, 7), 5, 5).pixels);
 }
 
+TEST(PictureReader, fits_pictures_into_a_frame) {
+  const PictureReader fitting = reader(R"({"size": {"max_height": 8, "max_width": 12}})");
+  EXPECT_EQ(shape_of(fitting, 40, 20), (Shape{3, 6, 12}));
+  EXPECT_EQ(shape_of(fitting, 20, 40), (Shape{3, 8, 4}));
+  EXPECT_EQ(shape_of(fitting, 3, 2), (Shape{3, 8, 12}));
+  EXPECT_EQ(shape_of(fitting, 5000, 1), (Shape{3, 1, 12}));
+  const PictureReader padding = reader(
+      R"({"size": {"max_height": 8, "max_width": 12}, "do_center_crop": true, "crop_size": {"height": 8, "width": 12}, "resample": 0})");
+  const Picture seen = padding.prepared({2, 4, std::vector<uint8_t>(24, 200)});  // becomes 4 x 8, with 4 columns of black on each side
+  EXPECT_EQ(seen.width, 12);
+  EXPECT_EQ(seen.height, 8);
+  for (int64_t i = 0; i < 12 * 8; ++i) EXPECT_EQ(seen.pixels[static_cast<size_t>(3 * i)], i % 12 >= 4 && i % 12 < 8 ? 200 : 0) << i;
+}
+
+TEST(PictureReader, normalizes_prepared_pictures_alone) {
+  // The crop of a picture must not be resized and cropped again.
+  const PictureReader read = reader(R"({"size": {"shortest_edge": 9}, "crop_size": 5, "do_center_crop": true})");
+  const Picture seen = read.prepared(read_picture(kPictures / "color.png"));
+  expect_same(read.normalized(std::span(&seen, 1)), read(std::vector{read_picture(kPictures / "color.png")}));
+  EXPECT_THROW(read.normalized(std::vector{seen, resize(seen, 4, 5)}), Error);
+}
+
+TEST(PictureReader, describes_itself) {
+  EXPECT_EQ(reader(R"({"size": {"height": 6, "width": 9}})").description(), "resized to 9 x 6");
+  EXPECT_EQ(reader(R"({"size": {"shortest_edge": 9}, "crop_size": 5, "do_center_crop": true})").description(),
+            "shorter side resized to 9, then the centre of 5 x 5");
+  EXPECT_EQ(reader(R"({"size": {"max_height": 6, "max_width": 9}, "crop_size": {"height": 6, "width": 9}, "do_center_crop": true})")
+                .description(),
+            "resized to fit into 9 x 6, then padded with black to 9 x 6");
+  EXPECT_EQ(reader(R"({"do_resize": false})").description(), "as large as they are");
+}
+
 TEST(PictureReader, refuses_what_it_cannot_follow) {
   const struct {
     const char *json, *fragment;
@@ -117,11 +149,13 @@ TEST(PictureReader, refuses_what_it_cannot_follow) {
       {R"({"size": {"shortest_edge": 20000}})", "held: size is "},
       {R"({"size": []})", "held: size is "},
       {R"({"size": [1, 2, 3]})", "held: size is \"[1,2,3]\", expected a height and a width"},
-      {R"({"size": {"height": 5}})", "expected height and width, or shortest_edge alone"},
+      {R"({"size": {"height": 5}})", "expected height and width, max_height and max_width, or shortest_edge alone"},
       {R"({"size": {"height": 5, "width": "a"}})", "held: size.width is \"a\""},
       {R"({"size": {"height": 0, "width": 4}})", "held: size.height is \"0\""},
-      {R"({"size": {"shortest_edge": 5, "longest_edge": 9}})", "expected height and width, or shortest_edge alone"},
-      {R"({"size": {"max_height": 5, "max_width": 9}})", "expected height and width"},
+      {R"({"size": {"shortest_edge": 5, "longest_edge": 9}})",
+       "expected height and width, max_height and max_width, or shortest_edge alone"},
+      {R"({"size": {"max_height": 20000, "max_width": 20000}})", "held: size is "},
+      {R"({"do_center_crop": true, "crop_size": {"max_height": 5, "max_width": 9}})", "held: crop_size is "},
       {R"({"do_center_crop": true})", "held: crop_size is absent, expected a height and a width"},
       {R"({"do_center_crop": true, "crop_size": {"shortest_edge": 3}})", "held: crop_size is "},
       {R"({"do_center_crop": 1})", "held: do_center_crop is \"1\", expected true or false"},
