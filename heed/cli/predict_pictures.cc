@@ -46,7 +46,7 @@ std::vector<Read> read_all(const PictureReader& reader, std::span<const Path> pa
     const auto i = static_cast<size_t>(task);
     try {
       out[i].pixels = reader(read_picture(paths[i]));
-    } catch (const Error& error) {
+    } catch (const FileError& error) {
       out[i].fault = printable(error.what());
     }
   });

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "heed/core/thread.h"
 #include "heed/io/temporary.h"
 
 namespace heed::cli {
@@ -15,7 +16,12 @@ CatchStop::CatchStop() {
     if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&signals_, number);
   }
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-  waiting_ = std::thread([this] { wait(); });
+  try {
+    waiting_ = start_thread("the thread that waits for Ctrl-C", [this] { wait(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    throw;
+  }
 }
 
 CatchStop::~CatchStop() {
@@ -37,6 +43,7 @@ void CatchStop::wait() {
     if (asked_ && Clock::now() - first < same) continue;
     if (asked_ || !save_first_) {
       remove_temporary_folders();
+      unlink_temporaries();
       _exit(130);
     }
     asked_ = true;

@@ -19,6 +19,7 @@ struct Node {
   std::vector<Tensor> pending;                 // gradients of the outputs, as far as they have arrived
   std::vector<std::pair<size_t, Look>> looks;  // hooks on the outputs
   std::vector<Shape> input_shapes;
+  std::shared_ptr<Node> next_grave;  // while it waits to be freed
   bool queued = false;
 };
 
@@ -50,16 +51,19 @@ thread_local bool recording = true;
 thread_local bool walking_last = false;
 std::atomic<uint64_t> next_sequence{0};
 
-// Freeing a long chain must not recurse: dying nodes queue here and the outermost frees them one by one.
+// Freeing a long chain must not recurse: dying nodes are linked to a list here and the outermost call frees them one by one. Destructors
+// call this, so it must not allocate.
 void bury(std::shared_ptr<Node> node) {
-  thread_local std::vector<std::shared_ptr<Node>> graves;
+  if (node.use_count() > 1) return;  // another of its outputs lives
+  thread_local std::shared_ptr<Node> graves;
   thread_local bool digging = false;
-  graves.push_back(std::move(node));
+  node->next_grave = std::move(graves);
+  graves = std::move(node);
   if (digging) return;
   digging = true;
-  while (!graves.empty()) {
-    const std::shared_ptr<Node> last = std::move(graves.back());
-    graves.pop_back();
+  while (graves) {
+    const std::shared_ptr<Node> last = std::move(graves);
+    graves = std::move(last->next_grave);
   }
   digging = false;
 }

@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <vector>
+#include <utility>
 
 #include "heed/core/check.h"
 #include "heed/core/dry_run.h"
@@ -38,13 +38,14 @@ class MemoryPool {
     // A large block may serve what is a little smaller: shapes of forward and backward differ, their memory need not.
     const int64_t most = size < kShareFrom ? size : size + size / 4;
     auto fit = free_.lower_bound(size);
-    while (fit != free_.end() && fit->first <= most && fit->second.empty()) ++fit;
+    while (fit != free_.end() && fit->first <= most && !fit->second) ++fit;
     if (fit != free_.end() && fit->first <= most) {
       held = fit->first;
-      block = fit->second.back();
-      fit->second.pop_back();
+      block = reinterpret_cast<std::byte*>(fit->second);
+      fit->second = fit->second->next;
       use_.cached -= held;
     } else {
+      free_.try_emplace(size, nullptr);  // here, as give() must not need memory
       check(size <= limit_ - use_.in_use, "memory: ", bytes, " bytes asked for, ", use_.in_use, " in use, the machine has ", limit_);
       if (size > limit_ - use_.in_use - use_.cached) release();
       block = allocate(size);
@@ -54,9 +55,11 @@ class MemoryPool {
     return block;
   }
 
+  // Allocates nothing: destructors call it, also when there is no memory.
   void give(std::byte* block, int64_t bytes, int64_t held) {
     std::lock_guard lock(mutex_);
-    free_[held].push_back(block);
+    FreeBlock*& first = free_.find(held)->second;
+    first = new (block) FreeBlock{first};
     use_.in_use -= size_class(bytes);
     use_.cached += held;
   }
@@ -75,24 +78,27 @@ class MemoryPool {
   }
 
  private:
+  struct FreeBlock {  // in the first bytes of the block itself
+    FreeBlock* next;
+  };
+
   static std::byte* allocate(int64_t size) {
     const bool large = size >= 2 * kHugePage;
     const int64_t alignment = large ? kHugePage : kAlignment;
     void* block = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>((size + alignment - 1) / alignment * alignment));
-    check(block != nullptr, "memory: the system refused ", size, " bytes");
+    if (block == nullptr) throw std::bad_alloc();                         // not an Error: nobody may take it for a fault of a file
     if (large) madvise(block, static_cast<size_t>(size), MADV_HUGEPAGE);  // fewer page faults; only a hint
     return static_cast<std::byte*>(block);
   }
 
   void release() {
-    for (auto& [size, blocks] : free_)
-      for (std::byte* block : blocks) std::free(block);
-    free_.clear();
+    for (auto& [size, first] : free_)
+      while (first) std::free(std::exchange(first, first->next));
     use_.cached = 0;
   }
 
   std::mutex mutex_;
-  std::map<int64_t, std::vector<std::byte*>> free_;
+  std::map<int64_t, FreeBlock*> free_;  // by size; an entry for every size that was ever taken
   MemoryUse use_{};
   const int64_t limit_ = memory_limit();
 };

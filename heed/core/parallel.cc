@@ -28,6 +28,7 @@
 #include "heed/core/check.h"
 #include "heed/core/dry_run.h"
 #include "heed/core/interrupt.h"
+#include "heed/core/thread.h"
 
 // OpenMP's run-time library is there for oneDNN; this is all we need of it.
 extern "C" void omp_set_num_threads(int threads);
@@ -100,17 +101,17 @@ class ThreadPool {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::string problem;
     try {
-      for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(static_cast<size_t>(i)); });
-    } catch (const std::system_error& error) {
-      problem = error.code().message();
+      workers_.reserve(static_cast<size_t>(threads));
+      for (int i = 1; i < threads; ++i)
+        workers_.push_back(start_thread("thread " + std::to_string(i + 1) + " of " + std::to_string(threads),
+                                        [this, i] { work(static_cast<size_t>(i)); }));
+    } catch (...) {
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      end_workers();
+      throw;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (problem.empty()) return;
-    const size_t started = workers_.size() + 1;
-    end_workers();
-    fail("cannot start ", threads, " threads, only ", started, " (", problem, "); set HEED_THREADS to a smaller number");
   }
   ~ThreadPool() { end_workers(); }
   ThreadPool(const ThreadPool&) = delete;

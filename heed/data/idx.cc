@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "heed/io/file.h"
@@ -19,7 +20,9 @@ class Reader {
  public:
   Reader(std::span<const std::byte> file, const std::string& name)
       : file_(file), name_(name), packed_(file.size() >= 2 && file[0] == std::byte{0x1f} && file[1] == std::byte{0x8b}) {
-    if (packed_) check(inflateInit2(&stream_, 15 + 16) == Z_OK, name_, ": zlib cannot start");  // 16: with gzip's header
+    const int state = packed_ ? inflateInit2(&stream_, 15 + 16) : Z_OK;  // 16: with gzip's header
+    if (state == Z_MEM_ERROR) throw std::bad_alloc();
+    check(state == Z_OK, name_, ": zlib cannot start");
   }
   ~Reader() {
     if (packed_) inflateEnd(&stream_);
@@ -57,6 +60,7 @@ class Reader {
       stream_.next_out = reinterpret_cast<Bytef*>(to.data() + done);
       stream_.avail_out = static_cast<uInt>(take);
       const int state = inflate(&stream_, Z_NO_FLUSH);
+      if (state == Z_MEM_ERROR) throw std::bad_alloc();
       position_ += give - stream_.avail_in;
       done += take - stream_.avail_out;
       finished_ = state == Z_STREAM_END;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "heed/data/text_parts.h"
 
@@ -13,7 +14,9 @@ namespace {
 class Unpacker {
  public:
   Unpacker(std::string_view file, const std::string& name) : file_(file), name_(name) {
-    check(inflateInit2(&stream_, 15 + 16) == Z_OK, name_, ": zlib cannot start");  // 16: with gzip's header
+    const int state = inflateInit2(&stream_, 15 + 16);  // 16: with gzip's header
+    if (state == Z_MEM_ERROR) throw std::bad_alloc();
+    check(state == Z_OK, name_, ": zlib cannot start");
   }
   ~Unpacker() { inflateEnd(&stream_); }
   Unpacker(const Unpacker&) = delete;
@@ -29,6 +32,7 @@ class Unpacker {
       stream_.next_out = reinterpret_cast<Bytef*>(piece.data());
       stream_.avail_out = static_cast<uInt>(piece.size());
       const int state = inflate(&stream_, Z_NO_FLUSH);
+      if (state == Z_MEM_ERROR) throw std::bad_alloc();
       at_ += give - stream_.avail_in;
       check<FileError>(state != Z_BUF_ERROR, name_, ": the packed data is cut short after ", out.size(),
                        " bytes of text; bring the file again");

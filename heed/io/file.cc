@@ -5,13 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
 #include "heed/io/mapped_ranges.h"
+#include "heed/io/temporary.h"
 
 namespace heed {
 namespace {
@@ -25,15 +28,20 @@ struct Descriptor {
   }
 };
 
+// Errors that say nothing about the file: the disk or the memory is to blame, and the same file may be read the next time.
+bool is_of_system(int error) { return error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE; }
+
 // Opens an ordinary file for reading and tells its size.
 int64_t open_file(const Path& path, Descriptor& file) {
   // O_NONBLOCK: a pipe nobody writes to is refused below instead of being waited for.
   file.number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const int error = errno;
   check<FileError>(file.number >= 0 || error != ENOENT, path.string(), ": there is no such file; check the path");
-  check<FileError>(file.number >= 0, path.string(), ": cannot be opened (", reason(error), "); check the path and its permissions");
+  check<FileError>(file.number >= 0 || !is_of_system(error), path.string(), ": cannot be opened (", reason(error),
+                   "); check the path and its permissions");
+  check(file.number >= 0, path.string(), ": cannot be opened (", reason(error), ")");
   struct stat status {};
-  check<FileError>(::fstat(file.number, &status) == 0, path.string(), ": cannot be examined (", reason(errno), ")");
+  check(::fstat(file.number, &status) == 0, path.string(), ": cannot be examined (", reason(errno), ")");
   check<FileError>(!S_ISDIR(status.st_mode), path.string(), ": found a folder, expected a file; name a file in it");
   check<FileError>(S_ISREG(status.st_mode), path.string(),
                    ": found a device or a pipe, expected a file; save its contents to a file first");
@@ -52,6 +60,19 @@ int open_temporary(const Path& target, Path& temporary) {
     check<WriteError>(error == EEXIST, target.string(), ": cannot be written in ", folder.string(), " (", reason(error),
                       "); the folder must exist and be writable");
   }
+}
+
+// The names of the temporary files that are being written. There are seldom more than one; what does not fit is not remembered.
+std::array<std::atomic<const char*>, 64> temporary_names{};
+
+void remember_temporary(const char* name) {
+  for (std::atomic<const char*>& place : temporary_names)
+    if (const char* none = nullptr; place.compare_exchange_strong(none, name)) return;
+}
+
+void forget_temporary(const char* name) {
+  for (std::atomic<const char*>& place : temporary_names)
+    if (const char* expected = name; place.compare_exchange_strong(expected, nullptr)) return;
 }
 
 }  // namespace
@@ -77,7 +98,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const Path& path) {
   if (size == 0) return out;
   // MAP_NORESERVE: a file larger than the memory may be mapped, as it is hardly ever written.
   void* data = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number, 0);
-  check<FileError>(data != MAP_FAILED, path.string(), ": ", size, " bytes cannot be mapped into memory (", reason(errno), ")");
+  check(data != MAP_FAILED, path.string(), ": ", size, " bytes cannot be mapped into memory (", reason(errno), ")");
   out->data_ = static_cast<std::byte*>(data);
   out->size_ = size;
   out->place_ = remember_mapping(out->data_, static_cast<size_t>(size), out->name_.c_str());
@@ -111,6 +132,15 @@ void MappedFile::release(int64_t begin, int64_t bytes) const {
   if (first < last) ::madvise(data_ + first, static_cast<size_t>(last - first), MADV_DONTNEED);  // only saves memory
 }
 
+void remove_quietly(const Path& path) noexcept {
+  try {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  } catch (const std::bad_alloc&) {
+    // It stays.
+  }
+}
+
 std::string read_text(const Path& path, int64_t limit) {
   Descriptor file;
   const int64_t size = open_file(path, file);
@@ -121,7 +151,7 @@ std::string read_text(const Path& path, int64_t limit) {
     if (filled == text.size()) text.resize(text.size() + 4096);
     const ssize_t got = ::read(file.number, text.data() + filled, text.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    check<FileError>(got >= 0, path.string(), ": cannot be read (", reason(errno), ")");
+    check(got >= 0, path.string(), ": cannot be read (", reason(errno), ")");
     if (got == 0) break;
     filled += static_cast<size_t>(got);
     check<FileError>(static_cast<int64_t>(filled) <= limit, path.string(), ": found more than ", limit, " bytes, expected at most that; ",
@@ -140,12 +170,19 @@ FileWriter::FileWriter(const Path& path) : target_(path) {
   check<FileError>(!replaces || S_ISREG(old.st_mode), path.string(), ": found a folder, a device or a pipe, expected a file or nothing; ",
                    "choose another name");
   descriptor_ = open_temporary(target_, temporary_);
+  remember_temporary(temporary_.c_str());
   if (replaces) (void)!::fchmod(descriptor_, old.st_mode & 07777);  // a private file stays private
 }
 
 FileWriter::~FileWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!committed_) ::unlink(temporary_.c_str());
+  forget_temporary(temporary_.c_str());
+}
+
+void unlink_temporaries() noexcept {
+  for (const std::atomic<const char*>& place : temporary_names)
+    if (const char* name = place.load()) ::unlink(name);
 }
 
 void FileWriter::give_up(const char* what, int error) const {

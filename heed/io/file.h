@@ -54,6 +54,9 @@ class MappedFile {
   int place_ = -1;                     // among the mapped ranges
 };
 
+// Removes a file or a folder with all that is in it, as far as that is possible: for destructors.
+void remove_quietly(const Path& path) noexcept;
+
 // All of a text file, which may have at most `limit` bytes.
 std::string read_text(const Path& path, int64_t limit);
 

@@ -3,8 +3,11 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include <jpeglib.h>  // needs <cstdio> before it
+
+#include <jerror.h>
 
 #include "heed/io/picture_formats.h"
 
@@ -19,6 +22,7 @@ struct Jpeg {
   jpeg_decompress_struct state = {};
   jmp_buf escape = {};
   char fault[JMSG_LENGTH_MAX] = "";
+  bool no_memory = false;
 
   ~Jpeg() { jpeg_destroy_decompress(&state); }
 };
@@ -26,6 +30,7 @@ struct Jpeg {
 [[noreturn]] void give_up(j_common_ptr state) {
   Jpeg& jpeg = *reinterpret_cast<Jpeg*>(state->err);
   state->err->format_message(state, jpeg.fault);
+  jpeg.no_memory = state->err->msg_code == JERR_OUT_OF_MEMORY;
   longjmp(jpeg.escape, 1);  // NOLINT: the way libjpeg has
 }
 
@@ -47,6 +52,12 @@ void on_progress(j_common_ptr state) {
     std::snprintf(jpeg.fault, sizeof(jpeg.fault), "more than %d scans", kMostScans);
     longjmp(jpeg.escape, 1);  // NOLINT
   }
+}
+
+// Memory that is refused is no fault of the file.
+void check_read(bool ok, const Jpeg& jpeg, const std::string& name, const char* what) {
+  if (jpeg.no_memory) throw std::bad_alloc();
+  check<FileError>(ok, name, ": the JPEG ", what, ": ", jpeg.fault);
 }
 
 // False: jpeg.fault says why.
@@ -99,14 +110,14 @@ PictureSize detail::jpeg_size(Bytes file, const std::string& name) {
 
 Picture detail::parse_jpeg(Bytes file, const std::string& name, int64_t most_pixels) {
   Jpeg jpeg;
-  check<FileError>(read_header(jpeg, file), name, ": the JPEG header cannot be read: ", jpeg.fault);
+  check_read(read_header(jpeg, file), jpeg, name, "header cannot be read");
   const int64_t width = jpeg.state.image_width, height = jpeg.state.image_height;
   // Blocks of 64 pixels have at least one bit each; only arithmetic coding, which nobody uses, knows less.
   const int64_t most_in_file = jpeg.state.arith_code ? most_pixels : static_cast<int64_t>(file.size()) * 8 * 64;
   Picture out = blank_picture(name, width, height, most_pixels, most_in_file);
   std::vector<uint8_t> inks(jpeg.state.num_components == 4 ? static_cast<size_t>(width) * 4 : 0);
   const bool ok = read_rows(jpeg, out.pixels.data(), inks.empty() ? nullptr : inks.data(), width);
-  check<FileError>(ok, name, ": the JPEG picture cannot be decoded: ", jpeg.fault);
+  check_read(ok, jpeg, name, "picture cannot be decoded");
   return out;
 }
 

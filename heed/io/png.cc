@@ -2,7 +2,9 @@
 #include <png.h>
 
 #include <csetjmp>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "heed/io/picture_formats.h"
 
@@ -17,6 +19,7 @@ struct Png {
   std::span<const std::byte> left = {};  // of a file that is read
   std::string* written = nullptr;
   char fault[160] = "";
+  bool no_memory = false;
 
   ~Png() {
     if (written) {
@@ -32,6 +35,15 @@ struct Png {
   std::strncpy(png.fault, text, sizeof(png.fault) - 1);
   png_longjmp(state, 1);
 }
+
+// Memory that is refused is no fault of the file.
+png_voidp allocate(png_structp state, png_alloc_size_t bytes) {
+  void* const block = std::malloc(bytes);
+  if (!block) static_cast<Png*>(png_get_mem_ptr(state))->no_memory = true;
+  return block;
+}
+
+void release(png_structp, png_voidp block) { std::free(block); }
 
 void on_warning(png_structp, png_const_charp) {}
 
@@ -49,6 +61,7 @@ void put(png_structp state, png_bytep from, size_t bytes) {
   } catch (const std::exception&) {
     room = false;
   }
+  if (!room) static_cast<Png*>(png_get_io_ptr(state))->no_memory = true;
   if (!room) png_error(state, "no memory is left");
 }
 
@@ -91,6 +104,11 @@ bool write_rows(Png& png, const uint8_t* pixels, int64_t width, int64_t height) 
   return true;
 }
 
+void check_started(const Png& png) {
+  if (png.no_memory) throw std::bad_alloc();
+  check(png.state && png.info, "png: libpng cannot start: ", png.fault);
+}
+
 int64_t big_endian(std::span<const std::byte> file, size_t at) {
   int64_t out = 0;
   for (size_t i = 0; i < 4; ++i) out = out << 8 | std::to_integer<int64_t>(file[at + i]);
@@ -112,12 +130,12 @@ Picture detail::parse_png(Bytes file, const std::string& name, int64_t most_pixe
   // Deflate never makes data more than 1032 times larger, and a pixel has at least one bit.
   Picture out = blank_picture(name, width, height, most_pixels, static_cast<int64_t>(file.size()) * 1032 * 8);
   Png png;
-  png.state = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png, on_error, on_warning);
-  check(png.state, name, ": libpng cannot start");
-  png.info = png_create_info_struct(png.state);
-  check(png.info, name, ": libpng cannot start");
+  png.state = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &png, on_error, on_warning, &png, allocate, release);
+  if (png.state) png.info = png_create_info_struct(png.state);
+  check_started(png);
   png.left = file;
   const bool ok = start(png) && read_rows(png, out.pixels.data(), out.width, out.height);
+  if (png.no_memory) throw std::bad_alloc();
   check<FileError>(ok, name, ": the PNG picture cannot be decoded: ", png.fault);
   return out;
 }
@@ -131,11 +149,12 @@ std::string png_bytes(const Picture& picture) {
   std::string out;
   Png png;
   png.written = &out;
-  png.state = png_create_write_struct(PNG_LIBPNG_VER_STRING, &png, on_error, on_warning);
-  check(png.state, "png: libpng cannot start");
-  png.info = png_create_info_struct(png.state);
-  check(png.info, "png: libpng cannot start");
-  check(write_rows(png, pixels.data(), width, height), "png: the picture cannot be encoded: ", png.fault);
+  png.state = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &png, on_error, on_warning, &png, allocate, release);
+  if (png.state) png.info = png_create_info_struct(png.state);
+  check_started(png);
+  const bool ok = write_rows(png, pixels.data(), width, height);
+  if (png.no_memory) throw std::bad_alloc();
+  check(ok, "png: the picture cannot be encoded: ", png.fault);
   return out;
 }
 

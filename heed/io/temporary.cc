@@ -1,6 +1,7 @@
 #include "heed/io/temporary.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -33,14 +34,18 @@ TemporaryFolder::TemporaryFolder() {
   const bool made = mkdtemp(name.data()) != nullptr;
   check(made, parent.string(), ": cannot make a temporary folder there (", std::generic_category().message(errno),
         "); set TMPDIR to a folder that can be written");
-  path_ = name;
-  temporary_folders().insert(path_);
+  try {
+    path_ = name;
+    temporary_folders().insert(path_);
+  } catch (...) {
+    ::rmdir(name.c_str());
+    throw;
+  }
 }
 
 TemporaryFolder::~TemporaryFolder() {
   const std::lock_guard lock(temporary_mutex);
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  remove_quietly(path_);
   temporary_folders().erase(path_);
 }
 

@@ -1,4 +1,4 @@
-// Folders for files that nobody needs afterwards.
+// Folders for files that nobody needs afterwards, and what is left of files that were being written.
 #pragma once
 
 #include "heed/io/file.h"
@@ -21,5 +21,8 @@ class TemporaryFolder {
 
 // Removes all of them. For a program that is about to end without destructors: files that other threads write there are lost.
 void remove_temporary_folders();
+
+// Removes the temporary files of all FileWriters, for a program that is about to end without destructors. Allocates nothing.
+void unlink_temporaries() noexcept;
 
 }  // namespace heed

@@ -173,7 +173,9 @@ void multiply_bf16(const Products& p) {
       if (after) after(0, part);
     });
   } catch (const dnnl::error& error) {
-    fail("bf16: oneDNN's product of (", p.M, ", ", p.K, ") by (", p.K, ", ", p.N, ") failed: ", error.message);
+    const std::string K_text = std::to_string(p.K);
+    fail_with(error, "bf16: oneDNN's product of (" + std::to_string(p.M) + ", " + K_text + ") by (" + K_text + ", " + std::to_string(p.N) +
+                         ") failed");
   }
 }
 

@@ -30,7 +30,7 @@ ByteMatrix::ByteMatrix(const int8_t* rows, int64_t columns, int64_t K) : columns
     Memory from = at({{K, columns}, Type::s8, Tag::ba}, rows), to = at(layout_, packed_.data());
     dnnl::reorder(from, to).execute(dnnl_stream(), from, to);
   } catch (const dnnl::error& error) {
-    fail("linear: oneDNN has no product of bytes for a weight of (", columns, ", ", K, "): ", error.message);
+    fail_with(error, "linear: oneDNN has no product of bytes for a weight of (" + std::to_string(columns) + ", " + std::to_string(K) + ")");
   }
 }
 
@@ -54,7 +54,9 @@ void ByteMatrix::multiply(const int8_t* x, int64_t rows, float* y) const {
                                            {DNNL_ARG_DST, at(made.y, y)},
                                            {DNNL_ARG_SCRATCHPAD, at(made.scratch, scratch.data())}});
   } catch (const dnnl::error& error) {
-    fail("linear: oneDNN's product of bytes (", rows, ", ", K_, ") by (", columns_, ", ", K_, ") failed: ", error.message);
+    const std::string K = std::to_string(K_);
+    fail_with(error, "linear: oneDNN's product of bytes (" + std::to_string(rows) + ", " + K + ") by (" + std::to_string(columns_) + ", " +
+                         K + ") failed");
   }
 }
 

@@ -24,11 +24,13 @@ ConvPrimitive::Reorder::Reorder(const Description& source, const Description& ta
   primitive = dnnl::reorder(description);
 }
 
-void ConvPrimitive::Reorder::operator()(void* source, void* target) const {
+void ConvPrimitive::Reorder::operator()(void* source, void* target) const try {
   const Tensor room = room_for(scratch);
   primitive.execute(
       dnnl_stream(),
       {{DNNL_ARG_FROM, at(from, source)}, {DNNL_ARG_TO, at(to, target)}, {DNNL_ARG_SCRATCHPAD, at(scratch, raw<uint8_t>(room))}});
+} catch (const dnnl::error& error) {
+  fail_with(error, "conv2d: oneDNN's reorder failed");
 }
 
 ConvPrimitive::Operand::Operand(int argument, const Description& outside, const Description& own, bool is_written)
@@ -90,14 +92,14 @@ ConvPrimitive::ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t imag
       primitive_ = Back(back);
     }
   } catch (const dnnl::error& error) {
-    fail("conv2d: oneDNN has no convolution for this: ", error.message);
+    fail_with(error, "conv2d: oneDNN has no convolution for this");
   }
 }
 
 void ConvPrimitive::pack(float* weights, float* packed) const { (*between_weights_)(weights, packed); }
 void ConvPrimitive::unpack(float* packed, float* weights) const { (*between_weights_)(packed, weights); }
 
-void ConvPrimitive::run(float* x, float* packed, float* bias, float* y) const {
+void ConvPrimitive::run(float* x, float* packed, float* bias, float* y) const try {
   float* const given[] = {x, packed, bias, y};
   Tensors rooms{room_for(scratch_)};
   std::unordered_map<int, Memory> bound{{DNNL_ARG_SCRATCHPAD, at(scratch_, raw<uint8_t>(rooms[0]))}};
@@ -113,6 +115,8 @@ void ConvPrimitive::run(float* x, float* packed, float* bias, float* y) const {
   primitive_.execute(dnnl_stream(), bound);
   for (size_t i = 0; i < operands_.size(); ++i)
     if (given[i] != nullptr && operands_[i].reorder && operands_[i].written) (*operands_[i].reorder)(inside[i], given[i]);
+} catch (const dnnl::error& error) {
+  fail_with(error, "conv2d: oneDNN's convolution failed");
 }
 
 }  // namespace heed

@@ -2,6 +2,8 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include <new>
+
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/core/work_count.h"
@@ -78,9 +80,13 @@ void multiply_matrices(const Products& p) {
       p.operands(item, a, b, c);
       float* to = c.data + row * c.stride + column;
       if (p.K > 0) {
-        dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', tile.rows, tile.columns, p.K, 1.0f,
-                   a.data + (a.transposed ? row : row * a.stride), a.stride, b.data + (b.transposed ? column * b.stride : column), b.stride,
-                   p.add ? 1.0f : 0.0f, to, c.stride);
+        const dnnl_status_t done =
+            dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', tile.rows, tile.columns, p.K, 1.0f,
+                       a.data + (a.transposed ? row : row * a.stride), a.stride, b.data + (b.transposed ? column * b.stride : column),
+                       b.stride, p.add ? 1.0f : 0.0f, to, c.stride);
+        if (done == dnnl_out_of_memory) throw std::bad_alloc();
+        check(done == dnnl_success, "matrix product: oneDNN refused one of ", tile.rows, " x ", p.K, " x ", tile.columns, " (status ",
+              static_cast<int>(done), ")");
       } else if (!p.add) {
         for (int64_t i = 0; i < tile.rows; ++i) std::fill_n(to + i * c.stride, tile.columns, 0.0f);
       }

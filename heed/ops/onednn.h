@@ -2,8 +2,12 @@
 #pragma once
 
 #include <mutex>
+#include <new>
+#include <string>
 
 #include <oneapi/dnnl/dnnl.hpp>
+
+#include "heed/core/check.h"
 
 namespace heed {
 
@@ -28,6 +32,12 @@ inline dnnl::primitive_attr with_own_room() {
 inline std::mutex& dnnl_making() {
   static auto* const mutex = new std::mutex();
   return *mutex;
+}
+
+// An error of oneDNN as one of ours. what: the op and what it was to compute
+[[noreturn]] inline void fail_with(const dnnl::error& error, const std::string& what) {
+  if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+  fail(what, ": ", error.message);
 }
 
 }  // namespace heed

@@ -4,6 +4,8 @@
 #include <ctime>
 #include <optional>
 
+#include <memory>
+#include <new>
 #include "heed/text/expression.h"
 #include "heed/text/pcre2.h"
 
@@ -23,6 +25,7 @@ struct Scratch {
   Pcre2<pcre2_jit_stack> stack{pcre2_jit_stack_create(size_t{32} << 10, size_t{16} << 20, nullptr)};
 
   Scratch() {
+    if (!data || !context || !stack) throw std::bad_alloc();
     pcre2_set_match_limit(context.get(), 10'000'000);  // steps of one match: an expression that explodes must not hang the program
     pcre2_set_heap_limit(context.get(), 512 << 10);    // KiB
     pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
@@ -56,6 +59,7 @@ class Regex {
     code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
                               PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT, &error, &at,
                               nullptr));
+    if (error == PCRE2_ERROR_HEAP_FAILED) throw std::bad_alloc();
     check<FileError>(code_ != nullptr, source_, ": found the expression ", in_quotes(expression_),
                      ", expected one that PCRE2 understands: ", message_of(error));
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // where it fails, the interpreter does the work
@@ -82,6 +86,7 @@ class Regex {
         for (at += slice; at < text.size() && !starts_char(text[at]);) ++at;
         continue;
       }
+      if (found == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
       if (found < 0) give_up(at, text.size(), message_of(found));
       const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(scratch.data.get());
       // \K in a look-around can put the begin behind the end, or either before the place where the search began.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <new>
 
 #include "heed/text/added_tokens.h"
 #include "heed/text/decoder.h"
@@ -52,8 +53,12 @@ class BorrowedWorkspace {
   ~BorrowedWorkspace() {
     constexpr size_t most_bytes = size_t{1} << 20;  // one huge text must not cost memory for ever
     if (!held_ || held_->words.text.text.capacity() > most_bytes) return;
-    const std::lock_guard lock(pool_.mutex);
-    pool_.idle.push_back(std::move(held_));
+    try {
+      const std::lock_guard lock(pool_.mutex);
+      pool_.idle.push_back(std::move(held_));
+    } catch (const std::bad_alloc&) {
+      // Without memory for the list, the workspace is freed like any other object.
+    }
   }
   BorrowedWorkspace(const BorrowedWorkspace&) = delete;
   BorrowedWorkspace& operator=(const BorrowedWorkspace&) = delete;

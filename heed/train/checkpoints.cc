@@ -57,8 +57,8 @@ Path file_of(const Path& folder, int64_t step) {
 // By step, the newest first.
 std::map<int64_t, Path, std::greater<>> checkpoints_in(const Path& folder) {
   std::map<int64_t, Path, std::greater<>> out;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+  if (!fs::exists(folder)) return out;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
     const char *begin = name.data() + kBegin.size(), *end = name.data() + name.size() - kEnd.size();
@@ -117,7 +117,7 @@ std::optional<Checkpoint> Checkpoints::newest(const std::function<void(const std
   for (const auto& [step, path] : checkpoints_in(folder_)) {
     try {
       return load(path);
-    } catch (const Error& problem) {
+    } catch (const FileError& problem) {
       say(std::string(problem.what()) + "; this checkpoint is passed over for the one before");
     }
   }

@@ -54,6 +54,19 @@ void GrowingFile::cut_to(int64_t bytes) {
   if (bytes < size() && ::ftruncate(descriptor_, bytes) != 0) give_up("cannot be cut back", errno);
 }
 
+std::string GrowingFile::first_line() const {
+  std::string out;
+  std::array<char, 4096> block{};
+  for (;;) {
+    const ssize_t got = ::pread(descriptor_, block.data(), block.size(), static_cast<off_t>(out.size()));
+    if (got < 0) give_up("cannot be read", errno);
+    out.append(block.data(), static_cast<size_t>(got));
+    const size_t end = out.find('\n', out.size() - static_cast<size_t>(got));
+    if (end != std::string::npos) return out.substr(0, end);
+    if (got == 0) return out;
+  }
+}
+
 void GrowingFile::cut_half_line() {
   std::array<char, 4096> block{};
   int64_t end = size();

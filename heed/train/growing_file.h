@@ -1,6 +1,7 @@
 // A file that grows by whole lines or records while a run lasts: what cannot be added in full is not added at all.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "heed/io/file.h"
@@ -16,9 +17,10 @@ class GrowingFile {
 
   const Path& path() const { return path_; }
   int64_t size() const;
-  void append(std::string_view bytes);  // a disk that is full is a FileError, and the file is as it was
+  void append(std::string_view bytes);  // a full disk is a WriteError, and the file is as it was
   void sync();                          // everything is on the disk
   void cut_to(int64_t bytes);           // never makes the file longer
+  std::string first_line() const;       // without its end
   void cut_half_line();                 // what a power cut left behind the last line's end
 
  private:

@@ -82,11 +82,7 @@ void Learner::fill(const NamedTensors& tensors, int64_t steps, const std::string
 }
 
 void Learner::swap_averages() {
-  for (size_t i = 0; i < averages_.size(); ++i) {
-    const Tensor before = copy_of(learned_[i]);
-    copy_into(averages_[i], learned_[i]);
-    copy_into(before, averages_[i]);
-  }
+  for (size_t i = 0; i < averages_.size(); ++i) swap_values(averages_[i], learned_[i]);
 }
 
 }  // namespace heed

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "heed/train/task.h"
@@ -31,13 +31,14 @@ class Loader {
     bool ready = false;
   };
   void work();
+  void stop();
 
   const std::vector<std::vector<int64_t>> batches_;
   const Make make_;
   const size_t ahead_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Made> waiting_;  // batches taken_ ... taken_ + size - 1
+  std::vector<Made> waiting_;  // ahead_ places; batch i goes to place i % ahead_
   size_t taken_, begun_;      // how many were handed out; how many some thread has begun
   bool over_ = false;
   std::vector<std::thread> threads_;

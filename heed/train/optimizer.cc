@@ -244,5 +244,12 @@ void move_towards(const Tensors& averages, const Tensors& parameters, float shar
   });
 }
 
+void swap_values(const Tensor& a, const Tensor& b) {
+  check(a.shape() == b.shape() && a.is_contiguous() && b.is_contiguous() && a.dtype() == DType::f32 && b.dtype() == DType::f32,
+        "swap_values: shapes ", a.shape(), " and ", b.shape(), ", expected two dense f32 of one shape");
+  float *const first = raw<float>(a), *const second = raw<float>(b);
+  parallel_for(a.count(), kPiece, [&](int64_t begin, int64_t end) { std::swap_ranges(first + begin, first + end, second + begin); });
+}
+
 }  // namespace heed
 #endif

@@ -61,4 +61,7 @@ float clip_gradients(const Tensors& parameters, float limit);
 // averages += share (parameters - averages): a moving average of weights (Polyak and Juditsky 1992).
 void move_towards(const Tensors& averages, const Tensors& parameters, float share);
 
+// The values of each become those of the other. Both are dense f32 of one shape. Allocates nothing, so that a destructor may call it.
+void swap_values(const Tensor& a, const Tensor& b);
+
 }  // namespace heed

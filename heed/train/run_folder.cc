@@ -35,7 +35,7 @@ std::string written(double value) {
 class Lock {
  public:
   explicit Lock(const Path& folder) : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    check<FileError>(descriptor_ >= 0, folder.string(), ": cannot be opened (", std::generic_category().message(errno), ")");
+    check(descriptor_ >= 0, folder.string(), ": cannot be opened (", std::generic_category().message(errno), ")");
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // not every file system has locks
     ::close(descriptor_);
     fail<FileError>(folder.string(), ": found a run that is being written already, expected one at rest; wait for it or stop it");
@@ -61,13 +61,13 @@ class Table {
  public:
   explicit Table(const Path& path) : file(path) {
     file.cut_half_line();
-    std::ifstream in(path);
-    std::string line;
-    if (file.size() > 0) std::getline(in, line);
-    std::istringstream names(line);
+    const std::string line = file.first_line();
     int64_t number = 0;
-    for (std::string name; std::getline(names, name, ',');)
-      if (++number > 2) columns_.push_back(name);  // behind epoch and step
+    for (size_t begin = 0; begin < line.size();) {
+      const size_t end = std::min(line.find(',', begin), line.size());
+      if (++number > 2) columns_.push_back(line.substr(begin, end - begin));  // behind epoch and step
+      begin = end + 1;
+    }
   }
 
   void add(int64_t epoch, int64_t step, const Figures& figures) {
@@ -182,14 +182,17 @@ RunFolder RunFolder::create(const Path& runs, const std::string& task, const std
   fs::create_directories(folder, error);
   check<WriteError>(!error, folder.string(), ": the folder cannot be made (", error.message(), "); choose another place");
   if (!name.empty()) {
-    check<UsageError>(make_folder(folder / name), "run: found the name ", in_quotes(name), " taken in ", folder.string(),
+    RunFolder run(folder / name);
+    // An empty folder is left where a run ended before it wrote its settings: it is as good as none.
+    const bool free = make_folder(run.path()) || (fs::is_directory(run.path(), error) && fs::is_empty(run.path(), error));
+    check<UsageError>(free, "run: found the name ", in_quotes(name), " taken in ", folder.string(),
                       ", expected a new one; choose another, or go on with that run");
-    return RunFolder(folder / name);
+    return run;
   }
   for (int64_t number = largest_number(folder) + 1;; ++number) {
     const std::string digits = std::to_string(number);
-    const Path next = folder / (std::string(digits.size() < 3 ? 3 - digits.size() : 0, '0') + digits);
-    if (make_folder(next)) return RunFolder(next);
+    RunFolder run(folder / (std::string(digits.size() < 3 ? 3 - digits.size() : 0, '0') + digits));
+    if (make_folder(run.path())) return run;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "heed/train/training.h"
 
+#include <unistd.h>
 #include <algorithm>
 
 #include "heed/models/cost.h"
@@ -100,8 +101,15 @@ Task Training::make(std::function<void(int64_t done, int64_t all)> reading) {
 }
 
 void write_settings(const RunFolder& run, const Settings& settings) {
-  write_text(run.path() / "config.toml", settings.toml());
-  write_text(run.path() / "given.toml", settings.given_toml());
+  const Path given = run.path() / "given.toml";
+  try {
+    write_text(given, settings.given_toml());
+    write_text(run.path() / "config.toml", settings.toml());
+  } catch (...) {
+    if (!std::filesystem::exists(run.path() / "config.toml")) ::unlink(given.c_str());
+    ::rmdir(run.path().c_str());  // only where nothing is in it: a folder without settings is no run and should not take the name
+    throw;
+  }
 }
 
 Evaluation finish_run(const Task& task, RunFolder& run, int64_t best_epoch) {

@@ -40,6 +40,9 @@ TEST(RunFolder, takes_the_next_number_or_a_name) {
   fs::create_directory(folder / "classify/1234");
   EXPECT_EQ(make(folder).path(), folder / "classify/1235");
   expect_error<UsageError>([&] { make(folder, "a run"); }, "found the name \"a run\" taken in");
+  fs::create_directory(folder / "classify/empty");  // as a run leaves it that ended before it wrote its settings
+  EXPECT_EQ(make(folder, "empty").path(), folder / "classify/empty");
+  expect_error<UsageError>([&] { make(folder, "empty"); }, "found the name \"empty\" taken in");
   for (const char* name : {"a/b", "..", ".", ".hidden", "a\nb"})
     expect_error<UsageError>([&] { make(folder, name); }, "expected one without slashes");
   expect_error<UsageError>([&] { RunFolder::create(folder.path(), "", "a"); }, "task: found the name \"\"");

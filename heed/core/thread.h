@@ -1,0 +1,22 @@
+// Threads that the system may refuse.
+#pragma once
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "heed/core/check.h"
+
+namespace heed {
+
+// A thread that runs body(), which must not throw. what: the thread's name for the message when the system has none to give.
+template <class Body>
+std::thread start_thread(const std::string& what, Body&& body) {
+  try {
+    return std::thread(std::forward<Body>(body));
+  } catch (const std::system_error& error) {
+    fail("cannot start ", what, " (", error.code().message(), "); set HEED_THREADS to a smaller number");
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,191 @@
+// heed_hostile: random changes to every kind of file that heed reads, through every command that reads it. A command may refuse a file,
+// with one line and the right exit code; it may not crash, hang, take much memory or leave half a file.
+//
+// heed_hostile [--count N] [--seed N] [--only N] [--keep FOLDER]
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <stdexcept>
+
+#include "tests/hostile/mutate.h"
+#include "tests/hostile/scenes.h"
+
+namespace heed::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kSeconds = 10;                  // of one core; the clock may show more on a busy machine
+constexpr int64_t kMemory = int64_t{256} << 20;  // beyond what the command takes for good files, and the size of the files
+const std::string kProgram = HEED_PROGRAM;
+const fs::path kFixtures = fs::path(HEED_SOURCE_DIR) / "tests/fixtures";
+
+struct Options {
+  int64_t count = 150, only = -1;
+  uint64_t seed = 1;
+  fs::path keep = "hostile-failures";
+};
+
+int64_t bytes_in(const fs::path& folder) {
+  int64_t out = 0;
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, ignored))
+    if (entry.is_regular_file(ignored)) out += static_cast<int64_t>(entry.file_size(ignored));
+  return out;
+}
+
+class Suite {
+ public:
+  explicit Suite(Options options) : options_(std::move(options)) {
+    std::string name = (fs::temp_directory_path() / "heed-hostile-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
+    scratch_ = name;
+    scenes_ = make_scenes(scratch_ / "good", kFixtures, [&](const Words& words) {
+      const Supervised ran = start(words);
+      if (ran.exit_code != 0) throw std::runtime_error(command_line({}, kProgram, words) + ": " + ran.err);
+    });
+  }
+  ~Suite() { fs::remove_all(scratch_); }
+  Suite(const Suite&) = delete;
+  Suite& operator=(const Suite&) = delete;
+
+  int run() {
+    for (int64_t i = 0; i < options_.count; ++i)
+      if (options_.only < 0 || options_.only == i) try_one(i);
+    std::cout << "hostile: " << options_.count << " inputs, seed " << options_.seed << ": " << refused_ << " refused, " << accepted_
+              << " accepted, " << wrong_ << " wrong\n";
+    return wrong_ > 0;
+  }
+
+ private:
+  Supervised start(const Words& words) const { return supervise(kProgram, words, {"HEED_THREADS=1"}, scratch_, 60); }
+
+  // Where the files of input `index` lie is always the same, so that a kept one is repeated by its command line.
+  void try_one(int64_t index) {
+    Chance chance(options_.seed * 1'000'003 + static_cast<uint64_t>(index));
+    const Scene& scene = scenes_[static_cast<size_t>(index) % scenes_.size()];
+    const std::string file = chance.of(scene.files);
+    std::vector<Words> readers;
+    std::copy_if(scene.commands.begin(), scene.commands.end(), std::back_inserter(readers),
+                 [&](const Words& each) { return reads(each, file); });
+    if (readers.empty()) throw std::runtime_error("no command reads " + scene.name + "/" + file);
+    const Words command = chance.of(readers);
+    const fs::path folder = scratch_ / "now";
+    fs::remove_all(folder);
+    fs::copy(scratch_ / "good" / scene.name, folder, fs::copy_options::recursive);
+    fs::create_directories(folder / "out");
+    std::string what;
+    change(folder, file, chance, what);
+    const Words words = in_folder(command, folder);
+    const int64_t base = memory_of(scene, command), size = bytes_in(folder);
+    const std::string wrong = verdict(start(words), base + size, folder / "out");
+    if (wrong.empty()) return;
+    ++wrong_;
+    const fs::path kept = options_.keep / (std::to_string(options_.seed) + "-" + std::to_string(index));
+    fs::remove_all(kept);
+    fs::create_directories(options_.keep);
+    fs::copy(folder, kept, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    std::ofstream(kept / "command") << command_line({"HEED_THREADS=1"}, kProgram, in_folder(command, fs::absolute(kept))) << '\n';
+    std::cout << "WRONG: input " << index << ", " << scene.name << '/' << file << " (" << what << "): " << wrong << "\n  "
+              << command_line({"HEED_THREADS=1"}, kProgram, in_folder(command, fs::absolute(kept))) << '\n'
+              << std::flush;
+  }
+
+  void change(const fs::path& folder, const std::string& file, Chance& chance, std::string& what) {
+    const fs::path path = folder / file;
+    const size_t kind = chance.below(24);
+    if (kind > 5) {
+      const std::string bytes = mutated(bytes_of_file(path), format_of(file), chance, what);
+      std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+      return;
+    }
+    fs::remove(path);
+    if (kind == 0) what = "empty", std::ofstream(path).flush();
+    if (kind == 1) what = "a folder", fs::create_directories(path);
+    if (kind == 2) what = "a link to itself", fs::create_symlink(path, path);
+    if (kind == 3) what = "missing";
+    if (kind == 4) {
+      const Scene& other = chance.of(scenes_);
+      const std::string from = chance.of(other.files);
+      what = "in truth " + other.name + "/" + from;
+      fs::copy_file(scratch_ / "good" / other.name / from, path);
+    }
+    if (kind == 5) {
+      const size_t size = size_t{1} << (10 + chance.below(19));
+      what = "zeros or lines, " + std::to_string(size);
+      const std::string bytes(size, chance.one_in(2) ? '\n' : chance.one_in(2) ? '\0' : 'a');
+      std::ofstream(path, std::ios::binary) << (format_of(file) == Format::gz ? gz(bytes) : bytes);
+    }
+  }
+
+  // Bytes that a command takes for the good files.
+  int64_t memory_of(const Scene& scene, const Words& command) {
+    const auto [place, is_new] = memory_.try_emplace(scene.name + command_line({}, "", command), 0);
+    if (!is_new) return place->second;
+    const fs::path folder = scratch_ / "base";
+    fs::remove_all(folder);
+    fs::copy(scratch_ / "good" / scene.name, folder, fs::copy_options::recursive);
+    fs::create_directories(folder / "out");
+    const Words words = in_folder(command, folder);
+    const Supervised ran = start(words);
+    if (ran.exit_code != 0) throw std::runtime_error(command_line({}, kProgram, words) + ": " + ran.err);
+    return place->second = ran.memory;
+  }
+
+  std::string verdict(const Supervised& ran, int64_t memory, const fs::path& out) {
+    (ran.exit_code == 0 ? accepted_ : refused_) += 1;
+    if (const std::string wrong = wrong_ending(ran); !wrong.empty()) return wrong + ": " + ran.err.substr(0, 500);
+    if (ran.cpu_seconds > kSeconds) return "took " + std::to_string(ran.cpu_seconds) + " s of one core";
+    if (ran.memory > memory + kMemory)
+      return "took " + std::to_string(ran.memory >> 20) + " MiB, expected at most " + std::to_string((memory + kMemory) >> 20);
+    for (const char letter : ran.err)
+      if (letter != '\n' && static_cast<unsigned char>(letter) < ' ')
+        return "a control character in the message: " + ran.err.substr(0, 500);
+    for (const auto& entry : fs::recursive_directory_iterator(out)) {
+      const std::string name = entry.path().filename();
+      if (name.find(".heed-") != name.npos) return name + " is left over";
+      if (ran.exit_code != 0 && (name.ends_with(".html") || name.ends_with(".npy") || name == "sheet.png") && name != "report.html")
+        return name + " was written, and then came an error";
+    }
+    return "";
+  }
+
+  const Options options_;
+  fs::path scratch_;
+  std::vector<Scene> scenes_;
+  std::map<std::string, int64_t> memory_;
+  int64_t refused_ = 0, accepted_ = 0, wrong_ = 0;
+};
+
+int run(const Words& words) {
+  Options options;
+  for (size_t i = 0; i < words.size(); i += 2) {
+    const std::string value = i + 1 < words.size() ? words[i + 1] : "";
+    if (words[i] == "--count" && !value.empty())
+      options.count = std::stoll(value);
+    else if (words[i] == "--seed" && !value.empty())
+      options.seed = std::stoull(value);
+    else if (words[i] == "--only" && !value.empty())
+      options.only = std::stoll(value);
+    else if (words[i] == "--keep" && !value.empty())
+      options.keep = value;
+    else {
+      std::cerr << "usage: heed_hostile [--count N] [--seed N] [--only N] [--keep FOLDER]\n";
+      return 2;
+    }
+  }
+  return Suite(options).run();
+}
+
+}  // namespace
+}  // namespace heed::test
+
+int main(int argc, char** argv) {
+  try {
+    return heed::test::run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::cerr << "heed_hostile: " << error.what() << '\n';
+    return 1;
+  }
+}
