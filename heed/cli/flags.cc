@@ -55,9 +55,11 @@ Check byte_size() {
   return [](CLI::Option& option) {
     option.transform(CLI::Validator(CLI::AsSizeValue(false).description("")).operation([](std::string& text) -> std::string {
       const std::string typed = text;
-      const bool number = !typed.empty() && std::isdigit(static_cast<unsigned char>(typed[0]));
-      const std::string fault = number ? CLI::AsSizeValue(false)(text) : "not a number";
-      return fault.empty() ? "" : "found \"" + typed + "\", expected a size of 0 or more, 2GB or 500MB for example";
+      try {
+        if (std::isdigit(static_cast<unsigned char>(typed[0])) && CLI::AsSizeValue(false)(text).empty()) return "";
+      } catch (const CLI::Error&) {  // another unit
+      }
+      return "found \"" + typed + "\", expected a size of 0 or more, 2GB or 500MB for example";
     }));
   };
 }

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "heed/core/dry_run.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/core/work_count.h"
@@ -68,6 +69,7 @@ void multiply_matrices(const Products& p) {
       return multiply_panels(p.M, p.N, p.K, left, raw<float>(panels), p.bias, out, p.after);
     }
   }
+  if (DryRun::newest()) return;
   const auto [tile_rows, tile_columns] = cut_of(p.M, p.N, p.K);
   const int64_t across = (p.N + tile_columns - 1) / tile_columns, tiles = (p.M + tile_rows - 1) / tile_rows * across;
   // Small products share a task.

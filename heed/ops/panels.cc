@@ -8,6 +8,7 @@
 
 #include <bit>
 
+#include "heed/core/dry_run.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/ops/panels.h"
@@ -119,6 +120,7 @@ int64_t panel_floats(int64_t N, int64_t K) {
 }
 
 void pack_panels(const Matrix& b, int64_t N, int64_t K, float* panels) {
+  if (DryRun::newest()) return;  // one panel may be as long as any tensor
   const int64_t width = panel_width();
   parallel_for((N + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
@@ -130,6 +132,7 @@ void pack_panels(const Matrix& b, int64_t N, int64_t K, float* panels) {
 
 void multiply_panels(int64_t M, int64_t N, int64_t K, const Matrix& a, const float* panels, const float* bias, const Matrix& c,
                      const AfterTile& after) {
+  if (DryRun::newest()) return;
   // Rows in even parts that, with a panel, stay in the second cache; all panels meet them before the next part does. Where all panels
   // do not fit there as well, taller parts fetch them less often.
   const int64_t limit = N * K > (1 << 20) ? std::clamp<int64_t>((1 << 17) / std::max<int64_t>(K, 1), 96, 768) : 96;

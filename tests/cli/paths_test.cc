@@ -25,15 +25,14 @@ TEST(Paths, links_that_lead_to_themselves) {
   std::filesystem::create_symlink("loop", loop);
   const std::string fault = loop + ": cannot be examined (Too many levels of symbolic links)";
   for (const char* command : {"inspect ", "cost ", "parity ", "report "}) expect_exit(command + loop, 3, "loop");
-  for (const char* command : {"predict ", "embed ", "generate ", "translate ", "tokenize --model "})
-    expect_exit(command + loop + " a", 3, "loop");
+  for (const char* command : {"predict ", "embed ", "generate ", "translate ", "tokenize "}) expect_exit(command + loop + " a", 3, "loop");
   expect_exit("eval " + loop + " " + loop, 3, fault);
   expect_exit("eval " + model + " " + loop, 3, "loop");
   expect_exit("predict " + model + " --file " + loop, 3, fault);
   expect_exit("convert " + loop + " " + (folder / "to").string(), 3, fault);
   expect_exit("convert " + model + " " + loop, 1, loop + ": cannot be made");
   expect_exit("data look " + loop, 3, "loop");
-  expect_exit("train classify data=" + loop + " out=" + (folder / "runs").string(), 3, "loop");
+  expect_exit("train classify data=" + loop + " --runs " + (folder / "runs").string(), 3, "loop");
   std::filesystem::remove(folder / "config.json");
   std::filesystem::create_symlink("config.json", folder / "config.json");
   expect_exit("inspect " + model, 3, "config.json: cannot be");
@@ -57,8 +56,8 @@ TEST(Paths, names_that_are_no_text) {
   write_png(folder / (odd + ".png"), Picture{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
   const std::string model = "'" + (folder / odd).string() + "'", image = "'" + (folder / (odd + ".png")).string() + "'";
   for (const std::string& arguments :
-       {"inspect --json " + model, "cost --json " + model, "inspect " + model, "cost " + model, "predict --json " + model + " " + image,
-        "inspect --json " + model + " " + image, "convert " + model + " '" + (folder / ("to" + odd)).string() + "'"}) {
+       {"inspect --json " + model, "cost --json " + model, "inspect " + model, "cost " + model, "inspect --json " + model + " " + image,
+        "convert " + model + " '" + (folder / ("to" + odd)).string() + "'"}) {
     const Ran ran = run_heed(arguments);
     EXPECT_EQ(ran.exit_code, 0) << arguments << ran.err;
     if (arguments.find("--json") == std::string::npos) continue;

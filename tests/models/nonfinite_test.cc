@@ -67,7 +67,8 @@ TEST(Nonfinite, text_commands_never_answer_with_nan) {
   expect_ran("eval " + model + " " + (folder / "data.tsv").string(), 3, named);
   expect_ran("predict --allow-nonfinite " + model + " hello", 3, "predict: \"hello\": the output of BertForSequenceClassification is NaN");
   expect_ran("eval --allow-nonfinite " + model + " " + (folder / "data.tsv").string(), 3, "hello");
-  expect_ran("train sentiment from=" + model + " data=" + (folder / "data.tsv").string() + " out=" + (folder / "runs").string(), 3, named);
+  expect_ran("train sentiment from=" + model + " data=" + (folder / "data.tsv").string() + " --runs " + (folder / "runs").string(), 3,
+             named);
   poison(folder.path(), "classifier.bias", 0);
   poison(folder.path(), "bert.embeddings.word_embeddings.weight", INFINITY, 1, 48 * 210);  // of a word that nobody says
   expect_ran("embed " + model + " hello", 3, "1 of 10128 in \"bert.embeddings.word_embeddings.weight\"");
