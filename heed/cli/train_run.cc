@@ -166,7 +166,7 @@ Path train_on(const Path& folder, const std::vector<std::string>& words, const T
   guard.save_first();
   introduce(task, resumption.training(), run, teller);
   for (const std::string& note : resumption.notes()) run.log(note), teller.say(note);
-  if (resumption.settings_changed()) write_settings(run, resumption.training().settings());
+  if (resumption.settings_changed()) rewrite_settings(run, resumption.training().settings());
   learn_and_record(task, resumption.training(), run, teller, guard, resumption.about());
   return run.path();
 }

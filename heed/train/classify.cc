@@ -4,6 +4,7 @@
 #include "heed/data/augment.h"
 #include "heed/data/decoded.h"
 #include "heed/io/image_files.h"
+#include "heed/io/paths.h"
 #include "heed/models/config.h"
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
@@ -168,7 +169,9 @@ Task make_task(ClassifyOptions& options, const Chosen& chosen) {
   check<FileError>(train.count() > 0, options.data, ": no pictures to learn from");
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
   set_labels(config, train.classes);
-  const ImageInputs inputs = choose_image_size(options.image, chosen, train, config);
+  ImageInputs inputs = choose_image_size(options.image, chosen, train, config);
+  if (const Path kept = Path(chosen.keep) / "preprocessor_config.json"; !chosen.keep.empty() && path_exists(kept))
+    inputs.preprocessing = read_json(kept), inputs.complete = true;
   auto model = model_for(chosen, config, {"classifier", "pooler"});
   const auto reader_for = [type = config.value("model_type", "vit")](const Json& keys) {
     return PictureReader(Config(keys, "preprocessor_config.json"), type);
@@ -185,11 +188,7 @@ Task make_task(ClassifyOptions& options, const Chosen& chosen) {
     check<FileError>(train.count() > 0, options.data, ": no pictures to learn from, as the only one is kept out for validation");
   }
   Json preprocessing = inputs.preprocessing;
-  if (const Path kept = Path(chosen.keep) / "preprocessor_config.json"; !chosen.keep.empty() && path_exists(kept)) {
-    preprocessing = read_json(kept);
-  } else if (!inputs.complete) {
-    preprocessing.update(colour_keys(train));
-  }
+  if (!inputs.complete) preprocessing.update(colour_keys(train));
   const double multiply_adds = static_cast<double>(cost_of(*model).total.multiply_adds);
   const auto all = std::make_shared<Pictures>(Pictures{.train = std::move(train),
                                                        .validation = std::move(validation),
@@ -268,7 +267,7 @@ TaskKind classify_kind() {
               },
           .resume_older =
               [](Settings& settings) {
-                if (settings.given("image")) return;
+                if (settings.text("image") != "auto") return;  // its config.toml has the size
                 settings.set("image", "model");
                 settings.set("resize", settings.text("from").empty() ? "squash" : "model");
               }};

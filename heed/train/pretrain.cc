@@ -33,29 +33,6 @@ struct Texts {
   Pairs train_pairs = {}, validation_pairs = {};
 };
 
-// labels: those of classes of which one says that the second sentence follows
-bool says_follows(const std::string& label) {
-  static const std::set<std::string> words{"follows", "entailment", "entailed", "entails", "yes", "true"};
-  return words.contains(label);
-}
-
-Pairs pairs_of(const std::vector<LabelledText>& texts, const std::string& source) {
-  Pairs out;
-  std::set<std::string> labels;
-  bool any = false;
-  for (const LabelledText& text : texts) {
-    check<FileError>(text.pair.has_value(), source, ": found single sentences, expected pairs of them for inference_data");
-    labels.insert(text.label);
-    any = any || says_follows(text.label);
-    out.push_back({text.text, *text.pair, says_follows(text.label)});
-  }
-  std::string list;
-  for (const std::string& label : labels)
-    if (list.size() < 200) list += (list.empty() ? "" : ", ") + label;
-  check<FileError>(any, source, ": found the labels ", list, ", expected one to be follows, entailment, yes or true");
-  return out;
-}
-
 // Those of a list that a split names.
 template <class T>
 void part(const std::vector<T>& all, const Split& places, std::vector<T>& kept, std::vector<T>& held_out) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "heed/core/check.h"
 #include "heed/data/draws.h"
@@ -16,6 +17,12 @@ int32_t special_token(const Tokenizer& tokenizer, const char* berts, const char*
   for (const char* token : {berts, robertas})
     if (const std::optional<int32_t> id = tokenizer.id(token)) return *id;
   fail<UsageError>("pretrain: the tokenizer has no ", berts, " and no ", robertas, ", expected one; tokenizer=wordpiece has it");
+}
+
+// labels: those of classes of which one says that the second sentence follows
+bool says_follows(const std::string& label) {
+  static const std::set<std::string> words{"follows", "entailment", "entailed", "entails", "yes", "true"};
+  return words.contains(label);
 }
 
 template <class T>
@@ -205,6 +212,23 @@ PretrainSample PretrainData::sample(RandomKey key, int64_t i) const {
     }
   }
   if (options_.masked) mask(out, Draws(key, 1));
+  return out;
+}
+
+std::vector<SentencePair> pairs_of(const std::vector<LabelledText>& texts, const std::string& source) {
+  std::vector<SentencePair> out;
+  std::set<std::string> labels;
+  bool any = false;
+  for (const LabelledText& text : texts) {
+    check<FileError>(text.pair.has_value(), source, ": found single sentences, expected pairs of them for inference_data");
+    labels.insert(text.label);
+    any = any || says_follows(text.label);
+    out.push_back({text.text, *text.pair, says_follows(text.label)});
+  }
+  std::string list;
+  for (const std::string& label : labels)
+    if (list.size() < 200) list += (list.empty() ? "" : ", ") + label;
+  check<FileError>(any, source, ": found the labels ", list, ", expected one to be follows, entailment, yes or true");
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/core/random.h"
+#include "heed/data/text_data.h"
 #include "heed/io/json.h"
 #include "heed/text/tokenizer.h"
 
@@ -82,6 +83,8 @@ class PretrainData {
   int32_t begin_, part_, mask_;  // [CLS], [SEP], [MASK]
 };
 
+// labels: those of classes of which one says that the second sentence follows. source: for messages
+std::vector<SentencePair> pairs_of(const std::vector<LabelledText>& texts, const std::string& source);
 Json print_of_texts(std::span<const std::vector<std::string>> documents, std::span<const SentencePair> pairs);  // see data_print.h
 
 }  // namespace heed

@@ -184,11 +184,18 @@ void Settings::assign(const std::string& word) {
   set(word.substr(0, at), word.substr(at + 1));
 }
 
+bool Settings::is_open(const std::string& table) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.open() && entry.key == table; });
+}
+
+void Settings::keep_given(const Path& toml) {
+  std::set<std::string> keys;
+  for (const TomlValue& each : read_toml(toml, [this](const std::string& table) { return is_open(table); })) keys.insert(each.key);
+  for (Entry& entry : entries_) std::erase_if(entry.said, [&](const std::string& key) { return !keys.contains(key); });
+}
+
 void Settings::read(const Path& toml) {
-  const auto open = [&](const std::string& table) {
-    return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.open() && entry.key == table; });
-  };
-  for (const auto& [key, value, line] : read_toml(toml, open)) {
+  for (const auto& [key, value, line] : read_toml(toml, [this](const std::string& table) { return is_open(table); })) {
     try {
       put(understood(key), value, By::person);
     } catch (const Error& error) {

@@ -38,6 +38,7 @@ class Settings {
   void assign(const std::string& word);      // "key=value"
   void read(const Path& toml);               // tables are dotted keys: [model] hidden_size = 64 is model.hidden_size
   bool given(const std::string& key) const;  // by a person
+  void keep_given(const Path& toml);         // values that are not in that file count as given by nobody
   // The key that somebody means, who may write dashes or the name that another program has for it ("lr"); empty: none.
   std::string key_of(const std::string& typed) const;
   bool is_flag(const std::string& key) const;                       // true or false
@@ -68,6 +69,7 @@ class Settings {
   void put(const std::string& key, const Json& value, By by);  // errors are plain: who calls says where the value came from
 
   std::string understood(const std::string& typed);  // key_of, with a note where it differs
+  bool is_open(const std::string& table) const;
 
   std::string command_, heading_;
   std::vector<std::string> notes_;

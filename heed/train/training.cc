@@ -1,6 +1,7 @@
 #include "heed/train/training.h"
 
 #include <unistd.h>
+
 #include <algorithm>
 
 #include "heed/models/cost.h"
@@ -47,6 +48,7 @@ Training::Training(const std::string& task) : kind_(task_kind(task)), task_(task
 std::unique_ptr<Training> Training::resumed(const Path& run) {
   auto training = std::make_unique<Training>(task_in(run));
   training->settings_.read(run / "config.toml");
+  if (std::filesystem::exists(run / "given.toml")) training->settings_.keep_given(run / "given.toml");
   if (training->kind_.resume_older) training->kind_.resume_older(training->settings_);
   return training;
 }
@@ -56,6 +58,8 @@ std::unique_ptr<Training> Training::judging(const Path& run, const Path& model) 
   Chosen& chosen = training->chosen_;
   chosen.model = {.preset = chosen.model.preset};  // config.json has it all
   chosen.from = model;
+  for (const char* key : {"image", "resize"})
+    if (!training->settings_.key_of(key).empty()) training->settings_.set(key, "model");  // as its preprocessor_config.json says
   chosen.learn.precision = "f32";
   return training;
 }
@@ -98,6 +102,11 @@ Task Training::make(std::function<void(int64_t done, int64_t all)> reading) {
   Task task = make_(chosen_);
   settings_.set("best", task.metric, Settings::By::preset);  // the value in force, for config.toml
   return task;
+}
+
+void rewrite_settings(const RunFolder& run, const Settings& settings) {
+  write_text(run.path() / "config.toml", settings.toml());
+  if (std::filesystem::exists(run.path() / "given.toml")) write_text(run.path() / "given.toml", settings.given_toml());
 }
 
 void write_settings(const RunFolder& run, const Settings& settings) {

@@ -40,6 +40,7 @@ class Training {
 
 // config.toml, with which the run can go on, and given.toml: those of its values that a person chose.
 void write_settings(const RunFolder& run, const Settings& settings);
+void rewrite_settings(const RunFolder& run, const Settings& settings);  // of a resumed run; an older one has no given.toml and gets none
 
 // When learning is over: the best model judged on the test part (or the validation part), samples, costs and the report.
 Evaluation finish_run(const Task& task, RunFolder& run, int64_t best_epoch);

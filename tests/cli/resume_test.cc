@@ -86,6 +86,8 @@ TEST_F(Resume, with_more_epochs_goes_on_for_longer) {
   EXPECT_NE(four.find("\"kind\":\"epoch\",\"epoch\":4,\"step\":12,"), std::string::npos) << four;
   EXPECT_NE(get(run / "config.toml").find("\nepochs = 4 "), std::string::npos);
   EXPECT_EQ(read_json(run / "run.json").at("settings").at("epochs"), 4);
+  EXPECT_NE(get(run / "given.toml").find("\nepochs = 4\n"), std::string::npos) << get(run / "given.toml");
+  EXPECT_EQ(get(run / "given.toml").find("beta1"), std::string::npos) << get(run / "given.toml");  // nobody gave it
   // Its rates from there on are those of a run of four epochs from the beginning: at step 6 of 12, with a warm-up of one step.
   double rate = 0;
   std::istringstream lines(four);
