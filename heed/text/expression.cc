@@ -9,14 +9,19 @@
 namespace heed::text {
 namespace {
 
-constexpr size_t kLongest = 64 << 10;  // bytes of an expression; published ones have a few hundred
+constexpr size_t kLongest = 64 << 10;             // bytes of an expression; published ones have a few hundred
+constexpr size_t kLongestTranslated = 256 << 10;  // more would not fit into PCRE2 either
 
 class Translator {
  public:
   Translator(std::string_view text, const std::string& source) : text_(text), source_(source) {}
 
   std::string translate() {
-    while (i_ < text_.size()) step();
+    while (i_ < text_.size()) {
+      step();
+      check<FileError>(out_.size() <= kLongestTranslated, source_, ": found an expression of ", text_.size(),
+                       " bytes that is too large for PCRE2, expected fewer classes of characters");
+    }
     return std::move(out_);
   }
 

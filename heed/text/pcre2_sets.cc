@@ -8,12 +8,14 @@ namespace heed::text {
 namespace {
 
 // Every character in ascending order, in UTF-8.
-std::string every_char() {
-  std::string out;
-  out.reserve(size_t{4} << 20);
-  for (char32_t c = 0; c < 0x110000; ++c)
-    if (c < 0xD800 || c > 0xDFFF) append_utf8(out, c);
-  return out;
+const std::string& every_char() {
+  static const std::string all = [] {
+    std::string out;
+    for (char32_t c = 0; c < 0x110000; ++c)
+      if (c < 0xD800 || c > 0xDFFF) append_utf8(out, c);
+    return out;
+  }();
+  return all;
 }
 
 // body(first, last, mark) for every run of characters that the expression finds; mark: of the last (*:...) on the way, or null.
@@ -27,7 +29,7 @@ bool each_run(const std::string& expression, const Body& body) {
   if (!code) return false;
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   const Pcre2<pcre2_match_data> data(pcre2_match_data_create(1, nullptr));
-  const std::string text = every_char();
+  const std::string& text = every_char();
   for (size_t i = 0; i < text.size();) {
     if (pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), i, PCRE2_NO_UTF_CHECK, data.get(), nullptr) < 0)
       break;

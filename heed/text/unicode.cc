@@ -63,23 +63,26 @@ uint16_t later_classes(std::string_view category) {
 }  // namespace
 
 CharSet chars_in(std::string_view category) {
-  static const std::vector<Category> categories = [] {
-    std::vector<Category> out(0x110000);
-    for (char32_t c = 0; c < out.size(); ++c) out[c] = static_cast<Category>(utf8proc_category(static_cast<utf8proc_int32_t>(c)));
+  struct Run {
+    Range chars;
+    Category category;
+  };
+  static const std::vector<Run> runs = [] {
+    std::vector<Category> of(0x110000);
+    for (char32_t c = 0; c < of.size(); ++c) of[c] = static_cast<Category>(utf8proc_category(static_cast<utf8proc_int32_t>(c)));
     for (const LaterChars& later : kLaterChars)
-      std::fill(out.begin() + later.first, out.begin() + later.last + 1, category_number(later.category));
+      std::fill(of.begin() + later.first, of.begin() + later.last + 1, category_number(later.category));
+    std::vector<Run> out;
+    for (char32_t c = 0; c < of.size(); ++c) {
+      if (out.empty() || out.back().category != of[c]) out.push_back({{c, c}, of[c]});
+      out.back().chars.last = c;
+    }
     return out;
   }();
   CharSet out;
-  for (char32_t c = 0; c < categories.size(); ++c) {
-    if (!kCategoryNames[categories[c]].starts_with(category)) continue;
-    if (!out.empty() && out.back().last + 1 == c) {
-      out.back().last = c;
-    } else {
-      out.push_back({c, c});
-    }
-  }
-  return out;
+  for (const Run& run : runs)
+    if (kCategoryNames[run.category].starts_with(category)) out.push_back(run.chars);
+  return char_set(std::move(out));
 }
 
 namespace detail {

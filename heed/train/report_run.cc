@@ -54,6 +54,13 @@ std::string trimmed(std::string_view text) {
   return begin == text.npos ? "" : std::string(text.substr(begin, end - begin + 1));
 }
 
+// A number of epochs or steps.
+int64_t counted(double value, const std::string& where, const std::string& key) {
+  constexpr double most = 9007199254740992;  // 2^53: above it doubles do not count
+  check<FileError>(std::abs(value) <= most, where, ": found the ", key, " ", value, ", expected at most 2^53");
+  return static_cast<int64_t>(value);
+}
+
 void read_metrics(const Path& path, RunRecord& run) {
   int64_t number = 0;
   PartByPart each(run);
@@ -68,8 +75,8 @@ void read_metrics(const Path& path, RunRecord& run) {
         if (value.is_number()) out.figures[key] = value.get<double>();
       for (const char* key : {"epoch", "step"})
         check<FileError>(out.figures.contains(key), where, ": found no ", key, ", expected a number");
-      out.epoch = static_cast<int64_t>(out.figures.extract("epoch").mapped());
-      out.step = static_cast<int64_t>(out.figures.extract("step").mapped());
+      out.epoch = counted(out.figures.extract("epoch").mapped(), where, "epoch");
+      out.step = counted(out.figures.extract("step").mapped(), where, "step");
       (row["kind"].get<std::string>() == "epoch" ? run.epochs : run.steps).push_back(std::move(out));
     });
 }
@@ -88,18 +95,18 @@ void read_speed(const Path& path, RunRecord& run) {
   PartByPart each(run);
   for (size_t i = 1; i < lines.size(); ++i)
     each([&] {
+      const std::string where = path.string() + ": line " + std::to_string(i + 1);
       const std::vector<std::string> cells = cells_of(lines[i]);
-      check<FileError>(cells.size() == names.size(), path.string(), ": line ", i + 1, ": found ", cells.size(), " cells, expected ",
-                       names.size());
+      check<FileError>(cells.size() == names.size(), where, ": found ", cells.size(), " cells, expected ", names.size());
       RunRow row;
       for (size_t k = 0; k < cells.size(); ++k) {
         double value = 0;
         const auto [end, error] = std::from_chars(cells[k].data(), cells[k].data() + cells[k].size(), value);
         if (error != std::errc() || !std::isfinite(value)) continue;
         if (names[k] == "epoch")
-          row.epoch = static_cast<int64_t>(value);
+          row.epoch = counted(value, where, "epoch");
         else if (names[k] == "step")
-          row.step = static_cast<int64_t>(value);
+          row.step = counted(value, where, "step");
         else
           row.figures[names[k]] = value;
       }

@@ -94,6 +94,9 @@ TEST(Expression, has_the_syntax_of_ruby) {
   expect_refused([] { found("[z-a]", "a"); }, "expected ascending ones");
   expect_refused([] { found("(", "a"); }, "expected one that PCRE2 understands");
   expect_refused([] { found(std::string(100000, 'a'), "a"); }, "found an expression of 100000 bytes, expected at most 65536");
+  std::string classes;
+  for (int i = 0; i < 20000; ++i) classes += "\\w";
+  expect_refused([&] { found(classes, "a"); }, "found an expression of 40000 bytes that is too large for PCRE2");
 }
 
 TEST(Expression, one_that_never_ends_is_given_up) {

@@ -88,7 +88,11 @@ TEST(Report, damaged_files_are_named) {
   };
   put(run / "metrics.jsonl", "{\"kind\": \"epoch\", \"epoch\": 1, \"step\": 2}\n{\"epoch\": 1}\n");
   named("metrics.jsonl: line 2: found no kind, expected step or epoch");
+  put(run / "metrics.jsonl", "{\"kind\": \"epoch\", \"epoch\": 1e300, \"step\": 2}\n");
+  named("metrics.jsonl: line 1: found the epoch 1e+300, expected at most 2^53");
   put_metrics(run, 2);
+  put(run / "speed.csv", "epoch,step\n1,-1e300\n");
+  named("speed.csv: line 2: found the step -1e+300, expected at most 2^53");
   put(run / "speed.csv", "epoch,step\n1,2\n1\n");
   named("speed.csv: line 3: found 1 cells, expected 2");
   std::filesystem::remove(run / "speed.csv");
