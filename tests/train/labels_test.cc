@@ -37,7 +37,7 @@ TEST(Labels, every_sample_has_its_turn) {
   EXPECT_EQ(classes_in_turn(std::vector<int64_t>{2, 2, 0, 2, 1}), (std::vector<int64_t>{2, 4, 0, 1, 3}));
   // Of a thousand classes, those that are tried come from the whole list.
   const std::vector<int64_t> order = classes_in_turn(sorted_labels(1000, 2));
-  EXPECT_GT(order[300], 1800);
+  EXPECT_GE(order[300], 1800);
 }
 
 }  // namespace
