@@ -75,6 +75,7 @@ PictureData read_class_folders(const Path& folder, DataPart part) {
   }
   out.picture = [files](int64_t i) { return read_picture(files->at(static_cast<size_t>(i))); };
   out.size = [files](int64_t i) { return read_picture_size(files->at(static_cast<size_t>(i))); };
+  out.file = [files](int64_t i) { return files->at(static_cast<size_t>(i)); };
   out.name = [files](int64_t i) { return printable(files->at(static_cast<size_t>(i)).string()); };
   return out;
 }

@@ -71,6 +71,7 @@ PictureData chosen(PictureData data, std::vector<int64_t> which) {
   }
   out.picture = [all, places](int64_t i) { return all->picture(places->at(static_cast<size_t>(i))); };
   out.name = [all, places](int64_t i) { return all->name(places->at(static_cast<size_t>(i))); };
+  if (all->file) out.file = [all, places](int64_t i) { return all->file(places->at(static_cast<size_t>(i))); };
   if (all->size) out.size = [all, places](int64_t i) { return all->size(places->at(static_cast<size_t>(i))); };
   return out;
 }

@@ -16,6 +16,7 @@ struct PictureData {
   std::function<Picture(int64_t i)> picture = {};        // decoded anew each time; may be called from many threads
   std::function<std::string(int64_t i)> name = nullptr;  // where picture i lies: a file, or a file and a number
   bool files = false;                                    // every picture is an image file, slow to decode and perhaps damaged
+  std::function<Path(int64_t i)> file = {};              // of files: the path, whose bytes need not be UTF-8
   std::function<PictureSize(int64_t i)> size = {};       // of files: from the header alone
   std::vector<std::string> notes = {};                   // files that were passed over, for people
 

@@ -104,7 +104,7 @@ bool detail::is_jpeg(Bytes file) { return file.size() >= 3 && std::memcmp(file.d
 
 PictureSize detail::jpeg_size(Bytes file, const std::string& name) {
   Jpeg jpeg;
-  check<FileError>(read_header(jpeg, file), name, ": the JPEG header cannot be read: ", jpeg.fault);
+  check_read(read_header(jpeg, file), jpeg, name, "header cannot be read");
   return {jpeg.state.image_width, jpeg.state.image_height};
 }
 

@@ -2,6 +2,7 @@
 #include <webp/decode.h>
 
 #include <cstring>
+#include <new>
 
 #include "heed/io/picture_formats.h"
 
@@ -12,7 +13,6 @@ const uint8_t* start_of(Bytes file) { return reinterpret_cast<const uint8_t*>(fi
 
 const char* fault_of(VP8StatusCode code) {
   switch (code) {
-    case VP8_STATUS_OUT_OF_MEMORY: return "no memory is left";
     case VP8_STATUS_UNSUPPORTED_FEATURE: return "it uses a feature that libwebp does not know";
     case VP8_STATUS_SUSPENDED:
     case VP8_STATUS_NOT_ENOUGH_DATA: return "the file is cut short";
@@ -49,6 +49,7 @@ Picture parse_webp(Bytes file, const std::string& name, int64_t most_pixels) {
   config.output.is_external_memory = 1;
   config.output.u.RGBA = {out.pixels.data(), static_cast<int>(3 * width), out.pixels.size()};
   const VP8StatusCode code = WebPDecode(start_of(file), file.size(), &config);
+  if (code == VP8_STATUS_OUT_OF_MEMORY) throw std::bad_alloc();  // no fault of the file
   check<FileError>(code == VP8_STATUS_OK, name, ": the WebP image cannot be decoded: ", fault_of(code));
   check<FileError>(config.output.width == width && config.output.height == height, name,
                    ": the WebP image cannot be decoded: its frame is not as large as its header says");

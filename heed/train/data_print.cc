@@ -38,14 +38,12 @@ Json print_of(std::span<const std::vector<std::string>> documents) {
 
 Json print_of(const PictureData& data) {
   std::error_code error;
-  const auto file_of = [&](int64_t i) { return data.name ? Path(data.name(i)) : Path(); };
-  const bool files = data.count() > 0 && std::filesystem::is_regular_file(file_of(0), error);
   DataPrint labels, names, sample;
   uintmax_t bytes = 0;
   for (int64_t i = 0; i < data.count(); ++i) {
     labels.add(std::to_string(data.labels[static_cast<size_t>(i)]));
-    if (!files) continue;
-    const Path path = file_of(i);
+    if (!data.files) continue;
+    const Path path = data.file(i);
     names.add((path.parent_path().filename() / path.filename()).string());  // class and file: the folder may lie elsewhere by now
     const uintmax_t size = std::filesystem::file_size(path, error);
     bytes += error ? 0 : size;
@@ -53,8 +51,8 @@ Json print_of(const PictureData& data) {
   const int64_t some = std::min(kSampled, data.count());
   for (int64_t k = 0; k < some; ++k) {
     const int64_t i = k * data.count() / some;
-    if (files) {
-      const auto file = MappedFile::open(file_of(i));
+    if (data.files) {
+      const auto file = MappedFile::open(data.file(i));
       sample.add(file->text(0, file->size()));
     } else {
       const Picture picture = data.picture(i);
@@ -63,7 +61,7 @@ Json print_of(const PictureData& data) {
   }
   Json out{
       {"items", data.count()}, {"classes", data.classes}, {"labels", labels.json()["checksum"]}, {"sample", sample.json()["checksum"]}};
-  if (files) out["names"] = names.json()["checksum"], out["bytes"] = bytes;
+  if (data.files && data.count() > 0) out["names"] = names.json()["checksum"], out["bytes"] = bytes;
   return out;
 }
 

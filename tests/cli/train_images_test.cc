@@ -49,6 +49,8 @@ TEST_F(TrainImages, the_size_is_chosen_told_and_kept) {
   const Picture image = read_picture(folder / "set/dog/5.png");  // 75 x 45
   EXPECT_EQ(reader.prepared(image).pixels, center_crop(resize(image, 80, 48), 48, 48).pixels);
   EXPECT_EQ(run_heed("eval " + (run() / "best").string() + " " + set()).exit_code, 0);
+  const Ran by_its_data = run_heed("eval " + run().string());
+  EXPECT_EQ(by_its_data.exit_code, 0) << by_its_data.err;
   const std::string weights = get(run() / "last/model.safetensors");
   EXPECT_EQ(run_heed("train --resume " + run().string()).exit_code, 0);
   EXPECT_EQ(get(run() / "last/model.safetensors"), weights);
@@ -102,6 +104,18 @@ TEST_F(TrainImages, all_bad_files_are_listed_or_left_out) {
   EXPECT_EQ(eval.exit_code, 3);
   EXPECT_NE(eval.err.find("2 of 8 images cannot be read:\n"), std::string::npos) << eval.err;
   EXPECT_NE(eval.err.find("heed: 1 file was passed over"), std::string::npos) << eval.err;
+}
+
+TEST_F(TrainImages, names_may_hold_any_bytes) {
+  std::filesystem::rename(folder / "set/dog/5.png", folder / "set/dog/caf\xe9.png");
+  std::filesystem::rename(folder / "set/cat", folder / "set/\xff");
+  const Ran ran = train("");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(read_json(run() / "best/config.json")["id2label"], (Json{{"0", "dog"}, {"1", "\\xff"}}));
+  EXPECT_EQ(run_heed("train --resume " + run().string()).exit_code, 0);
+  EXPECT_EQ(run_heed("eval " + (run() / "best").string() + " " + set()).exit_code, 0);
+  EXPECT_EQ(run_heed("data look " + set()).exit_code, 0);
+  EXPECT_NE(run_heed("predict " + (run() / "best").string() + " " + set()).out.find("/dog/caf\\xe9.png\n"), std::string::npos);
 }
 
 TEST_F(TrainImages, runs_of_older_versions_go_on_as_they_began) {
