@@ -19,7 +19,8 @@ TEST(Fit, stopped_anywhere_it_goes_on_with_the_same_numbers) {
     while (true) {
       ToyRun run(folder);
       int64_t steps = 0;
-      const FitResult result = fit(toy(options, 0.1f), options, run.run, {.stop = [&] { return ++steps == 2; }});
+      const Watch watch{.step = [&](const StepDone&) { ++steps; }, .stop = [&] { return steps == 2; }};  // asked during evaluations too
+      const FitResult result = fit(toy(options, 0.1f), options, run.run, watch);
       if (result.ending != Ending::stopped) break;
       ++stops;
     }
@@ -80,8 +81,9 @@ TEST(Fit, such_steps_may_be_skipped) {
     const Folder other;
     while (true) {
       ToyRun part(other);
-      if (fit(toy(options, 0, spoiled_with(std::nanf(""))), options, part.run, {.stop = [] { return true; }}).ending != Ending::stopped)
-        break;
+      bool stepped = false;
+      const Watch watch{.step = [&](const StepDone&) { stepped = true; }, .stop = [&] { return stepped; }};
+      if (fit(toy(options, 0, spoiled_with(std::nanf(""))), options, part.run, watch).ending != Ending::stopped) break;
     }
     EXPECT_TRUE(left_in(other / "toy/run") == left);
   }
