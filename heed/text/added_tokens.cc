@@ -14,8 +14,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
     const AddedToken& token = tokens_[i];
     Aligned content(token.content);
     if (token.normalized && normalizer) normalizer(content);
-    check<FileError>(content.text.size() <= kLongestToken, "the added token ", in_quotes(content.text, 40), " has ", content.text.size(),
-                     " bytes, expected at most ", kLongestToken);
+    check<FileError>(content.text.size() <= kLongestToken, "the added token ", in_quotes(token.content, 40), " has ", content.text.size(),
+                     " bytes when normalized, expected at most ", kLongestToken);
     of_id_[static_cast<uint64_t>(token.id)] = static_cast<uint32_t>(i);
     if (content.text.empty()) continue;
     (token.normalized ? normalized_ : raw_).insert(content.text, static_cast<int32_t>(i));
@@ -67,6 +67,8 @@ AddedTokens read_added_tokens(const JsonPart& list, const Vocabulary& vocabulary
     const JsonPart json = list[i];
     AddedToken token;
     token.content = json.text("content");
+    if (token.content.size() > kLongestToken)
+      json.refuse("found ", in_quotes(token.content, 40), " of ", token.content.size(), " bytes, expected at most ", kLongestToken);
     const int64_t id = json["id"].number(), known = vocabulary.find(token.content);
     if (id < 0 || id >= kMaxTokenId) json.refuse("found the id ", id, ", expected one from 0 to ", kMaxTokenId - 1);
     if (known >= 0 && known != id)

@@ -159,8 +159,8 @@ SentencePieceFile read_sentencepiece(const Path& path) { return parse_sentencepi
 
 Normalizer sentencepiece_normalizer(const SentencePieceFile& file, const std::string& source) {
   const Normalizer map = file.character_map.empty() ? Normalizer() : make_precompiled(file.character_map, source, Lookup::longest);
-  return [map, trim = file.trim_spaces](Aligned& text) {
-    if (map) map(text);
+  return [map, trim = file.trim_spaces, name = source + " (normalizer)"](Aligned& text) {
+    if (map) naming_step(name, [&] { map(text); });
     if (trim) trim_spaces(text);
   };
 }

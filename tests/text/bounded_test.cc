@@ -91,7 +91,7 @@ TEST(BoundedText, templates_and_added_tokens) {
   expect_refused([&] { tokenizer_of(json); }, ".post_processor.single: found more than 1024 special tokens");
   json = bert_json();
   json["added_tokens"].push_back({{"id", 100}, {"content", std::string(2000, 'a')}, {"special", true}});
-  expect_refused([&] { tokenizer_of(json); }, "has 2000 bytes, expected at most 1024");
+  expect_refused([&] { tokenizer_of(json); }, "of 2000 bytes, expected at most 1024");
 }
 
 }  // namespace
