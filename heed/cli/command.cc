@@ -16,6 +16,7 @@
 #include "heed/core/isa.h"
 #include "heed/core/nearest.h"
 #include "heed/core/parallel.h"
+#include "heed/io/image_files.h"
 #include "heed/io/json.h"
 #include "heed/io/mapped_ranges.h"
 #include "heed/io/paint.h"
@@ -81,27 +82,15 @@ const Command& command_named(const std::string& name) {
 }
 
 // A message as a terminal may show it: names of files may hold bytes that are no text, or that a terminal would obey.
-std::string printable(const std::string& message) {
+std::string shown_message(std::string_view message) {
   std::string out;
-  for (size_t i = 0; i < message.size();) {
-    const auto first = static_cast<unsigned char>(message[i]);
-    const size_t length = first < 0x80                    ? 1
-                          : first >= 0xC2 && first < 0xE0 ? 2
-                          : first >= 0xE0 && first < 0xF0 ? 3
-                          : first >= 0xF0 && first < 0xF5 ? 4
-                                                          : 0;
-    bool whole = length > 0 && i + length <= message.size() && (first >= ' ' || first == '\n' || first == '\t') && first != 127;
-    for (size_t k = 1; whole && k < length; ++k) whole = (static_cast<unsigned char>(message[i + k]) & 0xC0) == 0x80;
-    if (whole) {
-      out += message.substr(i, length);
-      i += length;
-    } else {
-      constexpr char digits[] = "0123456789abcdef";
-      out += {'\\', 'x', digits[first / 16], digits[first % 16]};
-      ++i;
-    }
+  for (;;) {
+    const size_t end = message.find_first_of("\n\t");  // which heed's own messages have
+    out += printable(message.substr(0, end));
+    if (end == message.npos) return out;
+    out += message[end];
+    message.remove_prefix(end + 1);
   }
-  return out;
 }
 
 // What the parser could not place. Its first word is the culprit; others may be its values.
@@ -202,7 +191,7 @@ int run(int argc, const char* const* argv) {
   const auto report = [](const std::string& message, int exit_code) {
     std::cout.exceptions(std::ios::goodbit);
     std::cout.flush();  // what was said before the error stands before it
-    std::cerr << painted("heed:", Paint::red, has_colour(STDERR_FILENO)) << ' ' << printable(message) << '\n';
+    std::cerr << painted("heed:", Paint::red, has_colour(STDERR_FILENO)) << ' ' << shown_message(message) << '\n';
     return exit_code;
   };
   const auto report_path = [&](const std::filesystem::filesystem_error& error) {
