@@ -134,8 +134,8 @@ std::string about_html(const Look& look, bool picture) {
   std::string out =
       "<span>" + in_markup(look.architecture) + "</span><span>input <b class=\"input\">" + in_markup(look.input) + "</b></span>";
   if (picture)
-    out += "<span>seen as <b>" + std::to_string(look.picture.height) + " × " + std::to_string(look.picture.width) + "</b> pixels, <b>" +
-           std::to_string(look.rows) + " × " + std::to_string(look.columns) + "</b> patches</span>";
+    out += "<span>seen as <b>" + std::to_string(look.picture.width) + " × " + std::to_string(look.picture.height) + "</b> pixels, <b>" +
+           std::to_string(look.columns) + " × " + std::to_string(look.rows) + "</b> patches</span>";
   else
     out += "<span><b>" + std::to_string(maps.columns.size()) + "</b> tokens</span>";
   return out + "<span><b>" + std::to_string(maps.all_layers) + "</b> layers of <b>" + std::to_string(maps.all_heads) + "</b> heads</span>";

@@ -18,7 +18,7 @@ bool falls(const std::string& figure) { return !larger_is_better(figure) || figu
 // What was judged: the file's figures, which are the best epoch's; of a run that goes on, the best epoch's so far.
 std::map<std::string, double> judged(const RunRecord& run) {
   std::map<std::string, double> out;
-  if (run.evaluation.is_object() && run.evaluation.contains("figures") && run.evaluation["figures"].is_object()) {
+  if (run.finished() && run.evaluation.is_object() && run.evaluation.contains("figures") && run.evaluation["figures"].is_object()) {
     for (const auto& [key, value] : run.evaluation["figures"].items())
       if (value.is_number()) out[key] = value.get<double>();
   } else if (const RunRow* best = run.best_epoch()) {

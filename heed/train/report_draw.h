@@ -50,7 +50,7 @@ std::string classes_html(const RunRecord& run);
 std::string samples_html(const RunRecord& run);
 std::string costs_html(const RunRecord& run);
 std::string log_html(const RunRecord& run);
-std::string image_size_text(const RunRecord& run);  // "32 × 32"; empty: it does not see images
+std::string image_size_text(const RunRecord& run);  // "96 × 64", width first; empty: it does not see images
 std::string settings_html(const RunRecord& run);
 std::string differences_html(std::span<const RunRecord> runs);
 

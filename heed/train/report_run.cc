@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <sstream>
 
 #include "heed/train/sample_json.h"
@@ -212,12 +213,21 @@ std::string RunRecord::setting(std::initializer_list<const char*> keys) const {
   return "";
 }
 
+bool RunRecord::finished() const {
+  if (evaluation.is_null()) return false;
+  const auto says = [&](std::initializer_list<const char*> keys) { return std::strtoll(setting(keys).c_str(), nullptr, 10); };
+  const bool may_end_early = says({"patience"}) > 0 || says({"steps"}) > 0;
+  return may_end_early || epochs.empty() || epochs.back().epoch >= says({"epochs"});
+}
+
+std::string RunRecord::best_metric() const {
+  if (const std::string said = setting({"best"}); !said.empty()) return said;
+  // Runs of before left it to the task.
+  return task == "classify" || task == "sentiment" || task == "pairs" ? "accuracy" : "loss";
+}
+
 const RunRow* RunRecord::best_epoch() const {
-  std::string metric = setting({"best"});
-  if (metric.empty()) {  // runs of before, which left it to the task: classifiers have F1 and go by their accuracy, others by their loss
-    const bool classifies = !epochs.empty() && epochs.back().figures.contains("validation_f1");
-    metric = classifies ? "accuracy" : "loss";
-  }
+  const std::string metric = best_metric();
   const RunRow* best = nullptr;
   for (const RunRow& row : epochs) {
     const auto found = row.figures.find("validation_" + metric);

@@ -34,8 +34,9 @@ struct RunRecord {
   std::vector<std::string> damaged = {};  // what is wrong with files that could not be read, or not all of them
 
   std::string setting(std::initializer_list<const char*> keys) const;  // the first of them that says something
-  bool finished() const { return !evaluation.is_null(); }
-  const RunRow* best_epoch() const;  // by the metric that chose the best model; null: none was judged by it
+  bool finished() const;                                               // judged in the end, and not extended by more epochs since
+  std::string best_metric() const;                                     // which chose the best model
+  const RunRow* best_epoch() const;                                    // by that metric; null: none was judged by it
 };
 
 RunRecord read_run(const Path& folder);

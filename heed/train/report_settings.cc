@@ -94,10 +94,17 @@ std::vector<SettingRow> rows_of(const RunRecord& run) {
   }
   const std::string size = image_size_text(run);
   if (size.empty()) return out;
-  const auto after = std::find_if(out.begin(), out.end(), [](const SettingRow& row) { return row.name == "data"; });
-  SettingRow row{.name = "image size", .value = size, .meaning = "height and width that the model sees", .by = ChosenBy::none};
-  if (after != out.end()) row.group = after->group;
-  out.insert(after == out.end() ? out.end() : after + 1, row);
+  const auto named = [&](const char* name) {
+    return std::find_if(out.begin(), out.end(), [&](const SettingRow& row) { return row.name == name; });
+  };
+  if (const auto image = named("image"); image != out.end()) {
+    image->value = size;  // also where it says auto or model
+    return out;
+  }
+  SettingRow row{.name = "image", .value = size, .meaning = "Size of the model's images: width and height in pixels", .by = ChosenBy::none};
+  const auto data = named("data");
+  if (data != out.end()) row.group = data->group;
+  out.insert(data == out.end() ? data : data + 1, row);
   return out;
 }
 
@@ -116,7 +123,7 @@ std::string image_size_text(const RunRecord& run) {
   if (!run.model.is_object() || !run.model.contains("image_size")) return "";
   const Json& size = run.model["image_size"];
   if (size.is_number_integer()) return size.dump() + " × " + size.dump();
-  return size.is_array() && size.size() == 2 ? size[0].dump() + " × " + size[1].dump() : "";
+  return size.is_array() && size.size() == 2 ? size[1].dump() + " × " + size[0].dump() : "";  // config.json has the height first
 }
 
 std::string settings_html(const RunRecord& run) {

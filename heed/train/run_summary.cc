@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "heed/train/run_json.h"
-#include "heed/train/scores.h"
 
 namespace heed {
 namespace {
@@ -14,23 +12,6 @@ int64_t whole_number(const std::string& text) {
   int64_t out = 0;
   std::from_chars(text.data(), text.data() + text.size(), out);
   return out;
-}
-
-// Of runs that say nothing about it: theirs, or accuracy where there is one.
-std::string metric_of(const RunRecord& run, const std::optional<RunJson>& about) {
-  if (const std::string said = run.setting({"best"}); !said.empty()) return said;
-  if (about) return about->metric;
-  const bool classes = run.task == "classify" || run.task == "sentiment" || run.task == "pairs";
-  return classes ? "accuracy" : "loss";
-}
-
-void find_best(RunSummary& run) {
-  for (const RunRow& row : run.record.epochs) {
-    const auto found = row.figures.find("validation_" + run.metric);
-    if (found == row.figures.end() || !std::isfinite(found->second)) continue;
-    const bool better = is_better(run.metric, found->second, run.best);
-    if (run.best_epoch == 0 || better) run.best = found->second, run.best_epoch = row.epoch;
-  }
 }
 
 std::string state_of(const RunSummary& run, const std::optional<RunJson>& about) {
@@ -59,8 +40,8 @@ RunSummary summarize_run(const Path& path) {
   out.model = record.setting({"from", "preset"});
   out.planned = whole_number(record.setting({"epochs"}));
   if (!record.epochs.empty()) out.epochs = record.epochs.back().epoch;
-  out.metric = metric_of(record, about);
-  find_best(out);
+  out.metric = record.best_metric();
+  if (const RunRow* best = record.best_epoch()) out.best_epoch = best->epoch, out.best = best->figures.at("validation_" + out.metric);
   for (const RunRow& row : record.speed)
     if (const auto found = row.figures.find("seconds"); found != row.figures.end()) out.seconds += found->second;
   out.state = state_of(out, about);

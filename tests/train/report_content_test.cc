@@ -37,8 +37,12 @@ TEST(ReportContent, only_a_run_that_goes_on_says_so_far) {
   const std::string page = page_of({run});
   EXPECT_FALSE(has(page, "so far"));
   EXPECT_TRUE(has(page, "<dd class=\"note\">finished</dd>"));
-  put(run / "config.toml", "task = \"classify\"\nepochs = 30\n");  // early stopping
+  put(run / "config.toml", "task = \"classify\"\nepochs = 30\npatience = 2\n");  // early stopping
   EXPECT_TRUE(has(page_of({run}), "of 30, finished"));
+  put(run / "config.toml", "task = \"classify\"\nepochs = 6\n");  // extended after it was judged
+  const std::string extended = page_of({run});
+  EXPECT_TRUE(has(extended, "of 6 so far"));
+  EXPECT_TRUE(has(extended, "<dd class=\"run0\">87.5 %</dd><dd class=\"note\">validation, epoch 2 (best)</dd>"));
 }
 
 TEST(ReportContent, the_best_epoch_is_in_the_headline_and_marked_everywhere) {
@@ -83,8 +87,10 @@ TEST(ReportContent, settings_are_those_in_force_and_say_who_chose_them) {
                            "<dd>64 <span class=\"tag\">preset</span></dd>", "<dt title=\"of chance\">seed</dt><dd>1</dd>"})
     EXPECT_TRUE(has(page, text)) << text;
   // The size of images, above and among the settings.
-  EXPECT_TRUE(has(page, "<span>images <b>48 × 64</b></span>"));
-  EXPECT_TRUE(has(page, "image size</dt><dd>48 × 64</dd>"));
+  EXPECT_TRUE(has(page, "<span>images <b>64 × 48</b></span>"));
+  EXPECT_TRUE(has(page, "image</dt><dd>64 × 48</dd>"));
+  put(run / "config.toml", "task = \"classify\"\ndata = \"photos\"\nimage = \"auto\"  # of the model's images\n");
+  EXPECT_TRUE(has(page_of({run}), "<dt title=\"of the model&#39;s images\">image</dt><dd>64 × 48</dd>"));
 }
 
 TEST(ReportContent, layers_that_are_alike_fold_into_one_row) {
