@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "heed/cli/completion.h"
+#include "heed/cli/read_progress.h"
 #include "heed/cli/run.h"
 #include "heed/core/check.h"
 #include "heed/core/isa.h"
@@ -204,6 +205,7 @@ int run(int argc, const char* const* argv) {
   end_on_shortened_files();
   try {
     std::cout.exceptions(std::ios::badbit);  // nobody computes what nobody can read
+    show_long_reads();
     const int exit_code = parse_and_run(argc, argv);
     check(std::cout.flush().good(), "standard output: cannot write");
     std::cout.exceptions(std::ios::goodbit);

@@ -1,58 +1,13 @@
-// Whole text files, plain or packed by gzip (RFC 1952: one member or several), and their lines.
-#include <zlib.h>
-
+// Whole text files, plain or packed by gzip, and their lines.
 #include <algorithm>
-#include <array>
-#include <new>
 
 #include "heed/data/text_parts.h"
+#include "heed/io/file_kind.h"
+#include "heed/io/reading.h"
+#include "heed/io/unpack.h"
 
 namespace heed {
 namespace {
-
-// Unpacks member after member; knows how far it has read.
-class Unpacker {
- public:
-  Unpacker(std::string_view file, const std::string& name) : file_(file), name_(name) {
-    const int state = inflateInit2(&stream_, 15 + 16);  // 16: with gzip's header
-    if (state == Z_MEM_ERROR) throw std::bad_alloc();
-    check(state == Z_OK, name_, ": zlib cannot start");
-  }
-  ~Unpacker() { inflateEnd(&stream_); }
-  Unpacker(const Unpacker&) = delete;
-  Unpacker& operator=(const Unpacker&) = delete;
-
-  std::string all(int64_t limit) {
-    std::string out;
-    std::array<char, size_t{1} << 16> piece{};
-    for (bool ended = false; !ended || at_ < file_.size();) {
-      const size_t give = std::min(file_.size() - at_, size_t{1} << 30);                  // zlib counts in 32 bits
-      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(file_.data() + at_));  // zlib only reads it
-      stream_.avail_in = static_cast<uInt>(give);
-      stream_.next_out = reinterpret_cast<Bytef*>(piece.data());
-      stream_.avail_out = static_cast<uInt>(piece.size());
-      const int state = inflate(&stream_, Z_NO_FLUSH);
-      if (state == Z_MEM_ERROR) throw std::bad_alloc();
-      at_ += give - stream_.avail_in;
-      check<FileError>(state != Z_BUF_ERROR, name_, ": the packed data is cut short after ", out.size(),
-                       " bytes of text; bring the file again");
-      ended = state == Z_STREAM_END;
-      check<FileError>(ended || state == Z_OK, name_, ": the packed data is damaged near byte ", at_, stream_.msg ? ": " : "",
-                       stream_.msg ? stream_.msg : "", "; bring the file again");
-      out.append(piece.data(), piece.size() - stream_.avail_out);
-      check<FileError>(std::ssize(out) <= limit, name_, ": found more than ", limit, " bytes after unpacking, expected at most that; ",
-                       "is this the right file?");
-      if (ended) inflateReset(&stream_);
-    }
-    return out;
-  }
-
- private:
-  const std::string_view file_;
-  const std::string& name_;
-  size_t at_ = 0;
-  z_stream stream_{};
-};
 
 // Bytes of the well-formed character at i, or 0.
 size_t character_bytes(std::string_view text, size_t i) {
@@ -70,12 +25,15 @@ size_t character_bytes(std::string_view text, size_t i) {
 }  // namespace
 
 void expect_utf8(const std::string& name, std::string_view text) {
+  const std::string kind = kind_of_bytes(text);
+  check<FileError>(kind.empty(), name, ": found ", kind, ", expected UTF-8 text", advice_for(kind, name));
   for (size_t i = 0; i < text.size();) {
     const size_t bytes = character_bytes(text, i);
     if (bytes == 0) {
       const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n') + 1;
       fail<FileError>(name, ":", line, ": found ", in_quotes(text.substr(i, 4)),
-                      ", expected UTF-8; convert the file first, with iconv say");
+                      ", expected UTF-8; convert the file first, from Windows-1252 for example: iconv -f WINDOWS-1252 -t UTF-8 ", name,
+                      " > NEW");
     }
     i += bytes;
   }
@@ -92,8 +50,22 @@ std::string_view trimmed(std::string_view text) {
 std::string read_packed_text(const Path& path, int64_t limit) {
   const std::string name = path.string();
   const auto file = MappedFile::open(path);
-  const std::string_view bytes = file->text(0, file->size());
-  std::string text = bytes.starts_with("\x1f\x8b") ? Unpacker(bytes, name).all(limit) : read_text(path, limit);
+  std::string text;
+  if (Unpacker::is_packed(file->text(0, std::min<int64_t>(file->size(), 2)))) {
+    Unpacker unpacker({file->data(), static_cast<size_t>(file->size())}, name);
+    Reading progress("reading " + name, file->size());
+    constexpr size_t piece = size_t{1} << 20;
+    for (size_t filled = 0, got = piece; got == piece; filled += got) {
+      text.resize(filled + piece);
+      got = unpacker.read(std::as_writable_bytes(std::span(text).subspan(filled)));
+      text.resize(filled + got);
+      check<FileError>(std::ssize(text) <= limit, name, ": found more than ", limit, " bytes after unpacking, expected at most that; ",
+                       "is this the right file?");
+      progress.at(unpacker.read_so_far());
+    }
+  } else {
+    text = read_text(path, limit);
+  }
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark
   expect_utf8(name, text);
   return text;

@@ -65,7 +65,7 @@ TEST(Idx, trailing_bytes_are_refused) {
   const std::string file = idx_bytes({2}, "ab");
   EXPECT_EQ(error_of(file + "c"), "file: bytes follow behind the last element");
   EXPECT_EQ(error_of(packed(file + "c")), "file: bytes follow behind the last element");
-  EXPECT_EQ(error_of(packed(file) + "cde"), "file: 3 bytes follow behind the packed data");
+  EXPECT_EQ(error_of(packed(file) + "cde"), "file: 3 bytes follow behind the packed data; bring the file again");
   EXPECT_NE(error_of(packed(file) + packed(file)), "no error");
 }
 
