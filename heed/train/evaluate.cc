@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "heed/core/parallel.h"
 #include "heed/io/image_files.h"
@@ -26,10 +27,12 @@ std::string joined(const std::vector<std::string>& names) {
 
 // Where each name stands among the model's; -1: nowhere.
 std::vector<int64_t> places_by_name(const std::vector<std::string>& data, const std::vector<std::string>& model) {
+  std::map<std::string_view, int64_t> places;
+  for (const std::string& name : model) places.emplace(name, &name - model.data());
   std::vector<int64_t> out;
   for (const std::string& name : data) {
-    const auto found = std::find(model.begin(), model.end(), name);
-    out.push_back(found == model.end() ? -1 : found - model.begin());
+    const auto found = places.find(name);
+    out.push_back(found == places.end() ? -1 : found->second);
   }
   return out;
 }

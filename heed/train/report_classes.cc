@@ -84,25 +84,34 @@ std::string matrix_html(const Confusion& confusion) {
          cells + labels + "</svg></div>\n";
 }
 
-std::string mistakes_html(const Confusion& confusion) {
-  struct Pair {
-    size_t truth, guess;
-    double count, share;
-  };
-  std::vector<Pair> pairs;
+struct Mistake {
+  std::string truth, guess;
+  double count, share;  // share: of the truth's samples
+};
+
+// As the evaluation lists them; of older runs, which have the matrix alone, out of that.
+std::vector<Mistake> mistakes_in(const Json& detail, const Confusion& confusion) {
+  std::vector<Mistake> out;
+  for (const Json& each : list_in(detail, "most_confused"))
+    out.push_back({text_in(each, "truth"), text_in(each, "guess"), number_in(each, "count"), number_in(each, "share")});
+  if (!out.empty()) return out;
   for (size_t i = 0; i < confusion.classes.size(); ++i) {
     double row = 0;
     for (double count : confusion.counts[i]) row += count;
     for (size_t j = 0; j < confusion.classes.size(); ++j)
-      if (i != j && confusion.counts[i][j] > 0) pairs.push_back({i, j, confusion.counts[i][j], confusion.counts[i][j] / row});
+      if (const double count = confusion.counts[i][j]; i != j && count > 0)
+        out.push_back({confusion.classes[i], confusion.classes[j], count, count / row});
   }
-  if (pairs.empty()) return "";
-  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.count > b.count; });
+  std::stable_sort(out.begin(), out.end(), [](const Mistake& a, const Mistake& b) { return a.count > b.count; });
+  return out;
+}
+
+std::string mistakes_html(const std::vector<Mistake>& mistakes) {
+  if (mistakes.empty()) return "";
   std::string rows;
-  for (size_t k = 0; k < std::min<size_t>(pairs.size(), 6); ++k)
-    rows += "<tr><td>" + in_markup(confusion.classes[pairs[k].truth]) + "</td><td>" + in_markup(confusion.classes[pairs[k].guess]) +
-            "</td><td class=\"number\">" + fixed(pairs[k].count, 0) + "</td><td class=\"number\">" + figure_text("recall", pairs[k].share) +
-            "</td></tr>";
+  for (size_t k = 0; k < std::min<size_t>(mistakes.size(), 6); ++k)
+    rows += "<tr><td>" + in_markup(mistakes[k].truth) + "</td><td>" + in_markup(mistakes[k].guess) + "</td><td class=\"number\">" +
+            fixed(mistakes[k].count, 0) + "</td><td class=\"number\">" + figure_text("recall", mistakes[k].share) + "</td></tr>";
   return "<div class=\"card scroll\"><h3>Most frequent mistakes</h3><table><thead><tr><th scope=\"col\">truth</th><th scope=\"col\">taken "
          "for</th>"
          "<th scope=\"col\" class=\"number\">times</th><th scope=\"col\" class=\"number\">of the truth</th></tr></thead><tbody>" +
@@ -146,7 +155,10 @@ std::string per_class_html(const Json& detail) {
   const std::span<const ClassRow> all(rows);
   std::vector<ClassRow> best(rows.end() - static_cast<int64_t>(kBestShown), rows.end());
   std::reverse(best.begin(), best.end());
-  return "<div class=\"card\"><h3>Classes <span class=\"faint\">" + std::to_string(rows.size()) + ", by F1</span></h3>" +
+  const double there = number_in(detail, "class_count");  // more than are listed: those with the most samples are
+  const std::string listed = std::to_string(rows.size()) +
+                             (there > static_cast<double>(rows.size()) ? " of " + fixed(there, 0) + ", those with the most samples" : "");
+  return "<div class=\"card\"><h3>Classes <span class=\"faint\">" + listed + ", by F1</span></h3>" +
          details_html("The worst " + std::to_string(kWorstShown),
                       "<div class=\"tall\" tabindex=\"0\">" + class_table(all.first(kWorstShown)) + "</div>", false) +
          details_html("The best " + std::to_string(kBestShown), class_table(best), false) + "</div>\n";
@@ -194,13 +206,13 @@ std::string classes_html(const RunRecord& run) {
   const Confusion confusion = confusion_in(detail);
   std::string matrix, mistakes;
   if (!confusion.classes.empty() && confusion.classes.size() <= kMostClasses) matrix = matrix_html(confusion);
-  if (!confusion.classes.empty()) mistakes = mistakes_html(confusion);
+  mistakes = mistakes_html(mistakes_in(detail, confusion));
   const std::string classes = per_class_html(detail), calibration = calibration_html(detail);
   const auto pair = [](const std::string& left, const std::string& right) {
     return "<div class=\"pair\"><div>" + left + "</div><div>" + right + "</div></div>\n";
   };
   if (matrix.empty() && classes.empty() && calibration.empty()) return "";
-  if (confusion.classes.size() > kMostWithCounts) return matrix + pair(classes, mistakes + calibration);
+  if (matrix.empty() || confusion.classes.size() > kMostWithCounts) return matrix + pair(classes, mistakes + calibration);
   return pair(matrix + mistakes, classes + calibration);
 }
 

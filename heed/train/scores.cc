@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace heed {
 namespace {
@@ -24,7 +25,7 @@ bool is_better(std::string_view figure, double value, double other) {
 }
 
 ClassScores::ClassScores(std::vector<std::string> classes)
-    : classes_(std::move(classes)), confusion_(classes_.size() * classes_.size()), bins_(kBins) {
+    : classes_(std::move(classes)), truths_(classes_.size()), guesses_(classes_.size()), hits_(classes_.size()), bins_(kBins) {
   check(!classes_.empty(), "scores: found 0 classes, expected 1 or more");
 }
 
@@ -47,7 +48,9 @@ void ClassScores::add(std::span<const float> logits, std::span<const int64_t> la
     const double confidence = 1 / sum;
     loss_ += std::log(sum) + static_cast<double>(row[best]) - static_cast<double>(row[label]);
     top5_ += better < 5;
-    ++confusion_[label * C + best];
+    ++truths_[label];
+    ++guesses_[best];
+    ++(label == best ? hits_[label] : mistakes_[{static_cast<uint32_t>(label), static_cast<uint32_t>(best)}]);
     // Bins are open below and closed above, as in the paper. What is no number goes into the first.
     const double place = std::ceil(confidence * static_cast<double>(kBins)) - 1;
     Bin& bin = bins_[place > 0 ? std::min(static_cast<size_t>(place), kBins - 1) : 0];
@@ -58,30 +61,54 @@ void ClassScores::add(std::span<const float> logits, std::span<const int64_t> la
   }
 }
 
+Json ClassScores::matrix() const {
+  const size_t C = classes_.size();
+  std::vector<std::vector<int64_t>> rows(C, std::vector<int64_t>(C));
+  for (size_t i = 0; i < C; ++i) rows[i][i] = hits_[i];
+  for (const auto& [pair, count] : mistakes_) rows[pair.first][pair.second] = count;
+  return rows;
+}
+
+Json ClassScores::most_confused() const {
+  std::vector<std::pair<std::pair<uint32_t, uint32_t>, int64_t>> all(mistakes_.begin(), mistakes_.end());
+  const auto kept = static_cast<std::ptrdiff_t>(std::min(all.size(), kListedMistakes));
+  std::partial_sort(all.begin(), all.begin() + kept, all.end(),
+                    [](const auto& a, const auto& b) { return std::pair(-a.second, a.first) < std::pair(-b.second, b.first); });
+  all.resize(static_cast<size_t>(kept));
+  Json out = Json::array();
+  for (const auto& [pair, count] : all)
+    out.push_back({{"truth", classes_[pair.first]},
+                   {"guess", classes_[pair.second]},
+                   {"count", count},
+                   {"share", static_cast<double>(count) / static_cast<double>(truths_[pair.first])}});
+  return out;
+}
+
 Evaluation ClassScores::evaluation() const {
   check(count_ > 0, "scores: found 0 samples, expected 1 or more");
   const size_t C = classes_.size();
-  Json confusion = Json::array(), per_class = Json::array(), calibration = Json::array();
-  double right = 0, f1_sum = 0, seen = 0, apart = 0;
-  for (size_t i = 0; i < C; ++i) {
-    double truths = 0, guesses = 0;
-    for (size_t j = 0; j < C; ++j) {
-      truths += static_cast<double>(confusion_[i * C + j]);
-      guesses += static_cast<double>(confusion_[j * C + i]);
-    }
-    const auto hits = static_cast<double>(confusion_[i * C + i]);
-    const double f1 = share_of(2 * hits, truths + guesses);
-    right += hits;
-    f1_sum += f1;
-    seen += truths + guesses > 0;  // a class that nobody met says nothing about the classifier
-    confusion.push_back(
-        std::vector<int64_t>(confusion_.begin() + static_cast<int64_t>(i * C), confusion_.begin() + static_cast<int64_t>(i * C + C)));
-    per_class.push_back({{"class", classes_[i]},
-                         {"precision", share_of(hits, guesses)},
-                         {"recall", share_of(hits, truths)},
-                         {"f1", f1},
-                         {"count", static_cast<int64_t>(truths)}});
+  std::vector<size_t> listed(C);
+  std::iota(listed.begin(), listed.end(), size_t{0});
+  if (C > kListedClasses) {
+    std::stable_sort(listed.begin(), listed.end(), [&](size_t a, size_t b) { return truths_[a] > truths_[b]; });
+    listed.resize(kListedClasses);
+    std::sort(listed.begin(), listed.end());
   }
+  Json per_class = Json::array(), calibration = Json::array();
+  double right = 0, f1_sum = 0, seen = 0, apart = 0;
+  const auto number = [](int64_t count) { return static_cast<double>(count); };
+  const auto f1_of = [&](size_t i) { return share_of(2 * number(hits_[i]), number(truths_[i] + guesses_[i])); };
+  for (size_t i = 0; i < C; ++i) {
+    right += number(hits_[i]);
+    f1_sum += f1_of(i);
+    seen += truths_[i] + guesses_[i] > 0;  // a class that nobody met says nothing about the classifier
+  }
+  for (const size_t i : listed)
+    per_class.push_back({{"class", classes_[i]},
+                         {"precision", share_of(number(hits_[i]), number(guesses_[i]))},
+                         {"recall", share_of(number(hits_[i]), number(truths_[i]))},
+                         {"f1", f1_of(i)},
+                         {"count", truths_[i]}});
   for (const Bin& bin : bins_) {
     if (bin.count == 0) continue;
     apart += std::abs(bin.right - bin.confidence);
@@ -93,7 +120,8 @@ Evaluation ClassScores::evaluation() const {
   if (C > 5) out.figures.emplace_back("top5", top5_ / count_);
   out.figures.emplace_back("f1", f1_sum / seen);
   out.figures.emplace_back("calibration_error", apart / count_);
-  out.detail = {{"classes", classes_}, {"confusion", confusion}, {"per_class", per_class}, {"calibration", calibration}};
+  out.detail = {{"class_count", C}, {"per_class", per_class}, {"calibration", calibration}, {"most_confused", most_confused()}};
+  if (C <= kMatrixClasses) out.detail.update({{"classes", classes_}, {"confusion", matrix()}});
   return out;
 }
 

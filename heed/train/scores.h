@@ -1,6 +1,7 @@
 // How good classifications, language models and translations are.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,13 +20,21 @@ class ClassScores {
   explicit ClassScores(std::vector<std::string> classes);
   void add(std::span<const float> logits, std::span<const int64_t> labels);  // logits: (B, C) of B labels
   // figures: loss, accuracy, top5 (of more than 5 classes), f1 (mean of the classes'), calibration_error (15 bins of confidence, Guo et al.
-  // 2017). detail: "classes", "confusion": C rows of C counts, rows are the truth; "per_class": [{"class", "precision", "recall", "f1",
-  // "count"}]; "calibration": [{"confidence", "accuracy", "count"}] of the bins that hold samples.
+  // 2017). detail: "class_count"; "per_class": [{"class", "precision", "recall", "f1", "count"}]; "calibration": [{"confidence",
+  // "accuracy", "count"}] of the bins that hold samples; "most_confused": [{"truth", "guess", "count", "share"}], the most frequent
+  // mistakes, share of the truth's samples. Of at most kMatrixClasses classes also "classes" and "confusion": C rows of C counts, rows are
+  // the truth. Of more than kListedClasses, "per_class" has those with the most samples alone: what is written stays small, whatever C is.
   Evaluation evaluation() const;
 
+  static constexpr size_t kMatrixClasses = 200, kListedClasses = 1000, kListedMistakes = 100;
+
  private:
+  Json matrix() const;         // "confusion"
+  Json most_confused() const;  // the most frequent mistakes first
+
   std::vector<std::string> classes_;
-  std::vector<int64_t> confusion_;  // (C, C)
+  std::vector<int64_t> truths_, guesses_, hits_;               // (C): samples of a class, samples taken for it, both
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> mistakes_;  // (truth, guess) -> how often; few of the C x C pairs occur
   struct Bin {
     double confidence = 0, right = 0, count = 0;
   };

@@ -127,6 +127,32 @@ double figure(const Evaluation& evaluation, const std::string& name) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+TEST(Scores, what_is_told_of_thousands_of_classes_stays_small) {
+  constexpr size_t C = 5000;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < C; ++i) names.push_back("class " + std::to_string(i));
+  ClassScores scores(names);
+  for (size_t i = 0; i < C; i += 2) {  // 3 is taken for 1 three times, every second class for the one behind it
+    std::vector<float> logits(C);
+    logits[i + 1] = 1;
+    scores.add(logits, std::vector<int64_t>{static_cast<int64_t>(i)});
+  }
+  std::vector<float> one(C);
+  one[1] = 1;
+  for (int i = 0; i < 3; ++i) scores.add(one, std::vector<int64_t>{3});
+  const Json detail = scores.evaluation().detail;
+  EXPECT_EQ(detail["class_count"], C);
+  EXPECT_FALSE(detail.contains("confusion"));
+  EXPECT_EQ(detail["per_class"].size(), ClassScores::kListedClasses);
+  EXPECT_EQ(detail["per_class"][2]["class"], "class 3");  // in the order of the classes, those with samples
+  EXPECT_EQ(detail["per_class"][2]["count"], 3);
+  EXPECT_EQ(detail["per_class"][3]["class"], "class 4");
+  EXPECT_EQ(detail["most_confused"].size(), ClassScores::kListedMistakes);
+  EXPECT_EQ(detail["most_confused"][0], (Json{{"truth", "class 3"}, {"guess", "class 1"}, {"count", 3}, {"share", 1.0}}));
+  EXPECT_EQ(detail["most_confused"][1]["truth"], "class 0");
+  EXPECT_LT(detail.dump().size(), 200'000u);
+}
+
 TEST(Scores, classes_are_counted_as_numpy_counts_them) {
   const Guesses guesses;
   ClassScores scores(kClasses);
@@ -140,6 +166,12 @@ TEST(Scores, classes_are_counted_as_numpy_counts_them) {
   EXPECT_NEAR(figure(found, "calibration_error"), 0.3269473443049908, 1e-9);
 
   EXPECT_EQ(found.detail["classes"], kClasses);
+  const Json& worst = found.detail["most_confused"][0];
+  int64_t most = 0;
+  for (size_t i = 0; i < 7; ++i)
+    for (size_t j = 0; j < 7; ++j)
+      if (i != j) most = std::max(most, found.detail["confusion"][i][j].get<int64_t>());
+  EXPECT_EQ(worst["count"], most);
   const std::vector<int64_t> truths{9, 4, 5, 11, 0, 21, 0}, guessed{7, 9, 8, 6, 11, 2, 7};
   for (size_t i = 0; i < 7; ++i) {
     int64_t row = 0, column = 0;
