@@ -30,6 +30,7 @@ constexpr int64_t kBar = 30;  // characters
 
 struct DataFlags {
   std::string where, part, sheet;
+  std::vector<std::string> settings = {};
   SheetOptions drawing = {};
   AugmentOptions augment = {};
   bool every = false;
@@ -218,20 +219,26 @@ void look_at_pictures(DataFlags& options) {
   check_readable(options.where, parts);
 }
 
-// By its name: the words for texts made by rule, and files whose names end as texts do.
-bool is_text(std::string where) {
-  for (const std::string word : {"opinions", "entailment", "numbers"})
-    if (where == word || where.starts_with(word + ":")) return true;
-  if (where.ends_with(".gz")) where.resize(where.size() - 3);
-  std::error_code ignored;
-  if (std::filesystem::is_directory(where, ignored)) return false;
-  for (const char* end : {".tsv", ".csv", ".jsonl", ".txt"})
-    if (where.ends_with(end)) return true;
-  return false;
+// text_column=review, source=en and the like, as heed train has them.
+void take_settings(DataFlags& options) {
+  take_column_words(options.settings, options.text.columns);
+  for (const std::string& word : options.settings) {
+    const bool source = word.starts_with("source="), target = word.starts_with("target=");
+    check<UsageError>(
+        source || target, "data look: found ", in_quotes(word),
+        ", expected text_column=NAME, pair_column=NAME, label_column=NAME, source_column=NAME, target_column=NAME, source=LANGUAGE "
+        "or target=LANGUAGE");
+    (source ? options.text.languages.source : options.text.languages.target) = word.substr(7);
+  }
 }
 
 void run_look(DataFlags options) {
-  if (!is_text(options.where)) return look_at_pictures(options);
+  take_settings(options);
+  if (!is_text_data(options.where, options.text)) {
+    check<UsageError>(!names_any(options.text.columns) && options.text.languages.source.empty() && options.text.languages.target.empty(),
+                      "data look: ", options.where, " holds no texts, found settings for columns or languages, expected none");
+    return look_at_pictures(options);
+  }
   check<UsageError>(options.sheet.empty() && options.part.empty() && !is_changing(options.augment), "data look: ", options.where,
                     " is a text, found flags for pictures (-o, --part and those that change pictures), expected none");
   look_at_text(options.where, options.text);
@@ -244,9 +251,14 @@ const Command data_command("data", "Look at data before a model learns from it",
   std::vector<std::string> parts;
   for (const auto& [name, part] : kParts) parts.push_back(name);
   AugmentOptions& augment = options->augment;
-  look.option("path", options->where, "A folder of pictures, a file of text, or made by rule: shapes, opinions, entailment, numbers")
+  look.option("path", options->where,
+              "What heed train takes: a folder or file of images or texts, or made by rule: shapes, opinions, entailment, numbers")
       .value("PATH")
       .required();
+  look.option("settings", options->settings, "Columns and languages as in heed train: text_column=review, source=en")
+      .shown("[KEY=VALUE ...]")
+      .many()
+      .one_value();
   look.option("--part", options->part, "Only train, validation or test").value("PART").no_default().must_be(one_of(parts));
   look.option("-o,--output", options->sheet, "Pictures: write some of every class onto one PNG").value("SHEET.png").no_default();
   look.option("--each", options->drawing.each, "Pictures of every class on the sheet").value("N").must_be(whole_within(1, 64));
@@ -273,7 +285,9 @@ const Command data_command("data", "Look at data before a model learns from it",
       "  heed data look shapes -o sheet.png\n  heed data look cifar-10-batches-bin --part test\n"
       "  heed data look /usr/share/datasets/fashion-mnist -o fashion.png --each 12\n"
       "  heed data look photos --json\n  heed data look shapes -o changed.png --pad 4 --flip --random-ops 2\n"
-      "  heed data look reviews.tsv.gz --lines 10");
+      "  heed data look reviews.tsv.gz text_column=review --lines 10\n  heed data look pairs.csv source_column=english "
+      "target_column=german\n"
+      "  heed data look multi30k source=en target=de");
   return [options] { run_look(*options); };
 });
 

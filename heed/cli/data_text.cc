@@ -7,14 +7,14 @@
 
 #include "heed/cli/data.h"
 #include "heed/cli/predict.h"
-#include "heed/data/text_data.h"
+#include "heed/data/text_parts.h"
 #include "heed/io/paths.h"
+#include "heed/train/translate_data.h"
 
 namespace heed::cli {
 namespace {
 
 constexpr size_t kLabelsShown = 20, kBar = 40, kWidest = 100;
-constexpr int64_t kMadeNumbers = 10'000;
 
 int64_t words_in(const std::string& text) {
   std::istringstream in(text);
@@ -57,7 +57,15 @@ std::vector<size_t> spread(size_t count, int64_t lines) {
   return out;
 }
 
-void look_at_labelled(const std::string& where, const std::vector<LabelledText>& rows, const TextLook& options) {
+Json columns_json(const ChosenColumns& columns) {
+  Json out = Json::object();
+  for (const ChosenColumn& each : columns) out[each.setting] = each.word();
+  return out;
+}
+
+void look_at_labelled(const std::string& where, const TextLook& options) {
+  ChosenColumns columns;
+  const std::vector<LabelledText> rows = read_labelled(where, options.columns, &columns);
   std::map<std::string, size_t> counts;
   Lengths texts, pairs;
   for (const LabelledText& row : rows) {
@@ -75,6 +83,7 @@ void look_at_labelled(const std::string& where, const std::vector<LabelledText>&
     Json json{{"kind", "labelled"}, {"source", where},       {"rows", rows.size()},
               {"labels", counts},   {"words", texts.json()}, {"samples", samples}};
     if (has_pairs) json["pair_words"] = pairs.json();
+    if (!columns.empty()) json["columns"] = columns_json(columns);
     return print_json_line(json);
   }
   std::vector<std::pair<std::string, size_t>> labels(counts.begin(), counts.end());
@@ -87,6 +96,7 @@ void look_at_labelled(const std::string& where, const std::vector<LabelledText>&
   }
   std::cout << where << ": " << rows.size() << (has_pairs ? " labelled pairs, " : " labelled texts, ") << labels.size()
             << (labels.size() == 1 ? " label\n" : " labels\n");
+  if (!columns.empty()) std::cout << columns_text(where, columns) << '\n';
   std::cout << (has_pairs ? "first:  " : "texts:  ") << texts.text() << '\n';
   if (has_pairs) std::cout << "second: " << pairs.text() << '\n';
   std::cout << '\n' << padded("label", static_cast<int64_t>(widest)) << "      rows    share\n";
@@ -103,7 +113,8 @@ void look_at_labelled(const std::string& where, const std::vector<LabelledText>&
               << (has_pairs ? " | " + shown(*rows[i].pair, kWidest) : "") << '\n';
 }
 
-void look_at_parallel(const std::string& where, const std::vector<Translation>& pairs, const TextLook& options) {
+void look_at_parallel(const std::string& where, const std::vector<Translation>& pairs, const ChosenColumns& columns,
+                      const TextLook& options) {
   Lengths sources, targets;
   for (const Translation& pair : pairs) {
     sources.add(pair.source);
@@ -113,14 +124,18 @@ void look_at_parallel(const std::string& where, const std::vector<Translation>& 
   if (options.json) {
     Json samples = Json::array();
     for (const size_t i : some) samples.push_back({{"source", pairs[i].source}, {"target", pairs[i].target}});
-    return print_json_line({{"kind", "parallel"},
-                            {"source", where},
-                            {"pairs", pairs.size()},
-                            {"source_words", sources.json()},
-                            {"target_words", targets.json()},
-                            {"samples", samples}});
+    Json json{{"kind", "parallel"},
+              {"source", where},
+              {"pairs", pairs.size()},
+              {"source_words", sources.json()},
+              {"target_words", targets.json()},
+              {"samples", samples}};
+    if (!columns.empty()) json["columns"] = columns_json(columns);
+    return print_json_line(json);
   }
-  std::cout << where << ": " << pairs.size() << " pairs\nsource: " << sources.text() << "\ntarget: " << targets.text() << "\n\n";
+  std::cout << where << ": " << pairs.size() << " pairs\n";
+  if (!columns.empty()) std::cout << columns_text(where, columns) << '\n';
+  std::cout << "source: " << sources.text() << "\ntarget: " << targets.text() << "\n\n";
   for (const size_t i : some) std::cout << shown(pairs[i].source, kWidest) << "\n  " << shown(pairs[i].target, kWidest) << '\n';
 }
 
@@ -149,26 +164,70 @@ void look_at_documents(const std::string& where, const TextLook& options) {
   for (const size_t i : some) std::cout << shown(sentences[i], kWidest) << '\n';
 }
 
-// Where "a,b" names two files; a file whose own name has a comma is one.
-size_t comma_of(const std::string& where) { return path_exists(where) ? std::string::npos : where.find(','); }
+bool is_made_by_rule(const std::string& where) {
+  for (const std::string word : {"opinions", "entailment", "numbers"})
+    if (where == word || where.starts_with(word + ":") || where.starts_with(word + "/")) return true;
+  return false;
+}
 
-bool is_labelled(const std::string& where) {
-  const std::string name = where.ends_with(".gz") ? where.substr(0, where.size() - 3) : where;
-  const Path path(name);
-  if (path.extension() == ".tsv" || path.extension() == ".csv" || path.extension() == ".jsonl") return true;
-  return !path_exists(where) && (name.starts_with("opinions") || name.starts_with("entailment"));
+// A folder of plain texts. Folders of images may have a .txt beside them too, batches.meta.txt of CIFAR-10 for example.
+bool has_texts_alone(const Path& folder) {
+  bool texts = false;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() || name.ends_with(".bin") || name.find("-ubyte") != std::string::npos) return false;
+    texts = texts || name.ends_with(".txt") || name.ends_with(".txt.gz");
+  }
+  return texts;
+}
+
+bool has_languages(const Path& folder, const LanguageCodes& languages) {
+  return (!languages.source.empty() && !languages.target.empty()) || languages_in(folder).size() == 2;
+}
+
+void look_at_folder_of_languages(const std::string& where, const TextLook& options) {
+  const std::vector<std::string> there = languages_in(where);
+  LanguageCodes codes = options.languages;
+  if (codes.source.empty() && codes.target.empty() && there.size() == 2) codes = {there[0], there[1]};
+  const auto file = [&](const std::string& language) {
+    const Path plain = Path(where) / ("train." + language), packed = plain.string() + ".gz";
+    return path_exists(packed) && !path_exists(plain) ? packed : plain;
+  };
+  look_at_parallel(where + ", train." + codes.source + " and train." + codes.target, read_parallel(file(codes.source), file(codes.target)),
+                   {}, options);
 }
 
 }  // namespace
 
-// where: a labelled file (.tsv, .csv, .jsonl, each also with .gz), two files of parallel lines with a comma between them, a text
-// file or a folder of them, or "opinions", "entailment" (both also with /validation, /test) and "numbers", which are made by rule.
+bool is_text_data(const std::string& where, const TextLook& options) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(where, ignored) && is_made_by_rule(where)) return true;
+  if (is_file_pair(where)) return true;
+  if (std::filesystem::is_directory(where, ignored))
+    return train_table_of(where) != where || has_languages(where, options.languages) || has_texts_alone(where);
+  return is_table_file(where) || where.ends_with(".txt") || where.ends_with(".txt.gz");
+}
+
+// where: a table (.tsv, .csv, .jsonl, each also with .gz) of labelled texts or of pairs in two languages, or a folder with train.tsv and
+// the like; two files of parallel lines with a comma between them, or a folder of them; a text file or a folder of them; or "opinions",
+// "entailment" (both also with /validation, /test) and "numbers", which are made by rule.
 void look_at_text(const std::string& where, const TextLook& options) {
-  if (where == "numbers")
-    return look_at_parallel(where, made_numbers(kMadeNumbers, 1, NumberLanguage::english, NumberLanguage::german), options);
-  if (const size_t comma = comma_of(where); comma != std::string::npos)
-    return look_at_parallel(where, read_parallel(where.substr(0, comma), where.substr(comma + 1)), options);
-  if (is_labelled(where)) return look_at_labelled(where, read_labelled(where), options);
+  std::error_code ignored;
+  const bool exists = std::filesystem::exists(where, ignored);
+  if ((!exists && where.starts_with("numbers")) || is_file_pair(where))
+    return look_at_parallel(where, read_translation_data(where, DataPart::train, options.columns), {}, options);
+  if (!exists && is_made_by_rule(where)) return look_at_labelled(where, options);
+  const std::string file = train_table_of(where);
+  if (is_table_file(file)) {
+    const std::string text = read_packed_text(file);
+    if (!looks_translated(parse_table(file, text, table_kind(file)), options.columns, options.languages))
+      return look_at_labelled(file, options);
+    ChosenColumns columns;
+    const std::vector<Translation> pairs = parse_translations(file, text, table_kind(file), options.columns, options.languages, &columns);
+    return look_at_parallel(file, pairs, columns, options);
+  }
+  if (std::filesystem::is_directory(where, ignored) && has_languages(where, options.languages))
+    return look_at_folder_of_languages(where, options);
   look_at_documents(where, options);
 }
 

@@ -21,13 +21,14 @@ namespace heed::cli {
 namespace {
 
 constexpr int64_t kLongestWindow = 512, kLongestSample = 128;
-constexpr size_t kWidestClass = 32;
+constexpr size_t kWidestClass = 32, kShownClasses = 200;
 
 struct EvalFlags {
   bool nonfinite = false;
   std::string model, data, part, out;
   std::string typed = {};  // model as it was typed: perhaps a run
   TextColumns columns = {};
+  std::vector<std::string> words = {};  // text_column=review and the like
   std::optional<int64_t> length, beams;
   std::optional<uint64_t> seed;
   bool json = false, confusion = false, int8 = false;
@@ -36,16 +37,22 @@ struct EvalFlags {
 struct Judged {
   Evaluation evaluation = {};
   std::string what = {};  // "1000 pictures, test", for people
+  ChosenColumns columns = {};
 };
 
 // Flags that are for other models than this one.
 void refuse_others(const EvalFlags& options, const std::string& what, const std::vector<std::string>& mine) {
-  const std::vector<std::pair<std::string, bool>> given = {
-      {"--part", !options.part.empty()},         {"--text", !options.columns.text.empty()},
-      {"--pair", !options.columns.pair.empty()}, {"--label", !options.columns.label.empty()},
-      {"--length", options.length.has_value()},  {"--beams", options.beams.has_value()},
-      {"--seed", options.seed.has_value()},      {"-o", !options.out.empty()},
-      {"--confusion", options.confusion}};
+  const std::vector<std::pair<std::string, bool>> given = {{"--part", !options.part.empty()},
+                                                           {"--text-column", !options.columns.text.empty()},
+                                                           {"--pair-column", !options.columns.pair.empty()},
+                                                           {"--label-column", !options.columns.label.empty()},
+                                                           {"--source-column", !options.columns.source.empty()},
+                                                           {"--target-column", !options.columns.target.empty()},
+                                                           {"--length", options.length.has_value()},
+                                                           {"--beams", options.beams.has_value()},
+                                                           {"--seed", options.seed.has_value()},
+                                                           {"-o", !options.out.empty()},
+                                                           {"--confusion", options.confusion}};
   for (const auto& [flag, there] : given)
     check<UsageError>(!there || std::find(mine.begin(), mine.end(), flag) != mine.end(), "eval: found ", flag, ", which is not for ", what);
 }
@@ -65,13 +72,14 @@ Judged judge_pictures(const EvalFlags& options, const Model& model, const Done& 
 }
 
 Judged judge_labelled(const EvalFlags& options, Model loaded, const Done& done) {
-  refuse_others(options, loaded.architecture(), {"--text", "--pair", "--label", "--confusion"});
+  refuse_others(options, loaded.architecture(), {"--text-column", "--pair-column", "--label-column", "--confusion"});
   const TextModel model = with_tokenizer(std::move(loaded), options.model);
-  const std::vector<LabelledText> texts = read_labelled(options.data, options.columns);
+  ChosenColumns columns;
+  const std::vector<LabelledText> texts = read_labelled(options.data, options.columns, &columns);
   check<FileError>(!texts.empty(), options.data, ": found no labelled sentences, expected some");
   int64_t cut = 0;
   Judged out{evaluate_labelled(model, texts, options.data, &cut, done),
-             std::to_string(texts.size()) + (texts[0].pair ? " pairs of sentences" : " sentences")};
+             std::to_string(texts.size()) + (texts[0].pair ? " pairs of sentences" : " sentences"), columns};
   tell_cut(cut, model.most_tokens);
   return out;
 }
@@ -85,24 +93,10 @@ Judged judge_language(const EvalFlags& options, Model loaded, const Done& done) 
                      std::to_string(found.detail.at("bytes").get<int64_t>()) + " bytes, in windows of " + std::to_string(length)};
 }
 
-std::vector<Translation> read_pairs(const std::string& data) {
-  if (data == "numbers" || data.starts_with("numbers:")) {
-    const size_t second = data.find(':', std::min(data.size(), size_t{8}));
-    check<UsageError>(data == "numbers" || second != std::string::npos, "eval: found ", in_quotes(data),
-                      ", expected numbers or numbers:SOURCE:TARGET, of english, german and french");
-    ParallelOptions made{.source = "english", .target = "german", .count = 1};
-    if (data != "numbers") made.source = data.substr(8, second - 8), made.target = data.substr(second + 1);
-    return read_parallel_texts(made, 0, 1).test;
-  }
-  const size_t comma = data.find(',');
-  check<UsageError>(comma != std::string::npos && data.find(',', comma + 1) == std::string::npos, "eval: found ", in_quotes(data),
-                    ", expected two files with a comma between them, SOURCE,TARGET, or numbers");
-  return read_parallel(data.substr(0, comma), data.substr(comma + 1));
-}
-
 Judged judge_translation(const EvalFlags& options, const Model& model, const Done& done) {
-  refuse_others(options, model.architecture(), {"--length", "--beams", "-o"});
-  const std::vector<Translation> pairs = read_pairs(options.data);
+  refuse_others(options, model.architecture(), {"--length", "--beams", "-o", "--source-column", "--target-column"});
+  ChosenColumns columns;
+  const std::vector<Translation> pairs = read_translation_data(options.data, DataPart::test, options.columns, {}, &columns);
   check<FileError>(!pairs.empty(), options.data, ": found no pairs of sentences, expected some");
   TranslatedSet found = evaluate_translation(model, options.model, pairs, options.beams.value_or(0), options.length.value_or(0), done);
   if (!options.out.empty()) {
@@ -110,7 +104,7 @@ Judged judge_translation(const EvalFlags& options, const Model& model, const Don
     for (const std::string& line : found.written) lines += line + '\n';
     write_text(options.out, lines);
   }
-  return {std::move(found.evaluation), std::to_string(pairs.size()) + " translations"};
+  return {std::move(found.evaluation), std::to_string(pairs.size()) + " translations", columns};
 }
 
 Judged judge_pretraining(const EvalFlags& options, Model loaded, const Done& done) {
@@ -169,8 +163,9 @@ std::string readable(const std::string& name, double value) {
   return fixed(value, name == "bleu" || name == "chrf" || name == "perplexity" ? 2 : 4);
 }
 
-void print_figures(const Judged& judged) {
+void print_figures(const EvalFlags& options, const Judged& judged) {
   std::cout << judged.what << '\n';
+  if (!judged.columns.empty()) std::cout << columns_text(options.data, judged.columns) << '\n';
   for (const auto& [name, value] : judged.evaluation.figures) {
     std::string words = name;
     std::replace(words.begin(), words.end(), '_', ' ');
@@ -178,24 +173,41 @@ void print_figures(const Judged& judged) {
   }
 }
 
-int64_t widest_of(const Json& classes) {
+int64_t widest_of(const Json& names, size_t count) {
   int64_t widest = 5;
-  for (const Json& name : classes) widest = std::max(widest, text::count_chars(shown(name.get<std::string>(), kWidestClass)));
+  for (size_t i = 0; i < count; ++i) widest = std::max(widest, text::count_chars(shown(names[i].get<std::string>(), kWidestClass)));
   return widest;
 }
 
+// The first classes of many: nobody reads thousands of lines, and --json has more of them.
 void print_classes(const Json& detail) {
-  const int64_t widest = widest_of(detail.at("classes"));
+  Json names = Json::array();
+  for (const Json& each : detail.at("per_class")) names.push_back(each.at("class"));
+  const size_t count = std::min(names.size(), kShownClasses);
+  const int64_t widest = widest_of(names, count);
   std::cout << '\n' << padded("class", widest) << "  precision  recall      f1   count\n";
-  for (const Json& each : detail.at("per_class"))
+  for (size_t i = 0; i < count; ++i) {
+    const Json& each = detail.at("per_class")[i];
     std::cout << padded(shown(each.at("class").get<std::string>(), kWidestClass), widest) << std::setw(11)
               << fixed(each.at("precision").get<double>(), 4) << std::setw(8) << fixed(each.at("recall").get<double>(), 4) << std::setw(8)
               << fixed(each.at("f1").get<double>(), 4) << std::setw(8) << each.at("count").get<int64_t>() << '\n';
+  }
+  const auto all = detail.at("class_count").get<size_t>();
+  if (count < all) std::cout << "... and " << all - count << " more classes; --json lists " << names.size() << " of them\n";
+}
+
+// Of many classes: a matrix of them would fit no screen.
+void print_mistakes(const Json& detail) {
+  std::cout << "\ntimes  truth -> guess\n";
+  for (const Json& each : detail.at("most_confused"))
+    std::cout << std::setw(5) << each.at("count").get<int64_t>() << "  " << shown(each.at("truth").get<std::string>(), kWidestClass)
+              << " -> " << shown(each.at("guess").get<std::string>(), kWidestClass) << '\n';
 }
 
 // Columns are classes by their numbers: names would not fit beside each other.
 void print_confusion(const Json& detail) {
-  const int64_t widest = widest_of(detail.at("classes")) + 5;
+  if (!detail.contains("confusion")) return print_mistakes(detail);
+  const int64_t widest = widest_of(detail.at("classes"), detail.at("classes").size()) + 5;
   size_t column = std::to_string(detail.at("classes").size()).size();
   for (const Json& row : detail.at("confusion"))
     for (const Json& count : row) column = std::max(column, std::to_string(count.get<int64_t>()).size());
@@ -223,13 +235,13 @@ void run_eval(EvalFlags& options) {
   if (options.json) {
     Json figures = Json::object();
     for (const auto& [name, value] : found.figures) figures[name] = value;
-    const Json json{
-        {"model", options.model}, {"data", options.data}, {"what", judged.what}, {"figures", figures}, {"detail", found.detail}};
+    Json json{{"model", options.model}, {"data", options.data}, {"what", judged.what}, {"figures", figures}, {"detail", found.detail}};
+    for (const ChosenColumn& each : judged.columns) json["columns"][each.setting] = each.word();
     print_json_line(json);
     return;
   }
-  check<UsageError>(!options.confusion || found.detail.contains("confusion"), "eval: found --confusion, but this model has no classes");
-  print_figures(judged);
+  check<UsageError>(!options.confusion || found.detail.contains("per_class"), "eval: found --confusion, but this model has no classes");
+  print_figures(options, judged);
   if (found.detail.contains("per_class")) print_classes(found.detail);
   if (options.confusion) print_confusion(found.detail);
 }
@@ -243,9 +255,12 @@ const Command eval_command("eval", "How good a model is on data", [](Flags& flag
               "Of pictures, and of a run's own data: test, validation or train; unless it is given, the first of them that there is")
       .value("PART")
       .must_be(one_of({"test", "validation", "train"}));
-  flags.option("--text", options->columns.text, "Of labelled sentences: the column of the text, by name or number").value("COLUMN");
-  flags.option("--pair", options->columns.pair, "The column of the second sentence").value("COLUMN");
-  flags.option("--label", options->columns.label, "The column of the label").value("COLUMN");
+  flags.option("settings", options->words, "Columns of a table as in heed train: text_column=review")
+      .shown("[COLUMN=NAME ...]")
+      .many()
+      .one_value();
+  add_column_flags(flags, options->columns, {"text_column", "pair_column", "label_column"}, true);
+  add_column_flags(flags, options->columns, {"source_column", "target_column"});
   flags
       .option("--length", options->length,
               "Tokens of a window (what a language model can read, at most 512; of masked words 128), or of a translation")
@@ -261,16 +276,20 @@ const Command eval_command("eval", "How good a model is on data", [](Flags& flag
   flags.footer(
       "DATA is what the model is for. Pictures: a folder as heed train classify takes it, or shapes. Labelled sentences\n"
       "and pairs: a .tsv, .csv or .jsonl file, or opinions/test or entailment/test. Language models, masked words and next sentences:\n"
-      "a text file or a folder of them. Translations: two files with a comma between them, or numbers, numbers:german:french.\n"
+      "a text file or a folder of them. Translations: a .tsv, .csv or .jsonl file of pairs, two files with a comma between them, or\n"
+      "numbers, numbers:german:french. Columns of tables are found by their names, or said as in heed train: text_column=review.\n"
       "Classes are matched by name; labels of sentences also by number: 1 is the model's label 1.\n"
       "A run without DATA is judged by the data that it learned from: by their test part or, with --part validation, by what it kept out\n"
       "of its training data.\n\nExamples:\n"
       "  heed eval runs/classify/001\n  heed eval runs/classify/001 --part validation\n"
-      "  heed eval runs/classify/001 cifar10 --confusion\n  heed eval sentiment dev.tsv --text sentence --label label\n"
+      "  heed eval runs/classify/001 cifar10 --confusion\n  heed eval sentiment dev.tsv text_column=sentence label_column=label\n"
       "  heed eval gpt2 wikitext-test.txt --length 1024\n  heed eval opus-mt-en-de test.en,test.de --beams 4 -o written.de --json");
   return [options] {
     options->typed = options->model;
     options->model = named_model(options->model);
+    take_column_words(options->words, options->columns);
+    check<UsageError>(options->words.empty(), "eval: found ", options->words.empty() ? "" : in_quotes(options->words[0]),
+                      ", expected text_column=NAME, pair_column=NAME, label_column=NAME, source_column=NAME or target_column=NAME");
     run_eval(*options);
   };
 });

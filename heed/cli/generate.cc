@@ -233,7 +233,8 @@ const Command generate_command("generate", "Write on from a prompt with a langua
       .shown("PROMPT...")
       .many()
       .one_value();
-  flags.option("--file", o.prompts.file, "A file of prompts, one a line").value("FILE");
+  flags.option("--file", o.prompts.file, "A file of prompts: one a line, or a .csv, .tsv or .jsonl table; also .gz").value("FILE");
+  add_column_flags(flags, o.prompts.columns, {"text_column"});
   flags.option("--ids", o.ids, "A prompt as numbers of tokens, for models without a tokenizer").shown("\"N N N\"").one_value();
   flags.option("--max-new-tokens", o.max_new_tokens, "At most so many tokens; 64 unless the model says otherwise")
       .value("N")

@@ -23,7 +23,11 @@ void run_predict(const PredictOptions& options) {
   Model model =
       load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = weights_for(options.int8)});
   const std::vector<std::string>& inputs = model.inputs();
-  if (std::find(inputs.begin(), inputs.end(), "pixel_values") != inputs.end()) return predict_pictures(options, model);
+  if (std::find(inputs.begin(), inputs.end(), "pixel_values") != inputs.end()) {
+    check<UsageError>(options.output.empty() && !names_any(options.inputs.columns), "predict: ", model.architecture(),
+                      " takes images, found ", options.output.empty() ? "the name of a column" : "-o", ", which is for sentences");
+    return predict_pictures(options, model);
+  }
   check<UsageError>(!options.skip_bad, "predict: ", model.architecture(), " takes sentences, found --skip-bad, which is for pictures");
   predict_text(options, std::move(model));
 }
@@ -36,14 +40,21 @@ const Command predict_command("predict", "Labels for sentences or pictures, with
   flags.option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
       .value("N")
       .must_be(non_negative());
+  flags
+      .option("-o,--output", options->output,
+              "Write the answers to a .csv, .tsv or .jsonl file: the columns of the input, then label and probability")
+      .value("FILE");
   flags.flag("--json", options->json, "One JSON object a line");
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
   flags.flag("--agreement", options->agreement, "With --int8: computes with floats too, and says how often the first label is the same");
   flags.flag("--skip-bad", options->skip_bad, "Images: leave out those that cannot be read, and end with exit code 1 after the rest");
   flags.footer(
-      "INPUT is a sentence, an image (PNG, JPEG, WebP, BMP) or a folder of images, as the model takes it. Models for sentences\n"
-      "(one label, several, values), for pairs, for words, for places that say [MASK], and for pictures.\n\nExamples:\n"
+      "INPUT is a sentence, a file of sentences (.txt: one a line; .csv, .tsv, .jsonl: a table, whose columns are found by their names;\n"
+      "each also .gz), an image (PNG, JPEG, WebP, BMP) or a folder of images, as the model takes it. Models for sentences (one label, "
+      "several,\n"
+      "values), for pairs, for words, for places that say [MASK], and for pictures.\n\nExamples:\n"
+      "  heed predict sentiment reviews.csv text_column=sentence -o labelled.csv\n"
       "  heed predict sentiment 'a fine film' 'a waste of time'\n  heed predict sentiment --file reviews.txt --json > labels.jsonl\n"
       "  zcat reviews.gz | heed predict sentiment\n  heed predict nli --pairs --file pairs.tsv\n"
       "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n  heed predict vit photo.jpg holidays/ --skip-bad\n"

@@ -12,9 +12,10 @@ namespace heed::cli {
 
 struct PredictOptions {
   std::string model;
-  SentenceOptions inputs;  // for pictures: files and folders
-  int64_t top = 0;         // 0: as suits the model
-  int64_t max_length = 0;  // tokens
+  SentenceOptions inputs;   // for pictures: files and folders
+  int64_t top = 0;          // 0: as suits the model
+  int64_t max_length = 0;   // tokens
+  std::string output = {};  // a file for the answers
   bool json = false;
   bool int8 = false;
   bool agreement = false;  // with int8: floats compute too, and the two are compared

@@ -138,7 +138,7 @@ void predict_pictures(const PredictOptions& options, const Model& model) {
                    ": ", model.architecture(), " has no labels to predict, expected a model for classification");
   PicturePredictor predict(options, model);
   SentenceOptions files = options.inputs;
-  files.any_bytes = true;
+  files.are_paths = true;
   SentenceReader reader(files, "predict");
   for (std::vector<Sentence> some = reader.next(); !some.empty(); some = reader.next()) {
     std::vector<Path> paths;

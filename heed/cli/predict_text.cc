@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
+#include <memory>
 
 #include "heed/cli/nonfinite_flag.h"
-#include "heed/cli/predict.h"
+#include "heed/cli/predict_file.h"
 #include "heed/models/finite.h"
 #include "heed/text/unicode.h"
 
@@ -30,26 +31,40 @@ Task task_of(const TextModel& model, const PredictOptions& options) {
   return Task::sentences;
 }
 
-Json to_json(const Sentence& sentence) {
-  Json out{{"text", sentence.text}};
-  if (sentence.pair) out["pair"] = *sentence.pair;
-  return out;
-}
+// The sentences of a chunk, with the rows of the table that they come from, if any.
+struct Chunk {
+  const std::vector<Sentence>& sentences;
+  const std::vector<std::string>& columns;  // of the input
+  const TextRows* table;
+  size_t first_row;
+
+  const TableRow* row(size_t i) const { return table ? &table->table.rows[first_row + i] : nullptr; }
+  Json json(size_t i) const {
+    Json out{{"text", sentences[i].text}};
+    if (sentences[i].pair) out["pair"] = *sentences[i].pair;
+    if (table) out["columns"] = Json(row_json(sentences[i], row(i), columns));
+    return out;
+  }
+};
 
 std::string shown_pair(const Sentence& sentence) {
   return sentence.pair ? shown(sentence.text, 40) + " | " + shown(*sentence.pair, 40) : shown(sentence.text);
 }
 
-// Reads, computes and prints some thousand sentences at a time. print(sentences, encodings) gives the answers.
+// Reads, computes and prints some thousand sentences at a time. print(chunk, encodings) gives the answers.
 template <class Print>
 void each_chunk(const TextModel& model, const PredictOptions& options, const Print& print) {
-  SentenceReader reader(options.inputs, "predict");
+  SentenceOptions inputs = options.inputs;
+  inputs.pairs_by_name = model.model.architecture().ends_with("ForSequenceClassification");
+  SentenceReader reader(inputs, "predict");
+  std::vector<std::string> columns = reader.table() ? reader.table()->names() : std::vector<std::string>{"text"};
+  if (!reader.table() && inputs.pairs) columns.push_back("pair");
   int64_t cut = 0;
   for (std::vector<Sentence> sentences = reader.next(); !sentences.empty(); sentences = reader.next()) {
     const EncodedSentences encoded = encode_sentences(model, sentences, options.max_length);
     cut += encoded.cut;
     try {
-      print(sentences, encoded.encodings);
+      print(Chunk{sentences, columns, reader.table(), reader.first_row()}, encoded.encodings);
     } catch (const NonfiniteOutput& error) {
       fail<FileError>("predict: ", in_quotes(sentences[static_cast<size_t>(error.item)].text, 60), ": ", error.what());
     }
@@ -62,12 +77,14 @@ void predict_sentences(const TextModel& model, const PredictOptions& options) {
   const int64_t top = options.top > 0 ? options.top : labels.kind() == Labels::Kind::one ? 1 : 5;
   SentenceCounter counter;
   std::optional<LabelTable> table;
+  std::unique_ptr<LabelFile> file;
   std::optional<TextModel> floats;
   Agreement agreement;
   if (options.agreement)
     floats.emplace(
         load_text_model(model.folder, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = Weights::packed}));
-  each_chunk(model, options, [&](const std::vector<Sentence>& sentences, std::span<const Encoding> encodings) {
+  each_chunk(model, options, [&](const Chunk& chunk, std::span<const Encoding> encodings) {
+    const std::vector<Sentence>& sentences = chunk.sentences;
     auto answers = classify(model, encodings, floats ? 0 : top, [&](int64_t done) { counter.add(done); });
     if (floats) {
       const auto expected = classify(*floats, encodings, 0);
@@ -77,30 +94,41 @@ void predict_sentences(const TextModel& model, const PredictOptions& options) {
       }
     }
     counter.clear();
+    if (!options.output.empty()) {
+      if (!file)
+        file = std::make_unique<LabelFile>(options.output, chunk.columns, labels.kind(), std::min(top, std::ssize(labels.names())));
+      for (size_t i = 0; i < sentences.size(); ++i) file->add(sentences[i], chunk.row(i), answers[i]);
+      return;
+    }
     if (!options.json && !table) table.emplace("label", labels.names(), labels.kind(), "sentence");
     for (size_t i = 0; i < sentences.size(); ++i) {
       if (table) {
         table->add(answers[i], shown_pair(sentences[i]));
         continue;
       }
-      Json json = to_json(sentences[i]);
+      Json json = chunk.json(i);
       json["labels"] = cli::to_json(answers[i]);
       print_json_line(json);
     }
   });
   if (floats) agreement.tell();
+  if (!file) return;
+  file->finish();
+  if (options.json) return print_json_line({{"rows", file->rows()}, {"file", options.output}});
+  std::cout << options.output << ": " << file->rows() << (file->rows() == 1 ? " row\n" : " rows\n");
 }
 
 void predict_words(const TextModel& model, const PredictOptions& options) {
   SentenceCounter counter;
-  each_chunk(model, options, [&](const std::vector<Sentence>& sentences, std::span<const Encoding> encodings) {
+  each_chunk(model, options, [&](const Chunk& chunk, std::span<const Encoding> encodings) {
+    const std::vector<Sentence>& sentences = chunk.sentences;
     const auto answers = label_words(model, encodings, [&](int64_t done) { counter.add(done); });
     counter.clear();
     for (size_t i = 0; i < sentences.size(); ++i) {
       const std::string& text = sentences[i].text;
       const auto word = [&](const LabelledWord& each) { return text.substr(each.at.begin, each.at.end - each.at.begin); };
       if (options.json) {
-        Json json = to_json(sentences[i]);
+        Json json = chunk.json(i);
         json["words"] = Json::array();
         for (const LabelledWord& each : answers[i])
           json["words"].push_back({{"word", word(each)},
@@ -130,7 +158,8 @@ void predict_masks(const TextModel& model, const PredictOptions& options) {
   SentenceCounter counter;
   int64_t before = 0;
   std::optional<LabelTable> table;
-  each_chunk(model, options, [&](const std::vector<Sentence>& sentences, std::span<const Encoding> encodings) {
+  each_chunk(model, options, [&](const Chunk& chunk, std::span<const Encoding> encodings) {
+    const std::vector<Sentence>& sentences = chunk.sentences;
     for (size_t i = 0; i < sentences.size(); ++i) {
       const std::vector<int32_t>& ids = encodings[i].ids;
       check<FileError>(std::find(ids.begin(), ids.end(), *mask) != ids.end(), "predict: sentence ", before + static_cast<int64_t>(i) + 1,
@@ -142,7 +171,7 @@ void predict_masks(const TextModel& model, const PredictOptions& options) {
     if (!options.json && !table) table.emplace("word        ", std::vector<std::string>(), Labels::Kind::one, "sentence");
     for (size_t i = 0; i < sentences.size(); ++i) {
       if (!table) {
-        Json json = to_json(sentences[i]);
+        Json json = chunk.json(i);
         json["masks"] = Json::array();
         for (const FilledMask& each : answers[i])
           json["masks"].push_back({{"start", each.at.begin}, {"end", each.at.end}, {"words", cli::to_json(each.words, "word")}});
@@ -162,6 +191,9 @@ void predict_text(const PredictOptions& options, Model loaded) {
   const Task task = task_of(model, options);
   check<UsageError>(!options.agreement || task == Task::sentences,
                     "predict: --agreement compares labels of whole sentences and pictures, found ", model.model.architecture());
+  if (!options.output.empty()) LabelFile::check_name(options.output);
+  check<UsageError>(options.output.empty() || task == Task::sentences, "predict: -o takes labels of whole sentences, found ",
+                    model.model.architecture(), "; expected --json");
   switch (task) {
     case Task::sentences: return predict_sentences(model, options);
     case Task::words: return predict_words(model, options);

@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "heed/io/file_kind.h"
 #include "heed/io/paths.h"
 #include "heed/text/unicode.h"
 
@@ -27,23 +28,98 @@ void add_sentence_flags(Flags& flags, SentenceOptions& options, bool pairs, cons
       .shown(shown_name + "...")
       .many()
       .one_value();
-  flags.option("--file", options.file, "A file to read, one sentence a line").value("FILE");
-  if (pairs) flags.flag("--pairs", options.pairs, "Every line holds two sentences with a tab between them");
+  flags.option("--file", options.file, "A file to read: lines of sentences, or a .csv, .tsv or .jsonl table; also .gz").value("FILE");
+  if (pairs) flags.flag("--pairs", options.pairs, "Two sentences each: lines with a tab between them, or two columns of a table");
+  if (pairs)
+    add_column_flags(flags, options.columns, {"text_column", "pair_column"});
+  else
+    add_column_flags(flags, options.columns, {"text_column", "source_column"});
 }
 
-SentenceReader::SentenceReader(const SentenceOptions& options, const std::string& command)
-    : pairs_(options.pairs), any_bytes_(options.any_bytes) {
+void add_column_flags(Flags& flags, TextColumns& columns, const std::vector<std::string>& settings, bool with_short) {
+  for (const auto& [setting, word] : column_settings()) {
+    if (std::find(settings.begin(), settings.end(), setting) == settings.end()) continue;
+    std::string flag = setting;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    const std::string role = flag.substr(0, flag.find('-'));
+    flags
+        .option(
+            "--" + flag + (with_short ? ",--" + role : ""), columns.*word,
+            "Of tables: the column of the " + (role == "pair" ? "second text" : role) + ", by name or number; also as " + setting + "=NAME")
+        .value("COLUMN")
+        .no_default();
+  }
+}
+
+void take_column_words(std::vector<std::string>& words, TextColumns& columns) {
+  std::erase_if(words, [&](const std::string& word) {
+    for (const auto& [setting, column] : column_settings()) {
+      const std::string key = std::string(setting) + "=";
+      if (!word.starts_with(key)) continue;
+      columns.*column = word.substr(key.size());
+      return true;
+    }
+    return false;
+  });
+}
+
+bool names_any(const TextColumns& columns) {
+  for (const auto& [setting, column] : column_settings())
+    if (!(columns.*column).empty()) return true;
+  return false;
+}
+
+void tell_columns(const std::string& file, const ChosenColumns& chosen) {
+  if (chosen.empty()) return;
+  std::cout.flush();
+  std::cerr << "heed: " << columns_text(file, chosen) << '\n';
+}
+
+void take_file_argument(SentenceOptions& options, const std::string& command) {
+  for (const std::string& text : options.texts) {
+    std::error_code ignored;
+    const bool is_path = text.size() < 4096 && text.find('\n') == std::string::npos;
+    if (!is_path || !std::filesystem::exists(text, ignored)) continue;
+    const std::string bare = text.ends_with(".gz") ? text.substr(0, text.size() - 3) : text;
+    const bool is_file = std::filesystem::is_regular_file(text, ignored), is_text = is_table_file(text) || bare.ends_with(".txt");
+    if (is_file && is_text) {
+      check<UsageError>(options.texts.size() == 1, command, ": found the file ", in_quotes(text), " among ", options.texts.size(),
+                        " arguments, expected one file alone, or sentences");
+      std::cerr << "heed: " << command << " reads the file " << text << (is_table_file(text) ? "\n" : ", a sentence on every line\n");
+      options.file = text;
+      options.texts.clear();
+      return;
+    }
+    const std::string kind = is_file ? kind_of_file(text) : "";
+    check<FileError>(kind.empty(), text, ": found ", kind, ", expected sentences, or a file of them: .txt, .csv, .tsv or .jsonl",
+                     advice_for(kind, text));
+    std::cerr << "heed: warning: " << in_quotes(text) << " is taken as a sentence, but there is a " << (is_file ? "file" : "folder")
+              << " of that name" << (is_file ? "; --file reads it" : "") << '\n';
+  }
+}
+
+SentenceReader::SentenceReader(const SentenceOptions& given, const std::string& command)
+    : pairs_(given.pairs), are_paths_(given.are_paths) {
+  SentenceOptions options = given;
+  take_column_words(options.texts, options.columns);
   const bool dash = options.texts == std::vector<std::string>{"-"};
   check<UsageError>(options.texts.empty() || options.file.empty(), command, ": found ", options.texts.size(),
                     " sentences and a --file, expected one of the two");
+  if (!dash && !options.are_paths) take_file_argument(options, command);
+  const bool is_table = !options.are_paths && options.file != "-" && is_table_file(options.file);
+  check<UsageError>(is_table || !names_any(options.columns), command,
+                    ": found the name of a column, expected a table too: a .csv, .tsv or ", ".jsonl file, also .gz");
   if (!options.texts.empty() && !dash) {
     texts_ = options.texts;
-  } else if (!options.file.empty() && options.file != "-") {
+  } else if (is_table) {
     source_ = options.file;
-    check<FileError>(!is_folder(source_), source_, ": is a folder, expected a file with a sentence on every line");
-    file_.open(source_, std::ios::binary);
-    check<FileError>(file_.good(), source_, path_exists(source_) ? ": cannot be read" : ": there is no such file");
-    in_ = &file_;
+    rows_ = read_text_rows(source_, options.columns,
+                           options.pairs           ? PairsWanted::yes
+                           : options.pairs_by_name ? PairsWanted::if_named
+                                                   : PairsWanted::no);
+    tell_columns(source_, rows_->chosen);
+  } else if (!options.file.empty() && options.file != "-") {
+    open(options.file);
   } else {
     check<UsageError>(dash || !options.file.empty() || isatty(STDIN_FILENO) == 0, command,
                       ": found no sentences, expected some as arguments, --file FILE, or lines on standard input");
@@ -53,22 +129,44 @@ SentenceReader::SentenceReader(const SentenceOptions& options, const std::string
   }
 }
 
+void SentenceReader::open(const std::string& path) {
+  source_ = path;
+  check<FileError>(!is_folder(source_), source_, ": is a folder, expected a file with a sentence on every line");
+  file_.open(source_, std::ios::binary);
+  check<FileError>(file_.good(), source_, path_exists(source_) ? ": cannot be read" : ": there is no such file");
+  in_ = &file_;
+  if (!std::filesystem::is_regular_file(path) || kind_of_file(path) != "gzip data") return;
+  packed_ = MappedFile::open(path);
+  unpacker_ = std::make_unique<Unpacker>(std::span(packed_->data(), static_cast<size_t>(packed_->size())), path);
+}
+
 std::string SentenceReader::place() const {
   return in_ ? source_ + ": line " + std::to_string(count_) : "argument " + std::to_string(count_);
 }
 
+size_t SentenceReader::read(char* to, size_t bytes) {
+  if (unpacker_) return unpacker_->read(std::as_writable_bytes(std::span(to, bytes)));
+  in_->read(to, static_cast<std::streamsize>(bytes));
+  check<FileError>(!in_->bad(), source_, ": cannot be read");
+  return static_cast<size_t>(in_->gcount());
+}
+
 bool SentenceReader::next_line(std::string& line) {
   size_t end = buffer_.find('\n', at_);
-  while (end == std::string::npos && in_->good()) {
+  while (end == std::string::npos && !ended_) {
     buffer_.erase(0, at_);
     at_ = 0;
     const size_t had = buffer_.size();
     if (had > kLongestLine) break;
-    buffer_.resize(std::max<size_t>(2 * had, size_t{1} << 16));
-    in_->read(buffer_.data() + had, static_cast<std::streamsize>(buffer_.size() - had));
-    buffer_.resize(had + static_cast<size_t>(in_->gcount()));
-    check<FileError>(!in_->bad(), source_, ": cannot be read");
+    const size_t more = std::max<size_t>(had, size_t{1} << 16);
+    buffer_.resize(had + more);
+    const size_t got = read(buffer_.data() + had, more);
+    buffer_.resize(had + got);
+    ended_ = got < more;
     end = buffer_.find('\n', had);
+    if (count_ > 0 || had > 0) continue;
+    const std::string kind = kind_of_bytes(buffer_);
+    check<FileError>(kind.empty(), source_, ": found ", kind, ", expected UTF-8 text, a sentence on every line", advice_for(kind, source_));
   }
   if (end == std::string::npos) end = buffer_.size();
   if (at_ >= buffer_.size()) return false;
@@ -82,7 +180,7 @@ bool SentenceReader::next_line(std::string& line) {
 Sentence SentenceReader::checked(std::string line) const {
   if (line.ends_with('\r')) line.pop_back();
   if (count_ == 1 && in_ && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
-  const size_t bad = any_bytes_ ? std::string::npos : text::find_bad_utf8(line);
+  const size_t bad = are_paths_ ? std::string::npos : text::find_bad_utf8(line);
   check<FileError>(bad == std::string::npos, place(), ": found ", in_quotes(line.substr(std::min(bad, line.size()), 4)), " at byte ", bad,
                    ", expected UTF-8");
   if (!pairs_) return {std::move(line)};
@@ -92,7 +190,21 @@ Sentence SentenceReader::checked(std::string line) const {
   return {line.substr(0, tab), line.substr(tab + 1)};
 }
 
+std::vector<Sentence> SentenceReader::next_rows() {
+  std::vector<Sentence> out;
+  size_t bytes = 0;
+  first_row_ = next_row_;
+  for (; next_row_ < rows_->table.rows.size() && out.size() < kSentencesAtOnce && bytes < kBytesAtOnce; ++next_row_) {
+    const TableRow& row = rows_->table.rows[next_row_];
+    out.push_back({rows_->cell(row, rows_->text)});
+    if (rows_->pair != kNoColumn) out.back().pair = rows_->cell(row, rows_->pair);
+    bytes += out.back().text.size();
+  }
+  return out;
+}
+
 std::vector<Sentence> SentenceReader::next() {
+  if (rows_) return next_rows();
   std::vector<Sentence> out;
   size_t bytes = 0;
   while (out.size() < kSentencesAtOnce && bytes < kBytesAtOnce) {

@@ -1,4 +1,4 @@
-// Sentences for commands: arguments, a file or standard input, one a line, some thousands at a time, so that memory stays small
+// Sentences for commands: arguments, a file of lines, a table or standard input, some thousands at a time, so that memory stays small
 // and answers begin early. What is not UTF-8 is refused with the file and the line.
 #pragma once
 
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "heed/cli/command.h"
+#include "heed/data/text_rows.h"
+#include "heed/io/unpack.h"
 #include "heed/text/batches.h"
 
 namespace heed::cli {
@@ -15,12 +17,26 @@ namespace heed::cli {
 struct SentenceOptions {
   std::vector<std::string> texts = {};  // arguments; "-" alone: standard input
   std::string file = {};                // --file; "-": standard input
-  bool pairs = false;                   // --pairs: two sentences with a tab between them
-  bool any_bytes = false;               // names of files, which need not be UTF-8
+  bool pairs = false;                   // --pairs: two sentences with a tab between them, or two columns of a table
+  TextColumns columns = {};             // of a table
+  bool are_paths = false;               // what is read is paths, of images for example: which need not be UTF-8
+  bool pairs_by_name = false;           // of a table: pairs also where its columns are called so, sentence1 and sentence2 for example
 };
 
-// SENTENCE..., --file and, where pairs make sense, --pairs. name: of the first where they may be other things too
+// SENTENCE..., --file and, where pairs make sense, --pairs and --pair-column. name: of the first where they may be other things too
 void add_sentence_flags(Flags& flags, SentenceOptions& options, bool pairs, const std::string& name = "sentence");
+
+// --text-column and the like, for the columns named here, as they are called in column_settings(). with_short: also --text
+void add_column_flags(Flags& flags, TextColumns& columns, const std::vector<std::string>& settings, bool with_short = false);
+// Takes words like text_column=review out of `words`.
+void take_column_words(std::vector<std::string>& words, TextColumns& columns);
+bool names_any(const TextColumns& columns);
+void tell_columns(const std::string& file, const ChosenColumns& chosen);  // on standard error; nothing where there are none
+
+// An argument that names a file is not a sentence. One .txt, .csv, .tsv or .jsonl file (also .gz) becomes options.file, which standard
+// error says; one among other arguments is a UsageError. Images and the like are FileErrors; what may be a word as well as another file
+// stays a sentence, with a warning. command: begins messages
+void take_file_argument(SentenceOptions& options, const std::string& command);
 
 class SentenceReader {
  public:
@@ -32,15 +48,26 @@ class SentenceReader {
   // The next sentences in order; none at the end. An empty line is an empty sentence; a source without any line is an error.
   std::vector<Sentence> next();
 
+  const TextRows* table() const { return rows_ ? &*rows_ : nullptr; }  // null: no table is read
+  size_t first_row() const { return first_row_; }                      // in the table, of what next() gave last
+
  private:
+  void open(const std::string& path);
+  size_t read(char* to, size_t bytes);  // fewer: the end
+  std::vector<Sentence> next_rows();
   bool next_line(std::string& line);  // false at the end
   Sentence checked(std::string line) const;
   std::string place() const;  // "FILE: line 3" or "argument 3"
 
-  const bool pairs_, any_bytes_;
+  const bool pairs_, are_paths_;
   std::vector<std::string> texts_ = {};  // the arguments, where they are the sentences
+  std::optional<TextRows> rows_ = {};
+  size_t first_row_ = 0, next_row_ = 0;
   std::ifstream file_ = {};
-  std::istream* in_ = nullptr;  // null: arguments
+  std::istream* in_ = nullptr;  // null: arguments, or a table
+  std::shared_ptr<const MappedFile> packed_ = {};
+  std::unique_ptr<Unpacker> unpacker_ = {};  // of a packed file, in place of in_
+  bool ended_ = false;
   std::string source_ = {}, buffer_ = {};
   size_t at_ = 0;  // in buffer_
   int64_t count_ = 0;

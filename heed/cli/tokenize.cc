@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "heed/cli/command.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/sentences.h"
 #include "heed/io/json.h"
 #include "heed/text/tokenizer.h"
 
@@ -151,18 +151,30 @@ void run_tokenize(const TokenizeFlags& options) {
       const std::vector<Encoding> encodings = tokenizer.encode_all(lines, encode_options(options));
       for (size_t i = 0; i < lines.size(); ++i) print(tokenizer, lines[i], encodings[i], options);
     });
-  for (const std::string& text : options.texts)
-    print(tokenizer, text,
-          options.pair.empty() ? tokenizer.encode(text, encode_options(options))
-                               : tokenizer.encode(text, options.pair, encode_options(options)),
-          options);
+  const auto print_one = [&](const std::string& text) {
+    const Encoding encoding = options.pair.empty() ? tokenizer.encode(text, encode_options(options))
+                                                   : tokenizer.encode(text, options.pair, encode_options(options));
+    print(tokenizer, text, encoding, options);
+  };
+  SentenceOptions inputs{.texts = options.texts};
+  take_file_argument(inputs, "tokenize");
+  if (!inputs.file.empty()) {
+    SentenceReader reader(inputs, "tokenize");
+    for (std::vector<Sentence> some = reader.next(); !some.empty(); some = reader.next())
+      for (const Sentence& each : some) print_one(each.text);
+    return;
+  }
+  for (const std::string& text : options.texts) print_one(text);
 }
 
 const Command tokenize_command("tokenize", "Cut text into the tokens of a model, or put tokens together", [](Flags& flags) {
   auto options = std::make_shared<TokenizeFlags>();
   flags.option("model", options->model, "Folder of a model or of a run, or a tokenizer.json").value("MODEL").required();
   // Or the parser would take "[MASK] a, b" for a list in brackets.
-  flags.option("text", options->texts, "What to encode, or ids to decode").shown("TEXT...").many().one_value();
+  flags.option("text", options->texts, "What to encode, or ids to decode; the name of a .txt, .csv, .tsv or .jsonl file: its texts")
+      .shown("TEXT...")
+      .many()
+      .one_value();
   flags.flag("--ids", options->ids, "Print ids alone, one line a text");
   flags.flag("--decode", options->decode, "The text is ids: print what they stand for");
   flags.flag("--lines", options->lines, "Read lines from standard input; one line out for each");

@@ -1,11 +1,19 @@
-// Rows and cells: lines with tabs between (TSV), commas and quotes (RFC 4180), semicolons in place of the commas, a JSON object a line.
+// Rows and cells: lines with tabs between them (TSV), commas and quotes (RFC 4180), semicolons or tabs in place of the commas, a JSON
+// object a line.
 #include <algorithm>
 
 #include "heed/data/text_parts.h"
 #include "heed/io/json.h"
+#include "heed/io/reading.h"
 
 namespace heed {
 namespace {
+
+constexpr size_t kLongestField = kMaxJsonToken;  // bytes, the same for every kind of file
+
+[[noreturn]] void refuse_long_field(const std::string& name, int64_t line, const char* hint = "") {
+  fail<FileError>(name, ":", line, ": found a field of more than ", kLongestField, " bytes, expected a text of at most that", hint);
+}
 
 // One character after the other, with the line it stands in.
 class CsvReader {
@@ -15,7 +23,7 @@ class CsvReader {
   bool next(TableRow& row) {
     while (at_ < text_.size() && ends_line()) pass_line_end();  // lines with nothing on them
     if (at_ >= text_.size()) return false;
-    row = {line_, {}};
+    row = {.line = line_};
     for (;;) {
       row.cells.emplace_back(trimmed(at_ < text_.size() && text_[at_] == '"' ? quoted() : bare()));
       if (at_ < text_.size() && text_[at_] == separator_) {
@@ -28,22 +36,25 @@ class CsvReader {
   }
 
   char separator() const { return separator_; }
+  size_t position() const { return at_; }
 
  private:
-  // Spreadsheets write semicolons where a comma stands in numbers. A first row that has them and no comma would be one column without them.
+  // Spreadsheets write semicolons where a comma stands in numbers, and some programs tabs. A first row that has them and no comma would
+  // be one column without them.
   static char separator_of(std::string_view text) {
-    bool quotes = false, semicolon = false;
+    bool quotes = false, semicolon = false, tab = false;
     char before = '\n';
     for (const char c : text) {
-      const bool begins = before == ';' || before == '\n' || before == '"';  // elsewhere a quote is a letter
+      const bool begins = before == ';' || before == '\t' || before == '\n' || before == '"';  // elsewhere a quote is a letter
       if (c == '"' && (quotes || begins)) quotes = !quotes;
       before = c;
       if (quotes) continue;
       if (c == ',') return ',';
-      if (c == '\n' && semicolon) break;
+      if (c == '\n' && (semicolon || tab)) break;
       semicolon = semicolon || c == ';';
+      tab = tab || c == '\t';
     }
-    return semicolon ? ';' : ',';
+    return semicolon ? ';' : tab ? '\t' : ',';
   }
 
   bool ends_line() const { return text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n"; }
@@ -54,7 +65,8 @@ class CsvReader {
 
   std::string bare() {
     const size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] != separator_ && !ends_line()) ++at_;
+    while (at_ < text_.size() && text_[at_] != separator_ && !ends_line())
+      if (++at_ - begin > kLongestField) refuse_long_field(name_, line_);
     return std::string(text_.substr(begin, at_ - begin));
   }
 
@@ -63,6 +75,7 @@ class CsvReader {
     std::string cell;
     for (++at_; at_ < text_.size(); ++at_) {
       line_ += text_[at_] == '\n';
+      if (cell.size() > kLongestField) refuse_long_field(name_, began, "; is its closing quote missing?");
       if (text_[at_] != '"') {
         cell += text_[at_];
       } else if (text_.substr(at_, 2) == "\"\"") {
@@ -72,7 +85,10 @@ class CsvReader {
         ++at_;
         check<FileError>(at_ == text_.size() || text_[at_] == separator_ || ends_line(), name_, ":", line_, ": found ",
                          in_quotes(text_.substr(at_, 10)), " behind a closing quote, expected a ",
-                         separator_ == ';' ? "semicolon" : "comma", " or the end of the line; a quote inside quotes is written twice");
+                         separator_ == ';'    ? "semicolon"
+                         : separator_ == '\t' ? "tab"
+                                              : "comma",
+                         " or the end of the line; a quote inside quotes is written twice");
         return cell;
       }
     }
@@ -100,10 +116,11 @@ void each_line(std::string_view text, const Use& use) {
   }
 }
 
-std::vector<std::string> cells_of(std::string_view line) {
+std::vector<std::string> cells_of(const std::string& name, int64_t number, std::string_view line) {
   std::vector<std::string> cells;
   for (size_t begin = 0; begin <= line.size();) {
     const size_t end = std::min(line.find('\t', begin), line.size());
+    if (end - begin > kLongestField) refuse_long_field(name, number);
     cells.emplace_back(trimmed(line.substr(begin, end - begin)));
     begin = end + 1;
   }
@@ -121,6 +138,7 @@ std::string cell_of(const Json& value) {
 Table parse_table(const std::string& name, std::string_view text, TableKind kind) {
   if (kind == TableKind::jsonl) return parse_json_lines(name, text);
   Table table{name};
+  Reading progress("reading " + name, std::ssize(text));
   const char* between = "";
   if (kind == TableKind::csv) {
     CsvReader reader(name, text);
@@ -128,9 +146,15 @@ Table parse_table(const std::string& name, std::string_view text, TableKind kind
     between = reader.separator() == ';' ? "; semicolons part them in this file, as its first row has no comma"
               : both                    ? "; commas part them in this file, as its first row has one outside quotes, and semicolons do not"
                                         : "";
-    for (TableRow row; reader.next(row);) table.rows.push_back(std::move(row));
+    for (TableRow row; reader.next(row);) {
+      table.rows.push_back(std::move(row));
+      progress.at(static_cast<int64_t>(reader.position()));
+    }
   } else {
-    each_line(text, [&](int64_t line, std::string_view found) { table.rows.push_back({line, cells_of(found)}); });
+    each_line(text, [&](int64_t line, std::string_view found) {
+      table.rows.push_back({.line = line, .cells = cells_of(name, line, found)});
+      progress.at(found.data() - text.data());
+    });
   }
   for (const TableRow& row : table.rows)
     check<FileError>(row.cells.size() == table.rows.front().cells.size(), table.at(row), ": found ", row.cells.size(),
@@ -140,15 +164,26 @@ Table parse_table(const std::string& name, std::string_view text, TableKind kind
 
 Table parse_json_lines(const std::string& name, std::string_view text) {
   Table table{name};
+  Reading progress("reading " + name, std::ssize(text));
+  std::vector<Json::json_pointer> places;  // of the columns
+  const auto add_column = [&](const std::string& key, const Json::json_pointer& place) {
+    table.columns.push_back(key);
+    places.push_back(place);
+  };
   each_line(text, [&](int64_t line, std::string_view found) {
     const Json json = parse_json(name + ":" + std::to_string(line), found);
     check<FileError>(json.is_object(), name, ":", line, ": found ", json.type_name(),
                      ", expected an object: {\"text\": ..., \"label\": ...}");
     if (table.rows.empty())
-      for (const auto& [key, value] : json.items()) table.columns.push_back(key);
-    TableRow row{line};
-    for (const std::string& key : table.columns) row.cells.push_back(json.contains(key) ? cell_of(json[key]) : "");
+      for (const auto& [key, value] : json.items()) {
+        add_column(key, Json::json_pointer() / key);
+        if (!value.is_object()) continue;
+        for (const auto& [below, inner] : value.items()) add_column(key + "." + below, Json::json_pointer() / key / below);
+      }
+    TableRow row{.line = line, .json = found};
+    for (const Json::json_pointer& place : places) row.cells.push_back(json.contains(place) ? cell_of(json[place]) : "");
     table.rows.push_back(std::move(row));
+    progress.at(found.data() - text.data());
   });
   return table;
 }

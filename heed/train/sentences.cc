@@ -1,5 +1,6 @@
 // Sentences into classes, one by one or in pairs: an encoder learns what labelled texts say.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "heed/data/text_data.h"
@@ -107,12 +108,14 @@ std::vector<std::string> classes_in(const std::vector<LabelledText>& rows) {
 LabelledSentences encoded(const std::vector<LabelledText>& rows, const std::vector<std::string>& classes, const Tokenizer& tokenizer,
                           int64_t max_length, const std::string& source) {
   LabelledSentences out;
+  std::map<std::string_view, int64_t> places;
+  for (const std::string& name : classes) places.emplace(name, std::ssize(places));
   std::vector<Sentence> sentences;
   for (const LabelledText& row : rows) {
-    const auto place = std::find(classes.begin(), classes.end(), row.label);
-    check<FileError>(place != classes.end(), source, ": found the label ", in_quotes(row.label), ", which no text to learn from has");
+    const auto place = places.find(row.label);
+    check<FileError>(place != places.end(), source, ": found the label ", in_quotes(row.label), ", which no text to learn from has");
     sentences.push_back({row.text, row.pair});
-    out.labels.push_back(place - classes.begin());
+    out.labels.push_back(place->second);
   }
   out.encodings = encode_sentences(tokenizer, sentences, EncodeOptions{.max_length = max_length}).encodings;
   return out;
@@ -123,11 +126,7 @@ std::string part_beside(const SentenceOptions& options, bool test) {
   const std::string& named = test ? options.test_data : options.validation_data;
   if (!named.empty()) return named;
   if (options.data == "opinions" || options.data == "entailment") return options.data + (test ? "/test" : "/validation");
-  const std::string name = Path(options.data).filename().string();
-  if (test || !name.starts_with("train.")) return {};
-  for (const char* other : {"dev", "validation", "val"})
-    if (const Path path = Path(options.data).parent_path() / (other + name.substr(5)); std::filesystem::exists(path)) return path.string();
-  return {};
+  return test ? "" : table_beside(options.data, kValidationWords);
 }
 
 // Held-out rows leave `rows`.
@@ -163,8 +162,10 @@ Json config_for(const Chosen& chosen, const std::vector<std::string>& classes, c
   return config;
 }
 
-Task make_task(const std::string& name, const SentenceOptions& options, const Chosen& chosen) {
-  std::vector<LabelledText> rows = read_labelled(options.data, options.columns);
+Task make_task(const std::string& name, SentenceOptions options, const Chosen& chosen) {
+  options.data = train_table_of(options.data);
+  ChosenColumns columns;
+  std::vector<LabelledText> rows = read_labelled(options.data, options.columns, &columns);
   if (options.limit > 0 && options.limit < std::ssize(rows)) rows.resize(static_cast<size_t>(options.limit));
   const std::vector<std::string> classes = classes_in(rows);
   check<FileError>(classes.size() > 1, options.data, ": found ", classes.size(), " label, expected two at least");
@@ -194,6 +195,7 @@ Task make_task(const std::string& name, const SentenceOptions& options, const Ch
   all->multiply_adds =
       static_cast<double>(cost_of(*model, {.tokens = std::min<int64_t>(32, most_tokens(*model))}).total.multiply_adds) / 32;
   Task task{.name = name, .model = model};
+  if (!columns.empty()) task.notes.push_back(columns_text(options.data, columns));
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
   task.data = {{"train", print_of_rows(rows)}, {"validation", print_of_rows(held_out)}, {"test", print_of_rows(tested)}};
   task.data["train"]["classes"] = classes;
@@ -223,7 +225,8 @@ TaskKind kind(const std::string& name, const std::string& summary, const std::st
             options->data = data;
             const Allowed file{.path = true, .made = {"opinions", "entailment"}};
             settings.heading("Texts");
-            settings.add("data", options->data, "A .tsv, .csv or .jsonl file, also .gz; " + data + ": made by rule", file);
+            settings.add("data", options->data,
+                         "A .tsv, .csv or .jsonl file, also .gz, or a folder with train.tsv or the like; " + data + ": made by rule", file);
             settings.add("validation_data", options->validation_data,
                          "The same to validate on; empty: dev.* beside train.*, or a share of data", file);
             settings.add("test_data", options->test_data, "The same to test on", file);

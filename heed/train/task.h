@@ -54,7 +54,7 @@ struct Followed {
 
 struct Evaluation {
   Figures figures = {};  // "loss", "accuracy", "top5", "perplexity", "bleu", ...
-  Json detail = {};      // of classifications: "classes", "confusion" (rows: truth), "per_class", "calibration"; see docs/training.md
+  Json detail = {};      // of classifications: see ClassScores
 };
 
 struct Task {

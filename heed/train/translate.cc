@@ -217,6 +217,7 @@ Task make_task(const TranslateOptions& options, const Chosen& chosen) {
                                                                  .limit = limit});
   set_writing(*all, options, chosen);
   Task task{.name = "translate", .model = model, .metric = "loss"};
+  if (!texts.columns.empty()) task.notes.push_back(texts.columns);
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
   task.data = data;
   task.batches = [all](int64_t epoch) { return batches_of_like_length(all->train.lengths(), all->learn.batch, all->learn.seed, epoch); };
@@ -251,6 +252,7 @@ TaskKind translate_kind() {
           .preset = "transformer-small",
           .families = {"encoder-decoder"},
           .examples = {"width=128", "data=numbers source=french target=english count=50000", "data=multi30k source=en target=de epochs=20",
+                       "data=pairs.tsv", "data=pairs.csv.gz source_column=english target_column=german",
                        "train_source=a.en train_target=a.de from=opus-mt-en-de rate=2e-5"},
           .declare = [](Settings& settings) {
             const auto options = std::make_shared<TranslateOptions>();

@@ -9,6 +9,7 @@ namespace heed {
 namespace {
 
 constexpr int64_t kJudgedNumbers = 1000;  // for validation and test each
+constexpr int64_t kLookedAtNumbers = 10'000;
 
 NumberLanguage number_language(const std::string& key, const std::string& name) {
   static const std::map<std::string, NumberLanguage> known{
@@ -53,17 +54,14 @@ ParallelFiles files_in(const Path& folder, const ParallelOptions& options, const
 
 std::string endings_in(const Path& folder) {
   std::string out;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::string name = entry.path().filename().string();
-    if (name.ends_with(".gz")) name.resize(name.size() - 3);
-    if (name.starts_with("train.")) out += (out.empty() ? "" : ", ") + name.substr(6);
-  }
+  for (const std::string& language : languages_in(folder)) out += (out.empty() ? "" : ", ") + language;
   return out.empty() ? "none" : out;
 }
 
 void fill_from_folder(const Path& folder, ParallelOptions& options) {
   check<FileError>(std::filesystem::is_directory(folder), folder.string(),
-                   ": there is no such folder, expected one with train.SOURCE and train.TARGET, or data=numbers");
+                   ": found no folder and no table there, expected a .tsv, .csv or .jsonl file (also .gz), a folder with train.SOURCE and ",
+                   "train.TARGET, two files with a comma between them, or numbers");
   check<UsageError>(!options.source.empty() && !options.target.empty(),
                     "translate: found no source= and target=, expected both: how the files of the languages end, en and de for example; "
                     "endings of train in ",
@@ -89,14 +87,60 @@ std::vector<Translation> chosen(const std::vector<Translation>& all, std::span<c
   return out;
 }
 
+void read_tables(const ParallelOptions& where, ParallelTexts& out) {
+  const LanguageCodes languages{where.source, where.target};
+  ChosenColumns columns;
+  out.train = read_translations(where.data, where.columns, languages, &columns);
+  if (!columns.empty()) out.columns = columns_text(where.data, columns);
+  const auto read = [&](const std::string& named, const std::vector<std::string>& words, std::vector<Translation>& part) {
+    const std::string file = named.empty() ? table_beside(where.data, words) : named;
+    if (part.empty() && !file.empty()) part = read_translations(file, where.columns, languages);
+  };
+  read(where.validation_data, kValidationWords, out.validation);
+  read(where.test_data, {"test"}, out.test);
+}
+
 }  // namespace
+
+std::vector<std::string> languages_in(const Path& folder) {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::string name = entry.path().filename().string();
+    if (name.ends_with(".gz")) name.resize(name.size() - 3);
+    if (name.starts_with("train.") && !is_table_file(name)) out.push_back(name.substr(6));
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::vector<Translation> read_translation_data(const std::string& where, DataPart numbers, const TextColumns& columns,
+                                               const LanguageCodes& languages, ChosenColumns* chosen) {
+  const bool by_rule = where == "numbers" || where.starts_with("numbers:");
+  check<UsageError>(by_rule || is_table_file(where) || is_file_pair(where), "found ", in_quotes(where),
+                    ", expected a .tsv, .csv or .jsonl file of pairs, two files with a comma between them, SOURCE,TARGET, or numbers");
+  if (!by_rule) return read_translations(where, columns, languages, chosen);
+  const size_t second = where.find(':', std::min(where.size(), size_t{8}));
+  check<UsageError>(where == "numbers" || second != std::string::npos, "found ", in_quotes(where),
+                    ", expected numbers or numbers:SOURCE:TARGET, of english, german and french");
+  ParallelOptions made{.source = "english", .target = "german", .count = kLookedAtNumbers};
+  if (where != "numbers") made.source = where.substr(8, second - 8), made.target = where.substr(second + 1);
+  ParallelTexts parts = made_parts(made);
+  return numbers == DataPart::train ? parts.train : numbers == DataPart::test ? parts.test : parts.validation;
+}
 
 void declare(Settings& settings, ParallelOptions& options) {
   settings.heading("Sentences");
-  settings.add("data", options.data, "Folder with train.en, train.de, val.en, ..., also with .gz; numbers: words of numbers, made by rule",
+  settings.add("data", options.data,
+               "A .tsv, .csv or .jsonl file of pairs, also .gz; a folder with train.en, train.de, val.en, ...; numbers: made by rule",
                {.path = true, .made = {"numbers"}});
-  settings.add("source", options.source, "Language to read: how its files end; english, german or french numbers (english)");
-  settings.add("target", options.target, "Language to write: how its files end; english, german or french numbers (german)");
+  settings.add("source", options.source, "Language to read: its column or how its files end; english, german or french numbers (english)");
+  settings.add("target", options.target, "Language to write: its column or how its files end; english, german or french numbers (german)");
+  settings.add("source_column", options.columns.source, "Name or number of the column to read; empty: found by itself");
+  settings.add("target_column", options.columns.target, "The same of the column to write");
+  settings.add("validation_data", options.validation_data,
+               "A table to tell the best epoch by; empty: dev.* beside train.*, or a share of data", {.path = true});
+  settings.add("test_data", options.test_data, "A table for the last test; empty: test.* beside train.*", {.path = true});
   settings.add("count", options.count, "Learn from so many pairs; 0: all, or 20000 numbers", {.least = 0, .most = 1e9});
   const auto add = [&](const std::string& part, ParallelFiles& files, const std::string& what) {
     settings.add(part + "_source", files.source, what, {.path = true});
@@ -110,8 +154,11 @@ void declare(Settings& settings, ParallelOptions& options) {
 ParallelTexts read_parallel_texts(const ParallelOptions& options, double share, uint64_t seed) {
   if (options.made()) return made_parts(options);
   ParallelOptions where = options;
-  if (where.train.source.empty() && where.train.target.empty()) fill_from_folder(where.data, where);
+  where.data = train_table_of(where.data);
+  const bool is_table = where.train.source.empty() && where.train.target.empty() && (is_table_file(where.data) || is_file_pair(where.data));
+  if (where.train.source.empty() && where.train.target.empty() && !is_table) fill_from_folder(where.data, where);
   ParallelTexts out{part_of("train", where.train), part_of("validation", where.validation), part_of("test", where.test)};
+  if (is_table) read_tables(where, out);
   const int64_t all = std::ssize(out.train);
   if (where.count > 0 && where.count < all) {
     std::vector<int64_t> some;  // every so many: files often hold one source of texts behind the other
@@ -119,7 +166,8 @@ ParallelTexts read_parallel_texts(const ParallelOptions& options, double share, 
     out.train = chosen(out.train, some);
   }
   if (!out.validation.empty()) return out;
-  check<FileError>(out.train.size() > 1, where.train.source, ": found one pair of sentences and no validation part, expected more");
+  check<FileError>(out.train.size() > 1, is_table ? where.data : where.train.source,
+                   ": found one pair of sentences and no validation part, expected more");
   const Split parts = split(std::ssize(out.train), std::max(share, 1e-6), seed);
   out.validation = chosen(out.train, parts.held_out);
   out.train = chosen(out.train, parts.kept);

@@ -15,6 +15,8 @@ struct ParallelOptions {
   std::string data = "numbers";
   std::string source = {}, target = {};
   int64_t count = 0;
+  std::string validation_data = {}, test_data = {};
+  TextColumns columns = {};                              // of tables
   ParallelFiles train = {}, validation = {}, test = {};  // in place of data
 
   bool made() const { return data == "numbers" && train.source.empty() && train.target.empty(); }
@@ -23,9 +25,16 @@ void declare(Settings& settings, ParallelOptions& options);
 
 struct ParallelTexts {
   std::vector<Translation> train, validation, test;
+  std::string columns = {};  // which ones of the table were read, for people; empty: there is no table
 };
 // share, seed: of what is kept out of the training part where there is no validation part
 ParallelTexts read_parallel_texts(const ParallelOptions& options, double share, uint64_t seed);
+
+// How the files of a folder end that are called train.en, train.de: the languages that there are.
+std::vector<std::string> languages_in(const Path& folder);
+// "numbers", "numbers:french:english" (of the part), or what read_translations takes.
+std::vector<Translation> read_translation_data(const std::string& where, DataPart numbers, const TextColumns& columns,
+                                               const LanguageCodes& languages = {}, ChosenColumns* chosen = nullptr);
 
 struct EncodedPairs {
   std::vector<Translation> texts = {};

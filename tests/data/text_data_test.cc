@@ -62,7 +62,7 @@ TEST(PackedText, what_is_cut_short_or_damaged_is_refused) {
     EXPECT_THROW(read_packed_text(folder / "damaged.gz"), FileError) << i;
   }
   put(folder / "tail.gz", whole + "and more");
-  expect_refused([&] { read_packed_text(folder / "tail.gz"); }, "tail.gz: the packed data is damaged near byte ");
+  expect_refused([&] { read_packed_text(folder / "tail.gz"); }, "tail.gz: 8 bytes follow behind the packed data");
   expect_refused([&] { read_packed_text(folder / "none"); }, "none: there is no such file");
   expect_refused([&] { read_packed_text(folder.path()); }, "found a folder");
 }
@@ -137,9 +137,10 @@ TEST(Labelled, columns_can_be_said) {
   EXPECT_EQ(tsv("1\ta\tb\n2\tc\td\n", {.text = "3", .pair = "2", .label = "1"}), (Lines{"1|b|a", "2|d|c"}));
   expect_error<UsageError>(
       [&] { csv(text, {.text = "bodi"}); },
-      "f.csv: found no column \"bodi\", expected \"id\", \"title\", \"body\", \"stars\", \"label\" or a number from 1 to 5; "
+      "f.csv: found no column \"bodi\" (text_column), expected \"id\", \"title\", \"body\", \"stars\", \"label\" or a number from 1 to 5; "
       "did you mean 'body'?");
-  expect_error<UsageError>([&] { tsv("0\ta\n", {.text = "3"}); }, "f.tsv: found no column \"3\", expected a number from 1 to 2");
+  expect_error<UsageError>([&] { tsv("0\ta\n", {.text = "3"}); },
+                           "f.tsv: found no column \"3\" (text_column), expected a number from 1 to 2");
   expect_error<UsageError>([&] { tsv("0\ta\n", {.text = "1", .label = "1"}); }, "f.tsv: found the same column twice");
 }
 
@@ -267,8 +268,9 @@ TEST(LookAtText, counts_and_shows_every_kind) {
   put(folder / "a.tsv", "0\ta b\n1\tc d e\n1\tf g\n1\th\n");
   const std::string table = look((folder / "a.tsv").string(), false);
   for (const char* part :
-       {"a.tsv: 4 labelled texts, 2 labels\ntexts:  1 to 3 words, median 2, 8 in all\n", "0             1   25.00%  #############\n",
-        "1             3   75.00%  ########################################\n", "\n0      a b\n1      f g\n"})
+       {"a.tsv: 4 labelled texts, 2 labels\ncolumns of ", ": text_column=2, label_column=1\ntexts:  1 to 3 words, median 2, 8 in all\n",
+        "0             1   25.00%  #############\n", "1             3   75.00%  ########################################\n",
+        "\n0      a b\n1      f g\n"})
     EXPECT_NE(table.find(part), std::string::npos) << table;
   const Json labelled = parse_json("look", look((folder / "a.tsv").string(), true));
   EXPECT_EQ(labelled["labels"], (Json{{"0", 1}, {"1", 3}}));

@@ -170,7 +170,7 @@ TEST(TranslateTask, says_what_is_wrong) {
   put_numbers(folder.path(), "train", 1, 9);
   const auto refused = [](const Words& words, const std::string& message) { expect_error([&] { Made made(words); }, message); };
   refused({"source=latin"}, "translate: found source=latin of data=numbers, expected english, german or french");
-  refused({"data=/nowhere", "source=en", "target=fr"}, "/nowhere: there is no such folder");
+  refused({"data=/nowhere", "source=en", "target=fr"}, "/nowhere: found no folder and no table there");
   refused({data}, "found no source= and target=");
   refused({data, "source=en", "target=de"}, "train.en: found no train.de or train.de.gz beside it");
   refused({data, "source=de", "target=en"}, "found no train.de or train.de.gz, expected one; endings of train: ");
