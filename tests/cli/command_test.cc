@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include "heed/cli/run.h"
 #include "heed/core/check.h"
+#include "heed/io/json.h"
 
 namespace heed::cli {
 namespace {
@@ -22,6 +25,15 @@ const Command file("test-file", "", failing(FileError("f")));
 const Command diverged("test-diverged", "", failing(DivergedError("d")));
 const Command plain("test-plain", "", failing(Error("p")));
 const Command memory("test-memory", "", failing(std::bad_alloc()));
+const Command length("test-length", "", failing(std::length_error("vector")));
+const std::filesystem::path kPath("a\xE9\x1B[1m");
+const Command loop("test-loop", "",
+                   failing(std::filesystem::filesystem_error("status", kPath,
+                                                             std::make_error_code(std::errc::too_many_symbolic_link_levels))));
+const Command full("test-full", "",
+                   failing(std::filesystem::filesystem_error("write", "b", std::make_error_code(std::errc::no_space_on_device))));
+const Command json("test-json", "", [](Flags&) { return [] { (void)Json("text").get<int>(); }; });
+const Command lines("test-lines", "", failing(FileError("one\n  two\r")));
 const Command surprise("test-surprise", "", failing(std::logic_error("s")));
 const Command number("test-number", "", failing(7));
 
@@ -37,6 +49,13 @@ TEST(Command, failures_have_exit_codes_and_messages) {
   expect("test-diverged", 4, "heed: d");
   expect("test-plain", 1, "heed: p");
   expect("test-memory", 1, "heed: out of memory");
+  expect("test-length", 1, "heed: out of memory: something larger than any memory was asked for");
+  expect("test-loop", 3,
+         "heed: a\\xe9\\x1b[1m: cannot be examined (Too many levels of symbolic links); check the path and its permissions");
+  expect("test-full", 1, "heed: b: cannot be written (No space left on device); check the path, its permissions and the space on the disk");
+  expect("test-json", 3,
+         "heed: a value of a JSON file is not what heed expects: [json.exception.type_error.302] type must be number, but is string");
+  expect("test-lines", 3, "heed: one\n  two\\x0d");
   expect("test-surprise", 1, "heed: unexpected: s");
   expect("test-number", 1, "heed: unexpected failure");
 }
