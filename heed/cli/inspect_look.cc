@@ -88,7 +88,9 @@ void look_at_picture(const Model& model, const Path& folder, const LookOptions& 
   const PictureReader reader(folder);
   const Picture picture = read_picture(options.input);
   look.picture = reader.prepared(picture);
-  const Named out = model({{"pixel_values", reader(std::span(&picture, 1))}}, {.attentions = true});
+  const Tensor pixels = reader(std::span(&picture, 1));
+  check_image_size(model, folder, pixels);
+  const Named out = model({{"pixel_values", pixels}}, {.attentions = true});
   look.maps = {maps_in(out, "attentions.", "attention", options.choice)};
   AttentionMaps& maps = look.maps[0];
   const Config config(model.config(), "config.json");

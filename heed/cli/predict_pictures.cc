@@ -92,6 +92,7 @@ class PicturePredictor {
   std::vector<std::vector<Label>> labelled(const Tensors& pictures, const std::vector<Path>& names) {
     const NoGrad quiet;
     const Named inputs{{"pixel_values", stack(pictures, 0)}};
+    check_image_size(model_, options_.model, inputs.at("pixel_values"));
     const Tensor logits = model_(inputs).at("logits");
     try {
       check_finite(model_, logits);

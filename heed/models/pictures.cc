@@ -7,6 +7,7 @@
 #include "heed/core/parallel.h"
 #include "heed/io/paths.h"
 #include "heed/models/config.h"
+#include "heed/models/model.h"
 
 namespace heed {
 namespace {
@@ -216,6 +217,16 @@ std::string PictureReader::description() const {
 Tensor PictureReader::operator()(const Picture& picture) const {
   const Tensor out = (*this)(std::span(&picture, 1));
   return out.view({3, out.size(2), out.size(3)}, {out.size(2) * out.size(3), out.size(3), 1});
+}
+
+void check_image_size(const Model& model, const Path& folder, const Tensor& pixels) {
+  const Config config(model.config(), (folder / "config.json").string());
+  const int64_t channels = config.size("num_channels", 3), height = pixels.size(-2), width = pixels.size(-1);
+  if (pixels.size(-3) != channels) config.refuse("num_channels", std::to_string(pixels.size(-3)) + ", as images have them");
+  if (!model.architecture().starts_with("ViT") && !model.architecture().starts_with("DeiT")) return;  // which take one size alone
+  const std::array<int64_t, 2> image = config.sides("image_size", 224);
+  check<FileError>(image[0] == height && image[1] == width, (folder / kFile).string(), ": makes images of ", width, " x ", height,
+                   " pixels, the model takes ", image[1], " x ", image[0], " (image_size of config.json); make the two equal");
 }
 
 }  // namespace heed

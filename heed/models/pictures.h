@@ -12,6 +12,7 @@
 namespace heed {
 
 class Config;
+class Model;
 
 class PictureReader {
  public:
@@ -44,5 +45,8 @@ class PictureReader {
   Resample filter_ = Resample::bilinear;
   std::array<std::array<float, 256>, 3> values_ = {};  // of every shade in every channel
 };
+
+// An error about the folder's files unless its model takes images as they were made by them. pixels: (..., C, height, width)
+void check_image_size(const Model& model, const Path& folder, const Tensor& pixels);
 
 }  // namespace heed

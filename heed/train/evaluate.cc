@@ -138,7 +138,9 @@ Evaluation evaluate_pictures(const Model& model, const Path& folder, const Pictu
     if (!bad.empty()) continue;
     std::vector<int64_t> truth;
     for (const int64_t i : which) truth.push_back(places[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]);
-    const Tensor logits = model({{"pixel_values", reader.normalized(pictures)}}).at("logits");
+    const Tensor pixels = reader.normalized(pictures);
+    check_image_size(model, folder, pixels);
+    const Tensor logits = model({{"pixel_values", pixels}}).at("logits");
     try {
       check_finite(model, logits);
     } catch (const NonfiniteOutput& error) {

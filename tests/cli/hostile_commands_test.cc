@@ -107,5 +107,22 @@ TEST(HostileCommands, cost_no_more_than_the_model_as_it_is) {
   }
 }
 
+TEST(HostileCommands, an_image_size_that_the_model_cannot_take_is_a_bad_file) {
+  const Folder folder;
+  std::filesystem::copy(fixture("vit-classify"), folder / "vit");
+  put(folder / "vit/preprocessor_config.json", R"({"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 48}})");
+  std::filesystem::create_directories(folder / "data/test/LABEL_0");
+  for (const char* name : {"a.png", "data/test/LABEL_0/a.png"})
+    write_png(folder / name, Picture{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
+  const std::string model = (folder / "vit").string(), image = (folder / "a.png").string();
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"predict", model, image}, {"inspect", model, image}, {"eval", model, (folder / "data").string()}}) {
+    const Measured ran = measured(words);
+    EXPECT_EQ(ran.exit_code, 3) << words[0] << ": " << ran.said;
+    EXPECT_NE(ran.said.find("preprocessor_config.json: makes images of 48 x 16 pixels, the model takes 32 x 32"), std::string::npos)
+        << ran.said;
+  }
+}
+
 }  // namespace
 }  // namespace heed::test
