@@ -37,7 +37,7 @@ int64_t open_file(const Path& path, Descriptor& file) {
   file.number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const int error = errno;
   check<FileError>(file.number >= 0 || error != ENOENT, path.string(), ": there is no such file; check the path");
-  check<FileError>(file.number >= 0 || !is_of_system(error), path.string(), ": cannot be opened (", reason(error),
+  check<FileError>(file.number >= 0 || is_of_system(error), path.string(), ": cannot be opened (", reason(error),
                    "); check the path and its permissions");
   check(file.number >= 0, path.string(), ": cannot be opened (", reason(error), ")");
   struct stat status {};

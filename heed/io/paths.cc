@@ -9,6 +9,9 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse_reading(const Path& path, const std::error_code& error) {
+  for (const std::errc of_system :
+       {std::errc::io_error, std::errc::not_enough_memory, std::errc::too_many_files_open, std::errc::too_many_files_open_in_system})
+    check(error != of_system, path.string(), ": cannot be examined (", error.message(), ")");  // the path is not to blame
   fail<FileError>(path.string(), ": cannot be examined (", error.message(), "); check the path and its permissions");
 }
 [[noreturn]] void refuse_writing(const Path& path, const char* what, const std::error_code& error) {

@@ -31,7 +31,7 @@ std::string listed(const char* what, const std::vector<std::string>& items) {
   return items.size() > shown ? text + " and " + std::to_string(items.size() - shown) + " more" : text;
 }
 
-constexpr int64_t kLarge = int64_t{1} << 20;  // numbers
+constexpr int64_t kLarge = int64_t{1} << 23;  // numbers
 
 std::string text_of(const Shape& shape) {
   std::ostringstream text;
@@ -82,7 +82,8 @@ Parameter Params::made(const std::string& name, const Shape& shape, const Initia
     tensor = converted(file_->tensor(*found), DType::f32);
     find_nonfinite(*found, tensor);
     if (options.stored_transposed) tensor = contiguous(transpose(tensor, 0, 1));
-    if (options.stored_transposed || parameter.stored != DType::f32) file_->release(*found);  // it has been copied
+    // It has been copied, or read for NaN alone: of a table of words few rows are ever needed.
+    if (options.stored_transposed || parameter.stored != DType::f32 || tensor.count() >= kLarge) file_->release(*found);
   } else {
     check(static_cast<bool>(initial), "params: ", name, " has no initialiser");
     Rng rng(seed_, stream_of(name));
@@ -166,9 +167,6 @@ void Params::finish() const {
     if (!used_.contains(name) && !allowed(options_.allow_unused, name)) unused.push_back(in_quotes(name));
   check<FileError>(missing_.empty() && unused.empty() && misfits_.empty(), file_->source(), ": does not fit the model",
                    listed(" missing", missing_), listed(" not used", unused), listed(" of another shape", misfits_));
-  for (const Parameter& parameter : all_)  // looking for NaN has read them; most are not needed in memory yet
-    if (parameter.read && !parameter.packed && parameter.tensor.count() >= kLarge && !options_.shapes_only && !DryRun::newest())
-      for (const std::string& name : names_in_file(parameter.name)) file_->release(name);
   if (nonfinite_.empty()) return;
   const std::string message = file_->source() + ": has " + nonfinite_ + "; the checkpoint is damaged";
   check<FileError>(static_cast<bool>(options_.allow_nonfinite), message,

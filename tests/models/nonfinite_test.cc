@@ -60,13 +60,13 @@ TEST(Nonfinite, large_numbers_are_still_numbers) {
 TEST(Nonfinite, text_commands_never_answer_with_nan) {
   const TextFolder folder("bert-sentiment");
   const std::string model = folder.path().string(), named = "\"classifier.bias\"";
-  put(folder / "data.tsv", "text\tlabel\nhello\t0\n");
+  put(folder / "data.tsv", "text\tlabel\nhello\t0\nworld\t1\n");
   poison(folder.path(), "classifier.bias", NAN);
   expect_ran("predict " + model + " hello", 3, named);
   expect_ran("predict --int8 " + model + " hello", 3, named);
   expect_ran("eval " + model + " " + (folder / "data.tsv").string(), 3, named);
   expect_ran("predict --allow-nonfinite " + model + " hello", 3, "predict: \"hello\": the output of BertForSequenceClassification is NaN");
-  expect_ran("eval --allow-nonfinite " + model + " " + (folder / "data.tsv").string(), 3, "hello");
+  expect_ran("eval --allow-nonfinite " + model + " " + (folder / "data.tsv").string(), 3, "\": the output of BertForSequenceClassification is NaN");
   expect_ran("train sentiment from=" + model + " data=" + (folder / "data.tsv").string() + " --runs " + (folder / "runs").string(), 3,
              named);
   poison(folder.path(), "classifier.bias", 0);
