@@ -12,7 +12,7 @@ namespace heed::cli {
 namespace {
 
 // Text as a terminal may show it, filled up to a width; a newline gets its mark, what else would move the cursor becomes a question mark.
-std::string printable(const std::string& token, size_t width = 0) {
+std::string token_text(const std::string& token, size_t width = 0) {
   std::string out;
   const std::vector<Letter> letters = letters_of(token);
   for (const Letter& letter : letters) {
@@ -42,11 +42,11 @@ void add_tokens(std::ostream& out, const AttentionMaps& maps, const std::vector<
     const size_t best = std::min(shown, M);
     const auto more = [&](size_t a, size_t b) { return map[i * M + a] != map[i * M + b] ? map[i * M + a] > map[i * M + b] : a < b; };
     std::partial_sort(order.begin(), order.begin() + static_cast<int64_t>(best), order.end(), more);
-    out << "  " << printable(maps.rows[i], row_width) << " ->";
+    out << "  " << token_text(maps.rows[i], row_width) << " ->";
     for (size_t rank = 0; rank < best; ++rank) {
       const float weight = map[i * M + order[rank]];
       if (weight < 0.005f) break;
-      out << "  " << printable(maps.columns[order[rank]], width) << ' ' << std::fixed << std::setprecision(2) << weight;
+      out << "  " << token_text(maps.columns[order[rank]], width) << ' ' << std::fixed << std::setprecision(2) << weight;
     }
     out << '\n';
   }
@@ -69,12 +69,12 @@ void add_grid(std::ostream& out, const Look& look, const std::vector<float>& see
 
 void add_answers(std::ostream& out, const Look& look) {
   if (!look.translation.empty())
-    out << (look.own_translation ? "translation: " : "given translation: ") << printable(look.translation) << '\n';
+    out << (look.own_translation ? "translation: " : "given translation: ") << token_text(look.translation) << '\n';
   for (const LookAnswer& answer : look.answers) {
-    out << printable(answer.about) << ":";
+    out << token_text(answer.about) << ":";
     for (size_t i = 0; i < answer.labels.size(); ++i) {
       const Label& label = answer.labels[i];
-      out << (i == 0 ? " " : ", ") << printable(label.name) << ' ' << std::fixed << std::setprecision(answer.probabilities ? 1 : 4)
+      out << (i == 0 ? " " : ", ") << token_text(label.name) << ' ' << std::fixed << std::setprecision(answer.probabilities ? 1 : 4)
           << (answer.probabilities ? 100 * label.score : label.score) << (answer.probabilities ? "%" : "");
     }
     out << '\n';
@@ -85,7 +85,7 @@ void add_answers(std::ostream& out, const Look& look) {
 
 std::string text_view(const Look& look, int64_t query) {
   std::ostringstream out;
-  out << look.architecture << ", " << printable(look.input) << '\n';
+  out << look.architecture << ", " << token_text(look.input) << '\n';
   add_answers(out, look);
   const AttentionMaps& maps = look.maps[0];
   // The last layer unless others were asked for: a screen has not room for all.

@@ -103,10 +103,10 @@ TEST_F(DataProgram, all_bad_images_are_listed_beside_the_rest) {
 
 TEST_F(DataProgram, the_size_for_training_is_shown) {
   const Ran ran = look(classes());
-  EXPECT_NE(ran.out.find("\nTraining sees: shorter side resized to 20, then the centre of 20 x 20 pixels; heed train classify image="),
+  EXPECT_NE(ran.out.find("\nTraining sees: shorter side resized to 12, then the centre of 12 x 12 pixels; heed train classify image="),
             std::string::npos)
       << ran.out;
-  EXPECT_EQ(parse_json("out", look(classes() + " --json").out)["training"], (Json{{"width", 20}, {"height", 20}, {"resize", "crop"}}));
+  EXPECT_EQ(parse_json("out", look(classes() + " --json").out)["training"], (Json{{"width", 12}, {"height", 12}, {"resize", "crop"}}));
   EXPECT_NE(look("shapes:20").out.find("Training sees: shorter side resized to 32, then the centre of 32 x 32 pixels"), std::string::npos);
 }
 
