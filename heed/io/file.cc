@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "heed/io/mapped_ranges.h"
+#include "heed/io/paths.h"
 #include "heed/io/temporary.h"
 
 namespace heed {
@@ -28,17 +29,14 @@ struct Descriptor {
   }
 };
 
-// Errors that say nothing about the file: the disk or the memory is to blame, and the same file may be read the next time.
-bool is_of_system(int error) { return error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE; }
-
 // Opens an ordinary file for reading and tells its size.
 int64_t open_file(const Path& path, Descriptor& file) {
   // O_NONBLOCK: a pipe nobody writes to is refused below instead of being waited for.
   file.number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const int error = errno;
   check<FileError>(file.number >= 0 || error != ENOENT, path.string(), ": there is no such file; check the path");
-  check<FileError>(file.number >= 0 || is_of_system(error), path.string(), ": cannot be opened (", reason(error),
-                   "); check the path and its permissions");
+  check<FileError>(file.number >= 0 || is_system_failure({error, std::generic_category()}), path.string(), ": cannot be opened (",
+                   reason(error), "); check the path and its permissions");
   check(file.number >= 0, path.string(), ": cannot be opened (", reason(error), ")");
   struct stat status {};
   check(::fstat(file.number, &status) == 0, path.string(), ": cannot be examined (", reason(errno), ")");

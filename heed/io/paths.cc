@@ -9,9 +9,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse_reading(const Path& path, const std::error_code& error) {
-  for (const std::errc of_system :
-       {std::errc::io_error, std::errc::not_enough_memory, std::errc::too_many_files_open, std::errc::too_many_files_open_in_system})
-    check(error != of_system, path.string(), ": cannot be examined (", error.message(), ")");  // the path is not to blame
+  check(!is_system_failure(error), path.string(), ": cannot be examined (", error.message(), ")");
   fail<FileError>(path.string(), ": cannot be examined (", error.message(), "); check the path and its permissions");
 }
 [[noreturn]] void refuse_writing(const Path& path, const char* what, const std::error_code& error) {
@@ -33,6 +31,11 @@ bool is_of_writing(const std::error_code& error) {
 }
 
 }  // namespace
+
+bool is_system_failure(const std::error_code& error) {
+  return error == std::errc::io_error || error == std::errc::not_enough_memory || error == std::errc::too_many_files_open ||
+         error == std::errc::too_many_files_open_in_system;
+}
 
 bool path_exists(const Path& path) { return fs::exists(status_of(path)); }
 bool is_folder(const Path& path) { return fs::is_directory(status_of(path)); }

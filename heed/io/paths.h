@@ -2,11 +2,15 @@
 // that is too long or a folder without permission is a FileError that names the path and the reason.
 #pragma once
 
+#include <system_error>
 #include <vector>
 
 #include "heed/io/file.h"
 
 namespace heed {
+
+// Errors that say nothing about the file: the disk or the memory is to blame, and the same file may be read the next time.
+bool is_system_failure(const std::error_code& error);
 
 bool path_exists(const Path& path);
 bool is_folder(const Path& path);

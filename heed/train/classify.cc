@@ -159,7 +159,7 @@ void decode_parts(const std::vector<PictureData*>& parts, const std::shared_ptr<
   if (bad.empty()) return;
   const std::string count = std::to_string(bad.size()) + " of " + std::to_string(all) + " images cannot be read";
   check<FileError>(options.skip_bad, printable(options.data), ": ", count, ":", listed_lines(bad),
-                   "\nRemove or replace them, or train without them: skip_bad=true");
+                   "\n  Remove or replace them, or train without them: skip_bad=true");
   notes.push_back(count + " and are left out (skip_bad=true):" + listed_lines(bad));
 }
 
