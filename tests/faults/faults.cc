@@ -173,7 +173,7 @@ class Suite {
     Words environment = faults;
     environment.push_back("HEED_THREADS=2");
     environment.push_back("HEED_ISA=baseline");
-    return supervise(kProgram, words, environment, scratch_, 20);
+    return supervise(kProgram, words, environment, scratch_, 60);
   }
   Words injected(const std::string& fault) const {
     return {"LD_PRELOAD=" + kLibrary, "HEED_FAULT=" + fault, "HEED_FAULT_ROOT=" + folder().string()};
