@@ -250,8 +250,8 @@ TEST_F(InspectProgram, refuses_with_the_right_exit_code) {
   put(folder / "broken.png", "no picture");
   refused(vit + " " + file("broken.png"), 3, "broken.png: ");
   refused(vit + " " + picture() + " --query 4,0", 2, "--query: patch 4,0 of 4 x 4");
-  refused(bert + " hello --html /nowhere/page.html", 3, "/nowhere/page.html: ");
-  refused(bert + " hello --png /nowhere/page.png", 3, "/nowhere/page.png: ");
+  refused(bert + " hello --html /nowhere/page.html", 1, "/nowhere/page.html: ");
+  refused(bert + " hello --png /nowhere/page.png", 1, "/nowhere/page.png: ");
 }
 
 }  // namespace
