@@ -8,22 +8,22 @@
 namespace heed {
 namespace {
 
-using Table = std::array<uint8_t, 256>;
-using Tables = std::array<Table, 3>;  // one for each colour
+using ColorTable = std::array<uint8_t, 256>;
+using ColorTables = std::array<ColorTable, 3>;  // one for each colour
 
 // make(byte) -> byte
 template <class Make>
-Table table_of(const Make& make) {
-  Table out{};
+ColorTable table_of(const Make& make) {
+  ColorTable out{};
   for (int i = 0; i < 256; ++i) out[static_cast<size_t>(i)] = static_cast<uint8_t>(std::clamp(static_cast<int>(make(i)), 0, 255));
   return out;
 }
 
-void look_up(Picture& picture, const Tables& tables) {
+void look_up(Picture& picture, const ColorTables& tables) {
   for (size_t i = 0; i < picture.pixels.size(); i += 3)
     for (size_t colour = 0; colour < 3; ++colour) picture.pixels[i + colour] = tables[colour][picture.pixels[i + colour]];
 }
-void look_up(Picture& picture, const Table& table) {
+void look_up(Picture& picture, const ColorTable& table) {
   for (uint8_t& byte : picture.pixels) byte = table[byte];
 }
 
@@ -68,7 +68,7 @@ Picture sharpened(const Picture& picture, float factor) {
 
 using Histogram = std::array<int64_t, 256>;
 
-// make(histogram of a colour) -> Table
+// make(histogram of a colour) -> ColorTable
 template <class Make>
 void by_histograms(Picture& picture, const Make& make) {
   std::array<Histogram, 3> counts{};
@@ -76,7 +76,7 @@ void by_histograms(Picture& picture, const Make& make) {
   look_up(picture, {make(counts[0]), make(counts[1]), make(counts[2])});
 }
 
-Table equalizing(const Histogram& counts) {
+ColorTable equalizing(const Histogram& counts) {
   int64_t all = 0, last = 0;
   for (const int64_t count : counts) {
     all += count;
@@ -85,7 +85,7 @@ Table equalizing(const Histogram& counts) {
   const int64_t step = (all - last) / 255;
   if (step == 0) return table_of([](int byte) { return byte; });
   int64_t sum = step / 2;
-  Table out{};
+  ColorTable out{};
   for (size_t i = 0; i < 256; ++i) {
     out[i] = static_cast<uint8_t>(std::min<int64_t>(sum / step, 255));
     sum += counts[i];
@@ -93,7 +93,7 @@ Table equalizing(const Histogram& counts) {
   return out;
 }
 
-Table stretching(const Histogram& counts) {
+ColorTable stretching(const Histogram& counts) {
   const auto some = [](int64_t count) { return count > 0; };
   const int64_t low = std::find_if(counts.begin(), counts.end(), some) - counts.begin(),
                 high = 255 - (std::find_if(counts.rbegin(), counts.rend(), some) - counts.rbegin());

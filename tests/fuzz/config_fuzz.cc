@@ -1,11 +1,11 @@
 // Any bytes as a config.json, beside a checkpoint without tensors: refused, whatever sizes it asks for. Then with sizes cut
 // down: refused, or a model. And as a preprocessor_config.json: refused, or a reader of pictures.
 #include <cstdlib>
-#include <fstream>
 
 #include "heed/models/config.h"
 #include "heed/models/model.h"
 #include "heed/models/pictures.h"
+#include "tests/fuzz/harness.h"
 
 namespace {
 
@@ -29,21 +29,13 @@ void add_sizes(Json& json) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const Path folder = [] {
-    std::string name = std::filesystem::exists("/dev/shm") ? "/dev/shm/heed-fuzz-XXXXXX" : "/tmp/heed-fuzz-XXXXXX";
-    if (!mkdtemp(name.data())) std::abort();
-    static const struct Cleaner {
-      Path path;
-      ~Cleaner() { std::filesystem::remove_all(path); }
-    } cleaner{name};
-    std::ofstream(Path(name) / "model.safetensors", std::ios::binary) << std::string("\2\0\0\0\0\0\0\0{}", 10);
-    return Path(name);
-  }();
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  std::ofstream(folder / "config.json", std::ios::binary) << text;
+void fuzz_input(const uint8_t* data, size_t size) {
+  static const bool ready = (fuzz::write_file("model.safetensors", std::string_view("\2\0\0\0\0\0\0\0{}", 10)), true);
+  if (!ready) std::abort();
+  const std::string_view text = fuzz::text_of(data, size);
+  fuzz::write_file("config.json", text);
   try {
-    load(folder);
+    load(fuzz::folder());
     std::abort();  // something must be missing
   } catch (const FileError&) {
   }
@@ -58,5 +50,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     make_model(json);
   } catch (const FileError&) {
   }
-  return 0;
 }

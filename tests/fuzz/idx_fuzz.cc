@@ -1,10 +1,10 @@
 // Any bytes as an IDX file, plain or packed: refused, or the tensor can be read to its last byte.
 #include "heed/data/idx.h"
+#include "tests/fuzz/harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void fuzz_input(const uint8_t* data, size_t size) {
   try {
     heed::parse_idx(std::as_bytes(std::span(data, size)), "input").to_vector<uint8_t>();
   } catch (const heed::FileError&) {
   }
-  return 0;
 }

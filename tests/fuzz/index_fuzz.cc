@@ -2,8 +2,9 @@
 #include <cstdlib>
 
 #include "heed/io/safetensors.h"
+#include "tests/fuzz/harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void fuzz_input(const uint8_t* data, size_t size) {
   using namespace heed;
   try {
     for (const auto& [name, file] : parse_safetensors_index("input", std::string_view(reinterpret_cast<const char*>(data), size))) {
@@ -12,5 +13,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   } catch (const FileError&) {
   }
-  return 0;
 }

@@ -2,13 +2,13 @@
 #include <cstdlib>
 
 #include "heed/io/json.h"
+#include "tests/fuzz/harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void fuzz_input(const uint8_t* data, size_t size) {
   using namespace heed;
   try {
     const Json json = parse_json("input", std::string_view(reinterpret_cast<const char*>(data), size));
     if (parse_json("output", json.dump()) != json) std::abort();
   } catch (const FileError&) {
   }
-  return 0;
 }

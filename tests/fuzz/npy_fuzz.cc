@@ -1,7 +1,8 @@
 // Any bytes as a .npy file: refused, or the array can be read to its last byte.
 #include "heed/io/npy.h"
+#include "tests/fuzz/harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void fuzz_input(const uint8_t* data, size_t size) {
   using namespace heed;
   try {
     const Tensor tensor = parse_npy(MappedFile::in_memory("input", std::as_bytes(std::span(data, size))));
@@ -9,5 +10,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     tensor.copy_to_host(bytes, tensor.dtype());
   } catch (const FileError&) {
   }
-  return 0;
 }

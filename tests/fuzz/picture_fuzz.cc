@@ -2,8 +2,9 @@
 #include <cstdlib>
 
 #include "heed/io/resize.h"
+#include "tests/fuzz/harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void fuzz_input(const uint8_t* data, size_t size) {
   using namespace heed;
   constexpr int64_t most = 1 << 18;
   try {
@@ -16,5 +17,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (parse_picture(std::as_bytes(std::span(bytes)), "output").pixels != small.pixels) std::abort();
   } catch (const FileError&) {
   }
-  return 0;
 }

@@ -1,7 +1,8 @@
 // Any bytes as a safetensors file: refused, or every tensor can be read to its last byte.
 #include "heed/io/safetensors.h"
+#include "tests/fuzz/harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void fuzz_input(const uint8_t* data, size_t size) {
   using namespace heed;
   try {
     const Safetensors file = Safetensors::parse(MappedFile::in_memory("input", std::as_bytes(std::span(data, size))));
@@ -12,5 +13,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   } catch (const FileError&) {
   }
-  return 0;
 }

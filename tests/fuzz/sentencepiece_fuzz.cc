@@ -1,7 +1,8 @@
 // Any bytes as a SentencePiece model: refused, or one that normalizes and cuts odd texts without harm.
 #include "heed/text/sentencepiece.h"
+#include "tests/fuzz/harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void fuzz_input(const uint8_t* data, size_t size) {
   using namespace heed;
   try {
     const text::SentencePieceFile file = text::parse_sentencepiece(std::string_view(reinterpret_cast<const char*>(data), size), "input");
@@ -17,5 +18,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   } catch (const FileError&) {
   }
-  return 0;
 }

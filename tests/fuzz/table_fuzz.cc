@@ -3,8 +3,9 @@
 #include <cstdlib>
 
 #include "heed/data/text_parts.h"
+#include "tests/fuzz/harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void fuzz_input(const uint8_t* data, size_t size) {
   using namespace heed;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const TableKind kind : {TableKind::tsv, TableKind::csv, TableKind::jsonl}) {
@@ -22,5 +23,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   size_t found = 0;
   for (const std::string& sentence : sentences_of(text)) found += letters(sentence);
   if (found != letters(text)) std::abort();
-  return 0;
 }

@@ -2,8 +2,9 @@
 #include <cstdlib>
 
 #include "heed/text/tokenizer.h"
+#include "tests/fuzz/harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void fuzz_input(const uint8_t* data, size_t size) {
   using namespace heed;
   const std::string texts[] = {"", "Hello, world! I'll  \t\n x1 23",
                                "\u00c9t\u00e9 e\u0301\u0323 \u4f60\u597d \U0001F468\u200D\U0001F469\u0130",
@@ -20,5 +21,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
   } catch (const FileError&) {
   }
-  return 0;
 }
