@@ -9,8 +9,8 @@
 namespace heed::text {
 namespace {
 
-constexpr size_t kLongest = 64 << 10;             // bytes of an expression; published ones have a few hundred
-constexpr size_t kLongestTranslated = 256 << 10;  // more would not fit into PCRE2 either
+constexpr size_t kLongest = 64 << 10;            // bytes of an expression; published ones have a few hundred
+constexpr size_t kLongestTranslated = 64 << 10;  // more would not fit into PCRE2, which takes seconds to find out
 
 class Translator {
  public:

@@ -57,14 +57,15 @@ void GrowingFile::cut_to(int64_t bytes) {
 std::string GrowingFile::first_line() const {
   std::string out;
   std::array<char, 4096> block{};
-  for (;;) {
+  while (std::ssize(out) < size()) {  // a device may give bytes without end
     const ssize_t got = ::pread(descriptor_, block.data(), block.size(), static_cast<off_t>(out.size()));
     if (got < 0) give_up("cannot be read", errno);
     out.append(block.data(), static_cast<size_t>(got));
     const size_t end = out.find('\n', out.size() - static_cast<size_t>(got));
     if (end != std::string::npos) return out.substr(0, end);
-    if (got == 0) return out;
+    if (got == 0) break;
   }
+  return out;
 }
 
 void GrowingFile::cut_half_line() {

@@ -35,7 +35,11 @@ void check_paths_of(const Training& training, const Path& run) {
                   "; go there, or write the whole path into config.toml");
 }
 
-Resumption::Resumption(const Path& run, const std::vector<std::string>& words) : run_(run), training_(Training::resumed(run)) {
+Resumption::Resumption(const Path& run, const std::vector<std::string>& words) : run_(run) {
+  for (const std::string& word : words)
+    check<UsageError>(word.find('=') != std::string::npos, "train: found ", quoted(word),
+                      " beside --resume, expected key=value; a run goes on with the settings that it began with");
+  training_ = Training::resumed(run);
   try {
     if (const std::optional<RunJson> found = read_run_json(run)) about_ = *found, known_ = true;
   } catch (const FileError& error) {
@@ -67,8 +71,6 @@ void Resumption::check_edits() {
 
 void Resumption::change(const std::string& word) {
   const size_t equals = word.find('=');
-  check<UsageError>(equals != std::string::npos, "train: found ", quoted(word),
-                    " beside --resume, expected key=value; a run goes on with the settings that it began with");
   const std::string typed = word.substr(0, equals), value = word.substr(equals + 1);
   if (typed == "data_changed") {
     check<UsageError>(value == "accept", "train: data_changed=", quoted(value), ", expected accept, or nothing");

@@ -73,7 +73,7 @@ TEST(Browser, report_opens_layers_that_are_folded) {
   EXPECT_EQ(seen["folded"], 1);
   EXPECT_GT(seen["open"], 5);
   EXPECT_EQ(seen["given"], (nlohmann::json{"task", "data", "layers", "heads", "width", "epochs"}));
-  EXPECT_EQ(seen["log"], 4);  // what it learns from, two epochs, the test
+  EXPECT_EQ(seen["log"], 5);  // what it learns from, the image size, two epochs, the test
   EXPECT_GT(seen["best"], 0);
   EXPECT_FALSE(seen["far"]);
   EXPECT_TRUE(seen["images"]);

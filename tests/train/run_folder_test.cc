@@ -175,7 +175,7 @@ TEST(RunFolder, tells_of_a_disk_that_is_full) {
     const Folder folder;
     RunFolder run = make(folder);
     fs::create_symlink("/dev/full", run.path() / file);
-    expect_error<FileError>(
+    expect_error<WriteError>(
         [&] {
           run.log("hello");
           run.add_epoch(1, 1, {{"loss", 1}});
