@@ -106,7 +106,9 @@ void add_documents(const Path& path, std::vector<std::vector<std::string>>& docu
     document.clear();
   };
   const size_t before = documents.size();
-  for (const std::string& line : lines_of(read_packed_text(path))) {
+  const std::string text = read_packed_text(path);
+  TextLines lines(text);
+  for (std::string_view line; lines.next(line);) {
     if (trimmed(line).empty())
       finish();
     else

@@ -71,15 +71,13 @@ std::string read_packed_text(const Path& path, int64_t limit) {
   return text;
 }
 
-std::vector<std::string> lines_of(std::string text) {
-  std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const bool returned = end > begin && text[end - 1] == '\r';
-    lines.push_back(text.substr(begin, end - begin - (returned ? 1 : 0)));
-    begin = end + 1;
-  }
-  return lines;
+bool TextLines::next(std::string_view& line) {
+  if (text_.empty()) return false;
+  const size_t end = std::min(text_.find('\n'), text_.size());
+  const bool returned = end > 0 && text_[end - 1] == '\r';
+  line = text_.substr(0, end - (returned ? 1 : 0));
+  text_.remove_prefix(std::min(end + 1, text_.size()));
+  return true;
 }
 
 }  // namespace heed

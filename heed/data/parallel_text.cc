@@ -4,15 +4,22 @@
 namespace heed {
 
 std::vector<Translation> read_parallel(const Path& source, const Path& target) {
-  const std::vector<std::string> from = lines_of(read_packed_text(source)), to = lines_of(read_packed_text(target));
-  check<FileError>(from.size() == to.size(), source.string(), " has ", from.size(), " lines, ", target.string(), " has ", to.size(),
-                   ", expected as many: line i of one is line i of the other");
+  const std::string source_text = read_packed_text(source), target_text = read_packed_text(target);
+  TextLines from(source_text), to(target_text);
   std::vector<Translation> pairs;
-  for (size_t i = 0; i < from.size(); ++i) {
-    const std::string_view a = trimmed(from[i]), b = trimmed(to[i]);
-    if (!a.empty() && !b.empty()) pairs.push_back({std::string(a), std::string(b)});
+  int64_t source_lines = 0, target_lines = 0;
+  for (std::string_view a, b;;) {
+    const bool more_source = from.next(a), more_target = to.next(b);
+    if (!more_source && !more_target) break;
+    source_lines += more_source ? 1 : 0;
+    target_lines += more_target ? 1 : 0;
+    if (!more_source || !more_target) continue;  // the rest is only counted
+    const std::string_view source_line = trimmed(a), target_line = trimmed(b);
+    if (!source_line.empty() && !target_line.empty()) pairs.push_back({std::string(source_line), std::string(target_line)});
   }
-  check<FileError>(!pairs.empty(), source.string(), ": found no line with text in both files among ", from.size(),
+  check<FileError>(source_lines == target_lines, source.string(), " has ", source_lines, " lines, ", target.string(), " has ", target_lines,
+                   ", expected as many: line i of one is line i of the other");
+  check<FileError>(!pairs.empty(), source.string(), ": found no line with text in both files among ", source_lines,
                    ", expected at least one; the other file is ", target.string());
   return pairs;
 }

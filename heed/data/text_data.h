@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/data/picture_data.h"
@@ -12,7 +13,16 @@ namespace heed {
 
 // A text file in UTF-8, plain or packed by gzip: its first bytes tell. A byte order mark is dropped. `limit`: bytes after unpacking.
 std::string read_packed_text(const Path& path, int64_t limit = int64_t{4} << 30);
-std::vector<std::string> lines_of(std::string text);  // without line ends, \r among them; a last empty line is none
+
+// The lines of a text, one at a time, without line ends, \r among them; a last empty line is none.
+class TextLines {
+ public:
+  explicit TextLines(std::string_view text) : text_(text) {}
+  bool next(std::string_view& line);  // false: there is none left
+
+ private:
+  std::string_view text_;
+};
 
 struct LabelledText {
   std::string text;

@@ -11,15 +11,19 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{256} << 20;
+constexpr int64_t kMostBytes = int64_t{256} << 20, kMostSettings = int64_t{1} << 20;  // of a file; of settings
+constexpr size_t kMostLines = 2'000'000;
 constexpr size_t kLogLines = 40;
 
 // Whole lines alone: of a run that is still going on the last one may be half there.
-std::vector<std::string> lines_in(const Path& path) {
+std::vector<std::string> lines_in(const Path& path, int64_t limit = kMostBytes) {
   std::vector<std::string> out;
   if (!std::filesystem::exists(path)) return out;
-  std::istringstream in(read_text(path, kMostBytes));
-  for (std::string line; std::getline(in, line) && !in.eof();) out.push_back(line);
+  std::istringstream in(read_text(path, limit));
+  for (std::string line; std::getline(in, line) && !in.eof();) {
+    check<FileError>(out.size() < kMostLines, path.string(), ": found more than ", kMostLines, " lines");
+    out.push_back(line);
+  }
   return out;
 }
 
@@ -142,7 +146,7 @@ std::vector<SettingLine> settings_in(const Path& path) {
   std::vector<SettingLine> out;
   std::string table, group;
   bool begins = true;  // at the first line of the file or of a group
-  for (const std::string& whole : lines_in(path)) {
+  for (const std::string& whole : lines_in(path, kMostSettings)) {
     const size_t comment = comment_at(whole);
     const std::string line = trimmed(whole.substr(0, comment)), said = comment == whole.npos ? "" : trimmed(whole.substr(comment + 1));
     if (begins && line.empty() && !said.empty()) group = said.substr(0, said.find(". "));

@@ -88,9 +88,16 @@ TEST(PackedText, what_is_not_utf8_is_refused_with_its_line) {
 }
 
 TEST(PackedText, lines_have_no_ends) {
+  const auto lines_of = [](std::string_view text) {
+    Lines out;
+    TextLines lines(text);
+    for (std::string_view line; lines.next(line);) out.emplace_back(line);
+    return out;
+  };
   EXPECT_EQ(lines_of(""), Lines{});
   EXPECT_EQ(lines_of("\n"), Lines{""});
   EXPECT_EQ(lines_of("a\r\n\nb"), (Lines{"a", "", "b"}));
+  EXPECT_EQ(lines_of("a\n\n"), (Lines{"a", ""}));
   EXPECT_EQ(lines_of("a\nb\r\n"), (Lines{"a", "b"}));
   EXPECT_EQ(lines_of("a\rb\n\n"), (Lines{"a\rb", ""}));
 }

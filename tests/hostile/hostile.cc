@@ -112,9 +112,11 @@ class Suite {
       fs::copy_file(scratch_ / "good" / other.name / from, path);
     }
     if (kind == 5) {
-      const size_t size = size_t{1} << (10 + chance.below(19));
+      size_t size = size_t{1} << (10 + chance.below(19));
+      const char fill = chance.one_in(2) ? '\n' : chance.one_in(2) ? '\0' : 'a';
+      if (fill == '\n' && file == "lines.txt") size = std::min(size, size_t{1} << 14);  // an answer for each is work, no fault
       what = "zeros or lines, " + std::to_string(size);
-      const std::string bytes(size, chance.one_in(2) ? '\n' : chance.one_in(2) ? '\0' : 'a');
+      const std::string bytes(size, fill);
       std::ofstream(path, std::ios::binary) << (format_of(file) == Format::gz ? gz(bytes) : bytes);
     }
   }
