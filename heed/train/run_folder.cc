@@ -169,6 +169,16 @@ struct RunFolder::Files {
   EventFile events;
 };
 
+// A run that ended before it wrote config.toml leaves an empty folder, or given.toml alone: as good as none.
+static bool ended_before_it_began(const Path& run) {
+  std::error_code error;
+  fs::directory_iterator each(run, error);
+  if (error) return false;
+  for (; each != fs::directory_iterator(); each.increment(error))
+    if (each->path().filename() != "given.toml") return false;
+  return !error;
+}
+
 RunFolder::RunFolder(Path path) : path_(std::move(path)) {}
 RunFolder::~RunFolder() = default;
 RunFolder::RunFolder(RunFolder&& other) noexcept = default;
@@ -183,8 +193,7 @@ RunFolder RunFolder::create(const Path& runs, const std::string& task, const std
   check<WriteError>(!error, folder.string(), ": the folder cannot be made (", error.message(), "); choose another place");
   if (!name.empty()) {
     RunFolder run(folder / name);
-    // An empty folder is left where a run ended before it wrote its settings: it is as good as none.
-    const bool free = make_folder(run.path()) || (fs::is_directory(run.path(), error) && fs::is_empty(run.path(), error));
+    const bool free = make_folder(run.path()) || ended_before_it_began(run.path());
     check<UsageError>(free, "run: found the name ", in_quotes(name), " taken in ", folder.string(),
                       ", expected a new one; choose another, or go on with that run");
     return run;

@@ -109,6 +109,7 @@ void rewrite_settings(const RunFolder& run, const Settings& settings) {
   if (std::filesystem::exists(run.path() / "given.toml")) write_text(run.path() / "given.toml", settings.given_toml());
 }
 
+// config.toml comes last: with it the folder is a run.
 void write_settings(const RunFolder& run, const Settings& settings) {
   const Path given = run.path() / "given.toml";
   try {

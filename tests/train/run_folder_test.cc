@@ -41,6 +41,7 @@ TEST(RunFolder, takes_the_next_number_or_a_name) {
   EXPECT_EQ(make(folder).path(), folder / "classify/1235");
   expect_error<UsageError>([&] { make(folder, "a run"); }, "found the name \"a run\" taken in");
   fs::create_directory(folder / "classify/empty");  // as a run leaves it that ended before it wrote its settings
+  put(folder / "classify/empty/given.toml", "");
   EXPECT_EQ(make(folder, "empty").path(), folder / "classify/empty");
   expect_error<UsageError>([&] { make(folder, "empty"); }, "found the name \"empty\" taken in");
   for (const char* name : {"a/b", "..", ".", ".hidden", "a\nb"})
