@@ -6,7 +6,7 @@
 #include "heed/attention/tap.h"
 #include "heed/attention/work.h"
 #include "heed/core/work_count.h"
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
 
 namespace heed {

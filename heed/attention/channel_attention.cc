@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
 
 namespace heed {

@@ -8,7 +8,7 @@
 
 #include "heed/attention/kernel_sums.h"
 #include "heed/core/work_count.h"
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
 
 namespace heed {

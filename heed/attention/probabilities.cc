@@ -74,7 +74,7 @@ HWY_AFTER_NAMESPACE();
 #include <numeric>
 
 #include "heed/attention/probabilities.h"
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 
 namespace heed {
 

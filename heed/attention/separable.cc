@@ -152,7 +152,7 @@ void separable_backward(const SeparableWork& w) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
 
 namespace heed {

@@ -1,4 +1,4 @@
-// Strided copies. Axes that lie behind one another in both tensors are merged first, so most copies become long rows.
+// Strided copies. Axes that are adjacent in both tensors are merged first, so that most copies become long rows.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/core/copy.cc"
 #include "hwy/foreach_target.h"
@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "heed/core/copy.h"
+#include "heed/core/copy_kernels.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 
@@ -15,11 +16,16 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-void add_into(float* sum, const float* g, int64_t count) {
+template <class T>
+void add_typed(float* sum, const T* x, int64_t count) {
   parallel_for(count, 1 << 15, [&](int64_t begin, int64_t end) HWY_ATTR {
     for_lanes(end - begin,
-              [&](int64_t i, auto load, auto store) HEED_LANES { store(sum + begin + i, load(sum + begin + i) + load(g + begin + i)); });
+              [&](int64_t i, auto load, auto store) HEED_LANES { store(sum + begin + i, load(sum + begin + i) + load(x + begin + i)); });
   });
+}
+
+void add_all(const AddElements& a) {
+  with_storage(a.x_dtype, [&]<class T>(T) { add_typed(a.sum, static_cast<const T*>(a.x), a.count); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -29,34 +35,28 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed {
 
-HWY_EXPORT(add_into);
+HWY_EXPORT(add_all);
 
 namespace {
 
-// The axes of a copy after merging, outermost first.
-struct Walk {
-  int rank = 0;
-  int64_t size[kMaxRank], from[kMaxRank], to[kMaxRank];
-};
-
-Walk merge_axes(const Tensor& from, const Tensor& to) {
-  Walk walk;
+StridedCopy merge_axes(const Tensor& from, const Tensor& to) {
+  StridedCopy copy{.from = Raw::bytes(from), .to = Raw::bytes(to), .from_dtype = from.dtype(), .to_dtype = to.dtype()};
   for (int axis = 0; axis < from.rank(); ++axis) {
     const int64_t size = from.shape()[axis], a = from.strides()[axis], b = to.strides()[axis];
     if (size == 1) continue;
-    const int last = walk.rank - 1;
-    if (last >= 0 && walk.from[last] == a * size && walk.to[last] == b * size) {
-      walk.size[last] *= size;
-      walk.from[last] = a;
-      walk.to[last] = b;
+    const int last = copy.rank - 1;
+    if (last >= 0 && copy.from_stride[last] == a * size && copy.to_stride[last] == b * size) {
+      copy.size[last] *= size;
+      copy.from_stride[last] = a;
+      copy.to_stride[last] = b;
     } else {
-      walk.size[walk.rank] = size;
-      walk.from[walk.rank] = a;
-      walk.to[walk.rank++] = b;
+      copy.size[copy.rank] = size;
+      copy.from_stride[copy.rank] = a;
+      copy.to_stride[copy.rank++] = b;
     }
   }
-  if (walk.rank == 0) walk = {1, {1}, {1}, {1}};
-  return walk;
+  if (copy.rank == 0) copy.rank = 1, copy.size[0] = copy.from_stride[0] = copy.to_stride[0] = 1;
+  return copy;
 }
 
 template <class From, class To>
@@ -74,58 +74,73 @@ void copy_row(const From* from, int64_t from_step, To* to, int64_t to_step, int6
   }
 }
 
-// The last two axes of the walk, in blocks that fit the cache when the source runs down columns.
+// The last two axes of the copy, in blocks that fit the cache when the source runs down columns.
 template <class From, class To>
-void copy_plane(const From* from, To* to, const Walk& walk, int64_t row_begin, int64_t row_end) {
-  const int inner = walk.rank - 1, outer = walk.rank - 2;
+void copy_plane(const From* from, To* to, const StridedCopy& copy, int64_t row_begin, int64_t row_end) {
+  const int inner = copy.rank - 1, outer = copy.rank - 2;
   constexpr int64_t block = 32;
-  const bool columns = walk.from[inner] != 1 && walk.from[outer] == 1;
-  const int64_t width = columns ? block : walk.size[inner];
-  for (int64_t column = 0; column < walk.size[inner]; column += width) {
-    const int64_t count = std::min(width, walk.size[inner] - column);
+  const bool columns = copy.from_stride[inner] != 1 && copy.from_stride[outer] == 1;
+  const int64_t width = columns ? block : copy.size[inner];
+  for (int64_t column = 0; column < copy.size[inner]; column += width) {
+    const int64_t count = std::min(width, copy.size[inner] - column);
     for (int64_t row = row_begin; row < row_end; ++row)
-      copy_row(from + row * walk.from[outer] + column * walk.from[inner], walk.from[inner],
-               to + row * walk.to[outer] + column * walk.to[inner], walk.to[inner], count);
+      copy_row(from + row * copy.from_stride[outer] + column * copy.from_stride[inner], copy.from_stride[inner],
+               to + row * copy.to_stride[outer] + column * copy.to_stride[inner], copy.to_stride[inner], count);
   }
 }
 
 template <class From, class To>
-void copy_typed(const From* from, To* to, const Walk& walk) {
-  const int inner = walk.rank - 1;
-  if (walk.rank == 1) {
-    parallel_for(walk.size[0], 1 << 15, [&](int64_t begin, int64_t end) {
-      copy_row(from + begin * walk.from[0], walk.from[0], to + begin * walk.to[0], walk.to[0], end - begin);
+void copy_typed(const From* from, To* to, const StridedCopy& copy) {
+  const int inner = copy.rank - 1;
+  if (copy.rank == 1) {
+    parallel_for(copy.size[0], 1 << 15, [&](int64_t begin, int64_t end) {
+      copy_row(from + begin * copy.from_stride[0], copy.from_stride[0], to + begin * copy.to_stride[0], copy.to_stride[0], end - begin);
     });
     return;
   }
   int64_t planes = 1;
-  for (int axis = 0; axis < walk.rank - 2; ++axis) planes *= walk.size[axis];
-  const int64_t rows = walk.size[inner - 1];
-  const int64_t rows_per_task = std::clamp<int64_t>((1 << 15) / walk.size[inner], 32, std::max<int64_t>(rows, 32));
+  for (int axis = 0; axis < copy.rank - 2; ++axis) planes *= copy.size[axis];
+  const int64_t rows = copy.size[inner - 1];
+  const int64_t rows_per_task = std::clamp<int64_t>((1 << 15) / copy.size[inner], 32, std::max<int64_t>(rows, 32));
   const int64_t tasks_per_plane = (rows + rows_per_task - 1) / rows_per_task;
-  const int64_t planes_per_task = tasks_per_plane > 1 ? 1 : std::max<int64_t>(1, (1 << 15) / (rows * walk.size[inner]));
+  const int64_t planes_per_task = tasks_per_plane > 1 ? 1 : std::max<int64_t>(1, (1 << 15) / (rows * copy.size[inner]));
   parallel_tasks((planes + planes_per_task - 1) / planes_per_task * tasks_per_plane, [&](int64_t task) {
     const int64_t first = task / tasks_per_plane * planes_per_task, row = task % tasks_per_plane * rows_per_task;
     for (int64_t plane = first; plane < std::min(planes, first + planes_per_task); ++plane) {
       int64_t rest = plane, from_offset = 0, to_offset = 0;
-      for (int axis = walk.rank - 3; axis >= 0; --axis) {
-        from_offset += rest % walk.size[axis] * walk.from[axis];
-        to_offset += rest % walk.size[axis] * walk.to[axis];
-        rest /= walk.size[axis];
+      for (int axis = copy.rank - 3; axis >= 0; --axis) {
+        from_offset += rest % copy.size[axis] * copy.from_stride[axis];
+        to_offset += rest % copy.size[axis] * copy.to_stride[axis];
+        rest /= copy.size[axis];
       }
-      copy_plane(from + from_offset, to + to_offset, walk, row, std::min(rows, row + rows_per_task));
+      copy_plane(from + from_offset, to + to_offset, copy, row, std::min(rows, row + rows_per_task));
     }
   });
 }
 
 }  // namespace
 
+void cpu::fill_elements(const Fill& fill) {
+  with_type(fill.dtype, [&]<class T>(T) {
+    T* to = static_cast<T*>(fill.to);
+    const T element = convert<T>(fill.value);
+    parallel_for(fill.count, 1 << 16, [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, element); });
+  });
+}
+
+void cpu::copy_elements(const StridedCopy& copy) {
+  with_type(copy.from_dtype, [&]<class From>(From) {
+    with_type(copy.to_dtype, [&]<class To>(To) { copy_typed(static_cast<const From*>(copy.from), static_cast<To*>(copy.to), copy); });
+  });
+}
+
+void cpu::add_elements(const AddElements& add) { HWY_DYNAMIC_DISPATCH(add_all)(add); }
+
+void cpu::transfer_bytes(const Transfer& transfer) { std::memcpy(transfer.to, transfer.from, static_cast<size_t>(transfer.bytes)); }
+
 void copy_into(const Tensor& from, const Tensor& to) {
   check(from.shape() == to.shape(), "copy: from shape ", from.shape(), " to shape ", to.shape());
-  if (from.count() == 0) return;
-  const Walk walk = merge_axes(from, to);
-  with_type(from.dtype(),
-            [&]<class From>(From) { with_type(to.dtype(), [&]<class To>(To) { copy_typed(raw<From>(from), raw<To>(to), walk); }); });
+  if (from.count() > 0) launch(copy_elements, common_device("copy", {&from, &to}), merge_axes(from, to));
 }
 
 Tensor contiguous(const Tensor& x) {
@@ -148,13 +163,14 @@ void accumulate(Tensor& sum, const Tensor& g) {
     return;
   }
   check(sum.shape() == g.shape() && sum.dtype() == g.dtype(), "accumulate: gradients of shapes ", sum.shape(), " and ", g.shape());
+  const Device device = common_device("accumulate", {&sum, &g});
   if (!sum.owns_data_alone() || !sum.is_contiguous() || sum.dtype() != DType::f32) {
-    Tensor fresh = Tensor::empty(sum.shape(), DType::f32, sum.device());
+    Tensor fresh = Tensor::empty(sum.shape(), DType::f32, device);
     copy_into(sum, fresh);
     sum = fresh;
   }
-  const Tensor dense = converted(contiguous(g), DType::f32);
-  HWY_DYNAMIC_DISPATCH(add_into)(raw<float>(sum), raw<float>(dense), sum.count());
+  const Tensor dense = contiguous(g.dtype() == DType::bf16 ? g : converted(g, DType::f32));
+  launch(add_elements, device, {.sum = raw<float>(sum), .x = Raw::bytes(dense), .count = sum.count(), .x_dtype = dense.dtype()});
   if (g.dtype() != DType::f32) sum = converted(sum, g.dtype());
 }
 

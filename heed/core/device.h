@@ -1,7 +1,8 @@
-// Where a tensor's data lives. The kinds are known when heed is built.
+// Where a tensor's data is stored. The kinds are known when heed is built.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace heed {
 
@@ -14,5 +15,9 @@ struct Device {
 };
 
 inline constexpr Device kCpu{};
+
+inline std::string name_of(Device device) {  // "cpu", "cuda:0"
+  return device.kind == Device::Kind::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
+}
 
 }  // namespace heed

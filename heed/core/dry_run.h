@@ -7,9 +7,8 @@
 
 namespace heed {
 
-// While one of these lives, ops of this thread take memory that is not really there and leave out whatever they would share between
-// threads. Tensors have shapes, but no values that mean anything; small ones that one task computes keep theirs, so that programs that look
-// at a number or two go their usual way. What tasks take for themselves is not counted.
+// While one of these lives, ops of this thread take memory that is not really there, and launch() (kernel.h) runs no kernel. Tensors have
+// shapes, but no values that mean anything. Memory that a kernel takes for itself is not counted; its workspace is.
 class DryRun {
  public:
   DryRun();

@@ -77,6 +77,12 @@ decltype(auto) with_type(DType dtype, Visit&& visit) {
   return visit(float());
 }
 
+// Calls visit(T()) with the type in which kernels store activations: float or Bf16.
+template <class Visit>
+decltype(auto) with_storage(DType dtype, Visit&& visit) {
+  return dtype == DType::bf16 ? visit(Bf16()) : visit(float());
+}
+
 inline float to_float(Bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
 
 // Round to nearest even; a NaN stays one.

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "heed/core/dtype.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
@@ -27,6 +28,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using FloatTag = hn::ScalableTag<float>;
 using IntTag = hn::ScalableTag<int32_t>;
+using HalfTag = hn::Rebind<uint16_t, FloatTag>;  // the bits of as many bf16 numbers
 
 struct Lanes {
   hn::Vec<FloatTag> v;
@@ -39,7 +41,27 @@ struct Lanes {
 
   static HWY_INLINE Lanes load(const float* from) { return hn::LoadU(FloatTag(), from); }
   HWY_INLINE void store(float* to) const { hn::StoreU(v, FloatTag(), to); }
+
+  // bf16 in memory is the upper half of an f32: widened when loaded, rounded to nearest even when stored; NaN stays NaN.
+  static HWY_INLINE Lanes load(const Bf16* from) { return widened(hn::LoadU(HalfTag(), &from->bits)); }
+  HWY_INLINE void store(Bf16* to) const { hn::StoreU(rounded(), HalfTag(), &to->bits); }
+
+  static HWY_INLINE Lanes widened(hn::Vec<HalfTag> half) {
+    const hn::RebindToUnsigned<FloatTag> words;
+    return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(words, half)));
+  }
+  HWY_INLINE hn::Vec<HalfTag> rounded() const {
+    const hn::RebindToUnsigned<FloatTag> words;
+    const auto bits = hn::BitCast(words, v), low = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
+    const auto nearest = hn::ShiftRight<16>(hn::Add(bits, hn::Add(low, hn::Set(words, 0x7fff))));
+    const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(words, 0x40));
+    const auto half = hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(v)), quiet, nearest);
+    return hn::DemoteTo(HalfTag(), hn::BitCast(IntTag(), half));
+  }
 };
+
+static HWY_INLINE Lanes repeated(const float* x) { return *x; }
+static HWY_INLINE Lanes repeated(const Bf16* x) { return to_float(*x); }
 
 struct LaneMask {
   hn::Mask<FloatTag> m;
@@ -107,6 +129,21 @@ static HWY_INLINE void store_some(Lanes a, float* to, int64_t count) {
 #endif
 }
 
+static HWY_INLINE Lanes load_some(const Bf16* from, int64_t count) {
+  HWY_ALIGN uint16_t buffer[kLanes] = {};
+  for (int64_t i = 0; i < count; ++i) buffer[i] = from[i].bits;
+  return Lanes::widened(hn::Load(HalfTag(), buffer));
+}
+static HWY_INLINE void store_some(Lanes a, Bf16* to, int64_t count) {
+  HWY_ALIGN uint16_t buffer[kLanes];
+  hn::Store(a.rounded(), HalfTag(), buffer);
+  for (int64_t i = 0; i < count; ++i) to[i].bits = buffer[i];
+}
+
+// Past the caches; bf16 is half as much and goes through them.
+static HWY_INLINE void stream(Lanes a, float* to) { hn::Stream(a.v, FloatTag(), to); }
+static HWY_INLINE void stream(Lanes a, Bf16* to) { a.store(to); }
+
 // Results larger than the caches are written past them: nobody will find them there, and reading them first is wasted.
 inline constexpr int64_t kStreamFrom = int64_t{4} << 20;  // elements
 
@@ -117,11 +154,11 @@ static HWY_INLINE void for_lanes(int64_t count, const Body& body) {
   int64_t i = 0;
   for (; i + step <= count; i += step)
     body(
-        i, [](const float* p) HEED_LANES { return Lanes::load(p); }, [](float* p, Lanes x) HEED_LANES { x.store(p); });
+        i, [](const auto* p) HEED_LANES { return Lanes::load(p); }, [](auto* p, Lanes x) HEED_LANES { x.store(p); });
   if (i < count) {
     const int64_t rest = count - i;
     body(
-        i, [=](const float* p) HEED_LANES { return load_some(p, rest); }, [=](float* p, Lanes x) HEED_LANES { store_some(x, p, rest); });
+        i, [=](const auto* p) HEED_LANES { return load_some(p, rest); }, [=](auto* p, Lanes x) HEED_LANES { store_some(x, p, rest); });
   }
 }
 
@@ -134,19 +171,18 @@ static HWY_INLINE Lanes reciprocal(Lanes x) {
   return guess * hn::NegMulAdd(x.v, guess.v, Lanes(2).v);
 }
 
-// for_lanes for whole tasks of a large result: with `stream`, store bypasses the caches. The result is aligned to a register.
+// for_lanes for whole tasks of a large result: with `streaming`, store bypasses the caches. The result is aligned to a register.
 template <class Body>
-static HWY_INLINE void for_lanes(bool stream, int64_t count, const Body& body) {
-  if (!stream) return for_lanes(count, body);
+static HWY_INLINE void for_lanes(bool streaming, int64_t count, const Body& body) {
+  if (!streaming) return for_lanes(count, body);
   const int64_t step = lane_count(), whole = count / step * step;
   for (int64_t i = 0; i < whole; i += step)
     body(
-        i, [](const float* p) HEED_LANES { return Lanes::load(p); }, [](float* p, Lanes x) HEED_LANES { hn::Stream(x.v, FloatTag(), p); });
+        i, [](const auto* p) HEED_LANES { return Lanes::load(p); }, [](auto* p, Lanes x) HEED_LANES { stream(x, p); });
   if (whole < count) {
     const int64_t rest = count - whole;
     body(
-        whole, [=](const float* p) HEED_LANES { return load_some(p, rest); },
-        [=](float* p, Lanes x) HEED_LANES { store_some(x, p, rest); });
+        whole, [=](const auto* p) HEED_LANES { return load_some(p, rest); }, [=](auto* p, Lanes x) HEED_LANES { store_some(x, p, rest); });
   }
 }
 

@@ -42,4 +42,10 @@ void parallel_for(int64_t count, int64_t grain, const Body& body) {
   parallel_tasks((count + grain - 1) / grain, [&](int64_t task) { body(task * grain, std::min(count, (task + 1) * grain)); });
 }
 
+// How many rows of this width make a task worth its overhead.
+inline int64_t rows_per_task(int64_t width) {
+  constexpr int64_t elements = 1 << 13;
+  return width < elements ? elements / std::max<int64_t>(width, 1) : 1;
+}
+
 }  // namespace heed

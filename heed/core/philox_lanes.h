@@ -7,7 +7,7 @@
 #endif
 
 #include "heed/core/lanes.h"
-#include "heed/core/random.h"
+#include "heed/core/philox.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "heed/core/copy.h"
-#include "heed/core/parallel.h"
+#include "heed/core/copy_kernels.h"
 #include "heed/core/raw.h"
 
 namespace heed {
@@ -21,11 +21,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
 
 Tensor Tensor::full(const Shape& shape, double value, DType dtype, Device device) {
   Tensor out = empty(shape, dtype, device);
-  with_type(dtype, [&]<class T>(T) {
-    T* to = raw<T>(out);
-    const T element = convert<T>(value);
-    parallel_for(out.count(), 1 << 16, [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, element); });
-  });
+  launch(fill_elements, device, {.to = Raw::bytes(out), .count = out.count(), .value = value, .dtype = dtype});
   return out;
 }
 
@@ -75,8 +71,32 @@ void Tensor::copy_to_host(std::span<std::byte> out, DType as) const {
   const int64_t bytes = count() * static_cast<int64_t>(bytes_of(as));
   check(static_cast<int64_t>(out.size()) == bytes, "copy_to_host: room for ", out.size(), " bytes, the tensor needs ", bytes);
   if (bytes == 0) return;
-  const Tensor dense = converted(contiguous(*this), as);
+  const Tensor dense = converted(contiguous(*this), as).to(kCpu);
   std::memcpy(out.data(), Raw::bytes(dense), out.size());
+}
+
+Tensor Tensor::to(Device target) const {
+  if (device() == target) return detach();
+  const Tensor dense = contiguous(*this);
+  Tensor out = empty(shape_, dtype_, target);
+  launch(transfer_bytes, target == kCpu ? device() : target,
+         {.from = Raw::bytes(dense),
+          .to = Raw::bytes(out),
+          .bytes = count_ * static_cast<int64_t>(bytes_of(dtype_)),
+          .from_device = device(),
+          .to_device = target});
+  return out;
+}
+
+Device common_device(const char* op, std::initializer_list<const Tensor*> tensors) {
+  const Tensor* first = nullptr;
+  for (const Tensor* x : tensors) {
+    if (!x->defined()) continue;
+    if (!first) first = x;
+    check(x->device() == first->device(), op, ": tensors on ", name_of(first->device()), " and on ", name_of(x->device()),
+          "; move them to one device with to()");
+  }
+  return first ? first->device() : kCpu;
 }
 
 }  // namespace heed

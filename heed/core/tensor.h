@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -52,6 +53,8 @@ class Tensor {
   bool shares_data_with(const Tensor& other) const { return data_ == other.data_; }
   bool owns_data_alone() const { return data_.use_count() == 1; }
 
+  Tensor to(Device device) const;  // a copy there, row-major and without history; itself (without history) if it is there already
+
   // Another view of the same data, without history. The ops reshape, permute, slice, expand are built on it.
   Tensor view(const Shape& shape, const Shape& strides, int64_t offset_change = 0) const;
 
@@ -92,5 +95,8 @@ class Tensor {
 };
 
 using Tensors = std::vector<Tensor>;
+
+// The device of an op's tensors, which must be the same for all; undefined tensors do not count.
+Device common_device(const char* op, std::initializer_list<const Tensor*> tensors);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// Arithmetic on two tensors with broadcasting. Axes that both operands walk alike are merged, so that the inner loop is
+// Arithmetic on two tensors with broadcasting. Axes that both operands step through alike are merged, so that the inner loop is
 // long; in it each operand is either dense or one repeated number.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/binary.cc"
@@ -8,82 +8,82 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "heed/ops/half.h"
+#include "heed/ops/binary.h"
 #include "heed/ops/ops.h"
-
-#ifndef HEED_OPS_BINARY_WALK
-#define HEED_OPS_BINARY_WALK
-namespace heed {
-
-enum class Arithmetic { add, subtract, multiply, divide };
-
-// The merged axes of the result, outermost first, and the steps of both operands along them.
-struct Pairing {
-  int rank = 0;
-  int64_t size[kMaxRank], a[kMaxRank], b[kMaxRank];
-};
-
-}  // namespace heed
-#endif
+#include "heed/ops/storage.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-template <class Combine>
-HWY_INLINE void combine_row(const float* a, bool repeat_a, const float* b, bool repeat_b, float* out, int64_t count, bool stream,
+template <class T, class Combine>
+HWY_INLINE void combine_row(const T* a, bool repeat_a, const T* b, bool repeat_b, T* out, int64_t count, bool streaming,
                             const Combine& combine) {
   if (repeat_a && repeat_b) {
-    const Lanes value = combine(Lanes(*a), Lanes(*b));
-    for_lanes(stream, count, [&](int64_t i, auto, auto store) HEED_LANES { store(out + i, value); });
+    const Lanes value = combine(repeated(a), repeated(b));
+    for_lanes(streaming, count, [&](int64_t i, auto, auto store) HEED_LANES { store(out + i, value); });
   } else if (repeat_a) {
-    const Lanes left(*a);
-    for_lanes(stream, count, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + i, combine(left, load(b + i))); });
+    const Lanes left = repeated(a);
+    for_lanes(streaming, count, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + i, combine(left, load(b + i))); });
   } else if (repeat_b) {
-    const Lanes right(*b);
-    for_lanes(stream, count, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + i, combine(load(a + i), right)); });
+    const Lanes right = repeated(b);
+    for_lanes(streaming, count, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + i, combine(load(a + i), right)); });
   } else {
-    for_lanes(stream, count, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + i, combine(load(a + i), load(b + i))); });
+    for_lanes(streaming, count, [&](int64_t i, auto load, auto store) HEED_LANES { store(out + i, combine(load(a + i), load(b + i))); });
   }
 }
 
-template <class Combine>
-HWY_INLINE void combine_all(const float* a, const float* b, float* out, const Pairing& walk, const Combine& combine) {
+template <class T, class Combine>
+void combine_typed(const BinaryForward& f, const Combine& combine) {
   constexpr int64_t grain = 1 << 13;
-  const int inner = walk.rank - 1;
-  const int64_t width = walk.size[inner], pieces = (width + grain - 1) / grain;
+  const int inner = f.rank - 1;
+  const int64_t width = f.size[inner], pieces = (width + grain - 1) / grain;
   int64_t rows = 1;
-  for (int axis = 0; axis < inner; ++axis) rows *= walk.size[axis];
-  const bool stream = rows * width >= kStreamFrom && (rows == 1 || width % kLanes == 0);  // rows start aligned
+  for (int axis = 0; axis < inner; ++axis) rows *= f.size[axis];
+  const bool streaming = rows * width >= kStreamFrom && (rows == 1 || width % kLanes == 0);  // rows start aligned
+  const T *a = static_cast<const T*>(f.a), *b = static_cast<const T*>(f.b);
+  T* out = static_cast<T*>(f.out);
   parallel_for(rows * pieces, std::max<int64_t>(1, grain / width), [&](int64_t first, int64_t last) HWY_ATTR {
     for (int64_t task = first; task < last; ++task) {
       const int64_t row = task / pieces, begin = task % pieces * grain, end = std::min(width, begin + grain);
-      int64_t rest = row, at_a = begin * walk.a[inner], at_b = begin * walk.b[inner];
+      int64_t rest = row, at_a = begin * f.a_stride[inner], at_b = begin * f.b_stride[inner];
       for (int axis = inner - 1; axis >= 0; --axis) {
-        at_a += rest % walk.size[axis] * walk.a[axis];
-        at_b += rest % walk.size[axis] * walk.b[axis];
-        rest /= walk.size[axis];
+        at_a += rest % f.size[axis] * f.a_stride[axis];
+        at_b += rest % f.size[axis] * f.b_stride[axis];
+        rest /= f.size[axis];
       }
-      combine_row(a + at_a, walk.a[inner] == 0, b + at_b, walk.b[inner] == 0, out + row * width + begin, end - begin, stream, combine);
+      combine_row(a + at_a, f.a_stride[inner] == 0, b + at_b, f.b_stride[inner] == 0, out + row * width + begin, end - begin, streaming,
+                  combine);
     }
   });
 }
 
-void combine(Arithmetic what, const float* a, const float* b, float* out, const Pairing& walk) {
-  switch (what) {
-    case Arithmetic::add: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HEED_LANES { return x + y; });
-    case Arithmetic::subtract: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HEED_LANES { return x - y; });
-    case Arithmetic::multiply: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HEED_LANES { return x * y; });
-    case Arithmetic::divide: return combine_all(a, b, out, walk, [](Lanes x, Lanes y) HEED_LANES { return x / y; });
+template <class T>
+void binary_typed(const BinaryForward& f) {
+  switch (f.what) {
+    case Arithmetic::add: return combine_typed<T>(f, [](Lanes x, Lanes y) HEED_LANES { return x + y; });
+    case Arithmetic::subtract: return combine_typed<T>(f, [](Lanes x, Lanes y) HEED_LANES { return x - y; });
+    case Arithmetic::multiply: return combine_typed<T>(f, [](Lanes x, Lanes y) HEED_LANES { return x * y; });
+    case Arithmetic::divide: return combine_typed<T>(f, [](Lanes x, Lanes y) HEED_LANES { return x / y; });
   }
 }
 
-void scale_shift(const float* x, float factor, float shift, float* out, int64_t count) {
-  const bool stream = count >= kStreamFrom;
-  parallel_for(count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for_lanes(stream, end - begin,
-              [&](int64_t i, auto load, auto store) HEED_LANES { store(out + begin + i, fma(load(x + begin + i), factor, shift)); });
+template <class T>
+void scale_typed(const ScaleForward& f) {
+  const bool streaming = f.count >= kStreamFrom;
+  const T* x = static_cast<const T*>(f.x);
+  T* out = static_cast<T*>(f.out);
+  parallel_for(f.count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for_lanes(streaming, end - begin,
+              [&](int64_t i, auto load, auto store) HEED_LANES { store(out + begin + i, fma(load(x + begin + i), f.factor, f.shift)); });
   });
+}
+
+void binary_all(const BinaryForward& f) {
+  with_storage(f.dtype, [&]<class T>(T) { binary_typed<T>(f); });
+}
+void scale_all(const ScaleForward& f) {
+  with_storage(f.dtype, [&]<class T>(T) { scale_typed<T>(f); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -93,70 +93,75 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed {
 
-HWY_EXPORT(combine);
-HWY_EXPORT(scale_shift);
+HWY_EXPORT(binary_all);
+HWY_EXPORT(scale_all);
+
+void cpu::binary_forward(const BinaryForward& args) { HWY_DYNAMIC_DISPATCH(binary_all)(args); }
+void cpu::scale_forward(const ScaleForward& args) { HWY_DYNAMIC_DISPATCH(scale_all)(args); }
 
 namespace {
 
 // x without history whose last axis is dense, or one number, in the broadcast shape.
-Tensor walkable(const char* op, const Tensor& x) {
-  check(x.dtype() == DType::f32, op, ": of ", name_of(x.dtype()), ", expected floating numbers");
-  const bool inner_dense = x.rank() == 0 || x.size(-1) == 1 || x.strides()[x.rank() - 1] == 1 || x.strides()[x.rank() - 1] == 0;
-  return inner_dense ? x.detach() : contiguous(x);
+Tensor inner_dense(const char* op, const Tensor& x) {
+  check(x.dtype() == DType::f32 || x.dtype() == DType::bf16, op, ": of ", name_of(x.dtype()), ", expected floating numbers");
+  const bool dense = x.rank() == 0 || x.size(-1) == 1 || x.strides()[x.rank() - 1] == 1 || x.strides()[x.rank() - 1] == 0;
+  return dense ? x.detach() : contiguous(x);
 }
 
-Pairing pair_axes(const Shape& shape, const Tensor& a, const Tensor& b) {
-  const auto step = [&](const Tensor& x, int axis) {
+BinaryForward merge_axes(Arithmetic what, const Tensor& a, const Tensor& b, const Tensor& out) {
+  const Shape& shape = out.shape();
+  const auto stride = [&](const Tensor& x, int axis) {
     const int own = axis - (shape.rank() - x.rank());
     return own < 0 || x.shape()[own] == 1 ? 0 : x.strides()[own];
   };
-  Pairing walk;
+  BinaryForward f{.what = what, .a = Raw::bytes(a), .b = Raw::bytes(b), .out = Raw::bytes(out), .dtype = out.dtype()};
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    const int64_t size = shape[axis], step_a = step(a, axis), step_b = step(b, axis);
+    const int64_t size = shape[axis], a_stride = stride(a, axis), b_stride = stride(b, axis);
     if (size == 1) continue;
-    const int last = walk.rank - 1;
-    if (last >= 0 && walk.a[last] == step_a * size && walk.b[last] == step_b * size) {
-      walk.size[last] *= size;
-      walk.a[last] = step_a;
-      walk.b[last] = step_b;
+    const int last = f.rank - 1;
+    if (last >= 0 && f.a_stride[last] == a_stride * size && f.b_stride[last] == b_stride * size) {
+      f.size[last] *= size;
+      f.a_stride[last] = a_stride;
+      f.b_stride[last] = b_stride;
     } else {
-      walk.size[walk.rank] = size;
-      walk.a[walk.rank] = step_a;
-      walk.b[walk.rank++] = step_b;
+      f.size[f.rank] = size;
+      f.a_stride[f.rank] = a_stride;
+      f.b_stride[f.rank++] = b_stride;
     }
   }
-  if (walk.rank == 0) walk = {1, {1}, {0}, {0}};
-  return walk;
+  if (f.rank == 0) f.rank = 1, f.size[0] = 1;
+  return f;
 }
 
 // The merged inner axis may still step by more than one when the true inner axes have size 1: then copy.
-bool inner_is_plain(const Pairing& walk) {
-  const int inner = walk.rank - 1;
-  return (walk.a[inner] == 0 || walk.a[inner] == 1) && (walk.b[inner] == 0 || walk.b[inner] == 1);
+bool inner_is_plain(const BinaryForward& f) {
+  const int inner = f.rank - 1;
+  return (f.a_stride[inner] == 0 || f.a_stride[inner] == 1) && (f.b_stride[inner] == 0 || f.b_stride[inner] == 1);
 }
 
 Tensor computed(OpName name, Arithmetic what, const Tensor& left, const Tensor& right) {
-  Tensor a = walkable(name.text, left), b = walkable(name.text, right);
-  const Shape shape = broadcast_shape(name.text, a.shape(), b.shape());
-  const Tensor out = Tensor::empty(shape, DType::f32, a.device());
+  const Device device = common_device(name.text, {&left, &right});
+  Tensor a = inner_dense(name.text, left), b = inner_dense(name.text, right);
+  const Tensor out = Tensor::empty(broadcast_shape(name.text, a.shape(), b.shape()), a.dtype(), device);
   if (out.count() == 0) return out;
-  Pairing walk = pair_axes(shape, a, b);
-  if (!inner_is_plain(walk)) {
+  BinaryForward args = merge_axes(what, a, b, out);
+  if (!inner_is_plain(args)) {
     a = contiguous(a);
     b = contiguous(b);
-    walk = pair_axes(shape, a, b);
+    args = merge_axes(what, a, b, out);
   }
-  HWY_DYNAMIC_DISPATCH(combine)(what, raw<float>(a), raw<float>(b), raw<float>(out), walk);
+  launch(binary_forward, device, args);
   return out;
 }
 
-// Records an op of two operands whose gradients are summed over what was broadcast.
+// Kernels take two operands of one storage type; others are widened.
+bool same_storage(const Tensor& a, const Tensor& b) { return a.dtype() == b.dtype() && a.dtype() != DType::f16; }
+Tensor as_read(const Tensor& x, const Tensor& other) { return same_storage(x, other) ? x : widen(x); }
+
+// Records an op of two operands whose gradients are summed over what was broadcast. The result has the dtype of a.
 template <class Back>
 Tensor binary(OpName name, Arithmetic what, const Tensor& a, const Tensor& b, Back back) {
-  if (is_half(a) || is_half(b)) {
-    const DType narrow = a.dtype();
-    return cast(binary(name, what, widen(a), widen(b), back), narrow);
-  }
+  if (!same_storage(a, b) && (is_half(a) || is_half(b))) return cast(binary(name, what, widen(a), widen(b), back), a.dtype());
   return record(name, computed(name, what, a, b), {a, b}, back);
 }
 
@@ -175,14 +180,14 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
-  return binary(op::multiply, Arithmetic::multiply, a, b, [a = widen(a), b = widen(b)](const Tensor& g) {
+  return binary(op::multiply, Arithmetic::multiply, a, b, [a = as_read(a, b), b = as_read(b, a)](const Tensor& g) {
     return Grads{a.needs_grad() ? sum_to(multiply(g, b), a.shape()) : Tensor(),
                  b.needs_grad() ? sum_to(multiply(g, a), b.shape()) : Tensor()};
   });
 }
 
 Tensor divide(const Tensor& a, const Tensor& b) {
-  return binary(op::divide, Arithmetic::divide, a, b, [a = widen(a), b = widen(b)](const Tensor& g) {
+  return binary(op::divide, Arithmetic::divide, a, b, [a = as_read(a, b), b = as_read(b, a)](const Tensor& g) {
     const Tensor over_b = divide(g, b);
     return Grads{a.needs_grad() ? sum_to(over_b, a.shape()) : Tensor(),
                  b.needs_grad() ? sum_to(scale(multiply(over_b, divide(a, b)), -1), b.shape()) : Tensor()};
@@ -190,9 +195,10 @@ Tensor divide(const Tensor& a, const Tensor& b) {
 }
 
 Tensor scale(const Tensor& input, float factor, float shift) {
-  if (is_half(input)) return in_f32(input, [=](const Tensor& wide) { return scale(wide, factor, shift); });
-  const Tensor x = dense_f32("scale", input), out = Tensor::empty(x.shape(), DType::f32, x.device());
-  HWY_DYNAMIC_DISPATCH(scale_shift)(raw<float>(x), factor, shift, raw<float>(out), x.count());
+  if (input.dtype() == DType::f16) return in_f32(input, [=](const Tensor& wide) { return scale(wide, factor, shift); });
+  const Tensor x = dense_storage("scale", input), out = Tensor::empty(x.shape(), x.dtype(), x.device());
+  launch(scale_forward, x.device(),
+         {.x = Raw::bytes(x), .out = Raw::bytes(out), .count = x.count(), .factor = factor, .shift = shift, .dtype = x.dtype()});
   return record(op::scale, out, {input}, [factor](const Tensor& g) { return Grads{scale(g, factor)}; });
 }
 

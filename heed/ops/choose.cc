@@ -7,22 +7,8 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/ops/choose.h"
 #include "heed/ops/ops.h"
-
-#ifndef HEED_OPS_CHOOSE_ONCE
-#define HEED_OPS_CHOOSE_ONCE
-namespace heed {
-
-inline constexpr int kOperands = 3;  // the condition, a, b
-
-// The axes of a broadcast choice after merging, outermost first; the result is dense.
-struct ChoiceWalk {
-  int rank = 0;
-  int64_t size[kMaxRank], stride[kMaxRank][kOperands];
-};
-
-}  // namespace heed
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
@@ -30,7 +16,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// y: (count); the others lie `step` elements apart. Steps of 0 and 1 go a register at a time.
+// y: (count); the others are `step` elements apart. Steps of 0 and 1 go a register at a time.
 template <class T>
 HWY_INLINE void choose_row(const bool* condition, const T* a, const T* b, T* y, int64_t count, const int64_t* step) {
   int64_t i = 0;
@@ -48,7 +34,7 @@ HWY_INLINE void choose_row(const bool* condition, const T* a, const T* b, T* y, 
       }
     };
     const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-    const bool steady = std::all_of(step, step + kOperands, [](int64_t s) { return s == 0 || s == 1; });
+    const bool steady = std::all_of(step, step + Choose::kOperands, [](int64_t s) { return s == 0 || s == 1; });
     for (; steady && i + lanes <= count; i += lanes)
       hn::StoreU(hn::IfThenElse(hn::Ne(flags(), hn::Zero(tag)), load(a, step[1]), load(b, step[2])), tag, y + i);
   }
@@ -56,38 +42,35 @@ HWY_INLINE void choose_row(const bool* condition, const T* a, const T* b, T* y, 
 }
 
 template <class T>
-void choose_typed(const bool* condition, const T* a, const T* b, T* y, const ChoiceWalk& walk) {
+void choose_typed(const Choose& c) {
   constexpr int64_t block = 1 << 14;
-  const int last = walk.rank - 1;
-  const int64_t length = walk.size[last], strips = (length + block - 1) / block;
+  const int last = c.rank - 1;
+  const int64_t length = c.size[last], strips = (length + block - 1) / block;
   int64_t rows = 1;
-  for (int axis = 0; axis < last; ++axis) rows *= walk.size[axis];
+  for (int axis = 0; axis < last; ++axis) rows *= c.size[axis];
+  const T *a = static_cast<const T*>(c.a), *b = static_cast<const T*>(c.b);
   parallel_for(rows * strips, block / length, [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t row = unit / strips, first = unit % strips * block;
-      int64_t offset[kOperands];
-      for (int k = 0; k < kOperands; ++k) offset[k] = first * walk.stride[last][k];
+      int64_t offset[Choose::kOperands];
+      for (int k = 0; k < Choose::kOperands; ++k) offset[k] = first * c.stride[last][k];
       int64_t rest = row;
       for (int axis = last - 1; axis >= 0; --axis) {
-        for (int k = 0; k < kOperands; ++k) offset[k] += rest % walk.size[axis] * walk.stride[axis][k];
-        rest /= walk.size[axis];
+        for (int k = 0; k < Choose::kOperands; ++k) offset[k] += rest % c.size[axis] * c.stride[axis][k];
+        rest /= c.size[axis];
       }
-      choose_row(condition + offset[0], a + offset[1], b + offset[2], y + row * length + first, std::min(block, length - first),
-                 walk.stride[last]);
+      choose_row(c.condition + offset[0], a + offset[1], b + offset[2], static_cast<T*>(c.y) + row * length + first,
+                 std::min(block, length - first), c.stride[last]);
     }
   });
 }
 
-// Moves bits: only the width of the elements matters.
-void choose(size_t width, const bool* condition, const void* a, const void* b, void* y, const ChoiceWalk& walk) {
-  const auto typed = [&]<class T>(T) HWY_ATTR {
-    choose_typed(condition, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y), walk);
-  };
-  switch (width) {
-    case 1: return typed(uint8_t());
-    case 2: return typed(uint16_t());
-    case 4: return typed(uint32_t());
-    default: return typed(uint64_t());
+void choose_all(const Choose& c) {
+  switch (c.element_bytes) {
+    case 1: return choose_typed<uint8_t>(c);
+    case 2: return choose_typed<uint16_t>(c);
+    case 4: return choose_typed<uint32_t>(c);
+    default: return choose_typed<uint64_t>(c);
   }
 }
 
@@ -98,28 +81,35 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed {
 
-HWY_EXPORT(choose);
+HWY_EXPORT(choose_all);
+
+void cpu::choose_forward(const Choose& args) { HWY_DYNAMIC_DISPATCH(choose_all)(args); }
 
 namespace {
 
 // condition ? a : b at every element of `shape`, to which all of them broadcast.
 Tensor chosen(const Tensor& condition, const Tensor& a, const Tensor& b, const Shape& shape) {
-  const Tensor y = Tensor::empty(shape, a.dtype(), a.device());
+  const Device device = common_device("where", {&condition, &a, &b});
+  const Tensor y = Tensor::empty(shape, a.dtype(), device);
   if (y.count() == 0) return y;
-  const Tensor operands[kOperands] = {expand(condition, shape), expand(a.detach(), shape), expand(b.detach(), shape)};
-  ChoiceWalk walk;
+  const Tensor operands[] = {expand(condition, shape), expand(a.detach(), shape), expand(b.detach(), shape)};
+  Choose args{.condition = raw<bool>(operands[0]),
+              .a = Raw::bytes(operands[1]),
+              .b = Raw::bytes(operands[2]),
+              .y = Raw::bytes(y),
+              .element_bytes = static_cast<int64_t>(bytes_of(a.dtype()))};
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] == 1) continue;
-    bool merges = walk.rank > 0;
-    for (int k = 0; merges && k < kOperands; ++k) merges = walk.stride[walk.rank - 1][k] == operands[k].strides()[axis] * shape[axis];
-    if (!merges) walk.size[walk.rank++] = 1;
-    const int last = walk.rank - 1;
-    walk.size[last] *= shape[axis];
-    for (int k = 0; k < kOperands; ++k) walk.stride[last][k] = operands[k].strides()[axis];
+    bool merges = args.rank > 0;
+    for (int k = 0; merges && k < Choose::kOperands; ++k)
+      merges = args.stride[args.rank - 1][k] == operands[k].strides()[axis] * shape[axis];
+    if (!merges) args.size[args.rank++] = 1;
+    const int last = args.rank - 1;
+    args.size[last] *= shape[axis];
+    for (int k = 0; k < Choose::kOperands; ++k) args.stride[last][k] = operands[k].strides()[axis];
   }
-  if (walk.rank == 0) walk = {1, {1}, {{0, 0, 0}}};
-  HWY_DYNAMIC_DISPATCH(choose)
-  (bytes_of(a.dtype()), raw<bool>(operands[0]), Raw::bytes(operands[1]), Raw::bytes(operands[2]), Raw::bytes(y), walk);
+  if (args.rank == 0) args.rank = 1, args.size[0] = 1;
+  launch(choose_forward, device, args);
   return y;
 }
 

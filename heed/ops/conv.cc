@@ -15,7 +15,7 @@
 #include "heed/core/raw.h"
 #include "heed/core/work_count.h"
 #include "heed/ops/conv_primitive.h"
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {

@@ -1,10 +1,11 @@
 // Elementwise functions of one tensor, formula and derivative side by side. To add one: a struct with f and df and its
 // line in the list, both in this file. The function, its kernels for every instruction set, its gradient and its tests
-// follow from them. V is Lanes in CPU kernels, double in the tests' reference.
+// follow from them. V is Lanes in CPU kernels, float in CUDA kernels, double in the tests' reference.
 #ifndef HEED_OPS_ELEMENTWISE_H_
 #define HEED_OPS_ELEMENTWISE_H_
 
 #include "heed/core/autograd.h"
+#include "heed/core/kernel.h"
 
 //  X(formula, function)
 #define HEED_ELEMENTWISE(X) \
@@ -24,6 +25,30 @@ namespace heed {
 #define HEED_DECLARE(Formula, function) Tensor function(const Tensor& x);
 HEED_ELEMENTWISE(HEED_DECLARE)
 #undef HEED_DECLARE
+
+enum class Elementwise : uint8_t {
+#define HEED_ENUMERATE(Formula, function) function,
+  HEED_ELEMENTWISE(HEED_ENUMERATE)
+#undef HEED_ENUMERATE
+};
+
+struct ElementwiseForward {  // y = f(x)
+  Elementwise op;
+  const void* x;
+  void* y;
+  int64_t count;
+  DType dtype;
+};
+HEED_KERNEL(elementwise_forward, ElementwiseForward);
+
+struct ElementwiseBackward {  // dx = g f'(x)
+  Elementwise op;
+  const void *x, *g;
+  void* dx;
+  int64_t count;
+  DType dtype;
+};
+HEED_KERNEL(elementwise_backward, ElementwiseBackward);
 
 }  // namespace heed
 #endif

@@ -11,14 +11,23 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/ops/index.h"
 #include "heed/ops/ops.h"
+
+#ifndef HEED_OPS_INDEX_ONCE
+#define HEED_OPS_INDEX_ONCE
+namespace heed {
+inline constexpr int64_t kBlock = 1 << 14;  // elements that make a task worth its overhead
+}
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
 // y: (width) = the sum of the rows of g, `stride` apart, that `positions` names; eight rows at a time as a tree.
-static void add_rows(const float* g, const int64_t* positions, int64_t count, int64_t stride, float* y, int64_t width) {
+template <class T>
+void add_rows(const T* g, const int64_t* positions, int64_t count, int64_t stride, float* y, int64_t width) {
   for (int64_t first = 0; first < count; first += 8) {
     const int64_t some = std::min<int64_t>(8, count - first);
     for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES {
@@ -35,7 +44,8 @@ static void add_rows(const float* g, const int64_t* positions, int64_t count, in
 }
 
 // The same for any number of rows: every 512 of them start a fresh sum, so that no chain of roundings grows long.
-void sum_rows(const float* g, const int64_t* positions, int64_t count, int64_t stride, float* y, int64_t width) {
+template <class T>
+void sum_rows(const T* g, const int64_t* positions, int64_t count, int64_t stride, float* y, int64_t width) {
   constexpr int64_t chain = 512, strip = 256;
   for (int64_t column = 0; column < width; column += strip) {
     const int64_t here = std::min(strip, width - column);
@@ -48,6 +58,41 @@ void sum_rows(const float* g, const int64_t* positions, int64_t count, int64_t s
   }
 }
 
+// Positions of every index, equal ones in their order: those of index v are order[start[v]] to order[start[v + 1] - 1].
+static void group_positions(const SelectRowsBackward& a, int64_t* start, int64_t* order, int64_t* next) {
+  std::fill_n(start, a.size + 1, 0);
+  for (int64_t i = 0; i < a.rows; ++i) ++start[a.index[i] + 1];
+  for (int64_t v = 1; v <= a.size; ++v) start[v] += start[v - 1];
+  std::copy_n(start, a.size, next);
+  for (int64_t i = 0; i < a.rows; ++i) order[next[a.index[i]]++] = i;
+}
+
+template <class T>
+void sum_selected(const SelectRowsBackward& a) {
+  int64_t *start = static_cast<int64_t*>(a.workspace), *order = start + a.size + 1, *next = order + a.rows;
+  group_positions(a, start, order, next);
+  // A short table takes many rows each: there the columns are cut as well, so that every thread has work.
+  const int64_t width = a.size >= 64 ? a.inner : std::min<int64_t>(a.inner, 128), strips = (a.inner + width - 1) / width;
+  const int64_t reads = width * (1 + a.rows / std::max<int64_t>(1, a.size));
+  parallel_for(a.outer * a.size * strips, kBlock / reads, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t line = unit / strips, column = unit % strips * width, here = std::min(width, a.inner - column);
+      const int64_t *mine = start + line % a.size, count = mine[1] - mine[0];
+      const T* from = static_cast<const T*>(a.g) + line / a.size * a.rows * a.inner + column;
+      float* to = a.dx + line * a.inner + column;
+      if (count == 0) {
+        std::fill_n(to, here, 0.0f);
+      } else {
+        sum_rows(from, order + mine[0], count, a.inner, to, here);
+      }
+    }
+  });
+}
+
+void select_rows_backward_all(const SelectRowsBackward& a) {
+  with_storage(a.dtype, [&]<class T>(T) { sum_selected<T>(a); });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace heed
 HWY_AFTER_NAMESPACE();
@@ -55,11 +100,88 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed {
 
-HWY_EXPORT(sum_rows);
+HWY_EXPORT(select_rows_backward_all);
+
+void cpu::select_rows_backward(const SelectRowsBackward& args) { HWY_DYNAMIC_DISPATCH(select_rows_backward_all)(args); }
 
 namespace {
 
-constexpr int64_t kBlock = 1 << 14;  // elements that make a task worth its while
+// Calls visit(o, begin, end) for every outer index and block of inner ones, in parallel. lines: elements along the axis
+template <class Visit>
+void for_each_column(int64_t outer, int64_t inner, int64_t lines, const Visit& visit) {
+  const int64_t width = std::min<int64_t>(inner, 256), strips = (inner + width - 1) / width;
+  parallel_for(outer * strips, kBlock / std::max<int64_t>(1, width * lines), [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit)
+      visit(unit / strips, unit % strips * width, std::min(inner, (unit % strips + 1) * width));
+  });
+}
+
+}  // namespace
+
+void cpu::check_indices(const CheckIndices& a) {
+  const int64_t total = count(Shape(std::span(a.shape, static_cast<size_t>(a.rank))));
+  std::atomic<int64_t> bad = total;
+  parallel_for(total, kBlock, [&](int64_t begin, int64_t end) {
+    int64_t i = begin;
+    while (i < end && a.index[i] >= 0 && a.index[i] < a.bound) ++i;
+    if (i == end) return;
+    for (int64_t first = bad.load(); i < first && !bad.compare_exchange_weak(first, i);) {
+    }
+  });
+  if (bad == total) return;
+  Shape position(std::span(a.shape, static_cast<size_t>(a.rank)));
+  int64_t rest = bad;
+  for (int axis = a.rank - 1; axis >= 0; --axis) {
+    position[axis] = rest % a.shape[axis];
+    rest /= a.shape[axis];
+  }
+  fail(a.op, ": found index ", a.index[bad], " at position ", position, ", expected 0 to ", a.bound - 1);
+}
+
+void cpu::select_rows(const SelectRows& a) {
+  const int64_t row = a.inner * a.element_bytes;
+  const auto* from = static_cast<const std::byte*>(a.x);
+  auto* to = static_cast<std::byte*>(a.y);
+  parallel_for(a.outer * a.rows, kBlock / a.inner, [&](int64_t begin, int64_t end) {
+    int64_t o = begin / a.rows, k = begin % a.rows;
+    for (int64_t i = begin; i < end; ++i) {
+      std::memcpy(to + i * row, from + (o * a.size + a.index[k]) * row, static_cast<size_t>(row));
+      if (++k == a.rows) {
+        k = 0;
+        ++o;
+      }
+    }
+  });
+}
+
+void cpu::gather_forward(const Gather& a) {
+  with_type(a.dtype, [&]<class T>(T) {
+    const T* x = static_cast<const T*>(a.x);
+    T* y = static_cast<T*>(a.y);
+    for_each_column(a.outer, a.inner, a.lines, [&](int64_t o, int64_t begin, int64_t end) {
+      for (int64_t k = 0; k < a.lines; ++k)
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t at = (o * a.lines + k) * a.inner + i;
+          y[at] = x[(o * a.size + a.index[at]) * a.inner + i];
+        }
+    });
+  });
+}
+
+void cpu::gather_backward(const GatherBackward& a) {
+  with_storage(a.dtype, [&]<class T>(T) {
+    const T* g = static_cast<const T*>(a.g);
+    for_each_column(a.outer, a.inner, a.lines, [&](int64_t o, int64_t begin, int64_t end) {
+      for (int64_t k = 0; k < a.lines; ++k)
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t at = (o * a.lines + k) * a.inner + i, index = a.index[a.shared ? k : at];
+          a.dx[(o * a.size + index) * a.inner + i] += convert<float>(g[at]);
+        }
+    });
+  });
+}
+
+namespace {
 
 // A tensor around one axis.
 struct Around {
@@ -77,118 +199,45 @@ Tensor checked_indices(const char* op, const Tensor& indices, int64_t bound) {
   check(indices.dtype() == DType::i64 || indices.dtype() == DType::i32, op, ": the indices are ", name_of(indices.dtype()),
         ", expected i64 or i32");
   const Tensor dense = converted(contiguous(indices), DType::i64);
-  const int64_t* index = raw<int64_t>(dense);
-  std::atomic<int64_t> bad = dense.count();
-  parallel_for(dense.count(), kBlock, [&](int64_t begin, int64_t end) {
-    int64_t i = begin;
-    while (i < end && index[i] >= 0 && index[i] < bound) ++i;
-    if (i == end) return;
-    for (int64_t first = bad.load(); i < first && !bad.compare_exchange_weak(first, i);) {
-    }
-  });
-  if (bad == dense.count()) return dense;
-  Shape position = dense.shape();
-  int64_t rest = bad;
-  for (int axis = position.rank() - 1; axis >= 0; --axis) {
-    position[axis] = rest % dense.shape()[axis];
-    rest /= dense.shape()[axis];
-  }
-  fail(op, ": found index ", index[bad], " at position ", position, ", expected 0 to ", bound - 1);
+  CheckIndices args{.op = op, .index = raw<int64_t>(dense), .bound = bound, .rank = dense.rank()};
+  std::copy(dense.shape().begin(), dense.shape().end(), args.shape);
+  launch(check_indices, dense.device(), args);
+  return dense;
 }
 
-// Positions sorted by index, equal ones in their order: those of index v are order[start[v]] to order[start[v + 1] - 1].
-struct Grouped {
-  std::vector<int64_t> start, order;
+// A gradient as kernels read it: f32 or bf16, dense.
+Tensor readable_gradient(const Tensor& g) { return contiguous(g.dtype() == DType::f16 ? converted(g, DType::f32) : g); }
 
-  Grouped(const int64_t* index, int64_t count, int64_t bound) : start(static_cast<size_t>(bound) + 1), order(static_cast<size_t>(count)) {
-    for (int64_t i = 0; i < count; ++i) ++start[static_cast<size_t>(index[i]) + 1];
-    for (size_t v = 1; v < start.size(); ++v) start[v] += start[v - 1];
-    std::vector<int64_t> next(start.begin(), start.end() - 1);
-    for (int64_t i = 0; i < count; ++i) order[static_cast<size_t>(next[static_cast<size_t>(index[i])]++)] = i;
-  }
-};
-
-// x: (outer, size, inner), indices: (K) -> y: (outer, K, inner)
-void select_rows(const Tensor& x, const Tensor& indices, const Tensor& y, Around at) {
-  const int64_t* index = raw<int64_t>(indices);
-  const int64_t rows = indices.count(), row = at.inner * static_cast<int64_t>(bytes_of(x.dtype()));
-  if (y.count() == 0) return;
-  const std::byte* from = Raw::bytes(x);
-  std::byte* to = Raw::bytes(y);
-  parallel_for(at.outer * rows, kBlock / at.inner, [&](int64_t begin, int64_t end) {
-    int64_t o = begin / rows, k = begin % rows;
-    for (int64_t i = begin; i < end; ++i) {
-      std::memcpy(to + i * row, from + (o * at.size + index[k]) * row, static_cast<size_t>(row));
-      if (++k == rows) {
-        k = 0;
-        ++o;
-      }
-    }
-  });
-}
-
-// Calls visit(o, begin, end) for every outer index and block of inner ones, in parallel. lines: elements along the axis
-template <class Visit>
-void for_each_column(const Around& at, int64_t lines, const Visit& visit) {
-  const int64_t width = std::min<int64_t>(at.inner, 256), strips = (at.inner + width - 1) / width;
-  parallel_for(at.outer * strips, kBlock / std::max<int64_t>(1, width * lines), [&](int64_t begin, int64_t end) {
-    for (int64_t unit = begin; unit < end; ++unit)
-      visit(unit / strips, unit % strips * width, std::min(at.inner, (unit % strips + 1) * width));
-  });
-}
-
-// x: (outer, size, inner), indices, y: (outer, K, inner)
-template <class T>
-void gather_elements(const T* x, const int64_t* index, T* y, Around at, int64_t lines) {
-  for_each_column(at, lines, [&](int64_t o, int64_t begin, int64_t end) {
-    for (int64_t k = 0; k < lines; ++k)
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t place = (o * lines + k) * at.inner + i;
-        y[place] = x[(o * at.size + index[place]) * at.inner + i];
-      }
-  });
-}
-
-// The gradient of gather_elements: columns never meet, and in a column the elements are added in their order.
-Tensor gather_back(const Tensor& gradient, const Tensor& indices, const Shape& shape, Around at, int64_t lines) {
-  const Tensor g = converted(contiguous(gradient), DType::f32), dx = Tensor::zeros(shape, DType::f32, g.device());
-  const int64_t* index = raw<int64_t>(indices);
-  const float* from = raw<float>(g);
-  float* to = raw<float>(dx);
-  if (g.count() == 0) return converted(dx, gradient.dtype());
-  for_each_column(at, lines, [&](int64_t o, int64_t begin, int64_t end) {
-    for (int64_t k = 0; k < lines; ++k)
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t place = (o * lines + k) * at.inner + i;
-        to[(o * at.size + index[place]) * at.inner + i] += from[place];
-      }
-  });
+// The gradient of gather, or, with one index per line, of index_select. g: (outer, lines, inner) -> `shape`
+Tensor gather_back(const Tensor& gradient, const Tensor& indices, bool shared, const Shape& shape, Around at, int64_t lines) {
+  const Tensor g = readable_gradient(gradient), dx = Tensor::zeros(shape, DType::f32, g.device());
+  if (g.count() > 0)
+    launch(gather_backward, g.device(),
+           {.g = Raw::bytes(g),
+            .index = raw<int64_t>(indices),
+            .dx = raw<float>(dx),
+            .outer = at.outer,
+            .size = at.size,
+            .inner = at.inner,
+            .lines = lines,
+            .dtype = g.dtype(),
+            .shared = shared});
   return converted(dx, gradient.dtype());
 }
 
-// The gradient of select_rows, every row of it written once. g: (outer, K, inner) -> (outer, size, inner) as `shape`
+// The gradient of select_rows. g: (outer, rows, inner) -> (outer, size, inner) as `shape`
 Tensor select_rows_back(const Tensor& gradient, const Tensor& indices, const Shape& shape, Around at) {
-  const int64_t rows = indices.count();
-  if (at.inner < 8)  // too short to be rows
-    return gather_back(gradient, contiguous(indices.view({at.outer, rows, at.inner}, {0, 1, 0})), shape, at, rows);
-  const Tensor g = converted(contiguous(gradient), DType::f32), dx = Tensor::empty(shape, DType::f32, g.device());
-  const Grouped groups(raw<int64_t>(indices), rows, at.size);
-  // A short table takes many rows each: there the columns are cut as well, so that every thread has work.
-  const int64_t width = at.size >= 64 ? at.inner : std::min<int64_t>(at.inner, 128), strips = (at.inner + width - 1) / width;
-  const int64_t reads = width * (1 + rows / std::max<int64_t>(1, at.size));
-  parallel_for(at.outer * at.size * strips, kBlock / reads, [&](int64_t begin, int64_t end) {
-    for (int64_t unit = begin; unit < end; ++unit) {
-      const int64_t line = unit / strips, column = unit % strips * width, here = std::min(width, at.inner - column);
-      const int64_t *start = &groups.start[static_cast<size_t>(line % at.size)], count = start[1] - start[0];
-      const float* from = raw<float>(g) + line / at.size * rows * at.inner + column;
-      float* to = raw<float>(dx) + line * at.inner + column;
-      if (count == 0) {
-        std::fill(to, to + here, 0.0f);
-      } else {
-        HWY_DYNAMIC_DISPATCH(sum_rows)(from, groups.order.data() + start[0], count, at.inner, to, here);
-      }
-    }
-  });
+  if (at.inner < 8) return gather_back(gradient, indices, true, shape, at, indices.count());  // too short to be rows
+  const Tensor g = readable_gradient(gradient), dx = Tensor::empty(shape, DType::f32, g.device());
+  launch(select_rows_backward, g.device(),
+         {.g = Raw::bytes(g),
+          .index = raw<int64_t>(indices),
+          .dx = raw<float>(dx),
+          .outer = at.outer,
+          .size = at.size,
+          .inner = at.inner,
+          .rows = indices.count(),
+          .dtype = g.dtype()});
   return converted(dx, gradient.dtype());
 }
 
@@ -202,8 +251,18 @@ Tensor take(OpName op, const Tensor& x, int axis, const Tensor& indices) {
     if (a == axis)
       for (int64_t size : index.shape()) shape.push_back(size);
   }
-  const Tensor dense = contiguous(x), y = Tensor::empty(shape, x.dtype(), x.device());
-  select_rows(dense, index, y, at);
+  const Device device = common_device(op.text, {&x, &index});
+  const Tensor dense = contiguous(x), y = Tensor::empty(shape, x.dtype(), device);
+  if (y.count() > 0)
+    launch(select_rows, device,
+           {.x = Raw::bytes(dense),
+            .index = raw<int64_t>(index),
+            .y = Raw::bytes(y),
+            .outer = at.outer,
+            .size = at.size,
+            .inner = at.inner,
+            .rows = index.count(),
+            .element_bytes = static_cast<int64_t>(bytes_of(x.dtype()))});
   return record(op, y, {x}, [index, before = x.shape(), at](const Tensor& g) { return Grads{select_rows_back(g, index, before, at)}; });
 }
 
@@ -230,10 +289,20 @@ Tensor gather(const Tensor& x, int along, const Tensor& indices) {
   const Around at(x.shape(), axis);
   const int64_t lines = expected[axis];
   const Tensor index = checked_indices("gather", indices, at.size);
-  const Tensor dense = contiguous(x), y = Tensor::empty(expected, x.dtype(), x.device());
-  if (y.count() > 0) with_type(x.dtype(), [&]<class T>(T) { gather_elements(raw<T>(dense), raw<int64_t>(index), raw<T>(y), at, lines); });
+  const Device device = common_device("gather", {&x, &index});
+  const Tensor dense = contiguous(x), y = Tensor::empty(expected, x.dtype(), device);
+  if (y.count() > 0)
+    launch(gather_forward, device,
+           {.x = Raw::bytes(dense),
+            .index = raw<int64_t>(index),
+            .y = Raw::bytes(y),
+            .outer = at.outer,
+            .size = at.size,
+            .inner = at.inner,
+            .lines = lines,
+            .dtype = x.dtype()});
   return record(op::gather, y, {x},
-                [index, before = x.shape(), at, lines](const Tensor& g) { return Grads{gather_back(g, index, before, at, lines)}; });
+                [index, before = x.shape(), at, lines](const Tensor& g) { return Grads{gather_back(g, index, false, before, at, lines)}; });
 }
 
 }  // namespace heed

@@ -10,7 +10,7 @@
 #include "heed/ops/bf16_product.h"
 #include "heed/ops/finish_tile.h"
 #include "heed/ops/gemm.h"
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,14 +1,14 @@
 // The loss of a head over many classes. Logits of some rows at a time are turned into their own gradients while they are in cache, and
 // those into the gradients of states and weight, so that the logits of all rows are never there.
 #include <algorithm>
-#include <numeric>
 
 #include "heed/core/raw.h"
 #include "heed/core/work_count.h"
-#include "heed/ops/entropy.h"
+#include "heed/ops/cross_entropy.h"
 #include "heed/ops/gemm.h"
-#include "heed/ops/half.h"
+#include "heed/ops/loss.h"
 #include "heed/ops/panels.h"
+#include "heed/ops/storage.h"
 
 namespace heed {
 namespace {
@@ -64,19 +64,10 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
   const int64_t rows = input.size(0), C = weight.size(0), D = weight.size(1);
   check(!bias.defined() || bias.shape() == Shape{C}, "linear_cross_entropy: the bias has shape ", bias.defined() ? bias.shape() : Shape{},
         ", the weight ", weight.shape());
-  const Tensor class_weights = checked_weights("linear_cross_entropy", options, targets, C);
+  common_device("linear_cross_entropy", {&input, &weight, &bias, &targets});
+  const EntropyRows entropy("linear_cross_entropy", targets, C, options);
   const Tensor x = dense_f32("linear_cross_entropy", input), w = dense_f32("linear_cross_entropy", weight);
-  const Tensor b = added_bias(bias), t = contiguous(converted(targets, DType::i64));
-  const Tensor log_total = Tensor::empty({rows}), costs = Tensor::empty({rows});
-  Entropy e{.x = nullptr,
-            .targets = raw<int64_t>(t),
-            .weights = class_weights.defined() ? raw<float>(class_weights) : nullptr,
-            .log_total = raw<float>(log_total),
-            .rows = rows,
-            .C = C,
-            .ignore_index = options.ignore_index,
-            .smoothing = options.label_smoothing};
-  const EntropyTotals totals = totals_of(e);
+  const Tensor b = added_bias(bias);
 
   // Even parts, cut by shape alone.
   const int64_t parts = std::max<int64_t>(1, (rows * C + kLogits - 1) / kLogits), size = (rows + parts - 1) / parts;
@@ -87,13 +78,8 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
   for (int64_t begin = 0; begin < rows; begin += size) {
     const int64_t here = std::min(size, rows - begin);
     fill_logits({raw<float>(x) + begin * D, D}, w, b, panels, here, raw<float>(z));
-    Entropy part = e;
-    part.x = raw<float>(z);
-    part.targets += begin;
-    part.log_total += begin;
-    part.rows = here;
-    entropy_costs(part, raw<float>(costs) + begin);
-    entropy_gradients(part, static_cast<float>(1 / totals.counted), totals.weights, raw<float>(z));
+    entropy.forward(raw<float>(z), DType::f32, begin, begin + here);
+    entropy.backward(raw<float>(z), nullptr, raw<float>(z), DType::f32, begin, begin + here);
     const Matrix g{raw<float>(z), C}, turned{raw<float>(z), C, true};
     if (panels_back.defined()) {
       count_work(here * D * C);
@@ -104,14 +90,15 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
     if (grads[1].defined()) multiply_matrices(C, D, here, turned, {raw<float>(x) + begin * D, D}, {raw<float>(grads[1]), D}, begin > 0);
     if (bias.defined() && grads[2].defined()) accumulate(grads[2], sum(z.view({here, C}, {C, 1}), {0}));
   }
-  const double total = std::accumulate(raw<float>(costs), raw<float>(costs) + rows, 0.0);
   Tensors inputs{input, weight};
   if (bias.defined()) inputs.push_back(bias);
-  return record(op::linear_cross_entropy, Tensor::full({}, total / totals.counted), std::move(inputs), [grads](const Tensor& g) mutable {
+  return record(op::linear_cross_entropy, entropy.loss(), std::move(inputs), [grads](const Tensor& g) mutable {
     Grads out = last_walk() ? std::move(grads) : grads;
-    if (const float factor = g.item(); factor != 1)
-      for (Tensor& gradient : out)
-        if (gradient.defined()) gradient = scale(gradient, factor);
+    for (Tensor& gradient : out) {
+      if (!gradient.defined()) continue;
+      if (!gradient.owns_data_alone()) gradient = scale(gradient, 1);
+      launch(scale_in_place, g.device(), {.x = raw<float>(gradient), .factor = raw<float>(g), .count = gradient.count()});
+    }
     return out;
   });
 }

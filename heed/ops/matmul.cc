@@ -1,7 +1,7 @@
 // Batched matrix product. Transposed views go to the kernel as they are.
 #include "heed/core/raw.h"
 #include "heed/ops/gemm.h"
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
 
 namespace heed {

@@ -9,7 +9,7 @@
 #include "heed/ops/byte_product.h"
 #include "heed/ops/byte_rows.h"
 #include "heed/ops/finish_tile.h"
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 #include "heed/ops/panels.h"
 
 namespace heed {

@@ -10,7 +10,7 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "heed/ops/half.h"
+#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
 #include "heed/ops/window.h"
 

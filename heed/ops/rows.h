@@ -12,12 +12,6 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// Rows of this width that make a task worth its while.
-static HWY_INLINE int64_t rows_per_task(int64_t width) {
-  constexpr int64_t elements = 1 << 13;
-  return width < elements ? elements / (width > 0 ? width : 1) : 1;
-}
-
 // The first `count` lanes of x, the others `filler`.
 static HWY_INLINE Lanes first_lanes(Lanes x, int64_t count, Lanes filler) {
   return hn::IfThenElse(hn::FirstN(FloatTag(), static_cast<size_t>(count)), x.v, filler.v);
@@ -27,7 +21,7 @@ static HWY_INLINE Lanes first_lanes(Lanes x, int64_t count, Lanes filler) {
 template <class Term, class Join>
 static HWY_INLINE Lanes fold(int64_t count, Lanes start, const Term& term, const Join& join) {
   const int64_t step = lane_count();
-  const auto whole = [](const float* p) HEED_LANES { return Lanes::load(p); };
+  const auto whole = [](const auto* p) HEED_LANES { return Lanes::load(p); };
   Lanes a = start, b = start, c = start, d = start;
   int64_t i = 0;
   for (; i + 4 * step <= count; i += 4 * step) {
@@ -39,7 +33,7 @@ static HWY_INLINE Lanes fold(int64_t count, Lanes start, const Term& term, const
   for (; i + step <= count; i += step) a = join(a, term(i, whole));
   if (i < count) {
     const int64_t rest = count - i;
-    b = join(b, first_lanes(term(i, [=](const float* p) HEED_LANES { return load_some(p, rest); }), rest, start));
+    b = join(b, first_lanes(term(i, [=](const auto* p) HEED_LANES { return load_some(p, rest); }), rest, start));
   }
   return join(join(a, b), join(c, d));
 }
@@ -60,7 +54,7 @@ static HWY_INLINE float sum_stored(int64_t count, float* to, const Term& term) {
   });
   if (whole == count) return main;
   const int64_t rest = count - whole;
-  const Lanes last = term(whole, [=](const float* p) HEED_LANES { return load_some(p, rest); });
+  const Lanes last = term(whole, [=](const auto* p) HEED_LANES { return load_some(p, rest); });
   store_some(last, to + whole, rest);
   return main + sum(first_lanes(last, rest, Lanes(0)));
 }

@@ -51,9 +51,9 @@ TEST(DryRun, takes_what_a_real_run_takes) {
   EXPECT_EQ(dry.peak(), peak);
 }
 
-TEST(DryRun, small_values_are_real) {
+TEST(DryRun, launches_no_kernel) {
   const DryRun dry;
-  EXPECT_EQ((Tensor::ones({3}) + Tensor::full({3}, 2)).to_vector<float>(), (std::vector<float>{3, 3, 3}));
+  EXPECT_EQ((Tensor::ones({3}) + Tensor::full({3}, 2)).to_vector<float>(), (std::vector<float>{0, 0, 0}));
 }
 
 TEST(DryRun, tensors_may_outlive_it_and_runs_may_nest) {

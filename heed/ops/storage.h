@@ -1,4 +1,5 @@
-// How ops take their inputs: f32 and dense. Half precision is widened on the way in and narrowed on the way out.
+// How ops take their inputs: dense, and stored as kernels read them. Kernels that store activations read f32 and bf16; f16, and bf16 where
+// a kernel is f32 only, is widened on the way in and narrowed on the way out.
 #pragma once
 
 #include "heed/core/copy.h"
@@ -22,6 +23,13 @@ Tensor in_f32(const Tensor& x, const Op& op) {
 inline Tensor dense_f32(const char* op, const Tensor& x) {
   check(x.defined(), op, ": an input is not defined");
   check(x.dtype() == DType::f32, op, ": the input is ", name_of(x.dtype()), ", expected floating numbers");
+  return contiguous(x);
+}
+
+// x without history, f32 or bf16 and row-major.
+inline Tensor dense_storage(const char* op, const Tensor& x) {
+  check(x.defined(), op, ": an input is not defined");
+  check(x.dtype() == DType::f32 || x.dtype() == DType::bf16, op, ": the input is ", name_of(x.dtype()), ", expected floating numbers");
   return contiguous(x);
 }
 

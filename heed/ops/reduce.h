@@ -1,0 +1,41 @@
+// Arguments of the reduction kernels. A tensor is seen as (outer, reduced, inner).
+#pragma once
+
+#include "heed/core/dtype.h"
+#include "heed/core/kernel.h"
+
+namespace heed {
+
+enum class Fold : uint8_t { sum, max, squared_deviations, ties };
+
+// Each of `blocks` even parts of the reduced axis is folded by itself; a second fold joins them.
+struct FoldForward {
+  Fold kind;
+  const void* x;       // (outer, reduced, inner)
+  const float* about;  // (outer, inner): the mean of squared deviations, the maximum of ties; else null
+  float* y;            // (outer, blocks, inner)
+  int64_t outer, reduced, inner, blocks;
+  DType dtype;  // of x
+};
+HEED_KERNEL(fold_forward, FoldForward);
+
+struct FoldBackward {  // of squared deviations and ties
+  Fold kind;
+  const void* x;           // (outer, reduced, inner)
+  const float *about, *g;  // (outer, inner)
+  void* dx;                // (outer, reduced, inner)
+  int64_t outer, reduced, inner;
+  DType dtype;  // of x and dx
+};
+HEED_KERNEL(fold_backward, FoldBackward);
+
+struct Argmax {          // the first of equal maxima; of a NaN, the first NaN
+  const void* x;         // (outer, reduced, inner)
+  const float* maximum;  // (outer, inner)
+  int64_t* y;            // (outer, inner)
+  int64_t outer, reduced, inner;
+  DType dtype;
+};
+HEED_KERNEL(argmax_forward, Argmax);
+
+}  // namespace heed
