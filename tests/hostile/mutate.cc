@@ -74,7 +74,19 @@ void collect(Json& at, std::vector<Json*>& all, size_t most) {
     for (Json& inner : at) collect(inner, all, most);
 }
 
+// A text that an earlier change has nested so deeply, or made so long, that the parser here, unlike the one of heed, would not live through
+// it.
+bool too_much_to_parse(const std::string& text) {
+  int64_t depth = 0, deepest = 0;
+  for (const char letter : text) {
+    depth += letter == '[' || letter == '{' ? 1 : letter == ']' || letter == '}' ? -1 : 0;
+    deepest = std::max(deepest, depth);
+  }
+  return deepest > 500 || text.size() > (size_t{16} << 20);
+}
+
 std::string change_json(const std::string& text, Chance& chance, std::string& what) {
+  if (too_much_to_parse(text)) return text;
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return text;
   std::vector<Json*> places;
