@@ -204,7 +204,7 @@ int run(int argc, const char* const* argv) {
   };
   end_on_shortened_files();
   try {
-    std::cout.exceptions(std::ios::badbit);  // nobody computes what nobody can read
+    std::cout.exceptions(std::ios::badbit);  // stop as soon as the output cannot be written
     show_long_reads();
     const int exit_code = parse_and_run(argc, argv);
     check(std::cout.flush().good(), "standard output: cannot write");

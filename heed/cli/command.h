@@ -14,7 +14,7 @@ class Command {
   // Tells the parser about the flags and gives back what the command does once they are parsed.
   using Setup = std::function<std::function<void()>(Flags& flags)>;
 
-  // Changes the words behind the command's name before they are parsed. flags: the command's own, "--json"
+  // Edits the arguments after the command's name before they are parsed. flags: the command's own flags, such as "--json"
   using Prepare = std::function<void(std::vector<std::string>& words, const std::vector<std::string>& flags)>;
 
   Command(std::string name, std::string summary, Setup setup, Prepare prepare = nullptr);

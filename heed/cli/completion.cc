@@ -72,7 +72,7 @@ std::vector<Candidate> named_commands(const std::vector<CommandInfo>& commands) 
   return out;
 }
 
-// What may stand behind a command. words: behind its name
+// Completions of a command's arguments. words: the arguments after its name
 std::vector<Candidate> offered(const CommandInfo& command, const std::vector<std::string>& words) {
   if (!command.commands.empty()) {
     if (words.size() == 1) return named_commands(command.commands);

@@ -1,4 +1,4 @@
-// What a shell may offer behind the words that stand on its command line.
+// Completions of a command line, for the shells.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace heed::cli {
 
-// words: behind the program's name; the last one is the one being typed and may be empty. Words that end with = want a value behind it.
+// words: the arguments; the last one is being typed and may be empty. A candidate that ends with = is to be followed by a value.
 std::vector<Candidate> completions(const std::vector<std::string>& words);
 
 // A line a candidate, as the scripts of heed completion read them. shell: bash, zsh or fish. Bash has taken words apart at every =.
