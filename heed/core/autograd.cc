@@ -19,7 +19,7 @@ struct Node {
   std::vector<Tensor> pending;                 // gradients of the outputs, as far as they have arrived
   std::vector<std::pair<size_t, Look>> looks;  // hooks on the outputs
   std::vector<Shape> input_shapes;
-  std::shared_ptr<Node> next_grave;  // while it waits to be freed
+  std::shared_ptr<Node> next_deferred;  // while it waits to be freed
   bool queued = false;
 };
 
@@ -53,19 +53,19 @@ std::atomic<uint64_t> next_sequence{0};
 
 // Freeing a long chain must not recurse: dying nodes are linked to a list here and the outermost call frees them one by one. Destructors
 // call this, so it must not allocate.
-void bury(std::shared_ptr<Node> node) {
+void defer_free(std::shared_ptr<Node> node) {
   if (node.use_count() > 1) return;  // another of its outputs lives
-  thread_local std::shared_ptr<Node> graves;
-  thread_local bool digging = false;
-  node->next_grave = std::move(graves);
-  graves = std::move(node);
-  if (digging) return;
-  digging = true;
-  while (graves) {
-    const std::shared_ptr<Node> last = std::move(graves);
-    graves = std::move(last->next_grave);
+  thread_local std::shared_ptr<Node> deferred;
+  thread_local bool draining = false;
+  node->next_deferred = std::move(deferred);
+  deferred = std::move(node);
+  if (draining) return;
+  draining = true;
+  while (deferred) {
+    const std::shared_ptr<Node> last = std::move(deferred);
+    deferred = std::move(last->next_deferred);
   }
-  digging = false;
+  draining = false;
 }
 
 // A flag of this thread while one of these lives. They nest: a checkpoint's gradient walks its own graph.
@@ -91,7 +91,7 @@ Tensor own_copy(const Tensor& gradient) {
 }  // namespace
 
 Slot::~Slot() {
-  if (node) bury(std::move(node));
+  if (node) defer_free(std::move(node));
 }
 
 bool tracking(std::initializer_list<const Tensor*> inputs) {
