@@ -6,6 +6,12 @@
 
 namespace heed {
 
+inline constexpr int64_t kFoldBlock = 1 << 15;  // elements that one block folds: enough work for a task
+inline constexpr int64_t kFoldStrip = 512;      // of the inner axis, at most, that are folded side by side
+
+// Into how many parts of at most `most` elements a size is cut.
+inline int64_t even_parts(int64_t size, int64_t most) { return size > most ? (size + most - 1) / most : 1; }
+
 enum class Fold : uint8_t { sum, max, squared_deviations, ties };
 
 // Each of `blocks` even parts of the reduced axis is folded by itself; a second fold joins them.
