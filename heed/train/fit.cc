@@ -260,7 +260,7 @@ class Fitting {
   // Whether this epoch is the best so far.
   bool judge(const Evaluation& evaluation) {
     for (const auto& [name, value] : evaluation.figures)
-      if (name == metric_) return state_.take_metric(value, larger_is_better(metric_));
+      if (name == metric_) return state_.take_metric(name, value);
     std::string names;
     for (const auto& [name, value] : evaluation.figures) names += (names.empty() ? "" : ", ") + name;
     fail<UsageError>(task_.name, ": there is no metric '", metric_, "' to tell the best epoch by; there are ", names);

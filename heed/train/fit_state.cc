@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "heed/train/scores.h"
+
 namespace heed {
 namespace {
 
@@ -14,9 +16,8 @@ Share share_from(const Json& json) { return {number_from(json.at(0)), number_fro
 
 }  // namespace
 
-bool FitState::take_metric(double value, bool larger) {
-  const bool first = best_epoch == 0 || (!std::isfinite(best) && std::isfinite(value));
-  const bool better = first || (larger ? value > best : value < best);
+bool FitState::take_metric(const std::string& metric, double value) {
+  const bool better = best_epoch == 0 || is_better(metric, value, best);
   epochs_since_best = better ? 0 : epochs_since_best + 1;
   if (better) best = value, best_epoch = epoch + 1;
   return better;

@@ -15,7 +15,7 @@ struct FitState {
   double best = 0;
   bool over = false;
 
-  bool take_metric(double value, bool larger);  // whether larger is better; of the epoch that ends; true: it is the best so far
+  bool take_metric(const std::string& metric, double value);  // of the epoch that ends; true: it is the best so far
 };
 
 Json to_json(const FitState& state);
