@@ -23,12 +23,16 @@ bool allowed(const std::vector<std::string>& fragments, std::string_view name) {
                      [&](const std::string& fragment) { return name.find(fragment) != std::string_view::npos; });
 }
 
-std::string listed(const char* what, const std::vector<std::string>& items) {
+// ": a, b, c and 7 more"
+std::string first_of(const std::vector<std::string>& items) {
   constexpr size_t shown = 20;
-  if (items.empty()) return "";
-  std::string text = "\n  " + std::to_string(items.size()) + what;
+  std::string text;
   for (size_t i = 0; i < std::min(items.size(), shown); ++i) text += (i ? ", " : ": ") + items[i];
   return items.size() > shown ? text + " and " + std::to_string(items.size() - shown) + " more" : text;
+}
+
+std::string listed(const char* what, const std::vector<std::string>& items) {
+  return items.empty() ? "" : "\n  " + std::to_string(items.size()) + what + first_of(items);
 }
 
 constexpr int64_t kLarge = int64_t{1} << 23;  // numbers
@@ -95,13 +99,15 @@ Parameter Params::made(const std::string& name, const Shape& shape, const Initia
 }
 
 void Params::find_nonfinite(const std::string& name, const Tensor& tensor) {
-  if (all_finite(tensor) || nonfinite_.find(in_quotes(name)) != std::string::npos) return;
+  if (all_finite(tensor)) return;
   const std::vector<float> values = tensor.to_vector<float>();
   const int64_t bad = std::count_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); });
-  if (nonfinite_.empty()) nonfinite_ = "weights that are NaN or infinite";
-  nonfinite_ += (nonfinite_.ends_with("infinite") ? ": " : ", ") + std::to_string(bad) + " of " + std::to_string(values.size()) + " in " +
-                in_quotes(name);
+  const std::string found = std::to_string(bad) + " of " + std::to_string(values.size()) + " in " + in_quotes(name);
+  if (std::find(nonfinite_.begin(), nonfinite_.end(), found) == nonfinite_.end())
+    nonfinite_.push_back(found);  // tied weights are read twice
 }
+
+std::string Params::nonfinite() const { return nonfinite_.empty() ? "" : "weights that are NaN or infinite" + first_of(nonfinite_); }
 
 // A model of a hostile config is refused before memory is taken for it.
 void Params::count_numbers(const Shape& shape, bool in_file) {
@@ -168,7 +174,7 @@ void Params::finish() const {
   check<FileError>(missing_.empty() && unused.empty() && misfits_.empty(), file_->source(), ": does not fit the model",
                    listed(" missing", missing_), listed(" not used", unused), listed(" of another shape", misfits_));
   if (nonfinite_.empty()) return;
-  const std::string message = file_->source() + ": has " + nonfinite_ + "; the checkpoint is damaged";
+  const std::string message = file_->source() + ": has " + nonfinite() + "; the checkpoint is damaged";
   check<FileError>(static_cast<bool>(options_.allow_nonfinite), message,
                    ". Use another one, or load it all the same with --allow-nonfinite");
   options_.allow_nonfinite(message);

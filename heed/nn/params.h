@@ -68,10 +68,10 @@ class Params {
   // When the model is built: an error that lists every name missing, unused or of another shape, unless it was allowed.
   void finish() const;
 
-  const std::vector<Parameter>& all() const { return all_; }   // as they were asked for
-  int64_t count() const;                                       // of numbers that are learned
-  const std::string& nonfinite() const { return nonfinite_; }  // which weights of the file are NaN or infinite, in words; mostly empty
-  NamedTensors stored() const;                                 // as files hold them: write_safetensors(path, params.stored())
+  const std::vector<Parameter>& all() const { return all_; }  // as they were asked for
+  int64_t count() const;                                      // of numbers that are learned
+  std::string nonfinite() const;  // which weights of the file are NaN or infinite, for a message; empty where there are none
+  NamedTensors stored() const;    // as files hold them: write_safetensors(path, params.stored())
 
  private:
   Parameter made(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options);
@@ -89,8 +89,8 @@ class Params {
   std::map<std::string, std::vector<std::string>, std::less<>> aliases_ = {};  // other names
   std::set<std::string, std::less<>> used_ = {};                               // names in the file
   std::vector<std::string> missing_ = {}, misfits_ = {};                       // as messages show them
-  std::string nonfinite_ = {};
-  int64_t numbers_ = 0, initialised_ = 0;  // of all parameters; of those that the file lacks
+  std::vector<std::string> nonfinite_ = {};                                    // "3 of 9216 in NAME"
+  int64_t numbers_ = 0, initialised_ = 0;                                      // of all parameters; of those that the file lacks
 };
 
 // A path into a store, and how what lies below it begins.

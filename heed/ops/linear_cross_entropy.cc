@@ -96,7 +96,11 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
     Grads out = last_walk() ? std::move(grads) : grads;
     for (Tensor& gradient : out) {
       if (!gradient.defined()) continue;
-      if (!gradient.owns_data_alone()) gradient = scale(gradient, 1);
+      if (!gradient.owns_data_alone()) {  // kept for another walk
+        const Tensor own = Tensor::empty(gradient.shape(), DType::f32, gradient.device());
+        copy_into(gradient, own);
+        gradient = own;
+      }
       launch(scale_in_place, g.device(), {.x = raw<float>(gradient), .factor = raw<float>(g), .count = gradient.count()});
     }
     return out;
