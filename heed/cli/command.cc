@@ -17,11 +17,11 @@
 #include "heed/core/isa.h"
 #include "heed/core/nearest.h"
 #include "heed/core/parallel.h"
-#include "heed/io/image_files.h"
 #include "heed/io/json.h"
 #include "heed/io/mapped_ranges.h"
 #include "heed/io/paint.h"
 #include "heed/io/paths.h"
+#include "heed/io/printable.h"
 
 namespace heed::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include "heed/core/autograd.h"
 #include "heed/io/image_files.h"
 #include "heed/io/paths.h"
+#include "heed/io/printable.h"
 #include "heed/models/config.h"
 #include "heed/models/generate.h"
 #include "heed/models/pictures.h"

@@ -8,10 +8,11 @@
 #include "heed/io/image_files.h"
 #include "heed/io/paths.h"
 #include "heed/io/picture.h"
+#include "heed/io/printable.h"
+#include "heed/io/utf8.h"
 #include "heed/models/finite.h"
 #include "heed/models/pictures.h"
 #include "heed/ops/ops.h"
-#include "heed/text/unicode.h"
 
 namespace heed::cli {
 namespace {
@@ -32,7 +33,7 @@ void append_images(const Path& path, std::vector<Path>& out) {
 // JSON is UTF-8; names of files may be anything.
 std::string json_name(const Path& path) {
   const std::string name = path.string();
-  return text::find_bad_utf8(name) == std::string::npos ? name : printable(name);
+  return find_bad_utf8(name) == std::string::npos ? name : printable(name);
 }
 
 struct Read {

@@ -4,6 +4,7 @@
 
 #include "heed/data/picture_sources.h"
 #include "heed/io/image_files.h"
+#include "heed/io/printable.h"
 
 namespace heed::detail {
 namespace {

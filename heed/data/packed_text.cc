@@ -5,38 +5,19 @@
 #include "heed/io/file_kind.h"
 #include "heed/io/reading.h"
 #include "heed/io/unpack.h"
+#include "heed/io/utf8.h"
 
 namespace heed {
-namespace {
-
-// Bytes of the well-formed character at i, or 0.
-size_t character_bytes(std::string_view text, size_t i) {
-  const auto byte = [&](size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0; };
-  const auto follows = [&](size_t k, int least = 0x80, int most = 0xBF) { return byte(k) >= least && byte(k) <= most; };
-  const int first = byte(i);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(i + 1) ? 2 : 0;
-  // No longer forms than needed, no surrogates, nothing above U+10FFFF.
-  if ((first & 0xF0) == 0xE0) return follows(i + 1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF) && follows(i + 2) ? 3 : 0;
-  if (first < 0xF0 || first > 0xF4) return 0;
-  return follows(i + 1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) && follows(i + 2) && follows(i + 3) ? 4 : 0;
-}
-
-}  // namespace
 
 void expect_utf8(const std::string& name, std::string_view text) {
   const std::string kind = kind_of_bytes(text);
   check<FileError>(kind.empty(), name, ": found ", kind, ", expected UTF-8 text", advice_for(kind, name));
-  for (size_t i = 0; i < text.size();) {
-    const size_t bytes = character_bytes(text, i);
-    if (bytes == 0) {
-      const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n') + 1;
-      fail<FileError>(name, ":", line, ": found ", in_quotes(text.substr(i, 4)),
-                      ", expected UTF-8; convert the file first, from Windows-1252 for example: iconv -f WINDOWS-1252 -t UTF-8 ", name,
-                      " > NEW");
-    }
-    i += bytes;
-  }
+  const size_t bad = find_bad_utf8(text);
+  if (bad == text.npos) return;
+  const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n') + 1;
+  fail<FileError>(name, ":", line, ": found ", in_quotes(text.substr(bad, 4)),
+                  ", expected UTF-8; convert the file first, from Windows-1252 for example: iconv -f WINDOWS-1252 -t UTF-8 ", name,
+                  " > NEW");
 }
 
 bool is_gap(char letter) { return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r'; }

@@ -1,4 +1,4 @@
-// Image files in folders: which of them heed reads, and which are passed over. File names may hold any bytes; what is printed does not.
+// Image files in folders: which of them heed reads, and which are passed over.
 #pragma once
 
 #include <string>
@@ -22,11 +22,5 @@ FolderImages find_images(const Path& folder);
 
 // "3 files were passed over: a.heic, b.gif, notes.txt (heed reads PNG, JPEG, WebP or BMP)"; empty where there are none.
 std::string passed_over_note(const std::vector<Path>& files);
-
-// A list for messages: each of the first 20 on a line of its own, then how many more there are.
-std::string listed_lines(const std::vector<std::string>& lines);
-
-// Text as a message may show it: UTF-8 as it is; control characters and bytes that are no UTF-8 as \xNN.
-std::string printable(std::string_view text);
 
 }  // namespace heed

@@ -5,6 +5,7 @@
 
 #include "heed/io/image_files.h"
 #include "heed/io/picture_formats.h"
+#include "heed/io/printable.h"
 
 namespace heed {
 namespace {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/io/utf8.h"
 #include "heed/text/char_set.h"
 
 namespace heed::text {
@@ -80,9 +81,7 @@ std::string utf8(char32_t c);
 int64_t count_chars(std::string_view text);
 bool is_ascii(std::string_view text);
 
-// The first byte that does not belong to well-formed UTF-8, or npos. `bad`: how many bytes from there make one mistake: the
-// longest beginning of a character that could have become one, so that decoders agree on the number of replacements.
-size_t find_bad_utf8(std::string_view text, size_t* bad = nullptr);
+using heed::find_bad_utf8;
 std::string repaired_utf8(std::string_view text);  // U+FFFD for every mistake
 
 char32_t lower(char32_t c);  // the first character of the lower case; U+0130 alone has a second, U+0307

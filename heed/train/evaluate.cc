@@ -5,7 +5,7 @@
 #include <map>
 
 #include "heed/core/parallel.h"
-#include "heed/io/image_files.h"
+#include "heed/io/printable.h"
 #include "heed/models/config.h"
 #include "heed/models/finite.h"
 #include "heed/models/pictures.h"

@@ -3,6 +3,7 @@
 
 #include "heed/io/image_files.h"
 #include "heed/io/picture_formats.h"
+#include "heed/io/printable.h"
 #include "tests/io/image_bytes.h"
 
 namespace heed::test {
