@@ -1,4 +1,4 @@
-// Calls on random inputs, forward alone or forward and backward.
+// Calls on random inputs, forward only or forward and backward.
 #include "bench/bench.h"
 #include "heed/core/autograd.h"
 #include "heed/core/random.h"

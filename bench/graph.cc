@@ -1,4 +1,4 @@
-// What an op costs beside its arithmetic: products of single elements, forward and backward.
+// Overhead of an op besides its arithmetic: products of single elements, forward and backward.
 #include "bench/bench.h"
 #include "heed/ops/ops.h"
 

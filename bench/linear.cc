@@ -1,4 +1,4 @@
-// Linear layers as four kinds of model meet them, beside oneDNN's bare single-precision product on the same shapes.
+// Linear layers of four kinds of models, with oneDNN's sgemm on the same shapes as the baseline.
 #include <hwy/aligned_allocator.h>
 #include <oneapi/dnnl/dnnl.h>
 
@@ -21,9 +21,9 @@ struct Group {
 };
 
 const Group kGroups[] = {
-    {"vit-b", 197, {{768, 768}, {768, 2304}, {768, 3072}, {3072, 768}}},               // ViT-B/16, one picture
+    {"vit-b", 197, {{768, 768}, {768, 2304}, {768, 3072}, {3072, 768}}},               // ViT-B/16, one image
     {"bert", 8 * 128, {{768, 768}, {768, 3072}, {3072, 768}}},                         // BERT-base, 8 texts of 128 tokens
-    {"cifar", 64 * 65, {{192, 192}, {192, 576}, {192, 768}, {768, 192}}},              // a ViT on CIFAR, 64 pictures
+    {"cifar", 64 * 65, {{192, 192}, {192, 576}, {192, 768}, {768, 192}}},              // a ViT on CIFAR, 64 images
     {"decode", 1, {{768, 768}, {768, 2304}, {768, 3072}, {3072, 768}, {768, 50257}}},  // GPT-2, one token at a time
 };
 
@@ -35,8 +35,8 @@ Floats floats(int64_t count) {
   return data;
 }
 
-// Every product that the layer needs, with as many threads as heed has, but through OpenMP: heed's own tasks each keep
-// oneDNN to one thread, so the setting goes back to 1 afterwards.
+// All products of the layer, with as many threads as heed, through OpenMP. heed's own tasks each limit oneDNN to one thread, so the setting
+// goes back to 1 afterwards.
 Call bare_products(int64_t rows, int64_t in, int64_t out, bool train) {
   const Floats x = floats(rows * in), w = floats(out * in), y = floats(rows * out);  // (rows, in), (out, in), (rows, out)
   const Floats dx = train ? floats(rows * in) : nullptr, dw = train ? floats(out * in) : nullptr;
@@ -60,7 +60,7 @@ std::vector<Benchmark> linear_benchmarks() {
       for (const auto& [in, out] : group.layers) {
         const std::vector<Shape> shapes{{group.rows, in}, {out, in}, {out}};
         const Function function = [](const Tensors& t) { return linear(t[0], t[1], t[2]); };
-        // One row reuses no weight: reading it (and, in training, reading it again and writing its gradient) is the work.
+        // With one row no weight is reused: the work is reading it (in training twice, and writing its gradient).
         const bool one_row = group.rows == 1;
         const double products = train ? 3 : 1, multiplies = static_cast<double>(group.rows * in * out);
         const double work = products * multiplies * (one_row ? 4 : 2);

@@ -1,4 +1,4 @@
-// heed_bench: measures the machine's peak, then every benchmark beside its neighbours, in turns.
+// heed_bench: measures the machine's peak, then every benchmark interleaved with its baseline and peer.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
@@ -29,47 +29,47 @@ std::vector<Benchmark> chosen(const std::string& filter) {
   const Pattern pattern(filter);
   std::vector<Benchmark> list;
   for (const auto& family : {linear_benchmarks(), rows_benchmarks(), stream_benchmarks(), optimizer_benchmarks(), graph_benchmarks(),
-                             picture_benchmarks(), attention_benchmarks(), cheaper_benchmarks(), model_benchmarks(), training_benchmarks()})
+                             image_benchmarks(), attention_benchmarks(), cheaper_benchmarks(), model_benchmarks(), training_benchmarks()})
     for (const Benchmark& benchmark : family)
       if (pattern.found_in(benchmark.name)) list.push_back(benchmark);
   check<UsageError>(!list.empty(), "bench: no benchmark's name matches '", filter, "'");
   return list;
 }
 
-// The sides take turns, each round in another order, so that a slow second of the machine hits none of them alone. The
-// pause before a turn is longer than OpenMP's threads spin after their work (9 to 11 ms were measured for libgomp with
-// default settings, in PyTorch and in oneDNN alike); the warming-up inside each turn makes up for the idleness.
+// The sides run interleaved, in a different order each round, so that a slow moment of the machine affects all of them. The pause before
+// each run is longer than OpenMP threads spin after their work (9 to 11 ms measured for libgomp with default settings, in PyTorch and in
+// oneDNN); the warm-up in each run makes up for the idle time.
 Result measure(const Benchmark& benchmark, Peer* peer, const Options& options) {
   constexpr std::chrono::milliseconds kPause{20};
-  enum Side : size_t { heed_side, beside_side, peer_side, side_count };
-  std::function<double()> turn[side_count];
+  enum Side : size_t { heed_side, baseline_side, peer_side, side_count };
+  std::function<double()> run_side[side_count];
   std::vector<double> times[side_count];
   std::vector<size_t> sides{heed_side};
 
   Timed heed(benchmark.make());
-  turn[heed_side] = [&] { return heed.round(options.duration()); };
-  std::unique_ptr<Timed> beside;
-  if (benchmark.make_beside) {
-    beside = std::make_unique<Timed>(benchmark.make_beside());
-    turn[beside_side] = [&] { return beside->round(options.duration()); };
-    sides.push_back(beside_side);
+  run_side[heed_side] = [&] { return heed.round(options.duration()); };
+  std::unique_ptr<Timed> baseline;
+  if (benchmark.make_baseline) {
+    baseline = std::make_unique<Timed>(benchmark.make_baseline());
+    run_side[baseline_side] = [&] { return baseline->round(options.duration()); };
+    sides.push_back(baseline_side);
   }
   if (peer && peer->open(benchmark.name)) {
-    turn[peer_side] = [&] { return peer->round(options.duration()); };
+    run_side[peer_side] = [&] { return peer->round(options.duration()); };
     sides.push_back(peer_side);
   }
 
   for (int round = 0; round < options.rounds(); ++round) {
     for (const size_t side : sides) {
       if (sides.size() > 1) std::this_thread::sleep_for(kPause);
-      times[side].push_back(turn[side]());
+      times[side].push_back(run_side[side]());
     }
     std::rotate(sides.begin(), sides.begin() + 1, sides.end());
   }
-  if (turn[peer_side]) peer->close();
+  if (run_side[peer_side]) peer->close();
   std::optional<double> memory, peer_memory;
   if (benchmark.memory) memory = memory_of_own_process(benchmark.name);
-  if (benchmark.memory && turn[peer_side]) peer_memory = peer->memory(benchmark.name);
+  if (benchmark.memory && run_side[peer_side]) peer_memory = peer->memory(benchmark.name);
 
   const auto ratio = [&](Side side) {
     std::vector<double> ratios;
@@ -78,18 +78,18 @@ Result measure(const Benchmark& benchmark, Peer* peer, const Options& options) {
   };
   Result result{.benchmark = benchmark, .seconds = median(times[heed_side]), .memory = memory, .peer_memory = peer_memory};
   if (memory && peer_memory) result.peer_over_memory = *peer_memory / *memory;
-  if (turn[beside_side]) {
-    result.beside_seconds = median(times[beside_side]);
-    result.beside = ratio(beside_side) * benchmark.work / benchmark.beside_work;
+  if (run_side[baseline_side]) {
+    result.baseline_seconds = median(times[baseline_side]);
+    result.baseline = ratio(baseline_side) * benchmark.work / benchmark.baseline_work;
   }
-  if (turn[peer_side]) {
+  if (run_side[peer_side]) {
     result.peer_seconds = median(times[peer_side]);
     result.peer = ratio(peer_side);
   }
   return result;
 }
 
-// Arithmetic in registers is steady on a machine that has nothing else to do.
+// Peak arithmetic is constant on an idle machine.
 bool was_quiet(const Peak& before, const Peak& after) {
   const double all = thread_count() * before.one_thread;
   return before.flops > 0.8 * all && after.flops > 0.8 * all && after.flops < 1.2 * before.flops;
@@ -106,17 +106,17 @@ void run(const Options& options) {
     return;
   }
   std::unique_ptr<Peer> peer;
-  const auto begin_peer = [&] {
+  const auto start_peer = [&] {
     if (!options.peer.empty()) peer = std::make_unique<Peer>(options.peer, thread_count());
   };
-  begin_peer();
+  start_peer();
 
-  Report report{machine_in_words(), peer ? peer->description() : "", options.rounds(), measure_peak(), {}, true};
-  std::cout << "machine: " << report.machine << "\npeak:    " << peak_in_words(report.peak) << '\n';
-  if (peer) std::cout << "beside:  " << report.peer << ", " << thread_count() << " threads\n";
+  Report report{machine_text(), peer ? peer->description() : "", options.rounds(), measure_peak(), {}, true};
+  std::cout << "machine: " << report.machine << "\npeak:    " << peak_text(report.peak) << '\n';
+  if (peer) std::cout << "peer:    " << report.peer << ", " << thread_count() << " threads\n";
   std::cout << '\n' << header_line(report) << std::endl;
   for (const Benchmark& benchmark : list) {
-    if (benchmark.memory) begin_peer();  // whole steps of training, which begin in a process of their own
+    if (benchmark.memory) start_peer();  // training steps run in a new process
     report.results.push_back(measure(benchmark, peer.get(), options));
     report.results.back().of_peak = report.results.back().share(report.peak);
     release_cached_memory();
@@ -125,8 +125,8 @@ void run(const Options& options) {
 
   report.quiet = was_quiet(report.peak, measure_peak());
   std::cout << '\n';
-  if (!report.quiet) std::cout << "The machine was busy with something else: these numbers are not worth keeping.\n";
-  for (const Verdict& verdict : judge(report)) std::cout << verdict_line(verdict) << '\n';
+  if (!report.quiet) std::cout << "The machine was busy with other work: discard these numbers.\n";
+  for (const Verdict& verdict : evaluate_criteria(report)) std::cout << verdict_line(verdict) << '\n';
   if (!options.json.empty()) write_json(report, options.json);
   if (!options.markdown.empty()) write_markdown(report, options.markdown);
 }
@@ -136,13 +136,13 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) try {
   heed::bench::Options options;
-  CLI::App app("Measures heed beside the peak of this machine, bare library calls and, with a peer, another library.");
+  CLI::App app("Measures heed against the peak of this machine, bare library calls and, with a peer, another library.");
   app.add_option("--filter", options.filter, "only benchmarks whose name matches this regular expression");
   app.add_flag("--quick", options.quick, "3 short rounds instead of 7");
-  app.add_flag("--list", options.list, "only the names");
+  app.add_flag("--list", options.list, "only print the names");
   app.add_option("--json", options.json, "write the raw results to this file");
   app.add_option("--markdown", options.markdown, "write the tables between the markers of this file");
-  app.add_option("--memory", options.memory, "only print the bytes that this benchmark takes at most");
+  app.add_option("--memory", options.memory, "only print the peak memory of this benchmark in bytes");
   app.add_option("--peer", options.peer, "command of a process that runs the same benchmarks (bench/run --peers gives it)");
   try {
     app.parse(argc, argv);

@@ -1,4 +1,4 @@
-// Peak memory, as the system sees it: a process of its own, so that nothing else is counted.
+// Peak memory as reported by the kernel, in a separate process so that nothing else is counted.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -27,7 +27,7 @@ double memory_of_call(const Benchmark& benchmark) {
   const double before = status("VmRSS");
   const Call call = benchmark.make();
   for (int i = 0; i < 2; ++i) call();
-  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
+  std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak
   for (int i = 0; i < 3; ++i) call();
   return status("VmHWM") - before;
 }
@@ -38,7 +38,7 @@ double memory_of_own_process(const std::string& name) {
   command.append("'").append(program).append("' --memory '").append(name).append("'");
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::array<char, 64> line{};
-  check(pipe && std::fgets(line.data(), line.size(), pipe.get()), "bench: '", command, "' gave nothing");
+  check(pipe && std::fgets(line.data(), line.size(), pipe.get()), "bench: '", command, "' printed nothing");
   return std::stod(line.data());
 }
 

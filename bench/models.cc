@@ -1,4 +1,4 @@
-// Whole models with weights made on the spot: once beside PyTorch, once beside ONNX Runtime, and as bytes beside its floats.
+// Whole models with random weights: against PyTorch, against ONNX Runtime, and int8 against its f32.
 #include <memory>
 
 #include "bench/bench.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kEncoderWeights = 12 * 12 * 768.0 * 768.0;  // 12 layers, each 4 D^2 in attention and 8 D^2 in the feed-forward part
 
-// Two for every weight and token, and for every pair of tokens, layer and channel twice two.
+// Two operations per weight and token, and four per pair of tokens, layer and channel.
 double flops(int64_t items, int64_t tokens) {
   const auto N = static_cast<double>(tokens);
   return static_cast<double>(items) * (2 * kEncoderWeights * N + 12 * 4 * N * N * 768);
@@ -21,10 +21,10 @@ std::shared_ptr<const Model> model_of(const Json& config, Weights weights) {
   return std::make_shared<const Model>(make_model(config, {.weights = weights}));
 }
 
-Call vit_call(Weights weights, int64_t pictures) {
+Call vit_call(Weights weights, int64_t images) {
   Rng rng(1);
   return [model = model_of({{"architectures", {"ViTForImageClassification"}}, {"model_type", "vit"}, {"num_labels", 1000}}, weights),
-          x = random_normal({pictures, 3, 224, 224}, 0, 1, rng)] {
+          x = random_normal({images, 3, 224, 224}, 0, 1, rng)] {
     const NoGrad quiet;
     (*model)({{"pixel_values", x}});
   };
@@ -50,19 +50,19 @@ Call decode_call(Weights weights, int64_t tokens) {
 
 std::vector<Benchmark> model_benchmarks() {
   std::vector<Benchmark> list;
-  const auto put = [&](const std::string& suffix, const std::string& peer, Weights weights) {
-    for (const int64_t pictures : {1, 8})
-      list.push_back({name_of("vit_b16" + suffix + "/forward/" + peer, {pictures}), Unit::flops, flops(pictures, 197),
-                      [=] { return vit_call(weights, pictures); }});
+  const auto add_benchmarks = [&](const std::string& suffix, const std::string& peer, Weights weights) {
+    for (const int64_t images : {1, 8})
+      list.push_back({name_of("vit_b16" + suffix + "/forward/" + peer, {images}), Unit::flops, flops(images, 197),
+                      [=] { return vit_call(weights, images); }});
     list.push_back({name_of("bert_base" + suffix + "/forward/" + peer, {8, 128}), Unit::flops, flops(8, 128),
                     [=] { return bert_call(weights, 8, 128); }});
     const double bytes = 124e6 * (weights == Weights::int8 ? 1 : sizeof(float));
     list.push_back(
         {name_of("gpt2" + suffix + "/decode/" + peer, {1, 128}), Unit::bytes, 128 * bytes, [=] { return decode_call(weights, 128); }});
   };
-  put("", "torch", Weights::packed);
-  put("", "onnx", Weights::packed);
-  put("_int8", "onnx", Weights::int8);
+  add_benchmarks("", "torch", Weights::packed);
+  add_benchmarks("", "onnx", Weights::packed);
+  add_benchmarks("_int8", "onnx", Weights::int8);
   return list;
 }
 

@@ -48,7 +48,7 @@ Call sgd_step() {
   return [sgd] { sgd->step(1e-3f); };
 }
 
-// The limit shrinks a little each time, so that every call has to scale.
+// The limit shrinks each time, so that every call has to scale.
 Call clip() {
   return [parameters = parameters_with_gradients(), limit = 1.0f]() mutable {
     clip_gradients(parameters, limit);
@@ -59,7 +59,7 @@ Call clip() {
 }  // namespace
 
 std::vector<Benchmark> optimizer_benchmarks() {
-  const double bytes = parameter_bytes();  // of one whole set: parameters, gradients or a moment
+  const double bytes = parameter_bytes();  // of all parameters, of all gradients, or of one moment
   return {
       {name_of("adamw/step/cifar", {kLayers}), Unit::bytes, 7 * bytes, adamw_step},
       {name_of("adamw/step/cifar-fused", {kLayers}), Unit::bytes, 7 * bytes, adamw_step},  // the peer's fused kernel, not its default

@@ -1,4 +1,4 @@
-// Streams through memory, and the peak of both.
+// Memory streams, and the peak of compute and bandwidth.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/peak.cc"
 #include "hwy/foreach_target.h"
@@ -34,7 +34,7 @@ void stream(Stream kind, const float* a, const float* b, float* y, int64_t count
     case Stream::copy: return each([&](int64_t i) HWY_ATTR { Lanes::load(a + i).store(y + i); });
     case Stream::scale: return each([&](int64_t i) HWY_ATTR { (factor * Lanes::load(a + i)).store(y + i); });
     case Stream::triad: return each([&](int64_t i) HWY_ATTR { fma(factor, Lanes::load(a + i), Lanes::load(b + i)).store(y + i); });
-    case Stream::around: return each([&](int64_t i) HWY_ATTR { hn::Stream(Lanes::load(a + i).v, FloatTag(), y + i); });
+    case Stream::non_temporal: return each([&](int64_t i) HWY_ATTR { hn::Stream(Lanes::load(a + i).v, FloatTag(), y + i); });
   }
 }
 
@@ -49,10 +49,11 @@ HWY_EXPORT(stream);
 
 namespace {
 
-constexpr int kTries = 15;  // the best of them: other tenants of the machine only ever slow it down
+constexpr int kTries = 15;  // best of these: other load only makes it slower
 
 double bytes_per_second(Stream kind) {
-  const int64_t cache = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));  // in bytes: as floats, four times it
+  const int64_t cache =
+      std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));  // arrays of this many floats are four times the cache
   const int64_t count = std::clamp<int64_t>(cache / 4096 * 4096, 1 << 24, 1 << 27);
   const Call call = stream_call(kind, count);
   double best = 0;
@@ -83,7 +84,7 @@ Peak measure_peak() {
   peak.copy = bytes_per_second(Stream::copy);
   peak.scale = bytes_per_second(Stream::scale);
   peak.triad = bytes_per_second(Stream::triad);
-  peak.around = bytes_per_second(Stream::around);
+  peak.non_temporal = bytes_per_second(Stream::non_temporal);
   return peak;
 }
 

@@ -1,4 +1,4 @@
-// What this machine can do at most, measured: the yardstick that every result is held against.
+// The measured peak of the machine, the reference for all results.
 #pragma once
 
 #include <algorithm>
@@ -7,16 +7,16 @@
 
 namespace heed::bench {
 
-// McCalpin's STREAM: y = a; y = s a; y = s a + b. `around` is a copy whose stores go around the caches.
-enum class Stream { copy, scale, triad, around };
+// McCalpin's STREAM: y = a; y = s a; y = s a + b. non_temporal: a copy with non-temporal stores, which bypass the caches.
+enum class Stream { copy, scale, triad, non_temporal };
 
-inline int arrays(Stream kind) { return kind == Stream::triad ? 3 : 2; }  // read or written by one pass
+inline int arrays(Stream kind) { return kind == Stream::triad ? 3 : 2; }  // read or written per pass
 
 Call stream_call(Stream kind, int64_t count);  // one pass over arrays of `count` floats, all threads
 
 struct Peak {
-  double one_thread = 0, flops = 0;                   // multiply-adds in registers, two operations each, per second
-  double copy = 0, scale = 0, triad = 0, around = 0;  // bytes per second over arrays that no cache holds
+  double one_thread = 0, flops = 0;                         // multiply-adds in registers, two operations each, per second
+  double copy = 0, scale = 0, triad = 0, non_temporal = 0;  // bytes per second over arrays larger than the caches
   double bytes() const { return std::max({copy, scale, triad}); }
 };
 

@@ -1,7 +1,7 @@
-// Another library in a process of its own, asked line by line over pipes (peers.py answers for PyTorch):
-//   threads N      -> what it is, in words          open NAME -> ok, or why not
+// Another library in a separate process, with a line protocol over pipes (peers.py is the server for PyTorch):
+//   threads N      -> description                   open NAME -> ok, or an error message
 //   round SECONDS  -> seconds of one call           close     -> ok
-//   memory NAME    -> bytes at most, of a process of its own
+//   memory NAME    -> peak bytes, measured in a separate process
 #pragma once
 
 #include <sys/types.h>
@@ -14,19 +14,19 @@ namespace heed::bench {
 
 class Peer {
  public:
-  Peer(const std::string& command, int threads);  // run by the shell
+  Peer(const std::string& command, int threads);  // command: run by the shell
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
   const std::string& description() const { return description_; }
-  bool open(const std::string& name);  // false, with a word on stderr, when it has no such benchmark
+  bool open(const std::string& name);  // false, with a message on stderr, if it has no such benchmark
   double round(double duration);
-  std::optional<double> memory(const std::string& name);  // none, with a word on stderr, when it cannot tell
+  std::optional<double> memory(const std::string& name);  // empty, with a message on stderr, if it cannot be measured
   void close();
 
  private:
-  std::string ask(const std::string& line);
+  std::string request(const std::string& line);
 
   pid_t process_ = 0;
   FILE *to_ = nullptr, *from_ = nullptr;

@@ -45,9 +45,9 @@ class Decoder(torch.nn.Module):
         return self.model.ln_f(x) @ self.model.wte.weight.T, torch.stack(present)
 
 
-def vit_b16(pictures):
+def vit_b16(images):
     model = transformers.ViTForImageClassification(transformers.ViTConfig(num_labels=1000))
-    return model.eval(), torch.randn(pictures, 3, 224, 224)
+    return model.eval(), torch.randn(images, 3, 224, 224)
 
 
 def bert_base(texts, tokens):

@@ -1,4 +1,4 @@
-"""Steps of training for peers.py: the models of training.cc as `transformers` builds them, eager or compiled."""
+"""Steps of training for peers.py: the models of training_job.cc as `transformers` builds them, eager or compiled."""
 
 import os
 import sys
@@ -16,11 +16,11 @@ def words(texts, tokens):
     return torch.randint(WORDS, (texts, tokens))
 
 
-def vit_tiny(pictures):
+def vit_tiny(images):
     config = transformers.ViTConfig(
         image_size=32, patch_size=4, hidden_size=192, num_hidden_layers=6, num_attention_heads=3, intermediate_size=768, num_labels=10
     )
-    inputs = {"pixel_values": torch.randn(pictures, 3, 32, 32), "labels": torch.randint(10, (pictures,))}
+    inputs = {"pixel_values": torch.randn(images, 3, 32, 32), "labels": torch.randint(10, (images,))}
     model = transformers.ViTForImageClassification._from_config(config, attn_implementation="sdpa")
     return model, lambda: model(**inputs).loss
 

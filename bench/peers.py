@@ -49,8 +49,8 @@ def composed_window(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=window_bias(q.shape[2]))
 
 
-def conv2d_inputs(pictures, channels, side, out, kernel, stride, padding):
-    return [(pictures, channels, side, side), (out, channels, kernel, kernel), (out,)]
+def conv2d_inputs(images, channels, side, out, kernel, stride, padding):
+    return [(images, channels, side, side), (out, channels, kernel, kernel), (out,)]
 
 
 # op: (sizes -> shapes of the inputs, sizes -> function of the inputs)

@@ -1,4 +1,4 @@
-// Tables, JSON and the words for a machine.
+// Tables, JSON and the description of the machine.
 #include "bench/report.h"
 
 #include <sched.h>
@@ -18,31 +18,31 @@ namespace {
 constexpr const char* kBegin = "<!-- bench: begin -->";
 constexpr const char* kEnd = "<!-- bench: end -->";
 
-std::string time_in_words(double seconds) {
+std::string time_text(double seconds) {
   if (seconds < 1e-3) return decimal(seconds * 1e6, seconds < 1e-4 ? 2 : 1) + " us";
   return decimal(seconds * 1e3, seconds < 1e-1 ? 2 : 1) + " ms";
 }
 
-// The cells of a row, in the order of column_names().
+// The cells of a row, in the order of column_names()
 std::vector<std::string> cells(const Report& report, const Result& result) {
   const auto rate = result.rate(), share = result.share(report.peak);
-  std::vector<std::string> row{result.benchmark.name, time_in_words(result.seconds)};
+  std::vector<std::string> row{result.benchmark.name, time_text(result.seconds)};
   row.push_back(rate ? decimal(*rate / 1e9, 1) + (result.benchmark.unit == Unit::flops ? " GFLOP/s" : " GB/s") : "");
   row.push_back(share ? percent(*share) : "");
   const auto megabytes = [](const std::optional<double>& bytes) { return bytes ? decimal(*bytes / 1e6, 0) : "?"; };
   if (result.memory)
     row.push_back(megabytes(result.memory) + (report.peer.empty() ? "" : " of " + megabytes(result.peer_memory)) + " MB");
   else
-    row.push_back(result.beside ? percent(*result.beside) + " of " + result.benchmark.beside : "");
+    row.push_back(result.baseline ? percent(*result.baseline) + " of " + result.benchmark.baseline : "");
   if (!report.peer.empty()) {
-    row.push_back(result.peer_seconds ? time_in_words(*result.peer_seconds) : "");
+    row.push_back(result.peer_seconds ? time_text(*result.peer_seconds) : "");
     row.push_back(result.peer ? decimal(*result.peer, 2) : "");
   }
   return row;
 }
 
 std::vector<std::string> column_names(const Report& report) {
-  std::vector<std::string> names{"benchmark", "heed", "rate", "of peak", "beside it"};
+  std::vector<std::string> names{"benchmark", "heed", "rate", "of peak", "baseline"};
   if (!report.peer.empty()) names.insert(names.end(), {"PyTorch", "PyTorch / heed"});
   return names;
 }
@@ -66,15 +66,15 @@ std::string joined(const std::vector<std::string>& row) {
 
 std::string markdown(const Report& report) {
   std::ostringstream out;
-  out << "Machine: " << report.machine << ".  \nPeak: " << peak_in_words(report.peak) << ".  \n";
-  if (!report.peer.empty()) out << "Beside: " << report.peer << ", the same number of threads.  \n";
-  out << "Medians of " << report.rounds << " rounds" << (report.quiet ? "" : ", while the machine was busy with something else") << ".\n";
-  const std::vector<Verdict> verdicts = judge(report);
+  out << "Machine: " << report.machine << ".  \nPeak: " << peak_text(report.peak) << ".  \n";
+  if (!report.peer.empty()) out << "Peer: " << report.peer << ", the same number of threads.  \n";
+  out << "Medians of " << report.rounds << " rounds" << (report.quiet ? "" : ", while the machine was busy with other work") << ".\n";
+  const std::vector<Verdict> verdicts = evaluate_criteria(report);
   if (!verdicts.empty()) {
-    out << "\n| mark | found | |\n|---|---|---|\n";
+    out << "\n| target | measured | |\n|---|---|---|\n";
     for (const Verdict& verdict : verdicts) {
       const std::string below = verdict.below.empty() ? "" : "; below: " + verdict.below;
-      out << joined({verdict.what, verdict.found, (verdict.reached ? "reached" : "**short**") + below});
+      out << joined({verdict.what, verdict.found, (verdict.reached ? "reached" : "**missed**") + below});
     }
   }
   const std::vector<std::string> names = column_names(report);
@@ -105,7 +105,7 @@ std::optional<double> Result::share(const Peak& peak) const {
   return *rate() / (benchmark.unit == Unit::flops ? peak.flops : peak.bytes());
 }
 
-std::string machine_in_words() {
+std::string machine_text() {
   std::string model = "unknown CPU", line;
   for (std::ifstream info("/proc/cpuinfo"); std::getline(info, line);) {
     if (line.rfind("model name", 0) != 0) continue;
@@ -117,17 +117,17 @@ std::string machine_in_words() {
   return model + ", " + std::to_string(count) + " cores, " + instruction_set() + ", " + std::to_string(thread_count()) + " threads";
 }
 
-std::string peak_in_words(const Peak& peak) {
+std::string peak_text(const Peak& peak) {
   return decimal(peak.flops / 1e9, 0) + " GFLOP/s (one thread " + decimal(peak.one_thread / 1e9, 0) + "); stream copy " +
          decimal(peak.copy / 1e9, 1) + ", scale " + decimal(peak.scale / 1e9, 1) + ", triad " + decimal(peak.triad / 1e9, 1) +
-         " GB/s; copy with stores around the caches " + decimal(peak.around / 1e9, 1) + " GB/s";
+         " GB/s; copy with non-temporal stores " + decimal(peak.non_temporal / 1e9, 1) + " GB/s";
 }
 
 std::string header_line(const Report& report) { return aligned(column_names(report)); }
 std::string result_line(const Report& report, const Result& result) { return aligned(cells(report, result)); }
 
 std::string verdict_line(const Verdict& verdict) {
-  return (verdict.reached ? "reached  " : "short    ") + verdict.what + ": " + verdict.found +
+  return (verdict.reached ? "reached  " : "missed   ") + verdict.what + ": " + verdict.found +
          (verdict.below.empty() ? "" : "\n           below: " + verdict.below);
 }
 
@@ -143,9 +143,9 @@ void write_json(const Report& report, const std::string& path) {
                        {"work", benchmark.work},
                        {"seconds", result.seconds},
                        {"share_of_peak", number(result.share(report.peak))},
-                       {"beside", benchmark.beside},
-                       {"beside_seconds", number(result.beside_seconds)},
-                       {"share_of_beside", number(result.beside)},
+                       {"beside", benchmark.baseline},
+                       {"beside_seconds", number(result.baseline_seconds)},
+                       {"share_of_beside", number(result.baseline)},
                        {"peer_seconds", number(result.peer_seconds)},
                        {"peer_over_heed", number(result.peer)},
                        {"memory", number(result.memory)},
@@ -154,7 +154,7 @@ void write_json(const Report& report, const std::string& path) {
   const Peak& peak = report.peak;
   const nlohmann::ordered_json peaks{{"flops", peak.flops}, {"flops_one_thread", peak.one_thread},
                                      {"copy", peak.copy},   {"scale", peak.scale},
-                                     {"triad", peak.triad}, {"around", peak.around}};
+                                     {"triad", peak.triad}, {"around", peak.non_temporal}};
   const nlohmann::ordered_json whole{{"machine", report.machine}, {"peer", report.peer}, {"rounds", report.rounds},
                                      {"quiet", report.quiet},     {"peak", peaks},       {"results", results}};
   std::ofstream out(path);

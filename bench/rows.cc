@@ -1,4 +1,4 @@
-// Norms, activations, softmax, cross-entropy and dropout, forward and backward, on the shapes that models give them.
+// Norms, activations, softmax, cross-entropy and dropout, forward and backward, on shapes of real models.
 #include <memory>
 
 #include "bench/bench.h"
@@ -22,25 +22,26 @@ const Size kLogits[] = {{"words", {1024, 30522}}, {"classes", {1024, 1000}}, {"c
 std::vector<Benchmark> rows_benchmarks() {
   std::vector<Benchmark> list;
   // passes: how many times a tensor of this shape is read or written, forward and backward together.
-  const auto put = [&](const std::string& op, const Size& size, double passes, const std::vector<Shape>& shapes, const Function& function) {
+  const auto add_benchmark = [&](const std::string& op, const Size& size, double passes, const std::vector<Shape>& shapes,
+                                 const Function& function) {
     const double bytes = 4 * static_cast<double>(count(size.shape));
     list.push_back({name_of(op + "/train/" + size.group, size.shape), Unit::bytes, passes * bytes, train_call(shapes, function)});
   };
   for (const Size& size : kHidden) {
     const Shape x = size.shape, d = {x.back()};
-    put("layer_norm", size, 5, {x, d, d}, [](const Tensors& t) { return layer_norm(t[0], t[1], t[2]); });
-    put("add_layer_norm", size, 7, {x, x, d, d}, [](const Tensors& t) { return add_layer_norm(t[0], t[1], t[2], t[3]).second; });
-    put("rms_norm", size, 5, {x, d}, [](const Tensors& t) { return rms_norm(t[0], t[1]); });
-    put("dropout", size, 4, {x}, [rng = std::make_shared<Rng>(3)](const Tensors& t) { return dropout(t[0], 0.1f, *rng); });
+    add_benchmark("layer_norm", size, 5, {x, d, d}, [](const Tensors& t) { return layer_norm(t[0], t[1], t[2]); });
+    add_benchmark("add_layer_norm", size, 7, {x, x, d, d}, [](const Tensors& t) { return add_layer_norm(t[0], t[1], t[2], t[3]).second; });
+    add_benchmark("rms_norm", size, 5, {x, d}, [](const Tensors& t) { return rms_norm(t[0], t[1]); });
+    add_benchmark("dropout", size, 4, {x}, [rng = std::make_shared<Rng>(3)](const Tensors& t) { return dropout(t[0], 0.1f, *rng); });
   }
   for (const Size& size : kWide) {
-    put("gelu", size, 5, {size.shape}, [](const Tensors& t) { return gelu(t[0]); });
-    put("gelu_tanh", size, 5, {size.shape}, [](const Tensors& t) { return gelu_tanh(t[0]); });
+    add_benchmark("gelu", size, 5, {size.shape}, [](const Tensors& t) { return gelu(t[0]); });
+    add_benchmark("gelu_tanh", size, 5, {size.shape}, [](const Tensors& t) { return gelu_tanh(t[0]); });
   }
-  for (const Size& size : kScores) put("softmax", size, 5, {size.shape}, [](const Tensors& t) { return softmax(t[0]); });
+  for (const Size& size : kScores) add_benchmark("softmax", size, 5, {size.shape}, [](const Tensors& t) { return softmax(t[0]); });
   for (const Size& size : kLogits) {
     const Tensor targets = random_targets(size.shape[0], size.shape[1]);
-    put("cross_entropy", size, 3, {size.shape}, [targets](const Tensors& t) { return cross_entropy(t[0], targets); });
+    add_benchmark("cross_entropy", size, 3, {size.shape}, [targets](const Tensors& t) { return cross_entropy(t[0], targets); });
   }
   return list;
 }

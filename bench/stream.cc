@@ -1,5 +1,5 @@
-// Ops that do little with each element, on tensors that no cache holds: the memory is their bound. A stream that moves
-// as many arrays runs in the same rounds, because the bandwidth of a shared machine changes from minute to minute.
+// Memory-bound ops on tensors larger than the caches. A stream with the same number of arrays runs in the same rounds, because the
+// bandwidth of a shared machine changes from minute to minute.
 #include <memory>
 
 #include "bench/bench.h"

@@ -1,4 +1,4 @@
-// How a call is timed: warm up, then the median of many repetitions.
+// Timing of a call: warm up, then the median of many repetitions.
 #pragma once
 
 #include <chrono>
@@ -17,18 +17,18 @@ double seconds_of(const Body& body) {
 
 double median(std::vector<double> values);
 
-// A call made ready. peers.py does the same with the same numbers.
+// A warmed-up call. peers.py does the same with the same constants.
 class Timed {
  public:
-  explicit Timed(Call call);      // runs it for 20 ms
-  double round(double duration);  // 5 ms unmeasured, then `duration` seconds or three times (long calls: once): median seconds of one call
+  explicit Timed(Call call);      // warms up for 20 ms
+  double round(double duration);  // 5 ms warm-up, then `duration` seconds or three repetitions (long calls: one): median seconds per call
 
  private:
-  double run(double duration, int64_t least) const;  // seconds of a call, on average
+  double run(double duration, int64_t least) const;  // mean seconds per call
 
   Call call_;
-  int64_t batch_ = 1;  // calls between two looks at the clock
-  bool long_ = false;  // one call is a round, and needs no other to warm it up
+  int64_t batch_ = 1;  // calls per reading of the clock
+  bool long_ = false;  // one call is a round, without warm-up
 };
 
 }  // namespace heed::bench

@@ -1,4 +1,4 @@
-// Whole steps of training: forward, backward, clipping, AdamW. Three small models with the batches they are trained on.
+// Whole training steps: forward, backward, clipping, AdamW. Three small models with typical batches.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -12,32 +12,32 @@
 namespace heed::bench {
 namespace {
 
-constexpr int64_t kWords = 8000;
+constexpr int64_t kVocabulary = 8000;
 
-struct Trained {
+struct TrainingSetup {
   Json config;
   InputSize size;
-  Named inputs;
+  TensorMap inputs;
   float label_smoothing = 0;
-  double labelled = 1;          // the share of tokens with labels
-  std::string last_layer = {};  // of an encoder, by its name; empty: all of it is read
-  double read = 1;              // the share of its tokens that a head reads
+  double labelled = 1;          // share of tokens with labels
+  std::string last_layer = {};  // name of the last encoder layer; empty: all its outputs are used
+  double used = 1;              // share of its tokens that the head uses
 };
 
-Tensor random_tokens(int64_t texts, int64_t tokens) { return reshape(random_targets(texts * tokens, kWords), {texts, tokens}); }
+Tensor random_tokens(int64_t texts, int64_t tokens) { return reshape(random_targets(texts * tokens, kVocabulary), {texts, tokens}); }
 
-// Words to be guessed at random places; the others are -100, which does not count.
+// Labels at random positions; the others are -100, which is ignored.
 Tensor few_labels(int64_t texts, int64_t tokens, int64_t percent) {
-  std::vector<int64_t> labels = random_targets(texts * tokens, kWords).to_vector<int64_t>();
+  std::vector<int64_t> labels = random_targets(texts * tokens, kVocabulary).to_vector<int64_t>();
   const std::vector<int64_t> chance = random_targets(texts * tokens, 100).to_vector<int64_t>();
   for (size_t i = 0; i < labels.size(); ++i)
     if (chance[i] >= percent) labels[i] = -100;
   return Tensor::from(labels, {texts, tokens});
 }
 
-Trained vit_tiny() {
+TrainingSetup vit_tiny() {
   Rng rng(1);
-  constexpr int64_t pictures = 64;
+  constexpr int64_t images = 64;
   return {.config = {{"architectures", {"ViTForImageClassification"}},
                      {"model_type", "vit"},
                      {"image_size", 32},
@@ -47,13 +47,13 @@ Trained vit_tiny() {
                      {"num_attention_heads", 3},
                      {"intermediate_size", 768},
                      {"num_labels", 10}},
-          .size = {.batch = pictures},
-          .inputs = {{"pixel_values", random_normal({pictures, 3, 32, 32}, 0, 1, rng)}, {"labels", random_targets(pictures, 10)}},
+          .size = {.batch = images},
+          .inputs = {{"pixel_values", random_normal({images, 3, 32, 32}, 0, 1, rng)}, {"labels", random_targets(images, 10)}},
           .last_layer = "encoder.layer.5.",
-          .read = 1.0 / 65};
+          .used = 1.0 / 65};
 }
 
-Trained bert_mini() {
+TrainingSetup bert_mini() {
   constexpr int64_t texts = 32, tokens = 128;
   const Tensor labels = few_labels(texts, tokens, 15);
   std::vector<double> counts(texts, 0.0);
@@ -62,7 +62,7 @@ Trained bert_mini() {
   const double sum = std::accumulate(counts.begin(), counts.end(), 0.0), most = *std::max_element(counts.begin(), counts.end());
   return {.config = {{"architectures", {"BertForPreTraining"}},
                      {"model_type", "bert"},
-                     {"vocab_size", kWords},
+                     {"vocab_size", kVocabulary},
                      {"hidden_size", 256},
                      {"num_hidden_layers", 4},
                      {"num_attention_heads", 4},
@@ -74,14 +74,14 @@ Trained bert_mini() {
                      {"next_sentence_label", random_targets(texts, 2)}},
           .labelled = sum / (texts * tokens),
           .last_layer = "encoder.layer.3.",
-          .read = most / tokens};
+          .used = most / tokens};
 }
 
-Trained transformer_small() {
+TrainingSetup transformer_small() {
   constexpr int64_t texts = 64, tokens = 24;
   return {.config = {{"architectures", {"MarianMTModel"}},
                      {"model_type", "marian"},
-                     {"vocab_size", kWords},
+                     {"vocab_size", kVocabulary},
                      {"d_model", 256},
                      {"encoder_layers", 3},
                      {"decoder_layers", 3},
@@ -98,21 +98,21 @@ Trained transformer_small() {
           .label_smoothing = 0.1f};
 }
 
-// Multiply-adds count as two; forward and twice as much backward. What need not be computed does not count: words without labels, and
-// in the last layer of an encoder what is not read (keys and values are).
-double work_of(const Trained& what) {
-  const ModelCost cost = cost_of(make_model(what.config, {.names = {.shapes_only = true}}), what.size);
+// Multiply-adds count as two operations; backward is twice the forward. What need not be computed is not counted: tokens without labels,
+// and in the last encoder layer everything but keys and values of tokens that are not used.
+double work_of(const TrainingSetup& setup) {
+  const ModelCost cost = cost_of(make_model(setup.config, {.names = {.shapes_only = true}}), setup.size);
   double total = 0;
   for (const ModelPart& part : cost.parts) {
     const auto has = [&](const char* text) { return part.name.find(text) != std::string::npos; };
-    const bool last = !what.last_layer.empty() && has(what.last_layer.c_str()) && !has("key") && !has("value");
-    total += (has("predictions") ? what.labelled : last ? what.read : 1) * static_cast<double>(part.multiply_adds);
+    const bool last = !setup.last_layer.empty() && has(setup.last_layer.c_str()) && !has("key") && !has("value");
+    total += (has("predictions") ? setup.labelled : last ? setup.used : 1) * static_cast<double>(part.multiply_adds);
   }
   return 2 * 3 * total;
 }
 
-Call step_of(const Trained& what) {
-  const auto model = std::make_shared<const Model>(make_model(what.config));
+Call step_of(const TrainingSetup& setup) {
+  const auto model = std::make_shared<const Model>(make_model(setup.config));
   ParameterGroup decays{.parameters = {}, .weight_decay = 0.01f}, others;
   Tensors all;
   for (const Parameter& parameter : model->params().all()) {
@@ -123,7 +123,7 @@ Call step_of(const Trained& what) {
   const auto adam = std::make_shared<Adam>(std::vector<ParameterGroup>{decays, others}, AdamOptions{});
   return [=, rng = std::make_shared<Rng>(7)] {
     const Tensor loss =
-        (*model)(what.inputs, {.mode = training_with(*rng), .loss_only = true, .label_smoothing = what.label_smoothing})["loss"];
+        (*model)(setup.inputs, {.mode = training_with(*rng), .loss_only = true, .label_smoothing = setup.label_smoothing})["loss"];
     backward(loss);
     clip_gradients(all, 1);
     adam->step(1e-4f);
@@ -135,20 +135,20 @@ Call step_of(const Trained& what) {
 
 std::vector<Benchmark> training_benchmarks() {
   std::vector<Benchmark> list;
-  const auto put = [&](const std::string& name, const Trained& what) {
+  const auto add_benchmarks = [&](const std::string& name, const TrainingSetup& setup) {
     for (const char* peer : {"eager", "compiled"})
-      list.push_back({name_of(name + "/train/" + peer, {what.size.batch}),
+      list.push_back({name_of(name + "/train/" + peer, {setup.size.batch}),
                       Unit::flops,
-                      work_of(what),
-                      [=] { return step_of(what); },
+                      work_of(setup),
+                      [=] { return step_of(setup); },
                       {},
                       {},
                       0,
                       true});
   };
-  put("vit_tiny", vit_tiny());
-  put("bert_mini", bert_mini());
-  put("transformer_small", transformer_small());
+  add_benchmarks("vit_tiny", vit_tiny());
+  add_benchmarks("bert_mini", bert_mini());
+  add_benchmarks("transformer_small", transformer_small());
   return list;
 }
 

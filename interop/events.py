@@ -1,4 +1,4 @@
-"""Holds heed's event files against TensorBoard: random scalars, histograms, pictures and texts are written by heed and read by its own readers,
+"""Holds heed's event files against TensorBoard: random scalars, histograms, images and texts are written by heed and read by its own readers,
 the one of records, the one of summaries and the one that turns summaries into what the pages show. The file of a short training must show its
 curves, its histograms, and where every layer looks after every epoch.
 
@@ -74,8 +74,8 @@ def same_histogram(found, values):
 
 
 def same_image(found, shades):
-    picture = numpy.asarray(Image.open(io.BytesIO(found.encoded_image_string)))
-    return (found.height, found.width) == shades.shape[:2] and numpy.array_equal(picture, shades)
+    image = numpy.asarray(Image.open(io.BytesIO(found.encoded_image_string)))
+    return (found.height, found.width) == shades.shape[:2] and numpy.array_equal(image, shades)
 
 
 def same_text(found, text):
@@ -95,7 +95,7 @@ def shown(path):
 
 
 def training_shows(program, box, layers=2, epochs=3):
-    """Whether the event file of a run has all that is promised, each picture as large as it says."""
+    """Whether the event file of a run has all that is promised, each image as large as it says."""
     settings = ["data=shapes:60", f"layers={layers}", "width=16", "heads=2", "patch=8", f"epochs={epochs}", "--quiet", "--runs", box]
     subprocess.run([program, "train", "classify", *settings], check=True)
     [path] = (Path(box) / "classify" / "001").glob("events.out.tfevents.*")
@@ -161,7 +161,7 @@ def main():
         judge("what the pages get", sum(wanted.values()), plugins == wanted and counted == values_in_all)
     with tempfile.TemporaryDirectory() as box:
         good, images = training_shows(arguments.heed, box)
-        judge("pictures of a training", images, good)
+        judge("images of a training", images, good)
     sys.exit(1 if failed else 0)
 
 

@@ -1,5 +1,5 @@
-// What interop/scores.py asks heed for: heed_interop_scores WRITTEN REFERENCES prints the scores of two files of lines, then those of
-// every line by itself, as one JSON object a line.
+// heed_interop_scores HYPOTHESES REFERENCES, for interop/scores.py: prints the scores of two files of lines, then those of each line, as
+// one JSON object per line.
 #include <fstream>
 #include <iostream>
 
@@ -17,9 +17,10 @@ std::vector<std::string> lines_of(const char* path) {
   return out;
 }
 
-void print_scores(std::span<const std::string> written, std::span<const std::string> references) {
-  const BleuScore score = bleu(written, references);
-  const Json line{{"bleu", score.bleu}, {"brevity", score.brevity}, {"precisions", score.precisions}, {"chrf", chrf(written, references)}};
+void print_scores(std::span<const std::string> hypotheses, std::span<const std::string> references) {
+  const BleuScore score = bleu(hypotheses, references);
+  const Json line{
+      {"bleu", score.bleu}, {"brevity", score.brevity}, {"precisions", score.precisions}, {"chrf", chrf(hypotheses, references)}};
   std::cout << line.dump() << '\n';
 }
 
@@ -28,9 +29,9 @@ void print_scores(std::span<const std::string> written, std::span<const std::str
 int main(int argc, char** argv) {
   try {
     check<UsageError>(argc == 3, "scores: found ", argc - 1, " files, expected 2");
-    const std::vector<std::string> written = lines_of(argv[1]), references = lines_of(argv[2]);
-    print_scores(written, references);
-    for (size_t i = 0; i < written.size(); ++i) print_scores({&written[i], 1}, {&references[i], 1});
+    const std::vector<std::string> hypotheses = lines_of(argv[1]), references = lines_of(argv[2]);
+    print_scores(hypotheses, references);
+    for (size_t i = 0; i < hypotheses.size(); ++i) print_scores({&hypotheses[i], 1}, {&references[i], 1});
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

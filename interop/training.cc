@@ -1,15 +1,15 @@
-// What interop/training.py has heed learn: heed_interop_training KIND FOLDER makes a small model (vit, bert, marian, marian_pad) and 100
-// batches, writes both into the folder, learns from them as heed train does, and writes the losses and what the other side must know.
+// heed_interop_training KIND FOLDER, for interop/training.py: makes a small model (vit, bert, marian, marian_pad) and 100 batches, writes
+// both into the folder, trains as heed train does, and writes the losses and the hyperparameters.
 #include <iostream>
 
 #include "heed/io/safetensors.h"
-#include "heed/train/learner.h"
+#include "heed/train/optimizer_step.h"
 
 namespace {
 
 using namespace heed;
 
-constexpr int64_t kSteps = 100, kWords = 500, kFirstWord = 5, kMask = 4, kStart = 2, kEnd = 1, kPad = 0, kClasses = 10;
+constexpr int64_t kSteps = 100, kVocabulary = 500, kFirstToken = 5, kMask = 4, kStart = 2, kEnd = 1, kPad = 0, kClasses = 10;
 
 Json config_of(const std::string& kind) {
   if (kind == "vit")
@@ -27,7 +27,7 @@ Json config_of(const std::string& kind) {
   if (kind == "bert")
     return {{"architectures", {"BertForPreTraining"}},
             {"model_type", "bert"},
-            {"vocab_size", kWords},
+            {"vocab_size", kVocabulary},
             {"hidden_size", 64},
             {"num_hidden_layers", 2},
             {"num_attention_heads", 4},
@@ -39,8 +39,8 @@ Json config_of(const std::string& kind) {
   return {{"architectures", {"MarianMTModel"}},
           {"model_type", "marian"},
           {"is_encoder_decoder", true},
-          {"vocab_size", kWords},
-          {"decoder_vocab_size", kWords},
+          {"vocab_size", kVocabulary},
+          {"decoder_vocab_size", kVocabulary},
           {"d_model", 64},
           {"encoder_layers", 2},
           {"decoder_layers", 2},
@@ -60,10 +60,10 @@ Json config_of(const std::string& kind) {
 }
 
 int64_t draw(Rng& rng, int64_t bound) { return static_cast<int64_t>(rng.below(static_cast<uint64_t>(bound))); }
-int64_t word(int64_t number) { return kFirstWord + number % (kWords - kFirstWord); }
+int64_t token_id(int64_t number) { return kFirstToken + number % (kVocabulary - kFirstToken); }
 
-// Noise with a brighter row of pixels for each class.
-Named pictures(Rng& rng) {
+// Noise with a brighter row of pixels per class.
+TensorMap images(Rng& rng) {
   constexpr int64_t B = 16, side = 32;
   std::vector<float> pixels = random_normal({B, 3, side, side}, 0, 1, rng).to_vector<float>();
   std::vector<int64_t> labels;
@@ -74,64 +74,66 @@ Named pictures(Rng& rng) {
   return {{"pixel_values", Tensor::from(pixels, {B, 3, side, side})}, {"labels", Tensor::from(labels, {B})}};
 }
 
-// Sentences count upwards; the second one goes on where the first ends, or somewhere else. Every sixth word is masked or to be kept.
-Named masked_pairs(Rng& rng) {
+// Sentences count upwards; the second one continues the first, or starts elsewhere. About every sixth token is a label, masked or
+// unchanged.
+TensorMap masked_pairs(Rng& rng) {
   constexpr int64_t B = 8, N = 32;
-  std::vector<int64_t> ids, types, seen, labels, next;
+  std::vector<int64_t> ids, types, mask, labels, next;
   for (int64_t b = 0; b < B; ++b) {
     const int64_t length = N - draw(rng, 9), starts = 20, first = draw(rng, starts);
     next.push_back(draw(rng, 2));
     const int64_t second = next.back() == 0 ? first : draw(rng, starts);
     for (int64_t i = 0; i < N; ++i) {
-      const bool there = i < length, chosen = there && draw(rng, 6) == 0;
-      const int64_t own = word((i < N / 2 ? first : second) + i);
-      ids.push_back(!there ? kPad : chosen && draw(rng, 5) > 0 ? kMask : own);
+      const bool is_token = i < length, chosen = is_token && draw(rng, 6) == 0;
+      const int64_t own = token_id((i < N / 2 ? first : second) + i);
+      ids.push_back(!is_token ? kPad : chosen && draw(rng, 5) > 0 ? kMask : own);
       labels.push_back(chosen ? own : -100);
-      types.push_back(there && i >= N / 2);
-      seen.push_back(there);
+      types.push_back(is_token && i >= N / 2);
+      mask.push_back(is_token);
     }
   }
   return {{"input_ids", Tensor::from(ids, {B, N})},
           {"token_type_ids", Tensor::from(types, {B, N})},
-          {"attention_mask", Tensor::from(seen, {B, N})},
+          {"attention_mask", Tensor::from(mask, {B, N})},
           {"labels", Tensor::from(labels, {B, N})},
           {"next_sentence_label", Tensor::from(next, {B})}};
 }
 
-// Every word becomes the next one.
-Named translations(Rng& rng) {
+// Every token is translated to the next one.
+TensorMap translations(Rng& rng) {
   constexpr int64_t B = 8, N = 16;
-  std::vector<int64_t> ids, seen, labels;
+  std::vector<int64_t> ids, mask, labels;
   for (int64_t b = 0; b < B; ++b) {
     const int64_t length = N - draw(rng, 6), range = 40;
     for (int64_t i = 0; i < N; ++i) {
       const int64_t own = draw(rng, range);
-      ids.push_back(i < length ? word(own) : kPad);
-      seen.push_back(i < length);
-      labels.push_back(i < length ? word(own + 1) : i == length ? kEnd : -100);
+      ids.push_back(i < length ? token_id(own) : kPad);
+      mask.push_back(i < length);
+      labels.push_back(i < length ? token_id(own + 1) : i == length ? kEnd : -100);
     }
   }
   return {
-      {"input_ids", Tensor::from(ids, {B, N})}, {"attention_mask", Tensor::from(seen, {B, N})}, {"labels", Tensor::from(labels, {B, N})}};
+      {"input_ids", Tensor::from(ids, {B, N})}, {"attention_mask", Tensor::from(mask, {B, N})}, {"labels", Tensor::from(labels, {B, N})}};
 }
 
-void learn(const std::string& kind, const Path& folder) {
+void train(const std::string& kind, const Path& folder) {
   const Model model = make_model(config_of(kind), {.seed = 3});
   save(model, folder / "model");
   Rng rng(11), chance(1);
-  const LearnOptions options{.steps = kSteps, .rate = 2e-3f, .warmup = 10, .clip = 1, .label_smoothing = kind == "bert" ? 0.0f : 0.1f};
-  Learner learner(model, options);
+  const TrainOptions options{.steps = kSteps, .rate = 2e-3f, .warmup = 10, .clip = 1, .label_smoothing = kind == "bert" ? 0.0f : 0.1f};
+  OptimizerStep optimizer_step(model, options);
   NamedTensors batches;
   Json losses = Json::array(), decays = Json::object();
   for (int64_t step = 0; step < kSteps; ++step) {
-    const Named batch = kind == "vit" ? pictures(rng) : kind == "bert" ? masked_pairs(rng) : translations(rng);
+    const TensorMap batch = kind == "vit" ? images(rng) : kind == "bert" ? masked_pairs(rng) : translations(rng);
     for (const auto& [name, tensor] : batch) batches.emplace_back(std::to_string(step) + '.' + name, tensor);
-    learner.zero_grad();
-    const Ask ask{.mode = training_with(chance), .loss_only = kind != "vit", .label_smoothing = options.label_smoothing};
-    const Tensor loss = model(batch, ask).at("loss");
+    optimizer_step.zero_grad();
+    const ForwardOptions forward_options{
+        .mode = training_with(chance), .loss_only = kind != "vit", .label_smoothing = options.label_smoothing};
+    const Tensor loss = model(batch, forward_options).at("loss");
     losses.push_back(loss.item());
     backward(loss);
-    learner.step(static_cast<float>(rate_at(options, step, kSteps)));
+    optimizer_step.step(static_cast<float>(rate_at(options, step, kSteps)));
   }
   for (const Parameter& parameter : model.params().all())
     if (parameter.options.learned) decays[parameter.name] = parameter.options.decays;
@@ -148,10 +150,10 @@ void learn(const std::string& kind, const Path& folder) {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   try {
     check<UsageError>(count == 3, "training: found ", count - 1, " arguments, expected a kind of model and a folder");
-    learn(words[1], words[2]);
+    train(arguments[1], arguments[2]);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -53,17 +53,17 @@ inline bool masked_whole(const std::vector<Term>& terms, ScoreBlock x) { return 
 
 template <class T>
 inline constexpr bool kBends = requires {
-  T::bends;
+  T::is_nonlinear;
 };
 
 // What a term adds to a block, where that lies in rows of `columns` readable numbers: then the product of queries and keys
 // begins with it, and the term is done.
-inline StartRows start_of(const Term& term, const AttentionSizes& sizes, const ScoreBlock& x, int64_t columns) {
-  return std::visit([&](const auto& t) { return start_rows(t, sizes, x, columns); }, term);
+inline InitialScores initial_scores_of(const Term& term, const AttentionSizes& sizes, const ScoreBlock& x, int64_t columns) {
+  return std::visit([&](const auto& t) { return initial_scores(t, sizes, x, columns); }, term);
 }
 
 // The terms from the first-th on. s: rows `stride` apart, each readable and writable to the end of a register behind its last
-// key. slopes, where given: a block for every term that bends scores.
+// key. slopes, where given: a block for every term that is_nonlinear scores.
 static void apply_terms(const std::vector<Term>& terms, const AttentionSizes& sizes, const ScoreBlock& x, float* s, int64_t stride,
                         float* slopes = nullptr, size_t first = 0) {
   for (size_t index = first; index < terms.size(); ++index)
@@ -79,7 +79,7 @@ static void apply_terms(const std::vector<Term>& terms, const AttentionSizes& si
         terms[index]);
 }
 
-// The other way, last term first: a term that bends scores changes ds, a learned one adds to its sinks.
+// The other way, last term first: a term that is_nonlinear scores changes ds, a learned one adds to its sinks.
 // sinks_of(index) gives those of a term, null where it has none. slopes: behind the last block.
 template <class SinksOf>
 void unapply_terms(const std::vector<Term>& terms, const AttentionSizes& sizes, const ScoreBlock& x, float* ds, int64_t stride,

@@ -1,13 +1,13 @@
 // The op: shapes are checked, operands made dense, forward keeps one log-sum-exp per query, backward recomputes the rest.
 #include "heed/attention/attention.h"
 
-#include "heed/attention/pairs.h"
+#include "heed/attention/attention_flops.h"
 #include "heed/attention/separable.h"
 #include "heed/attention/tap.h"
 #include "heed/attention/work.h"
 #include "heed/core/work_count.h"
-#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/storage.h"
 
 namespace heed {
 namespace {

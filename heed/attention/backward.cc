@@ -5,9 +5,9 @@
 #include "hwy/foreach_target.h"
 // after foreach_target
 #include "heed/attention/blocks.h"
-#include "heed/attention/rows.h"
+#include "heed/attention/softmax_rows.h"
 #include "heed/core/parallel.h"
-#include "heed/ops/rows.h"
+#include "heed/ops/row_reduce.h"
 
 #ifndef HEED_ATTENTION_BACKWARD_TYPES
 #define HEED_ATTENTION_BACKWARD_TYPES
@@ -144,8 +144,8 @@ void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
           continue;
         }
         if (!is_turned) {
-          if (plan.beta != 0) turn_panels(w.k.at(b, g, j0), w.k.token, keys, z.D, plan.beta, t.keys);
-          turn_panels(w.v.at(b, g, j0), w.v.token, keys, z.E, 1, t.values);
+          if (plan.beta != 0) transpose_panels(w.k.at(b, g, j0), w.k.token, keys, z.D, plan.beta, t.keys);
+          transpose_panels(w.v.at(b, g, j0), w.v.token, keys, z.E, 1, t.values);
           is_turned = true;
         }
         backward_block(w, x, part, first_keys, t);
@@ -244,7 +244,7 @@ AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q
                     .width_e = width_e,
                     .query_block = query_block_of(z.N),
                     .key_block = key_block,
-                    .bending = std::count_if(plan.terms.begin(), plan.terms.end(), bends),
+                    .bending = std::count_if(plan.terms.begin(), plan.terms.end(), is_nonlinear),
                     .parts = parts,
                     .sinks = std::vector<std::vector<GradientSink>>(plan.terms.size())};
 

@@ -10,34 +10,34 @@
 #include "heed/attention/tile.h"
 #include "heed/attention/work.h"
 #include "heed/core/philox_lanes.h"
-#include "heed/core/turn_lanes.h"
+#include "heed/core/transpose_lanes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// Floats that turn_panels needs for a block of keys.
+// Floats that transpose_panels needs for a block of keys.
 static HWY_INLINE int64_t panels_size(int64_t keys, int64_t D) { return (keys + panel_width() - 1) / panel_width() * panel_width() * D; }
 
 // rows: (keys, D), `stride` apart -> panels of keys: (panels, D, panel_width), times factor, zero behind the last key.
-inline HWY_ATTR void turn_panels(const float* rows, int64_t stride, int64_t keys, int64_t D, float factor, float* to) {
+inline HWY_ATTR void transpose_panels(const float* rows, int64_t stride, int64_t keys, int64_t D, float factor, float* to) {
   const int64_t wide = panel_width();
   for (int64_t first = 0; first < keys; first += wide, to += D * wide) {
     const int64_t count = std::min(wide, keys - first);
-    turn_rows(rows + first * stride, stride, count, D, factor, to, wide);
+    transpose_rows(rows + first * stride, stride, count, D, factor, to, wide);
     for (int64_t d = 0; d < D && count < wide; ++d) std::fill_n(to + d * wide + count, wide - count, 0.0f);
   }
 }
 
 // s: (rows, stride) = q turned, then the terms. q: (rows, D) `width` apart; turned is null when content has no say.
-inline void fill_scores(const AttentionPlan& plan, const ScoreBlock& x, const float* q, int64_t width, const float* turned, float* s,
+inline void fill_scores(const AttentionPlan& plan, const ScoreBlock& x, const float* q, int64_t width, const float* transposed, float* s,
                         int64_t stride, float* slopes = nullptr) {
   const int64_t columns = whole_registers(x.keys()), D = plan.sizes.D;
   // Not hard rows: backward looks for the largest score bit for bit, in blocks of other sizes.
-  const bool starts = turned && !plan.hard && !plan.terms.empty();
-  const StartRows start = starts ? start_of(plan.terms[0], plan.sizes, x, columns) : StartRows{};
-  if (turned) {
-    tile_product({q, width, 1}, turned, panel_width(), start, s, stride, x.rows(), columns, D, D * panel_width());
+  const bool starts = transposed && !plan.hard && !plan.terms.empty();
+  const InitialScores start = starts ? initial_scores_of(plan.terms[0], plan.sizes, x, columns) : InitialScores{};
+  if (transposed) {
+    tile_product({q, width, 1}, transposed, panel_width(), start, s, stride, x.rows(), columns, D, D * panel_width());
   } else {
     for (int64_t r = 0; r < x.rows(); ++r) std::fill_n(s + r * stride, columns, 0.0f);
   }

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/storage.h"
 
 namespace heed {
 

@@ -5,7 +5,7 @@
 #include "hwy/foreach_target.h"
 // after foreach_target
 #include "heed/attention/blocks.h"
-#include "heed/attention/rows.h"
+#include "heed/attention/softmax_rows.h"
 #include "heed/core/parallel.h"
 
 #ifndef HEED_ATTENTION_FEW_QUERIES_TYPES
@@ -82,8 +82,8 @@ void few_queries_task(const FewQueriesWork& w, int64_t key_head, int64_t chunk) 
       for (int64_t i = 0; i < z.N; ++i) {
         const int64_t r = member * z.N + i;
         float *row = s + r * stride, *sum = sums + r * z.E;
-        const float fade = plan.hard ? hard_row(row, keys, tops[r], totals[r]) : soft_row(row, keys, tops[r], totals[r]);
-        if (fade != 1) for_lanes(z.E, [&](int64_t e, auto load, auto store) HEED_LANES { store(sum + e, load(sum + e) * fade); });
+        const float rescale = plan.hard ? hard_row(row, keys, tops[r], totals[r]) : soft_row(row, keys, tops[r], totals[r]);
+        if (rescale != 1) for_lanes(z.E, [&](int64_t e, auto load, auto store) HEED_LANES { store(sum + e, load(sum + e) * rescale); });
         if (plan.dropout > 0) {
           drop_factors(plan, {b, x.h, i}, j0, keys, factors);
           for_lanes(keys, [&](int64_t j, auto load, auto store) HEED_LANES { store(row + j, load(row + j) * load(factors + j)); });
@@ -98,22 +98,22 @@ void few_queries_task(const FewQueriesWork& w, int64_t key_head, int64_t chunk) 
 void join_chunks(const FewQueriesWork& w, int64_t at) {
   const AttentionSizes& z = w.plan->sizes;
   const int64_t rows = z.H / z.G * z.N, first = at / rows * w.chunks * rows + at % rows;
-  float top = -HUGE_VALF, total = 0, fades[kMostChunks];
-  for (int64_t c = 0; c < w.chunks; ++c) top = std::max(top, w.tops[first + c * rows]);
+  float row_max = -HUGE_VALF, row_sum = 0, rescales[kMostChunks];
+  for (int64_t c = 0; c < w.chunks; ++c) row_max = std::max(row_max, w.tops[first + c * rows]);
   for (int64_t c = 0; c < w.chunks; ++c) {
     const float other = w.tops[first + c * rows];
-    fades[c] = other == top ? 1.0f : w.plan->hard ? 0.0f : fade_of(other, top);
-    total += w.totals[first + c * rows] * fades[c];
+    rescales[c] = other == row_max ? 1.0f : w.plan->hard ? 0.0f : rescale_factor(other, row_max);
+    row_sum += w.totals[first + c * rows] * rescales[c];
   }
-  const float share = total > 0 ? 1 / total : 0.0f;
+  const float share = row_sum > 0 ? 1 / row_sum : 0.0f;
   for_lanes(z.E, [&](int64_t e, auto load, auto store) HEED_LANES {
     Lanes sum = 0;
-    for (int64_t c = 0; c < w.chunks; ++c) sum = fma(load(w.sums + (first + c * rows) * z.E + e), fades[c], sum);
+    for (int64_t c = 0; c < w.chunks; ++c) sum = fma(load(w.sums + (first + c * rows) * z.E + e), rescales[c], sum);
     store(w.out + at * z.E + e, sum * share);
   });
-  if (w.log_total) w.log_total[at] = total > 0 ? top + std::log(total) : HUGE_VALF;
+  if (w.log_total) w.log_total[at] = row_sum > 0 ? row_max + std::log(row_sum) : HUGE_VALF;
   if (w.peak) {
-    w.peak[2 * at] = top;
+    w.peak[2 * at] = row_max;
     w.peak[2 * at + 1] = share;
   }
 }

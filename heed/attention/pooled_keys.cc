@@ -1,8 +1,8 @@
 // Squares of the grid become axes of their own by reshaping; then they are averaged, or multiplied with the weight as one row.
 #include "heed/attention/pooled_keys.h"
 
-#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/storage.h"
 
 namespace heed {
 namespace {

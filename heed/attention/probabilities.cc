@@ -4,7 +4,7 @@
 #include "hwy/foreach_target.h"
 // after foreach_target
 #include "heed/attention/apply_terms.h"
-#include "heed/attention/rows.h"
+#include "heed/attention/softmax_rows.h"
 #include "heed/attention/work.h"
 #include "heed/core/parallel.h"
 
@@ -52,9 +52,9 @@ void probabilities_task(const ProbabilitiesWork& w, int64_t b, int64_t head, con
     for (int64_t r = 0; r < run.rows; ++r) std::copy_n(s + r * stride, x.keys(), out + r * z.M + j0);
   }
   for (int64_t r = 0; r < run.rows; ++r) {
-    float *row = out + r * z.M, top = -HUGE_VALF, total = 0;
-    plan.hard ? hard_row(row, z.M, top, total) : soft_row(row, z.M, top, total);
-    const float share = total > 0 ? 1 / total : 0.0f;
+    float *row = out + r * z.M, row_max = -HUGE_VALF, row_sum = 0;
+    plan.hard ? hard_row(row, z.M, row_max, row_sum) : soft_row(row, z.M, row_max, row_sum);
+    const float share = row_sum > 0 ? 1 / row_sum : 0.0f;
     for_lanes(z.M, [&](int64_t j, auto load, auto store) HEED_LANES { store(row + j, load(row + j) * share); });
   }
 }

@@ -152,8 +152,8 @@ void separable_backward(const SeparableWork& w) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/storage.h"
 
 namespace heed {
 

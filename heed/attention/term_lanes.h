@@ -43,9 +43,9 @@ bool idle(const T&, const ScoreBlock&) {
   return false;
 }
 
-// start_rows: the rows of numbers that a term adds to a block, if they lie somewhere.
+// initial_scores: the rows of numbers that a term adds to a block, if they lie somewhere.
 template <class T>
-StartRows start_rows(const T&, const AttentionSizes&, const ScoreBlock&, int64_t) {
+InitialScores initial_scores(const T&, const AttentionSizes&, const ScoreBlock&, int64_t) {
   return {};
 }
 

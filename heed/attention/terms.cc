@@ -36,10 +36,10 @@ Tensors parameters_of(Term term) {
   return parameters;
 }
 
-bool bends(const Term& term) {
+bool is_nonlinear(const Term& term) {
   return std::visit(
       []<class T>(const T&) {
-        return requires { T::bends; };
+        return requires { T::is_nonlinear; };
       },
       term);
 }

@@ -25,7 +25,7 @@ using Term = std::variant<Causal, Window, Chunks, Dilated, KeyLengths, Mask, Blo
 
 Tensors parameters_of(Term term);                                             // those that it may learn, in order
 std::vector<TermTensor> learned_of(Term& term, const AttentionSizes& sizes);  // the same, inside the term
-bool bends(const Term& term);                                                 // changes scores other than by adding
+bool is_nonlinear(const Term& term);                                          // changes scores other than by adding
 Term checked(Term term, const AttentionSizes& sizes);                         // with dense tensors of the right shapes
 
 }  // namespace heed

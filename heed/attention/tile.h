@@ -28,13 +28,14 @@ struct Broadcast {
 };
 
 // What a product is added to: rows of numbers, `down` apart; zeros where data is null.
-struct StartRows {
+struct InitialScores {
   const float* data = nullptr;
   int64_t down = 0;
 };
 
 template <int rows, int vectors>
-HWY_INLINE void register_tile(Broadcast a, const float* b, int64_t b_stride, StartRows start, float* c, int64_t c_stride, int64_t depth) {
+HWY_INLINE void register_tile(Broadcast a, const float* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride,
+                              int64_t depth) {
   const int64_t step = lane_count();
   Lanes sum[rows][vectors];
   for (int r = 0; r < rows; ++r)
@@ -52,8 +53,8 @@ HWY_INLINE void register_tile(Broadcast a, const float* b, int64_t b_stride, Sta
 }
 
 template <int vectors>
-HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, StartRows start, float* c, int64_t c_stride, int64_t rows,
-                                int64_t depth) {
+HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride,
+                                int64_t rows, int64_t depth) {
   for (; rows >= kTileRows; rows -= kTileRows, a.data += kTileRows * a.down, c += kTileRows * c_stride) {
     register_tile<kTileRows, vectors>(a, b, b_stride, start, c, c_stride, depth);
     if (start.data) start.data += kTileRows * start.down;
@@ -75,7 +76,7 @@ static HWY_INLINE int64_t panel_width() { return kTileVectors * lane_count(); }
 
 // c = start + a b. c: (rows, columns), b: (depth, columns), columns a multiple of the lanes.
 // panel: where the next panel_width() columns of b begin; 0 when rows of b are whole.
-static HWY_NOINLINE void tile_product(Broadcast a, const float* b, int64_t b_stride, StartRows start, float* c, int64_t c_stride,
+static HWY_NOINLINE void tile_product(Broadcast a, const float* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride,
                                       int64_t rows, int64_t columns, int64_t depth, int64_t panel = 0) {
   const int64_t step = lane_count(), wide = panel_width();
   const auto go_on = [&](int64_t by) {

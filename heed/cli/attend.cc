@@ -1,4 +1,4 @@
-// heed attend: a calculator on the user's own tensors. Reads q, k, v and more from a file, writes the attention of them.
+// heed attend: attention on the user's own tensors. Reads q, k, v and more from a file and writes the results to another.
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -16,22 +16,22 @@ namespace {
 constexpr const char* kUsage = "heed attend FILE.safetensors [name=value ...] -o OUT.safetensors";
 
 struct CommandLine {
-  std::vector<std::string> words, flags;  // one file and options name=value; options --name value
+  std::vector<std::string> arguments, flags;  // arguments: a file and options name=value; flags: options --name value
   std::string output;
 };
 
-// Options may stand before and behind the file: they are what has a name before the first =.
-bool is_option(const std::string& word) {
-  const size_t equals = word.find('=');
-  return equals != std::string::npos && word.find_first_of("./\\") > equals;
+// Options and the file come in any order. An option has a name without path characters before the first =.
+bool is_option(const std::string& argument) {
+  const size_t equals = argument.find('=');
+  return equals != std::string::npos && argument.find_first_of("./\\") > equals;
 }
 
-// Finite inputs can still overflow: nobody should take that for a result.
+// Finite inputs can still overflow.
 void check_results(const NamedTensors& results) {
   for (const auto& [name, tensor] : results)
     for (const float x : tensor.to_vector<float>())
       check(std::isfinite(x), "attend: ", name, " holds ", std::isnan(x) ? "nan" : "infinity",
-            ", though all inputs are finite: numbers grew beyond f32, try a smaller beta");
+            ", though all inputs are finite: values overflowed f32, try a smaller beta");
 }
 
 void print(const NamedTensors& results, const std::string& output, double seconds) {
@@ -42,14 +42,14 @@ void print(const NamedTensors& results, const std::string& output, double second
 
 void run_attend(const CommandLine& line) {
   std::vector<std::string> options = line.flags, files;
-  for (const std::string& word : line.words) (is_option(word) ? options : files).push_back(word);
+  for (const std::string& argument : line.arguments) (is_option(argument) ? options : files).push_back(argument);
   const AttendOptions parsed = parse_attend(options);
   check<UsageError>(!files.empty(), "attend: no input file; ", kUsage);
   if (files.size() > 1) {
     const std::vector<AttendOption>& known = attend_options();
-    for (const std::string& word : files)
+    for (const std::string& name : files)
       for (const AttendOption& option : known)
-        check<UsageError>(word != option.name, "attend: ", word, " without a value, expected ", word, "=..., ", option.value);
+        check<UsageError>(name != option.name, "attend: ", name, " without a value, expected ", name, "=..., ", option.value);
     fail<UsageError>("attend: unexpected argument '", files[1], "'; ", kUsage);
   }
   check<UsageError>(!line.output.empty(), "attend: no output file; ", kUsage);
@@ -59,19 +59,19 @@ void run_attend(const CommandLine& line) {
   AttendFile file(files[0], parsed);
   const auto start = std::chrono::steady_clock::now();
   const NamedTensors results = attend(file, parsed);
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   check_results(results);
   Metadata metadata{{"command", "heed attend"}};
-  for (const std::string& word : options) metadata["options"] += (metadata["options"].empty() ? "" : " ") + word;
+  for (const std::string& option : options) metadata["options"] += (metadata["options"].empty() ? "" : " ") + option;
   write_safetensors(line.output, results, metadata);
-  print(results, line.output, taken.count());
+  print(results, line.output, elapsed.count());
 }
 
 const Command attend_command("attend", "Compute attention on the tensors of a safetensors file", [](Flags& flags) {
   auto line = std::make_shared<CommandLine>();
-  flags.option("FILE", line->words, "Safetensors file to read, and options name=value").value("name=value").no_default();
-  flags.option("-o,--output", line->output, "Safetensors file to write, whole or not at all").value("OUT");
-  for (const AttendOption& option : attend_options())  // some will type them so; the help has them only once
+  flags.option("FILE", line->arguments, "Safetensors file to read, and options name=value").value("name=value").no_default();
+  flags.option("-o,--output", line->output, "Safetensors file to write").value("OUT");
+  for (const AttendOption& option : attend_options())  // --name value also works; hidden, as the help lists name=value
     flags.each("--" + option.name, [line, name = option.name](const std::string& value) { line->flags.push_back(name + "=" + value); })
         .hidden();
   flags.footer(attend_help());

@@ -1,11 +1,11 @@
-// Three kinds of attention on checked tensors. The steps of softmax are those that the help numbers.
+// Three kinds of attention on validated tensors. The steps of softmax are numbered in the help.
 #include "heed/cli/attend_compute.h"
 
 #include <cmath>
 #include <iostream>
 
 #include "heed/attention/channel_attention.h"
-#include "heed/attention/kernel_attention.h"
+#include "heed/attention/linear_attention.h"
 #include "heed/attention/pooled_keys.h"
 #include "heed/attention/probabilities.h"
 #include "heed/ops/ops.h"
@@ -13,20 +13,20 @@
 namespace heed::cli {
 namespace {
 
-// What every kind has: the operands (B, H, N, D), (B, G, M, D), (B, G, M, E).
+// q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E)
 struct Operands {
   Tensor q, k, v;
 };
 
-// Only the file knows whether the grid holds its tokens.
 void check_grid(const AttentionSizes& z, const AttendOptions& o) {
   if (!o.grid) return;
   const auto [rows, columns] = *o.grid;
   const int64_t places = rows * columns, end = o.first_query + z.N;
-  check<UsageError>(z.M == places, "attend: grid=", rows, "x", columns, " has ", places, " places, expected as many as keys, ", z.M);
-  if (o.pool) return;  // queries may lie anywhere
+  check<UsageError>(z.M == places, "attend: grid=", rows, "x", columns, " has ", places, " places, expected one for each of the ", z.M,
+                    " keys");
+  if (o.pool) return;  // queries need not be on the grid
   check<UsageError>(o.first_query > 0 || z.N == places, "attend: grid=", rows, "x", columns, " has ", places,
-                    " places, expected as many as queries, ", z.N);
+                    " places, expected one for each of the ", z.N, " queries");
   check<UsageError>(end <= places, "attend: grid=", rows, "x", columns, " has ", places, " places, expected ", end,
                     " or more, as the first of ", z.N, " queries is at ", o.first_query);
 }
@@ -57,7 +57,7 @@ Operands operands(AttendFile& file, const AttendOptions& o) {
   return x;
 }
 
-// (G, width, width) ones on the diagonal for every item: as values they show the weights.
+// Identity matrices as values, (B, G, width, width): the output of attention is then its weights.
 Tensor identity_values(int64_t B, int64_t G, int64_t width) {
   std::vector<float> values(static_cast<size_t>(checked_multiply(width, width)));
   for (size_t i = 0; i < values.size(); i += static_cast<size_t>(width) + 1) values[i] = 1;
@@ -73,7 +73,7 @@ void check_selection(const AttendOptions& o, int64_t heads, int64_t rows) {
   check_all(o.rows, rows, "rows");
 }
 
-// x: (B, H, N, M) -> those heads and rows
+// x: (B, H, N, M) -> the selected heads and rows
 Tensor selected(const Tensor& x, const AttendOptions& o) {
   check_selection(o, x.size(1), x.size(2));
   const auto choose = [](const Tensor& from, int axis, const std::vector<int64_t>& which) {
@@ -82,16 +82,16 @@ Tensor selected(const Tensor& x, const AttendOptions& o) {
   return choose(choose(x, 1, o.heads), 2, o.rows);
 }
 
-// How wide the grid is, for what needs the places of queries and keys on it.
+// The width of the grid, for terms that need grid positions of queries and keys.
 int64_t grid_columns(const AttendOptions& o, const char* what) {
   check<UsageError>(o.grid.has_value(), "attend: ", what, " needs grid=...");
-  check<UsageError>(!o.pool, "attend: pool with ", what, ": pooled keys have no place on the grid");
+  check<UsageError>(!o.pool, "attend: pool with ", what, ": pooled keys have no position on the grid");
   return (*o.grid)[1];
 }
 
 // --- softmax ------------------------------------------------------------------------------------------------------
 
-// A mask of floats that are all 0 and 1 was probably meant to keep and drop.
+// A float mask of only 0 and 1 was probably meant as a boolean mask.
 void warn_of_float_mask(const Tensor& mask) {
   bool ones = false;
   for (const float x : mask.to_vector<float>()) {
@@ -99,7 +99,8 @@ void warn_of_float_mask(const Tensor& mask) {
     ones = ones || x == 1;
   }
   if (ones)
-    std::cerr << "heed: attend: mask holds only 0 and 1, but as floats: they are added to scores. To keep and drop, store bool or u8\n";
+    std::cerr
+        << "heed: attend: mask holds only 0 and 1, but as floats, which are added to the scores. For a boolean mask store bool or u8\n";
 }
 
 void add_masks(AttendFile& file, const AttendOptions& o, std::vector<Term>& terms) {
@@ -109,8 +110,8 @@ void add_masks(AttendFile& file, const AttendOptions& o, std::vector<Term>& term
     terms.push_back(Bias{file.addend("mask")});
     warn_of_float_mask(file.addend("mask"));
   }
-  if (file.has("mask") && !file.is_floating("mask")) terms.push_back(Mask{file.kept("mask", all, all)});
-  if (file.has("key_mask")) terms.push_back(Mask{file.kept("key_mask", {z.B, z.M}, {z.B, 1, 1, z.M})});
+  if (file.has("mask") && !file.is_floating("mask")) terms.push_back(Mask{file.keep_mask("mask", all, all)});
+  if (file.has("key_mask")) terms.push_back(Mask{file.keep_mask("key_mask", {z.B, z.M}, {z.B, 1, 1, z.M})});
   if (const Tensor lengths = lengths_of(file, o); lengths.defined()) terms.push_back(KeyLengths{lengths});
   if (o.causal) terms.push_back(Causal{o.offset});
   if (o.window) terms.push_back(Window{(*o.window)[0], (*o.window)[1], o.globals});
@@ -120,7 +121,7 @@ void add_masks(AttendFile& file, const AttendOptions& o, std::vector<Term>& term
   if (file.has("block_pattern")) {
     const auto count = [&](int64_t tokens) { return (tokens + *o.block - 1) / *o.block; };
     const Shape blocks{z.H, count(o.first_query + z.N), count(z.M)};
-    terms.push_back(BlockSparse{file.kept("block_pattern", blocks, blocks), *o.block});
+    terms.push_back(BlockSparse{file.keep_mask("block_pattern", blocks, blocks), *o.block});
   }
 }
 
@@ -146,22 +147,23 @@ void add_addends(AttendFile& file, const AttendOptions& o, std::vector<Term>& te
     terms.push_back(Gaussian2dFull{file.per_head("spread", {2, 2}), file.per_head("center", {2}), grid_columns(o, "spread")});
 }
 
-// The queries and options of the library's attention: everything but q, k and v of a file that concerns softmax.
+// -> the queries and options for attention(): all inputs of softmax other than k and v
 std::pair<Tensor, AttentionOptions> scores_of(AttendFile& file, const AttendOptions& o, const Tensor& q) {
   const AttentionSizes& z = file.sizes();
   check<UsageError>(!o.beta || !file.has("beta"), "attend: beta is an option and a tensor of the file, expected one of them");
   const float number = file.has("beta") ? 1.0f : o.beta.value_or(1 / std::sqrt(static_cast<float>(std::max<int64_t>(z.D, 1))));
   const Tensor per_head = file.has("beta") ? reshape(file.per_head("beta", {}), {1, z.H, 1, 1}) : Tensor();
-  const auto moved = [&](const char* name) {  // beta (q + u), but for the number
+  const auto biased_query = [&](const char* name) {  // per-head beta times (q + u); the scalar beta is applied by attention()
     const Tensor x = file.has(name) ? q + reshape(file.per_head(name, {z.D}), {1, z.H, 1, z.D}) : q;
     return per_head.defined() ? x * per_head : x;
   };
   AttentionOptions options{.beta = number, .hard = o.hard, .dropout = o.dropout, .first_query = o.first_query};
-  if (file.has("relative_keys")) options.terms.push_back(RelativeKeys{moved("w") * number, file.per_head("relative_keys", {-1, z.D})});
+  if (file.has("relative_keys"))
+    options.terms.push_back(RelativeKeys{biased_query("w") * number, file.per_head("relative_keys", {-1, z.D})});
   add_addends(file, o, options.terms);
   if (o.softcap) options.terms.push_back(SoftCap{*o.softcap});
   add_masks(file, o, options.terms);
-  return {moved("u"), options};
+  return {biased_query("u"), options};
 }
 
 void add_softmax(AttendFile& file, const AttendOptions& o, NamedTensors& results) {
@@ -175,13 +177,14 @@ void add_softmax(AttendFile& file, const AttendOptions& o, NamedTensors& results
   results.emplace_back("probabilities", attention_probabilities(q, x.k, options, o.heads, o.rows));
 }
 
-// --- the others ---------------------------------------------------------------------------------------------------
+// --- linear and channel ---------------------------------------------------------------------------------------------------
 
 void add_linear(AttendFile& file, const AttendOptions& o, NamedTensors& results) {
   const Operands x = operands(file, o);
   const AttentionSizes& z = file.sizes();
-  KernelOptions options{.causal = o.causal, .beta = o.beta, .lengths = lengths_of(file, o), .quadratic = o.quadratic};
-  check<UsageError>(!o.causal || z.N == z.M, "attend: kind=linear causal=true with ", z.N, " queries and ", z.M, " keys, expected as many");
+  LinearAttentionOptions options{.causal = o.causal, .beta = o.beta, .lengths = lengths_of(file, o), .quadratic = o.quadratic};
+  check<UsageError>(!o.causal || z.N == z.M, "attend: kind=linear causal=true with ", z.N, " queries and ", z.M,
+                    " keys, expected the same number");
   options.map = o.features == "elu" ? FeatureMap::elu : o.features == "relu" ? FeatureMap::relu : FeatureMap::random;
   check<UsageError>(options.map == FeatureMap::random || !file.has("projection"), "attend: features=", o.features,
                     " with the tensor projection, expected features=exp");
@@ -194,10 +197,10 @@ void add_linear(AttendFile& file, const AttendOptions& o, NamedTensors& results)
     Rng rng(static_cast<uint64_t>(o.seed));
     options.projection = random_projection(o.random_features.value_or(4 * z.D), z.D, rng);
   }
-  results.emplace_back("out", kernel_attention(x.q, x.k, x.v, options));
+  results.emplace_back("out", linear_attention(x.q, x.k, x.v, options));
   if (!o.probabilities) return;
-  const NoGrad quiet;
-  results.emplace_back("probabilities", selected(kernel_attention(x.q, x.k, identity_values(z.B, z.G, z.M), options), o));
+  const NoGrad no_grad;
+  results.emplace_back("probabilities", selected(linear_attention(x.q, x.k, identity_values(z.B, z.G, z.M), options), o));
 }
 
 void add_channel(AttendFile& file, const AttendOptions& o, NamedTensors& results) {
@@ -211,7 +214,7 @@ void add_channel(AttendFile& file, const AttendOptions& o, NamedTensors& results
   }
   results.emplace_back("out", channel_attention(q, x.k, x.v, options));
   if (!o.probabilities) return;
-  const NoGrad quiet;
+  const NoGrad no_grad;
   const Tensor map = channel_attention(q, x.k, identity_values(q.size(0), q.size(1), x.k.size(3)), options);
   results.emplace_back("probabilities", selected(transpose(map, 2, 3), o));
 }

@@ -1,11 +1,11 @@
-// What `heed attend` computes: options and tensors become calls of the library.
+// The computation of `heed attend`: maps its options and tensors to calls of the library.
 #pragma once
 
 #include "heed/cli/attend_file.h"
 
 namespace heed::cli {
 
-// out, probabilities and gradients, as far as they were asked for, each with as many axes as q has.
+// -> out, and if requested probabilities and gradients; each has the rank of q
 NamedTensors attend(AttendFile& file, const AttendOptions& options);
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// What is refused in a file says the file, the tensor, what was found and what was expected.
+// Errors name the file, the tensor, what was found and what was expected.
 #include "heed/cli/attend_file.h"
 
 #include <cmath>
@@ -16,13 +16,13 @@ Safetensors opened(const Path& path) {
   return Safetensors::open(path);
 }
 
-Shape place_of(int64_t flat, const Shape& shape) {
-  Shape place = shape;
+Shape index_of(int64_t flat, const Shape& shape) {
+  Shape index = shape;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    place[axis] = flat % shape[axis];
+    index[axis] = flat % shape[axis];
     flat /= shape[axis];
   }
-  return place;
+  return index;
 }
 
 }  // namespace
@@ -50,17 +50,17 @@ AttendFile::AttendFile(const Path& path, const AttendOptions& options) : path_(p
 
 void AttendFile::read_sizes(AttendKind kind) {
   const Shape q = file_.entry("q").shape, k = file_.entry("k").shape, v = file_.entry("v").shape;
-  const auto need = [&](bool ok, const std::string& what) {
+  const auto require = [&](bool ok, const std::string& what) {
     const char* expected =
         kind == AttendKind::channel ? "(B, H, N, C), (B, H, N, D), (B, H, M, D)" : "(B, H, N, D), (B, G, M, D), (B, G, M, E)";
     check<FileError>(ok, path_, ": q ", q, ", k ", k, " and v ", v, ", expected ", expected, ", all without B or without B and H: ", what);
   };
   rank_ = q.rank();
-  need(rank_ >= 2 && rank_ <= 4, "q has " + std::to_string(rank_) + " axes");
-  need(k.rank() == rank_ && v.rank() == rank_, "they do not have as many axes");
+  require(rank_ >= 2 && rank_ <= 4, "q has " + std::to_string(rank_) + " axes");
+  require(k.rank() == rank_ && v.rank() == rank_, "their ranks differ");
   const auto size = [](const Shape& shape, int axis) { return axis + shape.rank() < 4 ? 1 : shape[axis + shape.rank() - 4]; };
   const auto same = [&](int axis, const Shape& a, const Shape& b, const std::string& what) {
-    need(size(a, axis) == size(b, axis), what + " differ, " + std::to_string(size(a, axis)) + " and " + std::to_string(size(b, axis)));
+    require(size(a, axis) == size(b, axis), what + " differ, " + std::to_string(size(a, axis)) + " and " + std::to_string(size(b, axis)));
   };
   same(0, q, k, "items of q and k");
   same(0, k, v, "items of k and v");
@@ -72,8 +72,8 @@ void AttendFile::read_sizes(AttendKind kind) {
   } else {
     same(2, k, v, "tokens of k and v");
     same(3, q, k, "widths of q and k");
-    need(size(k, 1) > 0 && size(q, 1) % size(k, 1) == 0,
-         std::to_string(size(q, 1)) + " heads of q do not share " + std::to_string(size(k, 1)) + " heads of k evenly");
+    require(size(k, 1) > 0 && size(q, 1) % size(k, 1) == 0,
+            std::to_string(size(q, 1)) + " heads of q are not a multiple of the " + std::to_string(size(k, 1)) + " heads of k");
   }
   sizes_ = {size(q, 0), size(q, 1), size(k, 1), size(q, 2), size(k, 2), size(q, 3), size(v, 3)};
 }
@@ -95,7 +95,7 @@ void AttendFile::check_finite(const std::string& name, const Tensor& x, bool may
            std::isnan(values[i]) ? "nan"
            : values[i] < 0       ? "-infinity"
                                  : "infinity",
-           " at ", place_of(static_cast<int64_t>(i), x.shape()), ", expected ",
+           " at ", index_of(static_cast<int64_t>(i), x.shape()), ", expected ",
            may_mask ? "finite numbers or -infinity" : "finite numbers");
   }
 }
@@ -119,7 +119,7 @@ Tensor AttendFile::queries_keys_values(const std::string& name) { return with_ax
 
 Tensor AttendFile::per_head(const std::string& name, const Shape& rest) {
   const Tensor x = numbers(name);
-  const int own = x.rank() - rest.rank();  // axes before `rest`: the heads, or none
+  const int own = x.rank() - rest.rank();  // axes before `rest`: 1 (heads) or 0
   if (own < 0 || own > 1 || (own == 1 && x.size(0) != 1 && x.size(0) != sizes_.H)) refuse_shape(name);
   Shape whole{sizes_.H};
   for (int axis = 0; axis < rest.rank(); ++axis) {
@@ -139,14 +139,14 @@ Tensor AttendFile::addend(const std::string& name) {
   return with_axes(x, 4);
 }
 
-Tensor AttendFile::kept(const std::string& name, const Shape& to, const Shape& seen) {
-  const Shape shape = file_.entry(name).shape;
+Tensor AttendFile::keep_mask(const std::string& name, const Shape& to, const Shape& shape) {
+  const Shape stored = file_.entry(name).shape;
   if (is_floating(name)) refuse(name, " is ", heed::name_of(file_.entry(name).dtype), ", expected bool or integers");
-  if (shape.rank() > to.rank()) refuse_shape(name);
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    if (shape[axis] != 1 && shape[axis] != to[axis + to.rank() - shape.rank()]) refuse_shape(name);
+  if (stored.rank() > to.rank()) refuse_shape(name);
+  for (int axis = 0; axis < stored.rank(); ++axis)
+    if (stored[axis] != 1 && stored[axis] != to[axis + to.rank() - stored.rank()]) refuse_shape(name);
   const Tensor keep = converted(file_.tensor(name), DType::boolean);
-  return seen == to ? with_axes(keep, to.rank()) : reshape(contiguous(expand(with_axes(keep, to.rank()), to)), seen);
+  return shape == to ? with_axes(keep, to.rank()) : reshape(contiguous(expand(with_axes(keep, to.rank()), to)), shape);
 }
 
 Tensor AttendFile::lengths() {

@@ -1,4 +1,4 @@
-// The tensors of a file as `heed attend` needs them: checked, in f32, spread over the heads, and with gradients if asked for.
+// The input tensors of `heed attend`: validated, converted to f32, expanded over heads, requiring gradients if grad_out is present.
 #pragma once
 
 #include <map>
@@ -17,20 +17,20 @@ class AttendFile {
   bool has(const std::string& name) const { return names_.contains(name); }
   int rank() const { return rank_; }  // of q
   const AttentionSizes& sizes() const { return sizes_; }
-  void set_keys(int64_t M) { sizes_.M = M; }  // pooled keys are fewer
+  void set_keys(int64_t M) { sizes_.M = M; }  // after pooling
 
-  // As in the file, but f32 and finite; learned ones require a gradient if there is a grad_out.
+  // The file's shape, as f32, all finite. Learned tensors require a gradient if there is a grad_out.
   Tensor numbers(const std::string& name);
-  Tensor queries_keys_values(const std::string& name);  // with the axes that are missing: (B, H, N, D)
+  Tensor queries_keys_values(const std::string& name);  // (B, H, N, D), missing leading axes added
   Tensor lengths();                                     // (B) i64
 
-  // (H, rest): what the file has for every head, or once for all of them. -1 in rest is any odd number.
+  // -> (H, rest); the file may hold one value per head or one for all heads. -1 in rest accepts any odd size.
   Tensor per_head(const std::string& name, const Shape& rest);
-  Tensor addend(const std::string& name);                                    // broadcasts to (B, H, N, M); may be -infinity
-  Tensor kept(const std::string& name, const Shape& to, const Shape& seen);  // bool that broadcasts to `to`, seen as another shape
+  Tensor addend(const std::string& name);                                          // broadcasts to (B, H, N, M); may be -infinity
+  Tensor keep_mask(const std::string& name, const Shape& to, const Shape& shape);  // bool, broadcast to `to`, then reshaped to `shape`
   bool is_floating(const std::string& name) const;
 
-  // The gradients that arrived, zeros where none did: grad_q and so on, as the tensors lie in the file.
+  // grad_q and so on, in the shapes of the file; zeros for tensors without a gradient.
   NamedTensors gradients() const;
 
   template <class... Parts>
@@ -47,12 +47,12 @@ class AttendFile {
   const std::string path_;
   const Safetensors file_;
   std::set<std::string> names_;
-  std::map<std::string, Tensor> read_;  // learned ones are the leaves of the graph
+  std::map<std::string, Tensor> read_;  // learned tensors are leaves of the graph
   AttentionSizes sizes_{};
   int rank_ = 0;
 };
 
-Tensor with_axes(const Tensor& x, int rank);     // leading axes of size 1 are added
-Tensor without_axes(const Tensor& x, int rank);  // and taken away again
+Tensor with_axes(const Tensor& x, int rank);     // adds leading axes of size 1
+Tensor without_axes(const Tensor& x, int rank);  // removes them
 
 }  // namespace heed::cli

@@ -1,10 +1,10 @@
-// How words are read by the table of options, and which options and tensors go together.
+// Parsing by the table of options, and checks of which options and tensors go together.
 #include "heed/cli/attend_options.h"
 
 #include <algorithm>
 #include <sstream>
 
-#include "heed/cli/attend_word.h"
+#include "heed/cli/attend_argument.h"
 #include "heed/core/nearest.h"
 #include "heed/io/file.h"
 
@@ -29,15 +29,15 @@ std::string kinds_of(const AttendKinds& kinds) {
   return text;
 }
 
-// "a|b" is one of them, "a b" both.
-std::string missing(const std::string& needs, const std::set<std::string>& there) {
+// -> the first unmet need. "a|b": either of them, "a b": both
+std::string missing(const std::string& needs, const std::set<std::string>& present) {
   std::istringstream all(needs);
   for (std::string alternatives; all >> alternatives;) {
     std::istringstream some(alternatives);
     std::string text;
     bool found = false;
     for (std::string name; std::getline(some, name, '|');) {
-      found = found || there.contains(name);
+      found = found || present.contains(name);
       const auto option = find(attend_options(), name);
       text += (text.empty() ? "" : " or ") + (option == attend_options().end() ? "the tensor " + name : name + "=...");
     }
@@ -50,14 +50,14 @@ std::string missing(const std::string& needs, const std::set<std::string>& there
 
 std::string name_of(AttendKind kind) { return kind == AttendKind::softmax ? "softmax" : kind == AttendKind::linear ? "linear" : "channel"; }
 
-AttendOptions parse_attend(const std::vector<std::string>& words) {
+AttendOptions parse_attend(const std::vector<std::string>& arguments) {
   AttendOptions o;
-  for (const std::string& word : words) {
-    const std::string name = word.substr(0, word.find('=')), text = word.substr(word.find('=') + 1);
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('=')), text = argument.substr(argument.find('=') + 1);
     const auto option = find(attend_options(), name);
     if (option == attend_options().end()) {
       check<UsageError>(find(attend_tensors(), name) == attend_tensors().end(), "attend: ", name,
-                        " is not an option but a tensor, expected in the file");
+                        " is a tensor, not an option; expected it in the file");
       fail<UsageError>("attend: unknown option '", name, "'", did_you_mean(name, names(attend_options())));
     }
     check<UsageError>(o.given.insert(name).second, "attend: ", name, " is given twice");
@@ -71,7 +71,7 @@ AttendOptions parse_attend(const std::vector<std::string>& words) {
   check<UsageError>(o.kind != AttendKind::linear || o.beta.value_or(0) >= 0, "attend: kind=linear with beta=", o.beta.value_or(0),
                     ", expected 0 or more");
   if (o.random_features && !o.given.contains("features")) o.features = "exp";
-  constexpr int64_t most_features = 65536;  // softmax itself has as many at 65,536 keys, and is exact
+  constexpr int64_t most_features = 65536;  // more cost more than exact softmax with 65,536 keys
   check<UsageError>(o.random_features.value_or(1) <= most_features, "attend: random_features=", o.random_features.value_or(1),
                     ", expected at most ", most_features);
   check<UsageError>(!o.random_features || o.features == "exp", "attend: random_features with features=", o.features,
@@ -80,14 +80,14 @@ AttendOptions parse_attend(const std::vector<std::string>& words) {
 }
 
 void check_attend_needs(const AttendOptions& o, const std::string& file, const std::set<std::string>& tensors) {
-  std::set<std::string> there = o.given;
-  there.insert(tensors.begin(), tensors.end());
+  std::set<std::string> present = o.given;
+  present.insert(tensors.begin(), tensors.end());
   const auto fits = [&](const auto& row) { return std::find(row.kinds.begin(), row.kinds.end(), o.kind) != row.kinds.end(); };
   for (const std::string& name : o.given) {
     const AttendOption& option = *find(attend_options(), name);
     check<UsageError>(fits(option), "attend: ", name, " has no meaning with kind=", name_of(o.kind), ", only with ",
                       kinds_of(option.kinds));
-    const std::string lack = missing(option.needs, there);
+    const std::string lack = missing(option.needs, present);
     check<UsageError>(lack.empty(), "attend: ", name, " needs ", lack);
   }
   for (const std::string& name : tensors) {
@@ -96,7 +96,7 @@ void check_attend_needs(const AttendOptions& o, const std::string& file, const s
                      " (ignore=", name, " leaves it out)");
     check<FileError>(fits(*row), file, ": the tensor ", name, " has no meaning with kind=", name_of(o.kind), ", only with ",
                      kinds_of(row->kinds), " (ignore=", name, " leaves it out)");
-    const std::string lack = missing(row->needs, there);
+    const std::string lack = missing(row->needs, present);
     check<FileError>(lack.empty(), file, ": the tensor ", name, " needs ", lack, " (ignore=", name, " leaves it out)");
   }
 }

@@ -1,5 +1,4 @@
-// The options and tensors that `heed attend` knows. One table of each is all there is: words are parsed by it, tensors are
-// checked by it, and the help is printed from it.
+// The options and tensors of `heed attend`, one table each. Parsing, validation and --help all read these tables.
 #pragma once
 
 #include <array>
@@ -22,39 +21,39 @@ struct AttendOptions {
   bool content = true, causal = false, alibi = false, probabilities = false, quadratic = false;
   int64_t offset = 0, first_query = 0, globals = 0, shift = 0, seed = 1;
   std::optional<int64_t> chunk, dilation, block, pool, random_features;
-  std::optional<std::array<int64_t, 2>> window, grid, grid_window;  // before and after; rows and columns, twice
+  std::optional<std::array<int64_t, 2>> window, grid, grid_window;  // {before, after}; {rows, columns}; {rows, columns}
   std::vector<int64_t> lengths, heads, rows;
   std::string features = "elu";
   Hard hard = Hard::no, hard_gradient = Hard::straight_through;
   float dropout = 0;
   std::vector<std::string> ignore;
-  std::set<std::string> given;  // their names
+  std::set<std::string> given;  // names of the options on the command line
 };
 
 using AttendKinds = std::vector<AttendKind>;
-struct AttendWord;
+struct AttendArgument;
 
-// `needs` names options and tensors, all of which must be there; a|b: one of them.
+// `needs` lists options and tensors that must all be present; a|b means either of them.
 struct AttendOption {
-  std::string name, value;  // value: what is expected
+  std::string name, value;  // value: description of the expected value
   AttendKinds kinds;
   std::string needs, meaning;
-  std::function<void(AttendOptions&, const AttendWord&)> read;
+  std::function<void(AttendOptions&, const AttendArgument&)> read;
 };
 struct AttendTensor {
   std::string name, shape;
   AttendKinds kinds;
   std::string needs, meaning;
-  bool learned = false;  // with grad_out its gradient is written
+  bool learned = false;  // its gradient is written if grad_out is present
 };
 
 const std::vector<AttendOption>& attend_options();
 const std::vector<AttendTensor>& attend_tensors();
 
 std::string name_of(AttendKind kind);
-AttendOptions parse_attend(const std::vector<std::string>& words);  // each name=value
+AttendOptions parse_attend(const std::vector<std::string>& arguments);  // each name=value
 
-// Whether everything that each option and each tensor of the file (those named) needs is there, and fits the kind.
+// Throws unless every option and every tensor of the file fits the kind and has what it needs.
 void check_attend_needs(const AttendOptions& options, const std::string& file, const std::set<std::string>& tensors);
 
 std::string attend_help();

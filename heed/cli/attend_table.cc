@@ -1,138 +1,138 @@
-// The table of options that `heed attend` knows: what each expects, means and sets.
+// The table of options of `heed attend`: what each expects, means and sets.
+#include "heed/cli/attend_argument.h"
 #include "heed/cli/attend_options.h"
-#include "heed/cli/attend_word.h"
 
 namespace heed::cli {
 
 const std::vector<AttendOption>& attend_options() {
   using O = AttendOptions;
-  using Word = AttendWord;
+  using Argument = AttendArgument;
   using enum AttendKind;
   const AttendKinds all{softmax, linear, channel};
   static const std::vector<AttendOption> table = {
       {"kind", "softmax, linear or channel", all, "", "which attention (softmax); formulas above",
-       [](O& o, const Word& w) {
-         o.kind = w.one_of<AttendKind>({{"softmax", softmax}, {"linear", linear}, {"channel", channel}});
+       [](O& o, const Argument& a) {
+         o.kind = a.one_of<AttendKind>({{"softmax", softmax}, {"linear", linear}, {"channel", channel}});
        }},
       {"beta", "a number", all, "",
        "inverse temperature. softmax: 1 / sqrt(D) unless given; linear: q and k are\nmultiplied by sqrt(beta), 1, with features=exp 1 / "
        "sqrt(D); "
        "channel: 1 / sqrt(D)",
-       [](O& o, const Word& w) { o.beta = w.number(); }},
-      {"scale", "a number", all, "", "another name of beta", [](O& o, const Word& w) { o.beta = w.number(); }},
+       [](O& o, const Argument& a) { o.beta = a.number(); }},
+      {"scale", "a number", all, "", "another name of beta", [](O& o, const Argument& a) { o.beta = a.number(); }},
       {"content",
        "true or false",
        {softmax},
        "",
-       "false: beta = 0, only what is added to scores speaks",
-       [](O& o, const Word& w) { o.content = w.yes(); }},
-      {"causal", "true or false", {softmax, linear}, "", "keep j <= i + offset", [](O& o, const Word& w) { o.causal = w.yes(); }},
+       "false: beta = 0, scores are the additive terms alone",
+       [](O& o, const Argument& a) { o.content = a.boolean(); }},
+      {"causal", "true or false", {softmax, linear}, "", "keep j <= i + offset", [](O& o, const Argument& a) { o.causal = a.boolean(); }},
       {"offset",
        "a whole number",
        {softmax},
        "causal",
-       "of causal (0); M - N when the queries are the last of M tokens and nothing else\ndepends on their places, else first_query",
-       [](O& o, const Word& w) { o.offset = w.whole(std::numeric_limits<int32_t>::min()); }},
+       "of causal (0); M - N if the queries are the last of M tokens and nothing else\ndepends on their positions, else use first_query",
+       [](O& o, const Argument& a) { o.offset = a.whole(std::numeric_limits<int32_t>::min()); }},
       {"first_query",
        "a whole number of 0 or more",
        {softmax},
        "",
-       "place of the first query (0), from which i counts: M - N when the queries are the\nlast of M tokens. Rows of bias and mask count "
+       "position of the first query (0), where i starts: M - N if the queries are the\nlast of M tokens. Rows of bias and mask count "
        "from 0",
-       [](O& o, const Word& w) { o.first_query = w.whole(0); }},
+       [](O& o, const Argument& a) { o.first_query = a.whole(0); }},
       {"window",
        "W or BEFORE,AFTER, whole numbers of 0 or more",
        {softmax},
        "",
        "keep i - BEFORE <= j <= i + AFTER; W: |i - j| <= W",
-       [](O& o, const Word& w) { o.window = w.pair(',', 0); }},
+       [](O& o, const Argument& a) { o.window = a.pair(',', 0); }},
       {"globals",
        "a whole number of 0 or more",
        {softmax},
        "window",
-       "and keep i < GLOBALS and j < GLOBALS: first tokens see all, are seen by all",
-       [](O& o, const Word& w) { o.globals = w.whole(0); }},
+       "also keep i < GLOBALS and j < GLOBALS: the first tokens see all and are seen by all",
+       [](O& o, const Argument& a) { o.globals = a.whole(0); }},
       {"chunk",
        "a whole number of 1 or more",
        {softmax},
        "",
        "keep floor((i + shift) / CHUNK) = floor((j + shift) / CHUNK): windows that tile",
-       [](O& o, const Word& w) { o.chunk = w.whole(1); }},
-      {"shift", "a whole number of 0 or more", {softmax}, "chunk", "of chunk (0)", [](O& o, const Word& w) { o.shift = w.whole(0); }},
+       [](O& o, const Argument& a) { o.chunk = a.whole(1); }},
+      {"shift", "a whole number of 0 or more", {softmax}, "chunk", "of chunk (0)", [](O& o, const Argument& a) { o.shift = a.whole(0); }},
       {"dilation",
        "a whole number of 1 or more",
        {softmax},
        "",
        "keep j - i divisible by DILATION",
-       [](O& o, const Word& w) { o.dilation = w.whole(1); }},
+       [](O& o, const Argument& a) { o.dilation = a.whole(1); }},
       {"lengths",
        "whole numbers of 0 or more, one per item: 3,5",
        {softmax, linear},
        "",
        "keep j < lengths[b]; also a tensor",
-       [](O& o, const Word& w) { o.lengths = w.list(); }},
+       [](O& o, const Argument& a) { o.lengths = a.list(); }},
       {"block",
        "a whole number of 1 or more",
        {softmax},
        "block_pattern",
        "keep block_pattern[h, i / BLOCK, j / BLOCK], rounded down",
-       [](O& o, const Word& w) { o.block = w.whole(1); }},
+       [](O& o, const Argument& a) { o.block = a.whole(1); }},
       {"grid",
        "ROWSxCOLUMNS, for example 16x16",
        {softmax, linear},
        "",
-       "tokens lie on a grid: token t in row t / COLUMNS, column t % COLUMNS, so N = M =\nROWS COLUMNS (for pool: M)",
-       [](O& o, const Word& w) {
-         if (w.parts('x').size() != 2) w.refuse();
-         o.grid = w.pair('x', 1);
+       "tokens are on a grid: token t in row t / COLUMNS, column t % COLUMNS, so N = M =\nROWS COLUMNS (with pool only M)",
+       [](O& o, const Argument& a) {
+         if (a.parts('x').size() != 2) a.refuse();
+         o.grid = a.pair('x', 1);
        }},
       {"grid_window",
        "R or R,C, whole numbers of 0 or more",
        {softmax},
        "grid",
-       "keep what is at most R rows and C columns away; R: C = R",
-       [](O& o, const Word& w) { o.grid_window = w.pair(',', 0); }},
+       "keep keys at most R rows and C columns away; R: C = R",
+       [](O& o, const Argument& a) { o.grid_window = a.pair(',', 0); }},
       {"alibi",
        "true or false",
        {softmax},
        "",
        "add -m_h |i - j|, m_h = 2^(-8 (h + 1) / H), heads from 0; other slopes: tensor slopes",
-       [](O& o, const Word& w) { o.alibi = w.yes(); }},
+       [](O& o, const Argument& a) { o.alibi = a.boolean(); }},
       {"softcap",
        "a number above 0",
        {softmax},
        "",
-       "s <- C tanh(s / C), after all that is added, before masks",
-       [](O& o, const Word& w) { o.softcap = w.number(0); }},
+       "s <- C tanh(s / C), after additive terms, before masks",
+       [](O& o, const Argument& a) { o.softcap = a.number(0); }},
       {"hard",
        "true or false",
        {softmax},
        "",
        "the limit of a growing beta: p_i is 1 at the largest score, shared equally by ties",
-       [](O& o, const Word& w) { o.hard = w.yes() ? Hard::straight_through : Hard::no; }},
+       [](O& o, const Argument& a) { o.hard = a.boolean() ? Hard::straight_through : Hard::no; }},
       {"hard_gradient",
        "straight-through or none",
        {softmax},
        "hard",
        "straight-through: scores get the gradient of the soft p (default); none: only v\ngets a gradient",
-       [](O& o, const Word& w) {
-         o.hard_gradient = w.one_of<Hard>({{"straight-through", Hard::straight_through}, {"none", Hard::no_gradient}});
+       [](O& o, const Argument& a) {
+         o.hard_gradient = a.one_of<Hard>({{"straight-through", Hard::straight_through}, {"none", Hard::no_gradient}});
        }},
       {"dropout",
        "a probability of 0 or more, below 1",
        {softmax},
        "",
        "p_ij <- 0 with that probability, else p_ij / (1 - DROPOUT)",
-       [](O& o, const Word& w) {
-         o.dropout = w.number();
-         if (o.dropout < 0 || o.dropout >= 1) w.refuse();
+       [](O& o, const Argument& a) {
+         o.dropout = a.number();
+         if (o.dropout < 0 || o.dropout >= 1) a.refuse();
        }},
       {"seed",
        "a whole number of 0 or more",
        {softmax, linear},
        "dropout|features|random_features",
-       "of what is random (1)",
-       [](O& o, const Word& w) { o.seed = w.whole(0); }},
+       "random seed (1)",
+       [](O& o, const Argument& a) { o.seed = a.whole(0); }},
       {"features",
        "elu, relu or exp",
        {linear},
@@ -140,35 +140,35 @@ const std::vector<AttendOption>& attend_options() {
        "phi(x). elu (default): x + 1 above 0, e^x below; relu: max(x, 0) + 0.001;\nexp: e^(w_r.x - |x|^2 / 2), random w_r, so "
        "phi(q).phi(k) is "
        "e^(q.k) on average",
-       [](O& o, const Word& w) {
-         o.features = w.one_of<std::string>({{"elu", "elu"}, {"relu", "relu"}, {"exp", "exp"}});
+       [](O& o, const Argument& a) {
+         o.features = a.one_of<std::string>({{"elu", "elu"}, {"relu", "relu"}, {"exp", "exp"}});
        }},
       {"random_features",
        "a whole number from 1 to 65536",
        {linear},
        "",
-       "how many w_r features=exp has (4 D)",
-       [](O& o, const Word& w) { o.random_features = w.whole(1); }},
+       "number of w_r of features=exp (4 D)",
+       [](O& o, const Argument& a) { o.random_features = a.whole(1); }},
       {"quadratic",
        "true or false",
        {linear},
        "",
        "multiply in the other order, (phi(q) phi(k)^T) v: the same result in N M steps",
-       [](O& o, const Word& w) { o.quadratic = w.yes(); }},
+       [](O& o, const Argument& a) { o.quadratic = a.boolean(); }},
       {"pool",
        "a whole number of 1 or more",
        {softmax, linear},
        "grid",
-       "first replace k and v by the means of every POOL x POOL square of the grid\n(less at its border); from then on j and M mean these",
-       [](O& o, const Word& w) { o.pool = w.whole(1); }},
+       "first replace k and v by the means of every POOL x POOL square of the grid\n(smaller at its border); j and M then count these",
+       [](O& o, const Argument& a) { o.pool = a.whole(1); }},
       {"probabilities", "true or false", all, "", "also write p: (B, H, N, M), without dropout; channel: a: (B, H, C, D)",
-       [](O& o, const Word& w) { o.probabilities = w.yes(); }},
+       [](O& o, const Argument& a) { o.probabilities = a.boolean(); }},
       {"heads", "whole numbers of 0 or more: 0,2", all, "probabilities", "p of these heads only, in this order",
-       [](O& o, const Word& w) { o.heads = w.list(); }},
+       [](O& o, const Argument& a) { o.heads = a.list(); }},
       {"rows", "whole numbers of 0 or more: 0,5", all, "probabilities", "p of these queries only, in this order",
-       [](O& o, const Word& w) { o.rows = w.list(); }},
-      {"ignore", "names of tensors: alpha,center", all, "", "do as if the file did not have them",
-       [](O& o, const Word& w) { o.ignore = w.parts(','); }},
+       [](O& o, const Argument& a) { o.rows = a.list(); }},
+      {"ignore", "names of tensors: alpha,center", all, "", "treat the file as if it did not have them",
+       [](O& o, const Argument& a) { o.ignore = a.parts(','); }},
   };
   return table;
 }

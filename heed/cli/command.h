@@ -1,4 +1,4 @@
-// A command of the program is one file that defines one Command; the program finds it by itself.
+// A command is one file that defines one static Command, which registers itself.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@ namespace heed::cli {
 
 class Command {
  public:
-  // Tells the parser about the flags and gives back what the command does once they are parsed.
+  // Declares the flags and returns the action to run once they are parsed.
   using Setup = std::function<std::function<void()>(Flags& flags)>;
 
   // Edits the arguments after the command's name before they are parsed. flags: the command's own flags, such as "--json"
-  using Prepare = std::function<void(std::vector<std::string>& words, const std::vector<std::string>& flags)>;
+  using Prepare = std::function<void(std::vector<std::string>& arguments, const std::vector<std::string>& flags)>;
 
   Command(std::string name, std::string summary, Setup setup, Prepare prepare = nullptr);
   Command(const Command&) = delete;
@@ -26,6 +26,6 @@ class Command {
   const Prepare prepare;
 };
 
-const std::vector<const Command*>& every_command();  // by name
+const std::vector<const Command*>& all_commands();  // sorted by name
 
 }  // namespace heed::cli

@@ -1,5 +1,5 @@
-// heed completion: scripts with which bash, zsh and fish complete commands, flags, settings, presets and experiments. The scripts only ask
-// the program (heed complete SHELL WORDS...), so that what they offer is what the program takes.
+// heed completion: scripts for bash, zsh and fish that complete commands, flags, settings, presets and experiments. The scripts call
+// heed complete SHELL WORDS..., so they are never out of date.
 #include "heed/cli/completion.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "heed/cli/command.h"
-#include "heed/cli/surface.h"
+#include "heed/cli/command_info.h"
 #include "heed/core/check.h"
 
 namespace heed::cli {
@@ -60,9 +60,9 @@ const FlagInfo* found_flag(const CommandInfo& command, const std::string& name) 
   return nullptr;
 }
 
-std::vector<Candidate> words_as_candidates(const std::vector<std::string>& words, const std::string& before = "") {
+std::vector<Candidate> to_candidates(const std::vector<std::string>& values, const std::string& prefix = "") {
   std::vector<Candidate> out;
-  for (const std::string& word : words) out.push_back({before + word, ""});
+  for (const std::string& value : values) out.push_back({prefix + value, ""});
   return out;
 }
 
@@ -73,21 +73,21 @@ std::vector<Candidate> named_commands(const std::vector<CommandInfo>& commands) 
 }
 
 // Completions of a command's arguments. words: the arguments after its name
-std::vector<Candidate> offered(const CommandInfo& command, const std::vector<std::string>& words) {
+std::vector<Candidate> argument_completions(const CommandInfo& command, const std::vector<std::string>& words) {
   if (!command.commands.empty()) {
     if (words.size() == 1) return named_commands(command.commands);
-    const CommandInfo* below = found_command(command.commands, words[0]);
-    return below ? offered(*below, {words.begin() + 1, words.end()}) : std::vector<Candidate>();
+    const CommandInfo* subcommand = found_command(command.commands, words[0]);
+    return subcommand ? argument_completions(*subcommand, {words.begin() + 1, words.end()}) : std::vector<Candidate>();
   }
   const std::string& current = words.back();
   if (words.size() > 1)
     if (const FlagInfo* flag = found_flag(command, words[words.size() - 2]); flag && !flag->value.empty())
-      return words_as_candidates(flag->words);
+      return to_candidates(flag->choices);
   if (current.starts_with('-')) {
     const std::string name = current.substr(0, current.find('='));
     if (name != current) {
       const FlagInfo* flag = found_flag(command, name);
-      return flag ? words_as_candidates(flag->words, name + "=") : std::vector<Candidate>();
+      return flag ? to_candidates(flag->choices, name + "=") : std::vector<Candidate>();
     }
     std::vector<Candidate> out;
     for (const FlagInfo& flag : command.flags) out.push_back({flag.names.back(), flag.text});
@@ -102,8 +102,8 @@ std::vector<Candidate> offered(const CommandInfo& command, const std::vector<std
   return command.completes ? command.completes(arguments) : std::vector<Candidate>();
 }
 
-// "a" "=" "b" -> "a=b"
-std::vector<std::string> put_together(const std::vector<std::string>& words) {
+// Undoes the splitting at = by bash: "a" "=" "b" -> "a=b"
+std::vector<std::string> join_at_equals(const std::vector<std::string>& words) {
   std::vector<std::string> out;
   for (size_t i = 0; i < words.size(); ++i) {
     const bool joins = i > 0 && !out.empty() && (words[i] == "=" || words[i - 1] == "=");
@@ -120,7 +120,7 @@ std::string escaped_colons(const std::string& text) {
 
 void print_script(const std::string& shell) { std::cout << kScripts.at(shell); }
 
-const Command completion_command("completion", "A script with which a shell completes the words of heed", [](Flags& flags) {
+const Command completion_command("completion", "Print a completion script for a shell", [](Flags& flags) {
   auto shell = std::make_shared<std::string>();
   flags.option("shell", *shell, "bash, zsh or fish").value("SHELL").required().must_be(key_of(kScripts));
   flags.completes([](const std::vector<std::string>&) {
@@ -129,7 +129,7 @@ const Command completion_command("completion", "A script with which a shell comp
     return out;
   });
   flags.footer(
-      "cmake --install puts the scripts where shells look for them.\n\nExamples:\n  source <(heed completion bash)\n"
+      "cmake --install installs the scripts.\n\nExamples:\n  source <(heed completion bash)\n"
       "  heed completion zsh > ~/.zfunc/_heed\n  heed completion fish > ~/.config/fish/completions/heed.fish");
   return [shell] { print_script(*shell); };
 });
@@ -137,7 +137,7 @@ const Command completion_command("completion", "A script with which a shell comp
 }  // namespace
 
 std::vector<Candidate> completions(const std::vector<std::string>& words) {
-  const std::vector<CommandInfo> commands = described_commands();
+  const std::vector<CommandInfo> commands = all_command_info();
   if (words.empty()) return {};
   std::vector<Candidate> all;
   if (words.size() == 1) {
@@ -146,9 +146,9 @@ std::vector<Candidate> completions(const std::vector<std::string>& words) {
   } else if (words[0] == "help") {
     if (words.size() == 2) all = named_commands(commands);
   } else if (const CommandInfo* command = found_command(commands, words[0])) {
-    all = offered(*command, {words.begin() + 1, words.end()});
+    all = argument_completions(*command, {words.begin() + 1, words.end()});
   }
-  // First keys, then their values.
+  // Keys are completed first, then their values.
   const std::string& current = words.back();
   std::vector<Candidate> out;
   for (Candidate& each : all) {
@@ -163,7 +163,7 @@ std::vector<Candidate> completions(const std::vector<std::string>& words) {
 
 std::string completion_lines(const std::string& shell, std::vector<std::string> words) {
   check<UsageError>(kScripts.contains(shell), "complete: found '", shell, "', expected bash, zsh or fish");
-  if (shell == "bash") words = put_together(words);
+  if (shell == "bash") words = join_at_equals(words);
   std::string out;
   for (const Candidate& each : completions(words)) {
     const size_t equals = words.back().find('=');

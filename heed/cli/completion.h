@@ -1,4 +1,4 @@
-// Completions of a command line, for the shells.
+// Completion candidates of a command line, for shells.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace heed::cli {
 
-// words: the arguments; the last one is being typed and may be empty. A candidate that ends with = is to be followed by a value.
+// words: the arguments; the last one is being typed and may be empty. A candidate that ends with = expects a value.
 std::vector<Candidate> completions(const std::vector<std::string>& words);
 
-// A line a candidate, as the scripts of heed completion read them. shell: bash, zsh or fish. Bash has taken words apart at every =.
+// One line per candidate, in the format the scripts of heed completion read. shell: bash, zsh or fish. Bash splits words at every =.
 std::string completion_lines(const std::string& shell, std::vector<std::string> words);
 
-// key=value words: one for each value where they are known, else one that ends with =.
+// key=value for every allowed value of a setting, or key= if any value is allowed
 std::vector<Candidate> setting_candidates(const Settings& settings);
 
 }  // namespace heed::cli

@@ -1,12 +1,12 @@
-// heed cost: what a model takes, before anybody pays for it: parameters, arithmetic, memory and bytes moved; and measured, if asked.
+// heed cost: parameters, arithmetic, memory and bytes moved of a model, predicted and optionally measured.
 #include <iostream>
 #include <memory>
 
 #include "heed/cli/command.h"
 #include "heed/cli/completion.h"
 #include "heed/cli/cost_questions.h"
-#include "heed/cli/cost_tell.h"
 #include "heed/cli/model_name.h"
+#include "heed/cli/print_cost.h"
 #include "heed/cli/print_json.h"
 #include "heed/core/peak.h"
 #include "heed/io/paths.h"
@@ -15,41 +15,41 @@ namespace heed::cli {
 namespace {
 
 struct CostOptions {
-  std::vector<std::string> words = {};
+  std::vector<std::string> arguments = {};
   std::string question = {};
   bool all = false, json = false, settings = false;
 };
 
-// What may be said behind a model.
+// Settings after the model.
 struct CostSettings {
   InputSize size = {};
   int64_t image = 0, rounds = 5;
   bool measure = false;
   std::string optimizer = "adamw";
-  ModelChoice choice = {};  // of presets
-  Json model = {};          // keys of config.json, of the others
+  ModelChoice choice = {};  // for a preset
+  Json model = {};          // keys of config.json, otherwise
 };
 
 void declare(Settings& settings, CostSettings& of, bool preset) {
   const Allowed size{.least = 0, .most = 1e9};
   settings.heading("The call");
   settings.add("batch", of.size.batch, "items at a time", {.least = 1, .most = 1e9});
-  settings.add("length", of.size.tokens,
-               "tokens of every text, or of the source of a translation; 0: 128, or as many as there are positions", size);
-  settings.add("target", of.size.target, "tokens of a translation; 0: as many as its source", size);
-  settings.add("labels", of.size.labels, "hidden words of every text that training learns; 0: 15 of 100", size);
-  settings.add("image", of.image, "pixels of a side of pictures; 0: as the model has it", {.least = 0, .most = 65536});
-  settings.add("optimizer", of.optimizer, "whose numbers training keeps", {.words = {"adamw", "adam", "sgd", "none"}});
+  settings.add("length", of.size.tokens, "tokens per text, or per source of a translation; 0: 128, or the number of positions if smaller",
+               size);
+  settings.add("target", of.size.target, "tokens of a translation; 0: the length of its source", size);
+  settings.add("labels", of.size.labels, "masked tokens per text in training; 0: 15%", size);
+  settings.add("image", of.image, "side of images in pixels; 0: as in the model's config", {.least = 0, .most = 65536});
+  settings.add("optimizer", of.optimizer, "whose state training keeps", {.choices = {"adamw", "adam", "sgd", "none"}});
   settings.heading("Measuring");
-  settings.add("measure", of.measure, "run it, and say time, counted work and memory beside what is predicted");
-  settings.add("rounds", of.rounds, "times that it runs for its time", {.least = 1, .most = 1000});
+  settings.add("measure", of.measure, "run the model and print time, arithmetic and memory next to the prediction");
+  settings.add("rounds", of.rounds, "timed repetitions", {.least = 1, .most = 1000});
   if (preset)
     heed::declare(settings, of.choice);
   else
     settings.add_open("model.", of.model, "keys of config.json: model.num_hidden_layers=6", {});
 }
 
-// What the last token adds to the work of a text: whole texts differ by just that.
+// The work of the last token with a KV cache: the difference between a text and the text without it.
 int64_t last_token_work(const Model& model, InputSize size) {
   const int64_t all = cost_of(model, size).total.multiply_adds;
   int64_t& length = size.target > 0 ? size.target : size.tokens;
@@ -57,9 +57,9 @@ int64_t last_token_work(const Model& model, InputSize size) {
 }
 
 CostReport report_on(const std::string& name, const Json& config, const CostSettings& of, bool as_it_is) {
-  const Model model = outlined(name, config, as_it_is);
-  check<UsageError>(of.image == 0 || input_kind(model) == InputKind::picture, "cost: image=", of.image, ", but ", model.architecture(),
-                    " reads no pictures");
+  const Model model = shapes_only_model(name, config, as_it_is);
+  check<UsageError>(of.image == 0 || input_kind(model) == InputKind::image, "cost: image=", of.image, ", but ", model.architecture(),
+                    " reads no images");
   CostReport out{.name = Path(name).filename().empty() ? name : Path(name).filename().string(),
                  .architecture = model.architecture(),
                  .cost = cost_of(model, of.size),
@@ -71,26 +71,27 @@ CostReport report_on(const std::string& name, const Json& config, const CostSett
   if (has_loss(model)) out.training = predicted_memory(costed, size, Purpose::training);
   if (!of.measure) return out;
   const int rounds = static_cast<int>(of.rounds);
-  out.measured = {
-      .peak_flops = peak_flops(), .bytes_per_second = read_speed(), .inference = measured_cost(costed, size, Purpose::inference, rounds)};
+  out.measured = {.peak_flops = peak_flops(),
+                  .bytes_per_second = read_bandwidth(),
+                  .inference = measured_cost(costed, size, Purpose::inference, rounds)};
   if (out.training) out.measured->training = measured_cost(costed, size, Purpose::training, rounds);
   return out;
 }
 
 void run_cost(const CostOptions& options) {
   if (!options.question.empty()) {
-    const Answer found = answer(options.question, options.words);
+    const Answer found = answer(options.question, options.arguments);
     options.json ? print_json_line(answer_json(found)) : print_answer(std::cout, found);
     return;
   }
-  check<UsageError>(!options.words.empty() || options.settings, "cost: found no model, expected a folder, a config.json or a preset");
-  const std::string name = named_model(options.words.empty() ? "vit-tiny" : options.words[0]);
+  check<UsageError>(!options.arguments.empty() || options.settings, "cost: found no model, expected a folder, a config.json or a preset");
+  const std::string name = resolve_model(options.arguments.empty() ? "vit-tiny" : options.arguments[0]);
   check_model_name("cost", name);
   CostSettings of;
   of.choice.preset = name;
   Settings settings("cost");
   declare(settings, of, !path_exists(name));
-  for (size_t i = 1; i < options.words.size(); ++i) settings.assign(options.words[i]);
+  for (size_t i = 1; i < options.arguments.size(); ++i) settings.assign(options.arguments[i]);
   if (options.settings) {
     std::cout << settings.help();
     return;
@@ -109,14 +110,14 @@ void run_cost(const CostOptions& options) {
 const Command cost_command("cost", "Parameters, arithmetic, memory and bytes moved of a model, predicted and measured", [](Flags& flags) {
   auto options = std::make_shared<CostOptions>();
   flags
-      .option("words", options->words,
-              "A folder of a model or of a run, a config.json or a preset of heed train; then settings: key=value words")
-      .shown("CONFIG|MODEL [KEY=VALUE ...]")
+      .option("arguments", options->arguments,
+              "Folder of a model or of a run, a config.json or a preset of heed train; then settings as key=value")
+      .usage("CONFIG|MODEL [KEY=VALUE ...]")
       .many();
-  flags.option("--question", options->question, "Answer a question about attention in place of a model's cost").value("NAME");
-  flags.flag("--all", options->all, "Print every layer, though they are alike");
-  flags.flag("--settings", options->settings, "List the settings of a model's cost, and do nothing");
-  flags.flag("--json", options->json, "For machines");
+  flags.option("--question", options->question, "Answer a question about attention instead of a model's cost").value("NAME");
+  flags.flag("--all", options->all, "Print every layer, also identical ones");
+  flags.flag("--settings", options->settings, "List the settings and exit");
+  flags.flag("--json", options->json, "Print JSON");
   flags.footer(
       "Nothing is computed and no weights are read unless measure=true, so models may be larger than the machine.\n\nQuestions:\n" +
       list_questions() +

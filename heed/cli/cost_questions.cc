@@ -18,19 +18,19 @@ using Numbers = std::map<std::string, double>;
 
 struct Question {
   std::string name, summary, sentence, experiment;
-  std::vector<std::pair<std::string, int64_t>> settings;  // and what they are unless somebody says otherwise
-  std::function<Lines(const Numbers& of)> lines;
+  std::vector<std::pair<std::string, int64_t>> settings;  // with their default values
+  std::function<Lines(const Numbers& settings)> lines;
 };
 
 const std::map<std::string, std::string>& meanings() {
   static const std::map<std::string, std::string> all = {
-      {"width", "D, of tokens"},
+      {"width", "D, width of tokens"},
       {"heads", "H"},
       {"tokens", "N"},
-      {"layers", "L, of the model"},
-      {"side", "patches along a side of the picture"},
-      {"channels", "C, of a patch"},
-      {"groups", "G, of channels that do not see each other"},
+      {"layers", "L, layers of the model"},
+      {"side", "patches along a side of the image"},
+      {"channels", "C, channels of a patch"},
+      {"groups", "G, groups of channels that attend only within the group"},
   };
   return all;
 }
@@ -52,7 +52,7 @@ Lines channel_lines(const Numbers& of) {
           {"multiply-adds, between patches", "2 N² C", 2 * N * N * C},
           {"multiply-adds, between channels", "2 N C²", 2 * N * C * C},
           {"multiply-adds, between channels in G groups", "2 N C² / G", 2 * N * C * C / G},
-          {"patches from which on channels are cheaper", "C / G", C / G}};
+          {"patches above which channels are cheaper", "C / G", C / G}};
 }
 
 Lines token_lines(const Numbers& of) {
@@ -60,27 +60,27 @@ Lines token_lines(const Numbers& of) {
   return {{"projections of the new token", "3 D²", 3 * D * D},
           {"its scores", "(N + 1) D", (N + 1) * D},
           {"its weighted sum", "(N + 1) D", (N + 1) * D},
-          {"multiply-adds, keys and values kept", "3 D² + 2 D (N + 1)", 3 * D * D + 2 * D * (N + 1)},
-          {"multiply-adds, all computed again", "3 D² (N + 1) + D (N + 1)(N + 2)", 3 * D * D * (N + 1) + D * (N + 1) * (N + 2)},
+          {"multiply-adds, with a KV cache", "3 D² + 2 D (N + 1)", 3 * D * D + 2 * D * (N + 1)},
+          {"multiply-adds, without a cache", "3 D² (N + 1) + D (N + 1)(N + 2)", 3 * D * D * (N + 1) + D * (N + 1) * (N + 2)},
           {"earlier outputs that change", "0", 0},
-          {"bytes kept for each token, f32", "4 · 2 D L", 8 * D * L},
-          {"bytes kept for all", "4 · 2 D L (N + 1)", 8 * D * L * (N + 1)}};
+          {"bytes of cache per token, f32", "4 · 2 D L", 8 * D * L},
+          {"bytes of cache for all tokens", "4 · 2 D L (N + 1)", 8 * D * L * (N + 1)}};
 }
 
 Lines count_lines(const Numbers& of) {
   const double D = of.at("width"), N = of.at("tokens");
   return {{"one head: weights", "3 D²", 3 * D * D},
           {"one head: biases", "3 D", 3 * D},
-          {"its map, computed", "N²", N * N},
+          {"its attention map, computed", "N²", N * N},
           {"fully connected: weights", "D² N²", D * D * N * N},
           {"fully connected: biases", "D N", D * N}};
 }
 
-Lines kernel_lines(const Numbers& of) {
+Lines linear_attention_lines(const Numbers& of) {
   const double D = of.at("width"), N = of.at("tokens");
   return {{"multiply-adds, map first", "2 N² D", 2 * N * N * D},
           {"multiply-adds, sums first", "N (2 D² + D)", N * (2 * D * D + D)},
-          {"tokens from which on sums first are cheaper", "(2 D² + D) / 2 D", (2 * D * D + D) / (2 * D)}};
+          {"tokens above which sums first are cheaper", "(2 D² + D) / 2 D", (2 * D * D + D) / (2 * D)}};
 }
 
 Lines position_lines(const Numbers& of) {
@@ -94,37 +94,37 @@ const std::vector<Question>& questions() {
   static const std::vector<Question> all = {
       {"heads",
        "what H heads of width D/H cost against one of width D",
-       "The same parameters and multiply-adds; what grows is what can be done at the same time, and the exponentials.",
+       "The same parameters and multiply-adds; only the parallelism and the number of exponentials grow.",
        "L11",
        {{"width", 512}, {"heads", 8}, {"tokens", 197}},
        heads_lines},
       {"channels",
        "attention between patches, between channels, and in groups of channels (DaViT)",
-       "Between patches it grows with their square, between channels with the square of those; G groups divide the latter by G.",
+       "Between patches the cost is quadratic in patches, between channels quadratic in channels; G groups divide the latter by G.",
        "L15",
        {{"side", 16}, {"channels", 512}, {"groups", 8}},
        channel_lines},
       {"new-token",
        "what one more token costs under a causal mask",
-       "One projection, N + 1 scores and one weighted sum: keys and values of the others are kept, and their outputs stay.",
+       "One projection, N + 1 scores and one weighted sum: earlier keys and values are cached, and earlier outputs do not change.",
        "L16",
        {{"width", 768}, {"tokens", 1024}, {"layers", 12}},
        token_lines},
       {"counts",
-       "what one head and a fully connected layer learn",
-       "A head learns the same whatever the number of tokens.",
+       "parameters of one head and of a fully connected layer",
+       "The parameters of a head do not depend on the number of tokens.",
        "L10",
        {{"width", 64}, {"tokens", 16}},
        count_lines},
       {"kernel",
-       "features in place of the softmax, multiplied in two orders",
-       "The same numbers: quadratic in the tokens, or linear.",
+       "linear attention: feature maps instead of softmax, multiplied in two orders",
+       "The same result, at quadratic or linear cost in the number of tokens.",
        "L18",
        {{"width", 64}, {"tokens", 4096}},
-       kernel_lines},
+       linear_attention_lines},
       {"positions",
        "scores with absolute and with Gaussian positions",
-       "A Gaussian head knows three numbers of a pair of places.",
+       "A Gaussian head computes a score from three numbers per pair of positions.",
        "L12",
        {{"width", 400}, {"tokens", 256}},
        position_lines},
@@ -138,7 +138,7 @@ const Question& question_named(const std::string& name) {
     if (each.name == name) return each;
     names.push_back(each.name);
   }
-  fail<UsageError>("--question: there is no ", quoted(name), ", expected one of ", listed(names), did_you_mean(name, names));
+  fail<UsageError>("--question: found ", quoted(name), ", expected one of ", listed(names), did_you_mean(name, names));
 }
 
 std::string whole(double number) {  // with spaces between thousands
@@ -163,17 +163,17 @@ std::string list_questions() {
   return out;
 }
 
-Answer answer(const std::string& name, const std::vector<std::string>& words) {
+Answer answer(const std::string& name, const std::vector<std::string>& assignments) {
   const Question& question = question_named(name);
   Settings settings("cost --question " + name);
   std::map<std::string, int64_t> values(question.settings.begin(), question.settings.end());
   for (auto& [key, value] : values) settings.add(key, value, meanings().at(key), {.least = 1, .most = 1e7});
-  for (const std::string& word : words) settings.assign(word);
-  const auto holds = [&](const char* key) { return values.contains(key); };
-  if (holds("heads"))
+  for (const std::string& assignment : assignments) settings.assign(assignment);
+  const auto has = [&](const char* key) { return values.contains(key); };
+  if (has("heads"))
     check<UsageError>(values["width"] % values["heads"] == 0, "cost: a width of ", values["width"], " in ", values["heads"],
                       " heads, expected a multiple");
-  if (holds("groups"))
+  if (has("groups"))
     check<UsageError>(values["channels"] % values["groups"] == 0, "cost: ", values["channels"], " channels in ", values["groups"],
                       " groups, expected a multiple");
   const Numbers numbers(values.begin(), values.end());
@@ -192,8 +192,8 @@ void print_answer(std::ostream& out, const Answer& answer) {
   out << "\n\n";
   size_t what = 0, formula = 0, number = 0;
   for (const Answer::Line& line : answer.lines) {
-    what = std::max(what, lab::wide(line.what));
-    formula = std::max(formula, lab::wide(line.formula));
+    what = std::max(what, lab::display_width(line.what));
+    formula = std::max(formula, lab::display_width(line.formula));
     number = std::max(number, whole(line.number).size());
   }
   for (const Answer::Line& line : answer.lines)

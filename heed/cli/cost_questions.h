@@ -1,4 +1,4 @@
-// Questions about the cost of attention that courses ask, answered with their formulas and with numbers.
+// Common course questions about the cost of attention, answered with formulas and numbers.
 #pragma once
 
 #include <ostream>
@@ -9,19 +9,19 @@
 
 namespace heed::cli {
 
-std::string list_questions();  // a line each, with their settings
+std::string list_questions();  // names, summaries and default settings
 
 struct Answer {
   struct Line {
     std::string what, formula;
     double number;
   };
-  std::string question, sentence, experiment;  // experiment: of heed lab, which measures it
+  std::string question, sentence, experiment;  // experiment: the one of heed lab that measures it
   std::vector<Line> lines;
   std::vector<std::pair<std::string, int64_t>> settings;
 };
-// words: key=value. A UsageError where there is no such question or setting.
-Answer answer(const std::string& question, const std::vector<std::string>& words);
+// assignments: key=value. Throws a UsageError for an unknown question or setting.
+Answer answer(const std::string& question, const std::vector<std::string>& assignments);
 
 void print_answer(std::ostream& out, const Answer& answer);
 Json answer_json(const Answer& answer);

@@ -1,18 +1,18 @@
-// What the halves of heed data share: pictures are looked at in data.cc, texts in data_text.cc.
+// Shared by the two halves of heed data: data.cc for images, data_text.cc for texts.
 #pragma once
 
 #include "heed/data/text_data.h"
 
 namespace heed::cli {
 
-struct TextLook {
+struct TextLookOptions {
   int64_t lines = 5;
   bool json = false;
   TextColumns columns = {};      // of tables
   LanguageCodes languages = {};  // of pairs
 };
-// Whether there are texts, not images: files and words made by rule by their names, folders by what is in them.
-bool is_text_data(const std::string& where, const TextLook& options);
-void look_at_text(const std::string& where, const TextLook& options);
+// Whether the data are texts, not images. Files and synthetic data are recognized by name, folders by their contents.
+bool is_text_data(const std::string& where, const TextLookOptions& options);
+void look_at_text(const std::string& where, const TextLookOptions& options);
 
 }  // namespace heed::cli

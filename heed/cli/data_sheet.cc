@@ -1,4 +1,4 @@
-// Classes are rows. Many classes stand in several columns, so that the sheet is about as wide as high.
+// One row per class. Many classes are arranged in several columns, so that the sheet is roughly square.
 #include "heed/cli/data_sheet.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kTile = 64, kGap = 4, kMargin = 16, kTitle = 40;
 constexpr double kSize = 20, kLetter = kSize * kLetterStep;
-constexpr size_t kLongest = 16;  // letters of a name
+constexpr size_t kLongest = 16;  // characters of a class name
 constexpr Colour kFaint{110, 110, 110}, kMissing{236, 236, 236};
 
 std::string shortened(const std::string& name) {
@@ -23,37 +23,37 @@ std::string shortened(const std::string& name) {
   return letters.size() > kLongest ? out + ".." : out;
 }
 
-// As large as a tile lets it be: small ones by a whole number, so that their pixels stay squares.
-Drawing::Image placed(Picture picture, int64_t x, int64_t y) {
-  const int64_t longer = std::max(picture.width, picture.height);
+// Scaled to fit a tile: large images are resized, small ones enlarged by an integer factor, so that pixels stay square.
+Drawing::Image placed(Image image, int64_t x, int64_t y) {
+  const int64_t longer = std::max(image.width, image.height);
   if (longer > kTile) {
     const auto fitted = [&](int64_t size) { return std::max<int64_t>(size * kTile / longer, 1); };
-    picture = resize(picture, fitted(picture.width), fitted(picture.height));
+    image = resize(image, fitted(image.width), fitted(image.height));
   }
-  const int64_t scale = std::max<int64_t>(kTile / longer, 1), width = scale * picture.width, height = scale * picture.height;
+  const int64_t scale = std::max<int64_t>(kTile / longer, 1), width = scale * image.width, height = scale * image.height;
   return {static_cast<double>(x + (kTile - width) / 2), static_cast<double>(y + (kTile - height) / 2), static_cast<double>(width),
-          static_cast<double>(height), std::move(picture)};
+          static_cast<double>(height), std::move(image)};
 }
 
-// The tiles of one class, at most `each`.
-std::vector<Picture> tiles_of(const PictureData& data, const std::vector<int64_t>& pictures, const SheetOptions& options) {
-  std::vector<Picture> out;
-  if (pictures.empty()) return out;
+// The tiles of one class, at most options.each. images: indices of the class
+std::vector<Image> tiles_of(const ImageData& data, const std::vector<int64_t>& images, const SheetOptions& options) {
+  std::vector<Image> out;
+  if (images.empty()) return out;
   if (options.augment) {
-    const int64_t which = pictures[pictures.size() / 2];
-    out.push_back(data.picture(which));
+    const int64_t which = images[images.size() / 2];
+    out.push_back(data.image(which));
     for (uint64_t i = 1; i < static_cast<uint64_t>(options.each); ++i)
       out.push_back(augmented(out.front(), *options.augment, {options.seed, static_cast<uint64_t>(which) << 16 | i}));
     return out;
   }
-  const int64_t count = std::min(options.each, std::ssize(pictures));
-  for (int64_t i = 0; i < count; ++i) out.push_back(data.picture(pictures[static_cast<size_t>(i * std::ssize(pictures) / count)]));
+  const int64_t count = std::min(options.each, std::ssize(images));
+  for (int64_t i = 0; i < count; ++i) out.push_back(data.image(images[static_cast<size_t>(i * std::ssize(images) / count)]));
   return out;
 }
 
 }  // namespace
 
-Drawing contact_sheet(const PictureData& data, const std::string& title, const SheetOptions& options) {
+Drawing contact_sheet(const ImageData& data, const std::string& title, const SheetOptions& options) {
   const auto classes = std::ssize(data.classes);
   std::vector<std::vector<int64_t>> of_class(data.classes.size());
   for (int64_t i = 0; i < data.count(); ++i) of_class[static_cast<size_t>(data.labels[static_cast<size_t>(i)])].push_back(i);
@@ -62,7 +62,7 @@ Drawing contact_sheet(const PictureData& data, const std::string& title, const S
 
   const int64_t names = std::lround(static_cast<double>(longest) * kLetter) + 2 * kGap;
   const int64_t step = kTile + kGap, block = names + options.each * step + kMargin;
-  // As many blocks beside one another as make the sheet about square.
+  // The number of columns that makes the sheet about square.
   const auto blocks =
       std::clamp<int64_t>(std::lround(std::sqrt(static_cast<double>(classes * step) / static_cast<double>(block))), 1, classes);
   const int64_t rows = (classes + blocks - 1) / blocks;
@@ -70,7 +70,7 @@ Drawing contact_sheet(const PictureData& data, const std::string& title, const S
   Drawing sheet(kMargin + std::max(blocks * block, title_width + kMargin), kTitle + kMargin + rows * step + kMargin);
   sheet.add(Drawing::Text{kMargin, kMargin + kSize / 2, title, kSize, Drawing::Anchor::start, false, kFaint});
 
-  std::vector<std::vector<Picture>> tiles(data.classes.size());
+  std::vector<std::vector<Image>> tiles(data.classes.size());
   parallel_tasks(classes, [&](int64_t task) {
     const auto place = static_cast<size_t>(task);
     tiles[place] = tiles_of(data, of_class[place], options);

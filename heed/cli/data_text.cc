@@ -1,4 +1,4 @@
-// heed data look for texts: how many, which labels, how long, and some of them.
+// heed data look for texts: counts, labels, lengths and samples.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -28,29 +28,29 @@ class Lengths {
   void add(const std::string& text) { words_.push_back(words_in(text)); }
 
   Json json() {
-    settle();
+    sort();
     return {{"least", words_.front()}, {"median", words_[words_.size() / 2]}, {"most", words_.back()}, {"all", sum()}};
   }
   std::string text() {
-    settle();
+    sort();
     std::ostringstream out;
     out << words_.front() << " to " << words_.back() << " words, median " << words_[words_.size() / 2] << ", " << sum() << " in all";
     return out.str();
   }
 
  private:
-  void settle() { std::sort(words_.begin(), words_.end()); }
+  void sort() { std::sort(words_.begin(), words_.end()); }
   int64_t sum() const {
     int64_t out = 0;
     for (const int64_t words : words_) out += words;
     return out;
   }
 
-  std::vector<int64_t> words_ = {};  // of each text; never empty: readers refuse what has none
+  std::vector<int64_t> words_ = {};  // per text; never empty: readers refuse data without texts
 };
 
-// So many, from all over the list.
-std::vector<size_t> spread(size_t count, int64_t lines) {
+// Up to `lines` evenly spaced indices below `count`.
+std::vector<size_t> sample_indices(size_t count, int64_t lines) {
   const size_t some = std::min(count, static_cast<size_t>(std::max<int64_t>(lines, 0)));
   std::vector<size_t> out;
   for (size_t i = 0; i < some; ++i) out.push_back(i * count / some);
@@ -63,7 +63,7 @@ Json columns_json(const ChosenColumns& columns) {
   return out;
 }
 
-void look_at_labelled(const std::string& where, const TextLook& options) {
+void look_at_labelled(const std::string& where, const TextLookOptions& options) {
   ChosenColumns columns;
   const std::vector<LabelledText> rows = read_labelled(where, options.columns, &columns);
   std::map<std::string, size_t> counts;
@@ -76,7 +76,7 @@ void look_at_labelled(const std::string& where, const TextLook& options) {
   const bool has_pairs = rows.front().pair.has_value();
   if (options.json) {
     Json samples = Json::array();
-    for (const size_t i : spread(rows.size(), options.lines)) {
+    for (const size_t i : sample_indices(rows.size(), options.lines)) {
       samples.push_back({{"label", rows[i].label}, {"text", rows[i].text}});
       if (has_pairs) samples.back()["pair"] = *rows[i].pair;
     }
@@ -87,12 +87,12 @@ void look_at_labelled(const std::string& where, const TextLook& options) {
     return print_json_line(json);
   }
   std::vector<std::pair<std::string, size_t>> labels(counts.begin(), counts.end());
-  if (labels.size() > kLabelsShown)  // the most frequent; few labels stay in the order of their names
+  if (labels.size() > kLabelsShown)  // show the most frequent; few labels stay sorted by name
     std::stable_sort(labels.begin(), labels.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   size_t most = 0, widest = 5;
   for (const auto& [label, count] : labels) {
     most = std::max(most, count);
-    widest = std::max(widest, std::min<size_t>(shown(label, 30).size(), 33));
+    widest = std::max(widest, std::min<size_t>(display_text(label, 30).size(), 33));
   }
   std::cout << where << ": " << rows.size() << (has_pairs ? " labelled pairs, " : " labelled texts, ") << labels.size()
             << (labels.size() == 1 ? " label\n" : " labels\n");
@@ -102,25 +102,25 @@ void look_at_labelled(const std::string& where, const TextLook& options) {
   std::cout << '\n' << padded("label", static_cast<int64_t>(widest)) << "      rows    share\n";
   for (size_t i = 0; i < std::min(labels.size(), kLabelsShown); ++i) {
     const auto& [label, count] = labels[i];
-    std::cout << padded(shown(label, 30), static_cast<int64_t>(widest)) << std::setw(10) << count << std::setw(9)
+    std::cout << padded(display_text(label, 30), static_cast<int64_t>(widest)) << std::setw(10) << count << std::setw(9)
               << percent(static_cast<float>(count) / static_cast<float>(rows.size())) << "  "
               << std::string(std::max<size_t>(1, count * kBar / most), '#') << '\n';
   }
   if (labels.size() > kLabelsShown) std::cout << "... and " << labels.size() - kLabelsShown << " more\n";
   std::cout << '\n';
-  for (const size_t i : spread(rows.size(), options.lines))
-    std::cout << padded(shown(rows[i].label, 30), static_cast<int64_t>(widest)) << "  " << shown(rows[i].text, kWidest)
-              << (has_pairs ? " | " + shown(*rows[i].pair, kWidest) : "") << '\n';
+  for (const size_t i : sample_indices(rows.size(), options.lines))
+    std::cout << padded(display_text(rows[i].label, 30), static_cast<int64_t>(widest)) << "  " << display_text(rows[i].text, kWidest)
+              << (has_pairs ? " | " + display_text(*rows[i].pair, kWidest) : "") << '\n';
 }
 
 void look_at_parallel(const std::string& where, const std::vector<Translation>& pairs, const ChosenColumns& columns,
-                      const TextLook& options) {
+                      const TextLookOptions& options) {
   Lengths sources, targets;
   for (const Translation& pair : pairs) {
     sources.add(pair.source);
     targets.add(pair.target);
   }
-  const std::vector<size_t> some = spread(pairs.size(), options.lines);
+  const std::vector<size_t> some = sample_indices(pairs.size(), options.lines);
   if (options.json) {
     Json samples = Json::array();
     for (const size_t i : some) samples.push_back({{"source", pairs[i].source}, {"target", pairs[i].target}});
@@ -136,10 +136,11 @@ void look_at_parallel(const std::string& where, const std::vector<Translation>& 
   std::cout << where << ": " << pairs.size() << " pairs\n";
   if (!columns.empty()) std::cout << columns_text(where, columns) << '\n';
   std::cout << "source: " << sources.text() << "\ntarget: " << targets.text() << "\n\n";
-  for (const size_t i : some) std::cout << shown(pairs[i].source, kWidest) << "\n  " << shown(pairs[i].target, kWidest) << '\n';
+  for (const size_t i : some)
+    std::cout << display_text(pairs[i].source, kWidest) << "\n  " << display_text(pairs[i].target, kWidest) << '\n';
 }
 
-void look_at_documents(const std::string& where, const TextLook& options) {
+void look_at_documents(const std::string& where, const TextLookOptions& options) {
   const auto documents = read_documents(where);
   Lengths lengths;
   std::vector<std::string> sentences;
@@ -148,7 +149,7 @@ void look_at_documents(const std::string& where, const TextLook& options) {
       lengths.add(sentence);
       sentences.push_back(sentence);
     }
-  const std::vector<size_t> some = spread(sentences.size(), options.lines);
+  const std::vector<size_t> some = sample_indices(sentences.size(), options.lines);
   if (options.json) {
     Json samples = Json::array();
     for (const size_t i : some) samples.push_back(sentences[i]);
@@ -161,17 +162,17 @@ void look_at_documents(const std::string& where, const TextLook& options) {
   }
   std::cout << where << ": " << documents.size() << (documents.size() == 1 ? " document, " : " documents, ") << sentences.size()
             << (sentences.size() == 1 ? " sentence\n" : " sentences\n") << "sentences: " << lengths.text() << "\n\n";
-  for (const size_t i : some) std::cout << shown(sentences[i], kWidest) << '\n';
+  for (const size_t i : some) std::cout << display_text(sentences[i], kWidest) << '\n';
 }
 
-bool is_made_by_rule(const std::string& where) {
-  for (const std::string word : {"opinions", "entailment", "numbers"})
-    if (where == word || where.starts_with(word + ":") || where.starts_with(word + "/")) return true;
+bool is_synthetic(const std::string& where) {
+  for (const std::string name : {"opinions", "entailment", "numbers"})
+    if (where == name || where.starts_with(name + ":") || where.starts_with(name + "/")) return true;
   return false;
 }
 
-// A folder of plain texts. Folders of images may have a .txt beside them too, batches.meta.txt of CIFAR-10 for example.
-bool has_texts_alone(const Path& folder) {
+// A folder of plain texts. Image data may contain a .txt file too, for example batches.meta.txt of CIFAR-10.
+bool has_only_texts(const Path& folder) {
   bool texts = false;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
@@ -185,10 +186,10 @@ bool has_languages(const Path& folder, const LanguageCodes& languages) {
   return (!languages.source.empty() && !languages.target.empty()) || languages_in(folder).size() == 2;
 }
 
-void look_at_folder_of_languages(const std::string& where, const TextLook& options) {
-  const std::vector<std::string> there = languages_in(where);
+void look_at_folder_of_languages(const std::string& where, const TextLookOptions& options) {
+  const std::vector<std::string> found = languages_in(where);
   LanguageCodes codes = options.languages;
-  if (codes.source.empty() && codes.target.empty() && there.size() == 2) codes = {there[0], there[1]};
+  if (codes.source.empty() && codes.target.empty() && found.size() == 2) codes = {found[0], found[1]};
   const auto file = [&](const std::string& language) {
     const Path plain = Path(where) / ("train." + language), packed = plain.string() + ".gz";
     return path_exists(packed) && !path_exists(plain) ? packed : plain;
@@ -199,27 +200,27 @@ void look_at_folder_of_languages(const std::string& where, const TextLook& optio
 
 }  // namespace
 
-bool is_text_data(const std::string& where, const TextLook& options) {
+bool is_text_data(const std::string& where, const TextLookOptions& options) {
   std::error_code ignored;
-  if (!std::filesystem::exists(where, ignored) && is_made_by_rule(where)) return true;
+  if (!std::filesystem::exists(where, ignored) && is_synthetic(where)) return true;
   if (is_file_pair(where)) return true;
   if (std::filesystem::is_directory(where, ignored))
-    return train_table_of(where) != where || has_languages(where, options.languages) || has_texts_alone(where);
+    return train_table_of(where) != where || has_languages(where, options.languages) || has_only_texts(where);
   return is_table_file(where) || where.ends_with(".txt") || where.ends_with(".txt.gz");
 }
 
-// where: a table (.tsv, .csv, .jsonl, each also with .gz) of labelled texts or of pairs in two languages, or a folder with train.tsv and
-// the like; two files of parallel lines with a comma between them, or a folder of them; a text file or a folder of them; or "opinions",
-// "entailment" (both also with /validation, /test) and "numbers", which are made by rule.
-void look_at_text(const std::string& where, const TextLook& options) {
+// where: a table (.tsv, .csv, .jsonl, each also with .gz) of labelled texts or of translation pairs, or a folder with train.tsv, train.csv
+// or train.jsonl; two files of parallel lines separated by a comma, or a folder of them; a text file or a folder of them; or synthetic
+// data: "opinions", "entailment" (both also with /validation, /test) and "numbers".
+void look_at_text(const std::string& where, const TextLookOptions& options) {
   std::error_code ignored;
   const bool exists = std::filesystem::exists(where, ignored);
   if ((!exists && where.starts_with("numbers")) || is_file_pair(where))
     return look_at_parallel(where, read_translation_data(where, DataPart::train, options.columns), {}, options);
-  if (!exists && is_made_by_rule(where)) return look_at_labelled(where, options);
+  if (!exists && is_synthetic(where)) return look_at_labelled(where, options);
   const std::string file = train_table_of(where);
   if (is_table_file(file)) {
-    const std::string text = read_packed_text(file);
+    const std::string text = read_text_or_gzip(file);
     if (!looks_translated(parse_table(file, text, table_kind(file)), options.columns, options.languages))
       return look_at_labelled(file, options);
     ChosenColumns columns;

@@ -1,4 +1,4 @@
-// heed embed: sentences as vectors, for programs as JSON or .npy, for people as how alike they are.
+// heed embed: sentence embeddings as JSON or .npy, or the cosine similarities of sentences.
 #include "heed/models/embed.h"
 #include "heed/cli/model_name.h"
 
@@ -11,7 +11,7 @@
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/print_json.h"
-#include "heed/cli/sentences.h"
+#include "heed/cli/sentence_reader.h"
 #include "heed/io/npy.h"
 #include "heed/models/finite.h"
 #include "heed/ops/ops.h"
@@ -19,8 +19,8 @@
 namespace heed::cli {
 namespace {
 
-constexpr int64_t kMatrixAtMost = 12;  // sentences: more columns fit no terminal
-constexpr int64_t kRowsAtOnce = 256;   // of a large matrix of cosines, which is never there as a whole
+constexpr int64_t kMaxMatrix = 12;   // sentences: more columns do not fit a terminal
+constexpr int64_t kChunkRows = 256;  // of a large cosine matrix, which is never materialized
 
 struct EmbedFlags {
   std::string model, npy, pooling;
@@ -30,11 +30,11 @@ struct EmbedFlags {
 };
 
 struct Embedded {
-  std::vector<std::string> sentences;  // two in turn where pairs were read
+  std::vector<std::string> sentences;  // pairs are stored as two consecutive sentences
   Tensor vectors;                      // (sentences, D)
 };
 
-EmbedOptions how(const EmbedFlags& options) {
+EmbedOptions embed_options_for(const EmbedFlags& options) {
   EmbedOptions out = embed_options(options.model);
   if (!options.pooling.empty()) out.pooling = sentence_pooling_named(options.pooling);
   if (options.normalize || options.plain) out.normalize = options.normalize;
@@ -42,16 +42,16 @@ EmbedOptions how(const EmbedFlags& options) {
   return out;
 }
 
-// Some thousand sentences at a time; use(part) sees each of them.
+// Embeds the input in chunks of some thousand sentences and calls use(chunk) for each.
 template <class Use>
 void each_part(const EmbedFlags& options, const Use& use) {
   const TextModel model = load_embedder(options.model, weights_for(options.int8), nonfinite_warning(options.nonfinite));
-  const EmbedOptions embedding = how(options);
+  const EmbedOptions embedding = embed_options_for(options);
   SentenceReader reader(options.inputs, "embed");
   SentenceCounter counter;
   int64_t cut = 0;
   for (std::vector<Sentence> read = reader.next(); !read.empty(); read = reader.next()) {
-    std::vector<Sentence> sentences;  // pairs are compared, not judged together: each is a sentence of its own
+    std::vector<Sentence> sentences;  // pairs are compared, not encoded together
     Embedded part;
     for (const Sentence& each : read) {
       sentences.push_back({each.text});
@@ -70,7 +70,7 @@ void each_part(const EmbedFlags& options, const Use& use) {
     counter.clear();
     use(part);
   }
-  tell_cut(cut, embedding.max_length > 0 ? std::min(embedding.max_length, model.most_tokens) : model.most_tokens);
+  print_truncated(cut, embedding.max_length > 0 ? std::min(embedding.max_length, model.max_tokens) : model.max_tokens);
 }
 
 // x: (n, D) -> the same with rows of length 1
@@ -93,7 +93,7 @@ void print_pairs(const EmbedFlags& options) {
       if (options.json)
         print_json_line({{"text", a}, {"pair", b}, {"cosine", cosines[i]}});
       else
-        std::cout << std::setw(7) << rounded(cosines[i]) << "  " << shown(a, 40) << " | " << shown(b, 40) << '\n';
+        std::cout << std::setw(7) << rounded(cosines[i]) << "  " << display_text(a, 40) << " | " << display_text(b, 40) << '\n';
     }
   });
 }
@@ -115,49 +115,49 @@ void print_matrix(const Embedded& all, bool json) {
   for (size_t i = 0; i < n; ++i) {
     std::cout << std::setw(2) << i + 1;
     for (size_t j = 0; j < n; ++j) std::cout << std::setw(9) << rounded(cosines[i * n + j]);
-    std::cout << "  " << shown(all.sentences[i]) << '\n';
+    std::cout << "  " << display_text(all.sentences[i]) << '\n';
   }
 }
 
-struct Alike {
+struct SimilarPair {
   float cosine;
   int64_t a, b;
-  bool operator>(const Alike& other) const {
+  bool operator>(const SimilarPair& other) const {
     return cosine != other.cosine ? cosine > other.cosine : a != other.a ? a < other.a : b < other.b;
   }
 };
 
-void print_most_alike(const Embedded& all, int64_t top) {
+void print_most_similar(const Embedded& all, int64_t top) {
   const Tensor x = unit_rows(all.vectors);
   const int64_t n = x.size(0);
-  std::vector<Alike> best;
+  std::vector<SimilarPair> best;
   const auto keep_best = [&] {
     const auto kept = std::min<int64_t>(top, std::ssize(best));
     std::partial_sort(best.begin(), best.begin() + kept, best.end(), std::greater<>());
     best.resize(static_cast<size_t>(kept));
   };
-  for (int64_t begin = 0; begin < n; begin += kRowsAtOnce) {
-    const int64_t end = std::min(n, begin + kRowsAtOnce);
+  for (int64_t begin = 0; begin < n; begin += kChunkRows) {
+    const int64_t end = std::min(n, begin + kChunkRows);
     const std::vector<float> cosines = matmul(slice(x, 0, begin, end), transpose(x, 0, 1)).to_vector<float>();
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t j = i + 1; j < n; ++j) {
-        const Alike pair{cosines[static_cast<size_t>((i - begin) * n + j)], i, j};
+        const SimilarPair pair{cosines[static_cast<size_t>((i - begin) * n + j)], i, j};
         if (std::ssize(best) < top || pair > best[static_cast<size_t>(top) - 1]) best.push_back(pair);
       }
       keep_best();
     }
   }
-  std::cout << "Most alike of " << n << " sentences\n cosine  sentences\n";
-  for (const Alike& each : best)
-    std::cout << std::setw(7) << rounded(each.cosine) << "  " << shown(all.sentences[static_cast<size_t>(each.a)], 40) << " | "
-              << shown(all.sentences[static_cast<size_t>(each.b)], 40) << '\n';
+  std::cout << "Most similar of " << n << " sentences\n cosine  sentences\n";
+  for (const SimilarPair& each : best)
+    std::cout << std::setw(7) << rounded(each.cosine) << "  " << display_text(all.sentences[static_cast<size_t>(each.a)], 40) << " | "
+              << display_text(all.sentences[static_cast<size_t>(each.b)], 40) << '\n';
 }
 
 void print_one(const Embedded& all) {
   const std::vector<float> numbers = all.vectors.to_vector<float>();
   std::cout << numbers.size() << " numbers:";
   for (size_t i = 0; i < std::min<size_t>(numbers.size(), 6); ++i) std::cout << ' ' << rounded(numbers[i]);
-  std::cout << (numbers.size() > 6 ? " ...\n" : "\n") << "--json or --npy give them all; two sentences or more are compared\n";
+  std::cout << (numbers.size() > 6 ? " ...\n" : "\n") << "--json or --npy give all of them; two or more sentences are compared\n";
 }
 
 void run_embed(const EmbedFlags& options) {
@@ -182,42 +182,43 @@ void run_embed(const EmbedFlags& options) {
   all.vectors = concat(parts, 0);
   if (!options.npy.empty()) {
     write_npy(options.npy, all.vectors);
-    const Json told{{"sentences", all.vectors.size(0)}, {"size", all.vectors.size(1)}, {"file", options.npy}};
-    if (options.json) return print_json_line(told);
+    const Json summary{{"sentences", all.vectors.size(0)}, {"size", all.vectors.size(1)}, {"file", options.npy}};
+    if (options.json) return print_json_line(summary);
     std::cout << all.vectors.size(0) << " vectors of " << all.vectors.size(1) << " numbers in " << options.npy << '\n';
-  } else if (options.json || (all.vectors.size(0) > 1 && all.vectors.size(0) <= kMatrixAtMost)) {
+  } else if (options.json || (all.vectors.size(0) > 1 && all.vectors.size(0) <= kMaxMatrix)) {
     print_matrix(all, options.json);
   } else if (all.vectors.size(0) == 1) {
     print_one(all);
   } else {
-    print_most_alike(all, options.top);
+    print_most_similar(all, options.top);
   }
 }
 
-const Command embed_command("embed", "Sentences as vectors, and how alike they are", [](Flags& flags) {
+const Command embed_command("embed", "Sentence embeddings and their cosine similarities", [](Flags& flags) {
   auto options = std::make_shared<EmbedFlags>();
   flags.option("model", options->model, "Folder of a model or of a run").value("MODEL").required();
   add_sentence_flags(flags, options->inputs, true);
-  flags.option("--pooling", options->pooling, "mean, cls or max of the tokens; as the model's folder says unless given, or else mean")
+  flags.option("--pooling", options->pooling, "mean, cls or max over tokens; by default as configured in the model's folder, else mean")
       .value("KIND")
       .must_be(one_of({"mean", "cls", "max"}));
-  flags.flag("--normalize", options->normalize, "Vectors of length 1, as they are unless the folder's modules.json says no");
-  flags.flag("--no-normalize", options->plain, "Vectors as long as they come");
-  flags.option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
+  flags.flag("--normalize", options->normalize,
+             "Normalize vectors to length 1; the default unless the folder's modules.json says otherwise");
+  flags.flag("--no-normalize", options->plain, "Do not normalize vectors");
+  flags.option("--max-length", options->max_length, "Truncate sentences to N tokens; 0: the model's maximum")
       .value("N")
       .must_be(non_negative());
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
-  flags.flag("--json", options->json, "One JSON object a line, with the vector of a sentence or the cosine of a pair");
-  flags.option("--npy", options->npy, "Write all vectors into a file for NumPy, a row each").value("FILE");
-  flags.flag("--similar", options->similar, "Print cosines: all of them, or of the pairs most alike; with --json always all");
-  flags.option("--top", options->top, "How many pairs, where there are too many cosines for a table").value("K").must_be(positive());
+  flags.flag("--json", options->json, "One JSON object per line, with the vector of a sentence or the cosine of a pair");
+  flags.option("--npy", options->npy, "Write all vectors to a NumPy file, one row each").value("FILE");
+  flags.flag("--similar", options->similar, "Print cosines: all, or of the most similar pairs; with --json always all");
+  flags.option("--top", options->top, "Number of pairs, if there are too many cosines for a table").value("K").must_be(positive());
   flags.footer(
       "Examples:\n  heed embed minilm 'someone is eating food' 'a man is having lunch' 'the sky is blue'\n"
       "  heed embed minilm --pairs --file pairs.tsv\n  heed embed minilm --file corpus.txt --npy corpus.npy\n"
       "  heed embed minilm --json < corpus.txt > corpus.jsonl");
   return [options] {
-    options->model = named_model(options->model);
+    options->model = resolve_model(options->model);
     run_embed(*options);
   };
 });

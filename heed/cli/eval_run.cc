@@ -7,19 +7,19 @@
 
 namespace heed::cli {
 
-JudgedRun judge_by_run(const Path& run, const Path& model, const std::string& part, bool int8) {
-  const std::unique_ptr<Training> training = Training::judging(run, model);
+RunEvaluation evaluate_on_run_data(const Path& run, const Path& model, const std::string& part, bool int8) {
+  const std::unique_ptr<TrainingJob> training = TrainingJob::for_evaluation(run, model);
   check_paths_of(*training, run);
   const Task task = training->make();
   check<UsageError>(part != "train", "eval: --part train of the data of a run, expected test or validation; heed eval ", run.string(),
-                    " DATA --part train judges by DATA");
+                    " DATA --part train evaluates on DATA");
   check<UsageError>(part != "test" || task.test, "eval: --part test, but the data of ", run.string(),
-                    " have no test part, expected --part validation");
+                    " has no test part, expected --part validation");
   if (const std::optional<RunJson> about = read_run_json(run))
     for (const Change& each : data_changed(about->data, task.data))
-      std::cerr << "heed: the data are not those that the run began with: " << each.text() << '\n';
+      std::cerr << "heed: the data changed since the run started: " << each.text() << '\n';
   const std::string chosen = !part.empty() ? part : task.test ? "test" : "validation";
-  const NoGrad quiet;
+  const NoGrad no_grad;
   *task.model = load(model, {.weights = weights_for(int8)});
   int64_t items = 0;
   for (const auto& [name, count] : task.counts)

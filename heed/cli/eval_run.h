@@ -1,4 +1,4 @@
-// heed eval RUN without DATA: a model by the data of its own run, with the parts that the run made.
+// heed eval RUN without DATA: evaluates a model on the data of its own run, with the run's train/validation split.
 #pragma once
 
 #include "heed/io/file.h"
@@ -6,12 +6,12 @@
 
 namespace heed::cli {
 
-struct JudgedRun {
+struct RunEvaluation {
   Evaluation evaluation = {};
-  std::string data = {}, what = {};  // the setting data=; "20 items, validation part of runs/classify/001"
+  std::string data = {}, what = {};  // the setting data=; for example "20 items, validation part of runs/classify/001"
 };
 
-// part: test, validation, or empty: the first that there is. model: a folder of the run
-JudgedRun judge_by_run(const Path& run, const Path& model, const std::string& part, bool int8);
+// part: test or validation; empty: test if there is one. model: a model folder of the run
+RunEvaluation evaluate_on_run_data(const Path& run, const Path& model, const std::string& part, bool int8);
 
 }  // namespace heed::cli

@@ -8,23 +8,23 @@
 namespace heed::cli {
 namespace {
 
-// Help texts name no types and ranges of CLI11's own.
+// Without CLI11's own descriptions of types and ranges in --help.
 Check checked(const CLI::Validator& validator) {
   return [validator](CLI::Option& option) { option.check(validator.description("")); };
 }
 
-// Options do not tell what they are checked with. One process makes some hundred of them, once or twice.
-std::map<const CLI::Option*, std::vector<std::string>>& allowed_words() {
-  static std::map<const CLI::Option*, std::vector<std::string>> words;
-  return words;
+// CLI11 does not expose the allowed values of an option, so they are recorded here.
+std::map<const CLI::Option*, std::vector<std::string>>& recorded_choices() {
+  static std::map<const CLI::Option*, std::vector<std::string>> choices;
+  return choices;
 }
 
 Flag added(CLI::Option* option) {
-  allowed_words().erase(option);  // of an option that lay there before
+  recorded_choices().erase(option);  // of a destroyed option at the same address
   return Flag(option);
 }
 
-// nan and inf are numbers to strtod, and nan is within every range.
+// strtod accepts nan and inf, and nan passes every range check.
 CLI::Validator finite_number() {
   return CLI::Validator(
       [](std::string& text) {
@@ -41,15 +41,15 @@ Check positive() { return checked(CLI::PositiveNumber); }
 Check non_negative() { return checked(CLI::NonNegativeNumber); }
 Check within(double least, double most) { return checked(CLI::Range(least, most)); }
 Check whole_within(int64_t least, int64_t most) { return checked(CLI::Range(least, most)); }
-Check one_of(std::vector<std::string> words) {
-  return [words = std::move(words)](CLI::Option& option) {
-    option.check(CLI::IsMember(words).description(""));
-    allowed_words()[&option] = words;
+Check one_of(std::vector<std::string> choices) {
+  return [choices = std::move(choices)](CLI::Option& option) {
+    option.check(CLI::IsMember(choices).description(""));
+    recorded_choices()[&option] = choices;
   };
 }
-std::vector<std::string> words_of(const CLI::Option& option) {
-  const auto found = allowed_words().find(&option);
-  return found == allowed_words().end() ? std::vector<std::string>() : found->second;
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const auto found = recorded_choices().find(&option);
+  return found == recorded_choices().end() ? std::vector<std::string>() : found->second;
 }
 Check byte_size() {
   return [](CLI::Option& option) {
@@ -57,7 +57,7 @@ Check byte_size() {
       const std::string typed = text;
       try {
         if (std::isdigit(static_cast<unsigned char>(typed[0])) && CLI::AsSizeValue(false)(text).empty()) return "";
-      } catch (const CLI::Error&) {  // another unit
+      } catch (const CLI::Error&) {  // unknown unit
       }
       return "found \"" + typed + "\", expected a size of 0 or more, 2GB or 500MB for example";
     }));
@@ -69,7 +69,7 @@ Flag& Flag::value(const std::string& name) {
   return *this;
 }
 
-Flag& Flag::shown(const std::string& text) {
+Flag& Flag::usage(const std::string& text) {
   option_->option_text(text);
   return *this;
 }
@@ -96,7 +96,7 @@ Flag& Flag::one_value() {
 
 Flag& Flag::many() {
   option_->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  option_->expected(1 << 20, CLI::detail::expected_max_vector_size);  // the first number only means: many
+  option_->expected(1 << 20, CLI::detail::expected_max_vector_size);  // the minimum only marks the option as taking many values
   return *this;
 }
 
@@ -129,7 +129,7 @@ Flag Flags::each(const std::string& name, const std::function<void(const std::st
 
 Flag Flags::flag(const std::string& name, bool& value, const std::string& text) { return added(app_->add_flag(name, value, text)); }
 
-void Flags::completes(const Completes& arguments) {
+void Flags::completes(const Completer& arguments) {
   if (completes_) *completes_ = arguments;
 }
 
@@ -137,9 +137,9 @@ void Flags::footer(const std::string& text) { app_->footer(text); }
 
 Flags Flags::command(const std::string& name, const std::string& text) {
   app_->require_subcommand(1);
-  CLI::App* below = app_->add_subcommand(name, text);
-  below->option_defaults()->always_capture_default();
-  return Flags(*below);
+  CLI::App* subcommand = app_->add_subcommand(name, text);
+  subcommand->option_defaults()->always_capture_default();
+  return Flags(*subcommand);
 }
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// heed generate: a language model goes on from a prompt.
+// heed generate: continues a prompt with a language model.
 #include <unistd.h>
 
 #include <chrono>
@@ -11,8 +11,8 @@
 #include "heed/cli/model_name.h"
 #include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/print_json.h"
-#include "heed/cli/sentences.h"
-#include "heed/cli/written.h"
+#include "heed/cli/sentence_reader.h"
+#include "heed/cli/text_output.h"
 #include "heed/io/paths.h"
 #include "heed/models/beam.h"
 
@@ -30,61 +30,62 @@ struct GenerateFlags {
 };
 
 template <class T>
-void put(T& value, const std::optional<T>& flag) {
+void override_with(T& value, const std::optional<T>& flag) {
   if (flag) value = *flag;
 }
 
-// What generation_config.json says, with the flags in place of it.
+// generation_config.json, overridden by the flags.
 GenerationOptions generation(const Model& model, const GenerateFlags& flags) {
   GenerationOptions out = generation_options_in(flags.model, model);
-  put(out.repetition_penalty, flags.repetition_penalty);
-  put(out.no_repeat, flags.no_repeat);
-  put(out.length_penalty, flags.length_penalty);
-  put(out.min_new_tokens, flags.min_new_tokens);
-  put(out.beams, flags.beams);
-  put(out.count, flags.count);
-  put(out.sampling.temperature, flags.temperature);
-  put(out.sampling.top_k, flags.top_k);
-  put(out.sampling.top_p, flags.top_p);
-  put(out.sampling.min_p, flags.min_p);
-  put(out.sampling.seed, flags.seed);
-  const bool many_beams = flags.beams && *flags.beams > 1, cold = flags.temperature && *flags.temperature == 0;
-  const bool chance = flags.temperature || flags.top_k || flags.top_p || flags.min_p || flags.seed;
-  check<UsageError>(!many_beams || !chance, "generate: found beams and flags of sampling, expected one of the two");
-  check<UsageError>(!flags.greedy || (!many_beams && !chance && !flags.count), "generate: found --greedy and other ways, expected one");
-  if (chance || (flags.count && *flags.count > 1 && !many_beams)) {
+  override_with(out.repetition_penalty, flags.repetition_penalty);
+  override_with(out.no_repeat, flags.no_repeat);
+  override_with(out.length_penalty, flags.length_penalty);
+  override_with(out.min_new_tokens, flags.min_new_tokens);
+  override_with(out.beams, flags.beams);
+  override_with(out.count, flags.count);
+  override_with(out.sampling.temperature, flags.temperature);
+  override_with(out.sampling.top_k, flags.top_k);
+  override_with(out.sampling.top_p, flags.top_p);
+  override_with(out.sampling.min_p, flags.min_p);
+  override_with(out.sampling.seed, flags.seed);
+  const bool many_beams = flags.beams && *flags.beams > 1, zero_temperature = flags.temperature && *flags.temperature == 0;
+  const bool sampling_flags = flags.temperature || flags.top_k || flags.top_p || flags.min_p || flags.seed;
+  check<UsageError>(!many_beams || !sampling_flags, "generate: found --beams and sampling flags, expected one of the two");
+  check<UsageError>(!flags.greedy || (!many_beams && !sampling_flags && !flags.count),
+                    "generate: found --greedy and flags of sampling or beams, expected one of the two");
+  if (sampling_flags || (flags.count && *flags.count > 1 && !many_beams)) {
     out.sample = true;
     if (!many_beams) out.beams = 1;
   }
-  if (many_beams || flags.greedy || cold) out.sample = false;
-  if (flags.greedy || cold) out.beams = out.count = 1;
+  if (many_beams || flags.greedy || zero_temperature) out.sample = false;
+  if (flags.greedy || zero_temperature) out.beams = out.count = 1;
   check<UsageError>(!many_beams || out.count <= out.beams, "generate: found --count ", out.count, " of ", out.beams,
-                    " beams, expected no more than there are");
+                    " beams, expected at most the number of beams");
   return out;
 }
 
-// The flag, or what generation_config.json says, or 64, as far as there are positions.
+// --max-new-tokens, or the limit of generation_config.json, or 64, within the positions of the model.
 void set_length(GenerationOptions& options, const Model& model, const GenerateFlags& flags, int64_t prompt) {
-  const int64_t began = model.decoder().encoder ? 1 : prompt, limit = position_limit(model);
+  const int64_t start_length = model.decoder().encoder ? 1 : prompt, limit = position_limit(model);
   const Json& json = model.generation().is_null() ? model.config() : model.generation();
   if (flags.max_new_tokens) {
     options.max_length = 0;
     options.max_new_tokens = *flags.max_new_tokens;
-  } else if (options.max_length <= began && !json.contains("max_new_tokens")) {
+  } else if (options.max_length <= start_length && !json.contains("max_new_tokens")) {
     options.max_length = 0;
-    options.max_new_tokens = std::min<int64_t>(64, limit - began);
+    options.max_new_tokens = std::min<int64_t>(64, limit - start_length);
   }
 }
 
 std::vector<int32_t> parse_ids(const std::string& text, const Model& model) {
   std::vector<int32_t> out;
-  std::istringstream words(text);
+  std::istringstream in(text);
   const int64_t limit = model.config().value("vocab_size", int64_t{1} << 30);
-  for (std::string word; words >> word;) {
+  for (std::string word; in >> word;) {
     if (word.ends_with(',')) word.pop_back();
     const bool whole = !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == word.npos;
-    check<UsageError>(whole && std::stoll(word) < limit, "generate: found ", in_quotes(word, 20), " among the ids, expected numbers below ",
-                      limit);
+    check<UsageError>(whole && std::stoll(word) < limit, "generate: found ", in_quotes(word, 20),
+                      " among the ids, expected token ids below ", limit);
     out.push_back(std::stoi(word));
   }
   return out;
@@ -101,11 +102,11 @@ struct Prompt {
   std::vector<int32_t> ids;
 };
 
-class Writer {
+class Generator {
  public:
-  explicit Writer(const GenerateFlags& flags)
+  explicit Generator(const GenerateFlags& flags)
       : flags_(flags),
-        model_(load_writer(flags.model, flags.int8, flags.nonfinite)),
+        model_(load_text_generator(flags.model, flags.int8, flags.nonfinite)),
         options_(generation(model_, flags)),
         encoder_(model_.decoder().encoder) {
     if (!flags.ids.empty() && !has_tokenizer(flags.model)) return;
@@ -138,33 +139,33 @@ class Writer {
       beams.tokens = generate(model_, {{"input_ids", tokens}}, options_);
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    tell(prompt, beams, seconds);
+    print_result(prompt, beams, seconds);
   }
 
  private:
-  // What the prompt has to do with the text: it goes on from it, unless it is a translation.
+  // The prompt is part of the text, except for encoder-decoder models.
   std::vector<int32_t> context(const Prompt& prompt) const { return encoder_ ? std::vector<int32_t>() : prompt.ids; }
   std::string shown_prompt(const Prompt& prompt) const { return encoder_ ? "" : text_of(*source_, prompt.ids); }
 
   Tensor streamed(const Prompt& prompt, const Tensor& tokens) {
     TextStream stream(*target_, context(prompt));
     std::cout << shown_prompt(prompt) << std::flush;
-    options_.told = [&](std::span<const int64_t> next) {
+    options_.on_tokens = [&](std::span<const int64_t> next) {
       const auto id = static_cast<int32_t>(next[0]);
       std::cout << stream.add({&id, 1}) << std::flush;
     };
     const Tensor out = generate(model_, {{"input_ids", tokens}}, options_);
-    options_.told = {};
+    options_.on_tokens = {};
     std::cout << stream.finish() << '\n';
     return out;
   }
 
-  void tell(const Prompt& prompt, const Beams& beams, double seconds) const {
-    const int64_t began = encoder_ ? 1 : std::ssize(prompt.ids), rows = beams.tokens.size(0);
+  void print_result(const Prompt& prompt, const Beams& beams, double seconds) const {
+    const int64_t start_length = encoder_ ? 1 : std::ssize(prompt.ids), rows = beams.tokens.size(0);
     int64_t count = 0;
     std::vector<std::vector<int32_t>> written;
     for (int64_t i = 0; i < rows; ++i) {
-      written.push_back(tokens_written(beams.tokens, i, began, options_));
+      written.push_back(generated_tokens(beams.tokens, i, start_length, options_));
       count += std::ssize(written.back());
     }
     const double speed = seconds > 0 ? static_cast<double>(count) / seconds : 0;
@@ -196,7 +197,7 @@ class Writer {
   Model model_;
   GenerationOptions options_;
   bool encoder_, streams_ = false;
-  std::optional<Tokenizer> source_, target_;  // none: ids in, ids out
+  std::optional<Tokenizer> source_, target_;  // none: token ids in and out
   int64_t number_ = 0;                        // of the prompt
 };
 
@@ -204,18 +205,18 @@ void run_generate(const GenerateFlags& flags) {
   check<UsageError>(flags.ids.empty() || (flags.prompts.texts.empty() && flags.prompts.file.empty()),
                     "generate: found --ids and prompts, expected one of the two");
   if (!flags.ids.empty()) {
-    Writer writer(flags);
-    for (const std::string& ids : flags.ids) writer.write({ids, parse_ids(ids, writer.model())});
+    Generator generator(flags);
+    for (const std::string& ids : flags.ids) generator.write({ids, parse_ids(ids, generator.model())});
     return;
   }
   SentenceReader reader(flags.prompts, "generate");
-  Writer writer(flags);
+  Generator generator(flags);
   for (std::vector<Sentence> some = reader.next(); !some.empty(); some = reader.next())
-    for (const Sentence& each : some) writer.write({each.text, writer.encode(each.text)});
+    for (const Sentence& each : some) generator.write({each.text, generator.encode(each.text)});
 }
 
-constexpr const char* kHowItChooses = R"(Without flags heed does what generation_config.json says, else it takes the likeliest token.
-Flags of sampling choose by chance, with the same texts for the same --seed.
+constexpr const char* kHelp = R"(Without flags generation_config.json decides; without that, decoding is greedy.
+Sampling is reproducible: the same --seed gives the same texts.
 
 Examples:
   heed generate gpt2 'Once upon a time'
@@ -224,43 +225,45 @@ Examples:
   heed generate gpt2 --file prompts.txt --json > texts.jsonl
   heed generate tests/fixtures/gpt2-lm --ids '5 6 7')";
 
-const Command generate_command("generate", "Write on from a prompt with a language model", [](Flags& flags) {
+const Command generate_command("generate", "Continue a prompt with a language model", [](Flags& flags) {
   auto options = std::make_shared<GenerateFlags>();
   GenerateFlags& o = *options;
   const auto above = [](double low) { return within(low, 1e9); };
   flags.option("model", o.model, "Folder of a model or of a run").value("MODEL").required();
-  flags.option("prompts", o.prompts.texts, "What to go on from; - or nothing: standard input, one a line")
-      .shown("PROMPT...")
+  flags.option("prompts", o.prompts.texts, "Text to continue; - or nothing: standard input, one prompt per line")
+      .usage("PROMPT...")
       .many()
       .one_value();
-  flags.option("--file", o.prompts.file, "A file of prompts: one a line, or a .csv, .tsv or .jsonl table; also .gz").value("FILE");
+  flags.option("--file", o.prompts.file, "A file of prompts: one per line, or a .csv, .tsv or .jsonl table; also .gz").value("FILE");
   add_column_flags(flags, o.prompts.columns, {"text_column"});
-  flags.option("--ids", o.ids, "A prompt as numbers of tokens, for models without a tokenizer").shown("\"N N N\"").one_value();
-  flags.option("--max-new-tokens", o.max_new_tokens, "At most so many tokens; 64 unless the model says otherwise")
+  flags.option("--ids", o.ids, "A prompt as token ids, for models without a tokenizer").usage("\"N N N\"").one_value();
+  flags.option("--max-new-tokens", o.max_new_tokens, "Maximum number of new tokens; by default as configured in the model, or 64")
       .value("N")
       .must_be(above(1));
-  flags.option("--min-new-tokens", o.min_new_tokens, "At least so many").value("N").must_be(above(0));
-  flags.flag("--greedy", o.greedy, "The likeliest token at every step, whatever the model's files say");
-  flags.option("--temperature", o.temperature, "Sample; above 1 is bolder, 0 is greedy").value("T").must_be(above(0));
-  flags.option("--top-k", o.top_k, "Sample among so many of the likeliest tokens, 50; 0: all").value("K").must_be(above(0));
-  flags.option("--top-p", o.top_p, "Sample among the likeliest that reach this probability").value("P").must_be(within(0.0, 1.0));
-  flags.option("--min-p", o.min_p, "Sample among those at least so likely beside the likeliest").value("P").must_be(within(0.0, 1.0));
-  flags.option("--seed", o.seed, "Sample, with other numbers for another seed").value("N");
-  flags.option("--count", o.count, "So many texts for each prompt").value("N").must_be(whole_within(1, 4096));
-  flags.option("--beams", o.beams, "Search with so many beams for the likeliest whole text").value("N").must_be(whole_within(1, 256));
-  flags.option("--length-penalty", o.length_penalty, "Of beams: above 0 favours long texts").value("X");
-  flags.option("--repetition-penalty", o.repetition_penalty, "Above 1 makes tokens that stand there already less likely")
+  flags.option("--min-new-tokens", o.min_new_tokens, "Minimum number of new tokens").value("N").must_be(above(0));
+  flags.flag("--greedy", o.greedy, "Greedy decoding, whatever the model's files say");
+  flags.option("--temperature", o.temperature, "Sample with this temperature; 0 is greedy").value("T").must_be(above(0));
+  flags.option("--top-k", o.top_k, "Sample among the K most probable tokens, 50; 0: all").value("K").must_be(above(0));
+  flags.option("--top-p", o.top_p, "Sample among the most probable tokens with this total probability")
+      .value("P")
+      .must_be(within(0.0, 1.0));
+  flags.option("--min-p", o.min_p, "Sample among tokens of at least P times the highest probability").value("P").must_be(within(0.0, 1.0));
+  flags.option("--seed", o.seed, "Sample with this random seed").value("N");
+  flags.option("--count", o.count, "Texts per prompt").value("N").must_be(whole_within(1, 4096));
+  flags.option("--beams", o.beams, "Beam search with N beams").value("N").must_be(whole_within(1, 256));
+  flags.option("--length-penalty", o.length_penalty, "Of beam search: above 0 favours long texts").value("X");
+  flags.option("--repetition-penalty", o.repetition_penalty, "Above 1 makes tokens that already occurred less probable")
       .value("X")
       .must_be(positive());
-  flags.option("--no-repeat", o.no_repeat, "No row of so many tokens comes twice").value("N").must_be(above(0));
-  flags.flag("--stream", o.stream, "Print while writing, also where the output is no terminal");
-  flags.flag("--no-stream", o.no_stream, "Print whole texts alone");
+  flags.option("--no-repeat", o.no_repeat, "No sequence of N tokens occurs twice").value("N").must_be(above(0));
+  flags.flag("--stream", o.stream, "Print tokens as they are generated, even if the output is not a terminal");
+  flags.flag("--no-stream", o.no_stream, "Print only complete texts");
   add_int8_flag(flags, o.int8);
   add_nonfinite_flag(flags, o.nonfinite);
-  flags.flag("--json", o.json, "One JSON object for each text");
-  flags.footer(kHowItChooses);
+  flags.flag("--json", o.json, "One JSON object per text");
+  flags.footer(kHelp);
   return [options] {
-    options->model = named_model(options->model);
+    options->model = resolve_model(options->model);
     run_generate(*options);
   };
 });

@@ -1,4 +1,4 @@
-// heed inspect: what a model is made of and what it costs; with an input, where its heads look.
+// heed inspect: modules and cost of a model; with an input, its predictions and attention maps.
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -6,8 +6,8 @@
 #include <string>
 
 #include "heed/cli/command.h"
-#include "heed/cli/inspect_look.h"
 #include "heed/cli/inspect_tree.h"
+#include "heed/cli/inspection.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/print_json.h"
 #include "heed/core/nearest.h"
@@ -19,7 +19,7 @@ namespace {
 struct InspectFlags {
   std::string folder, size, layers, heads, query, kind;
   std::string html, png, svg;
-  std::vector<std::string> input;  // one at most
+  std::vector<std::string> input;  // at most one
   std::string pair, target;
   bool has_pair = false, has_target = false, ids = false, all = false, json = false;
 };
@@ -32,10 +32,10 @@ int64_t number_in(std::string_view text, const char* flag) {
   return out;
 }
 
-std::vector<std::string> words_in(const std::string& text, std::string_view gaps) {
+std::vector<std::string> split(const std::string& text, std::string_view separators) {
   std::vector<std::string> out;
   for (size_t at = 0; at < text.size();) {
-    const size_t begin = text.find_first_not_of(gaps, at), end = text.find_first_of(gaps, begin);
+    const size_t begin = text.find_first_not_of(separators, at), end = text.find_first_of(separators, begin);
     if (begin == std::string::npos) break;
     out.push_back(text.substr(begin, end - begin));
     at = std::min(end, text.size());
@@ -47,7 +47,7 @@ std::vector<std::string> words_in(const std::string& text, std::string_view gaps
 std::vector<int64_t> ranges_in(const std::string& text, const char* flag) {
   constexpr int64_t most = 4096;
   std::vector<int64_t> out;
-  for (const std::string& word : words_in(text, ", ")) {
+  for (const std::string& word : split(text, ", ")) {
     const size_t dash = word.find('-');
     const int64_t first = number_in(word.substr(0, dash), flag),
                   last = dash == std::string::npos ? first : number_in(word.substr(dash + 1), flag);
@@ -62,7 +62,7 @@ std::vector<int64_t> ranges_in(const std::string& text, const char* flag) {
 InputSize size_in(const std::string& text) {
   InputSize out;
   const std::vector<std::string> keys{"batch", "tokens", "target"};
-  for (const std::string& word : words_in(text, ", ")) {
+  for (const std::string& word : split(text, ", ")) {
     const size_t equals = word.find('=');
     const std::string key = word.substr(0, equals);
     const bool known = equals != std::string::npos && std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -77,7 +77,7 @@ InputSize size_in(const std::string& text) {
 
 void show_tree(const InspectFlags& options) {
   const ModelChoice choice{.preset = options.folder};
-  const Model model = outlined(options.folder, config_named("inspect", options.folder, choice));
+  const Model model = shapes_only_model(options.folder, config_named("inspect", options.folder, choice));
   const ModelCost cost = cost_of(model, size_in(options.size));
   if (options.json)
     print_json_line(tree_json(model, cost));
@@ -85,49 +85,50 @@ void show_tree(const InspectFlags& options) {
     print_tree(std::cout, model, cost, {options.all});
 }
 
-// "class", a token's number, or row,column of a patch.
-int64_t query_in(const Look& look, const std::string& text) {
-  if (text.empty()) return default_query(look);
-  check<UsageError>(look.kind == InputKind::picture, "--query: is for pictures; of texts every token is shown");
-  const std::vector<std::string> words = words_in(text, ", ");
+// "row,column" of a patch -> its token; empty: the default query
+int64_t query_in(const Inspection& inspection, const std::string& text) {
+  if (text.empty()) return default_query(inspection);
+  check<UsageError>(inspection.kind == InputKind::image, "--query: is only for images; for texts every token is shown");
+  const std::vector<std::string> words = split(text, ", ");
   check<UsageError>(words.size() == 2, "--query: found ", in_quotes(text, 20),
                     ", expected the row and the column of a patch, for example 3,5");
   const int64_t row = number_in(words[0], "--query"), column = number_in(words[1], "--query");
-  check<UsageError>(row < look.rows && column < look.columns, "--query: patch ", row, ",", column, " of ", look.rows, " x ", look.columns);
-  return look.first + row * look.columns + column;
+  check<UsageError>(row < inspection.rows && column < inspection.columns, "--query: patch ", row, ",", column, " of ", inspection.rows,
+                    " x ", inspection.columns);
+  return inspection.first + row * inspection.columns + column;
 }
 
-void tell_size(const std::string& file) {
+void print_size(const std::string& file) {
   constexpr int64_t large = 8'000'000;
   const auto bytes = file_bytes(file);
   std::cout << file << ": " << readable_bytes(bytes) << (bytes > large ? "; --layers and --heads make it smaller" : "") << '\n';
 }
 
-void show_look(const InspectFlags& options) {
-  LookOptions what{.input = options.input[0], .ids = options.ids};
+void show_inspection(const InspectFlags& options) {
+  InspectOptions what{.input = options.input[0], .ids = options.ids};
   if (options.has_pair) what.pair = options.pair;
   if (options.has_target) what.target = options.target;
   what.choice = {.layers = ranges_in(options.layers, "--layers"), .heads = ranges_in(options.heads, "--heads")};
-  Look look = look_at(options.folder, what);
-  if (!options.kind.empty()) {  // the page still has all of them, this one first
+  Inspection inspection = inspect(options.folder, what);
+  if (!options.kind.empty()) {  // moved to the front; the page still has all of them
     const auto found =
-        std::find_if(look.maps.begin(), look.maps.end(), [&](const AttentionMaps& maps) { return maps.kind == options.kind; });
-    check<UsageError>(found != look.maps.end(), "--maps: ", look.architecture, " has no ", options.kind, " maps");
-    std::rotate(look.maps.begin(), found, found + 1);
+        std::find_if(inspection.maps.begin(), inspection.maps.end(), [&](const AttentionMaps& maps) { return maps.kind == options.kind; });
+    check<UsageError>(found != inspection.maps.end(), "--maps: ", inspection.architecture, " has no ", options.kind, " maps");
+    std::rotate(inspection.maps.begin(), found, found + 1);
   }
-  const int64_t query = query_in(look, options.query);
-  if (!options.html.empty()) write_text(options.html, html_page(look));
+  const int64_t query = query_in(inspection, options.query);
+  if (!options.html.empty()) write_text(options.html, html_page(inspection));
   if (!options.png.empty() || !options.svg.empty()) {
-    const Drawing drawing = still(look, query);
+    const Drawing drawing = static_drawing(inspection, query);
     if (!options.png.empty()) write_png(options.png, drawing.pixels());
     if (!options.svg.empty()) write_text(options.svg, drawing.svg());
   }
   for (const std::string& file : {options.html, options.png, options.svg})
-    if (!file.empty()) tell_size(file);
+    if (!file.empty()) print_size(file);
   if (options.json)
-    print_json_line(look_json(look));
+    print_json_line(inspection_json(inspection));
   else if (options.html.empty() && options.png.empty() && options.svg.empty())
-    std::cout << text_view(look, query);
+    std::cout << text_view(inspection, query);
 }
 
 void run_inspect(const InspectFlags& options) {
@@ -135,37 +136,37 @@ void run_inspect(const InspectFlags& options) {
                     " inputs, expected one at most; put a sentence in quotes");
   const bool draws = !(options.html + options.png + options.svg + options.layers + options.heads + options.query + options.kind).empty();
   check<UsageError>(!options.input.empty() || !(draws || options.has_pair || options.has_target || options.ids),
-                    "inspect: found no input, expected a picture or a sentence to look at");
+                    "inspect: found no input, expected an image or a sentence");
   check_model_name("inspect", options.folder);
   check<UsageError>(options.input.empty() || !is_preset(options.folder), "inspect: ", options.folder,
-                    " is a preset without weights, expected the folder of a model to look into");
+                    " is a preset without weights, expected the folder of a model");
   if (options.input.empty())
     show_tree(options);
   else
-    show_look(options);
+    show_inspection(options);
 }
 
 constexpr const char* kHelp = R"(Examples:
   heed inspect vit-base                          modules, shapes, parameters, arithmetic, memory
   heed inspect gpt2 --size 'batch=8 tokens=512'  for another size of input
-  heed inspect minilm 'The cat sat on the mat.'  which tokens look at which, here in the terminal
+  heed inspect minilm 'The cat sat on the mat.'  the largest attention weights, in the terminal
   heed inspect minilm 'The cat sat.' --layers 0,5 --heads 0-3 --html cat.html
-  heed inspect vit-base cat.png --html cat.html  point at a patch to see where it looks
+  heed inspect vit-base cat.png --html cat.html  an interactive page: point at a patch to see its attention
   heed inspect vit-base cat.png --png look.png --query 3,5
   heed inspect en-de 'A dog runs.' --target 'Ein Hund rennt.' --svg alignment.svg)";
 
-const Command inspect_command("inspect", "Show what a model is made of, what it costs, and where its heads look", [](Flags& flags) {
+const Command inspect_command("inspect", "Show modules, cost and attention maps of a model", [](Flags& flags) {
   auto options = std::make_shared<InspectFlags>();
-  flags.option("model", options->folder, "Folder of a model or of a run; to see its parts, a config.json or a preset will do")
+  flags.option("model", options->folder, "Folder of a model or of a run; without INPUT also a config.json or a preset")
       .value("MODEL")
       .required();
-  // Or the parser would take "[MASK] a, b" for a list in brackets.
-  flags.option("input", options->input, "A picture's file or a sentence to look at").shown("INPUT").many().one_value();
-  flags.option("--size", options->size, "Of inputs: batch, tokens, target; by default 1 and 128").value("SIZES");
-  flags.flag("--all", options->all, "Print every layer, though they are alike");
-  flags.option("--layers", options->layers, "Which to look at: 0,3-5; all unless given").value("LIST");
-  flags.option("--heads", options->heads, "Which to look at: 0,3-5; all unless given").value("LIST");
-  flags.option("--query", options->query, "The patch that looks, in drawings; the class token unless given").value("ROW,COLUMN");
+  // one_value(): CLI11 would parse "[MASK] a, b" as a list in brackets.
+  flags.option("input", options->input, "An image file or a sentence").usage("INPUT").many().one_value();
+  flags.option("--size", options->size, "Input size: batch, tokens, target; by default 1 and 128").value("SIZES");
+  flags.flag("--all", options->all, "Print every layer, also identical ones");
+  flags.option("--layers", options->layers, "Layers to include: 0,3-5; all by default").value("LIST");
+  flags.option("--heads", options->heads, "Heads to include: 0,3-5; all by default").value("LIST");
+  flags.option("--query", options->query, "The query patch of drawings; the class token by default").value("ROW,COLUMN");
   flags
       .each(
           "--pair", [options](const std::string& text) { options->pair = text, options->has_pair = true; }, "A second sentence")
@@ -173,20 +174,20 @@ const Command inspect_command("inspect", "Show what a model is made of, what it 
   flags
       .each(
           "--target", [options](const std::string& text) { options->target = text, options->has_target = true; },
-          "A translation of the sentence; the model's own unless given")
+          "A translation of the sentence; by default generated by the model")
       .value("TEXT");
-  flags.option("--maps", options->kind, "Of translations, what drawings show: cross, encoder or decoder")
+  flags.option("--maps", options->kind, "For translations, the attention to draw: cross, encoder or decoder")
       .value("KIND")
       .must_be(one_of({"cross", "encoder", "decoder"}));
-  flags.flag("--ids", options->ids, "Sentences are numbers of tokens");
-  flags.option("--html", options->html, "Write a page to look at in a browser").value("FILE");
-  flags.option("--png", options->png, "Write a drawing").value("FILE");
-  flags.option("--svg", options->svg, "Write a drawing that can be enlarged").value("FILE");
-  flags.flag("--json", options->json, "For machines");
+  flags.flag("--ids", options->ids, "Sentences are token ids");
+  flags.option("--html", options->html, "Write an interactive page for a browser").value("FILE");
+  flags.option("--png", options->png, "Write a PNG drawing").value("FILE");
+  flags.option("--svg", options->svg, "Write an SVG drawing").value("FILE");
+  flags.flag("--json", options->json, "Print JSON");
   flags.footer(kHelp);
   flags.completes(preset_candidates);
   return [options] {
-    options->folder = named_model(options->folder);
+    options->folder = resolve_model(options->folder);
     run_inspect(*options);
   };
 });

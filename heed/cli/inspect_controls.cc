@@ -1,4 +1,4 @@
-// The second half of the script of heed inspect's page: what people choose and point at.
+// The second half of the script of heed inspect's page: controls, mouse and keyboard.
 #include "heed/cli/inspect_page.h"
 
 namespace heed::cli {
@@ -19,19 +19,19 @@ function drawTop() {
     line.lastChild.append(bar);
     return line;
   }));
-  const said = name + ' looks at ' + order.slice(0, 3).map(j => set.columns[j] + ' ' + row[j].toFixed(2)).join(', ');
-  for (const id of [data.grid ? 'picture' : 'lines', 'matrix']) at(id).setAttribute('aria-label', said + '. Arrow keys choose another query.');
+  const summary = name + ' attends to ' + order.slice(0, 3).map(j => set.columns[j] + ' ' + row[j].toFixed(2)).join(', ');
+  for (const id of [data.grid ? 'image' : 'lines', 'matrix']) at(id).setAttribute('aria-label', summary + '. Arrow keys choose another query.');
 }
 
 function draw(queryAlone) {
-  if (data.grid) drawPicture();
+  if (data.grid) drawInput();
   else drawLines();
   drawMatrix();
   drawTop();
   if (!queryAlone || data.grid) drawOverview();
 }
 
-// Another map: the controls follow, then everything is drawn.
+// Switches to the map in `state`: updates the controls and redraws everything.
 function choose() {
   const rollout = data.sets[state.set].kind === 'rollout';
   if (set !== data.sets[state.set]) at('by-row').checked = data.sets[state.set].causal;
@@ -55,7 +55,7 @@ function point(query, pin) {
   state.query = query;
   draw(true);
 }
-// step: how far an arrow key goes, by its name
+// steps: arrow key -> change of the query
 function listen(id, queryAt, steps) {
   const canvas = at(id), place = event => {
     const box = canvas.getBoundingClientRect();
@@ -78,7 +78,7 @@ const alongRows = { ArrowUp: -1, ArrowDown: 1 };
 listen('matrix', (x, y) => inside(Math.floor((y - margin[1]) / cell), N), alongRows);
 if (data.grid) {
   const grid = data.grid;
-  listen('picture', (x, y) => {
+  listen('image', (x, y) => {
     const column = inside(Math.floor(x / shown.width * grid.columns), grid.columns), row = inside(Math.floor(y / shown.height * grid.rows), grid.rows);
     return row === null || column === null ? null : grid.first + row * grid.columns + column;
   }, { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid.columns, ArrowDown: grid.columns });
@@ -95,9 +95,9 @@ at('by-row').addEventListener('change', () => draw(false));
 at('all').addEventListener('click', () => { state.pinned = false; point(data.query, false); });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw(false));
 if (data.grid) {
-  at('over').addEventListener('input', drawPicture);
+  at('over').addEventListener('input', drawInput);
   photo.onload = () => draw(true);
-  photo.src = data.picture;
+  photo.src = data.image;
 }
 choose();
 let width = document.body.clientWidth;

@@ -10,7 +10,7 @@ const at = id => document.getElementById(id);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const font = '12px ui-monospace, "Cascadia Mono", Menlo, monospace';
 
-// Weights are one byte each: 255 times the root of their share of the largest in their row, which stands beside them.
+// Weights are one byte each: 255 sqrt(weight / row maximum). The row maxima are stored separately as f32.
 function bytes(text) {
   const raw = atob(text), out = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; ++i) out[i] = raw.charCodeAt(i);
@@ -21,7 +21,7 @@ for (const set of data.sets) {
   set.largest = new Float32Array(bytes(set.most).buffer);
 }
 
-// Rows of a map, all of them unless told otherwise.
+// Rows begin to end of a map.
 function oneMap(set, layer, head, begin = 0, end = set.rows.length) {
   const M = set.columns.length, out = new Float32Array((end - begin) * M), first = (layer * set.heads.length + head) * set.rows.length;
   for (let i = begin; i < end; ++i) {
@@ -36,7 +36,7 @@ function meanMap(set, layer) {
   return sum.map(weight => weight / set.heads.length);
 }
 
-// What is looked at: a set of maps, a place in its layers and heads (-1: their mean), and a query (-1: all).
+// What is shown: a set of maps, indices of its layer and head (-1: mean over heads), and a query (-1: all).
 const state = { set: 0, layer: data.sets[0].layers.length - 1, head: -1, query: data.query, pinned: false };
 let set, map, N, M;
 
@@ -48,7 +48,7 @@ const heats = Array.from({ length: 256 }, (_, i) => heat(i / 255));
 const most = values => values.reduce((a, b) => Math.max(a, b), 1e-12);
 const number = value => value >= .1 ? value.toFixed(2) : value >= .001 ? value.toFixed(3) : value.toExponential(1);
 
-// Each row by its own largest weight: the first rows of a causal map have few keys, and outshine all others.
+// Scales each row by its own maximum: the first rows of a causal map have few keys and large weights, and would outshine the others.
 function byRows(values, columns) {
   const out = new Float32Array(values.length);
   for (let row = 0; row < values.length; row += columns) {
@@ -59,7 +59,7 @@ function byRows(values, columns) {
 }
 const scaled = (values, columns) => at('by-row').checked ? byRows(values, columns) : values;
 
-// An image of values, one pixel each; the brightest is the largest.
+// A canvas with one pixel per value, scaled to the largest.
 function dots(values, width, height) {
   const canvas = document.createElement('canvas'), top = most(values), image = new ImageData(width, height);
   canvas.width = width;
@@ -86,9 +86,9 @@ function paint(context, values, columns, rows, x, y, width, height) {
   context.imageSmoothingEnabled = width < columns;
   context.drawImage(dots(values, columns, rows), x, y, width, height);
 }
-const room = id => at(id).parentElement.clientWidth;
+const availableWidth = id => at(id).parentElement.clientWidth;
 
-// The end of a label that is too long gives way to three dots.
+// Truncates a label that is too long, with an ellipsis.
 function cut(context, label, width) {
   if (context.measureText(label).width <= width) return label;
   const letters = [...label];
@@ -97,7 +97,7 @@ function cut(context, label, width) {
 }
 const labelWidth = (context, labels, limit) => Math.min(limit, labels.reduce((a, b) => Math.max(a, context.measureText(b).width), 0) + 12);
 
-// What a query sees: a row of the map, or the mean of all rows.
+// Attention weights of a query: a row of the map, or the mean of all rows.
 function seen(weights, query) {
   if (query >= 0) return weights.subarray(query * M, (query + 1) * M);
   const out = new Float32Array(M);
@@ -107,17 +107,17 @@ function seen(weights, query) {
 
 const photo = new Image();
 let shown = { width: 1, height: 1 };
-function drawPicture() {
-  const grid = data.grid, width = Math.min(room('picture'), 640), height = Math.min(width * grid.height / grid.width, 720);
+function drawInput() {
+  const grid = data.grid, width = Math.min(availableWidth('image'), 640), height = Math.min(width * grid.height / grid.width, 720);
   shown = { width: height * grid.width / grid.height, height };
-  const context = sized(at('picture'), shown.width, shown.height), weights = seen(map, state.query).subarray(grid.first);
+  const context = sized(at('image'), shown.width, shown.height), weights = seen(map, state.query).subarray(grid.first);
   const cell = [shown.width / grid.columns, shown.height / grid.rows], patch = state.query - grid.first;
   context.imageSmoothingEnabled = grid.width >= shown.width;
   context.drawImage(photo, 0, 0, shown.width, shown.height);
   context.globalAlpha = at('over').value / 100;
   paint(context, weights, grid.columns, grid.rows, 0, 0, shown.width, shown.height);
   context.globalAlpha = 1;
-  at('picture-most').textContent = number(most(weights));
+  at('image-most').textContent = number(most(weights));
   if (patch < 0) return;
   context.lineWidth = 2;
   context.strokeStyle = '#fff';
@@ -127,7 +127,7 @@ function drawPicture() {
 const step = 20;  // pixels between rows of the lines
 let left = 0, between = 0;
 function drawLines() {
-  const canvas = at('lines'), full = Math.min(room('lines'), 720), measure = canvas.getContext('2d');
+  const canvas = at('lines'), full = Math.min(availableWidth('lines'), 720), measure = canvas.getContext('2d');
   measure.font = font;
   left = labelWidth(measure, set.rows, .33 * full);
   const right = labelWidth(measure, set.columns, .33 * full);
@@ -160,7 +160,7 @@ function drawLines() {
 
 let cell = 1, margin = [0, 0];
 function drawMatrix() {
-  const canvas = at('matrix'), measure = canvas.getContext('2d'), full = Math.min(room('matrix'), 900);
+  const canvas = at('matrix'), measure = canvas.getContext('2d'), full = Math.min(availableWidth('matrix'), 900);
   measure.font = font;
   margin = [labelWidth(measure, set.rows, .28 * full), labelWidth(measure, set.columns, 150)];
   cell = Math.min(26, (full - margin[0]) / M);
@@ -190,7 +190,7 @@ function drawMatrix() {
 const edge = 26, gap = 3;
 let thumb = 52;
 function drawOverview() {
-  thumb = Math.max(14, Math.min(96, (room('overview') - edge) / set.heads.length - gap));
+  thumb = Math.max(14, Math.min(96, (availableWidth('overview') - edge) / set.heads.length - gap));
   const context = sized(at('overview'), edge + (thumb + gap) * set.heads.length, edge + (thumb + gap) * set.layers.length);
   context.fillStyle = css('--faint');
   context.textAlign = 'center';

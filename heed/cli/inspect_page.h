@@ -1,11 +1,10 @@
-// The page of heed inspect: what it adds to the style of reports, and its script in two halves. They stand in every page that is written,
-// which needs nothing else.
+// The page of heed inspect: additions to the report style, and the script in two halves. They are embedded, so that a page is one file.
 #pragma once
 
 namespace heed::cli {
 
 extern const char* const kInspectStyle;
 extern const char* const kInspectDraw;      // maps, colours and canvases
-extern const char* const kInspectControls;  // what people choose and point at
+extern const char* const kInspectControls;  // controls and mouse and keyboard input
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// How the page of heed inspect looks, beside the style that it shares with reports.
+// The style sheet of heed inspect's page, in addition to that of reports.
 #include "heed/cli/inspect_page.h"
 
 namespace heed::cli {

@@ -1,23 +1,23 @@
-// Where heads look, for a terminal and for machines.
+// Attention maps and predictions for a terminal and as JSON.
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <numeric>
 #include <sstream>
 
-#include "heed/cli/inspect_look.h"
+#include "heed/cli/inspection.h"
 #include "heed/io/markup.h"
 
 namespace heed::cli {
 namespace {
 
-// Text as a terminal may show it, filled up to a width; a newline gets its mark, what else would move the cursor becomes a question mark.
+// Text for a terminal, padded to a width. A newline becomes a visible mark, other control characters a question mark.
 std::string token_text(const std::string& token, size_t width = 0) {
   std::string out;
   const std::vector<Letter> letters = letters_of(token);
   for (const Letter& letter : letters) {
-    const bool moves = letter.point < 0x20 || (letter.point >= 0x7f && letter.point < 0xa0) || letter.point == 0xfffd;
-    out += letter.point == '\n' ? "\u23ce" : moves ? "?" : std::string(letter.bytes);
+    const bool control = letter.point < 0x20 || (letter.point >= 0x7f && letter.point < 0xa0) || letter.point == 0xfffd;
+    out += letter.point == '\n' ? "\u23ce" : control ? "?" : std::string(letter.bytes);
   }
   return out + std::string(width > letters.size() ? width - letters.size() : 0, ' ');
 }
@@ -52,14 +52,14 @@ void add_tokens(std::ostream& out, const AttentionMaps& maps, const std::vector<
   }
 }
 
-// A grid of patches, darkest where least is seen.
-void add_grid(std::ostream& out, const Look& look, const std::vector<float>& seen) {
+// The patch grid as characters, denser for larger weights.
+void add_grid(std::ostream& out, const Inspection& inspection, const std::vector<float>& weights) {
   constexpr std::string_view shades = " .:-=+*#%@";
-  const float most = *std::max_element(seen.begin(), seen.end());
-  for (int64_t row = 0; row < look.rows; ++row) {
+  const float most = *std::max_element(weights.begin(), weights.end());
+  for (int64_t row = 0; row < inspection.rows; ++row) {
     out << "  |";
-    for (int64_t column = 0; column < look.columns; ++column) {
-      const float share = most > 0 ? seen[static_cast<size_t>(row * look.columns + column)] / most : 0;
+    for (int64_t column = 0; column < inspection.columns; ++column) {
+      const float share = most > 0 ? weights[static_cast<size_t>(row * inspection.columns + column)] / most : 0;
       const char shade = shades[std::min(static_cast<size_t>(share * static_cast<float>(shades.size())), shades.size() - 1)];
       out << shade << shade;
     }
@@ -67,15 +67,15 @@ void add_grid(std::ostream& out, const Look& look, const std::vector<float>& see
   }
 }
 
-void add_answers(std::ostream& out, const Look& look) {
-  if (!look.translation.empty())
-    out << (look.own_translation ? "translation: " : "given translation: ") << token_text(look.translation) << '\n';
-  for (const LookAnswer& answer : look.answers) {
-    out << token_text(answer.about) << ":";
-    for (size_t i = 0; i < answer.labels.size(); ++i) {
-      const Label& label = answer.labels[i];
-      out << (i == 0 ? " " : ", ") << token_text(label.name) << ' ' << std::fixed << std::setprecision(answer.probabilities ? 1 : 4)
-          << (answer.probabilities ? 100 * label.score : label.score) << (answer.probabilities ? "%" : "");
+void add_predictions(std::ostream& out, const Inspection& inspection) {
+  if (!inspection.translation.empty())
+    out << (inspection.own_translation ? "translation: " : "provided translation: ") << token_text(inspection.translation) << '\n';
+  for (const Prediction& prediction : inspection.predictions) {
+    out << token_text(prediction.about) << ":";
+    for (size_t i = 0; i < prediction.labels.size(); ++i) {
+      const Label& label = prediction.labels[i];
+      out << (i == 0 ? " " : ", ") << token_text(label.name) << ' ' << std::fixed << std::setprecision(prediction.probabilities ? 1 : 4)
+          << (prediction.probabilities ? 100 * label.score : label.score) << (prediction.probabilities ? "%" : "");
     }
     out << '\n';
   }
@@ -83,31 +83,31 @@ void add_answers(std::ostream& out, const Look& look) {
 
 }  // namespace
 
-std::string text_view(const Look& look, int64_t query) {
+std::string text_view(const Inspection& inspection, int64_t query) {
   std::ostringstream out;
-  out << look.architecture << ", " << token_text(look.input) << '\n';
-  add_answers(out, look);
-  const AttentionMaps& maps = look.maps[0];
-  // The last layer unless others were asked for: a screen has not room for all.
+  out << inspection.architecture << ", " << token_text(inspection.input) << '\n';
+  add_predictions(out, inspection);
+  const AttentionMaps& maps = inspection.maps[0];
+  // Only the last layer, unless layers were selected: all of them do not fit a screen.
   const bool all = std::ssize(maps.layers) == maps.all_layers;
   for (size_t layer = all ? maps.layers.size() - 1 : 0; layer < maps.layers.size(); ++layer) {
     out << '\n' << (maps.kind == "attention" ? "" : maps.kind + ", ") << "layer " << maps.layers[layer] << ", " << of_heads(maps) << ":\n";
-    if (look.kind == InputKind::picture)
-      add_grid(out, look, patches_seen(look, maps.mean(layer), query));
+    if (inspection.kind == InputKind::image)
+      add_grid(out, inspection, patch_weights(inspection, maps.mean(layer), query));
     else
       add_tokens(out, maps, maps.mean(layer));
   }
-  if (look.kind == InputKind::picture) {
+  if (inspection.kind == InputKind::image) {
     out << "\nrollout over all layers:\n";
-    add_grid(out, look, patches_seen(look, look.rollout, query));
+    add_grid(out, inspection, patch_weights(inspection, inspection.rollout, query));
   }
   out << "\n--html FILE shows every token, layer and head; --png FILE and --svg FILE draw them\n";
   return out.str();
 }
 
-Json look_json(const Look& look) {
+Json inspection_json(const Inspection& inspection) {
   Json maps = Json::array();
-  for (const AttentionMaps& each : look.maps) {
+  for (const AttentionMaps& each : inspection.maps) {
     Json weights = Json::array();
     for (size_t layer = 0; layer < each.layers.size(); ++layer) {
       weights.push_back(Json::array());
@@ -128,16 +128,16 @@ Json look_json(const Look& look) {
                     {"heads", each.heads},
                     {"weights", std::move(weights)}});
   }
-  Json answers = Json::array();
-  for (const LookAnswer& answer : look.answers) {
+  Json predictions = Json::array();
+  for (const Prediction& prediction : inspection.predictions) {
     Json labels = Json::array();
-    for (const Label& label : answer.labels) labels.push_back({{"label", label.name}, {"id", label.id}, {"score", label.score}});
-    answers.push_back({{"about", answer.about}, {"labels", std::move(labels)}});
+    for (const Label& label : prediction.labels) labels.push_back({{"label", label.name}, {"id", label.id}, {"score", label.score}});
+    predictions.push_back({{"about", prediction.about}, {"labels", std::move(labels)}});
   }
-  Json out{{"architecture", look.architecture}, {"input", look.input}, {"prediction", std::move(answers)}};
-  if (!look.translation.empty()) out["translation"] = look.translation;
+  Json out{{"architecture", inspection.architecture}, {"input", inspection.input}, {"prediction", std::move(predictions)}};
+  if (!inspection.translation.empty()) out["translation"] = inspection.translation;
   out["maps"] = std::move(maps);
-  out["rollout"] = look.rollout;
+  out["rollout"] = inspection.rollout;
   return out;
 }
 

@@ -11,7 +11,7 @@ std::string text_of(const Shape& shape) {
   return text.str();
 }
 
-// As files hold it.
+// The shape in the file.
 Shape stored_shape(const Parameter& parameter) {
   const Shape& shape = parameter.tensor.shape();
   return parameter.options.stored_transposed ? Shape{shape[1], shape[0]} : shape;
@@ -36,24 +36,24 @@ std::string dtypes_of(const ModelPart* part) {
 
 void print_tree(std::ostream& out, const Model& model, const ModelCost& cost, const TreeOptions& options) {
   out << model.architecture() << ": " << cost.total.count << " parameters, " << readable_bytes(cost.total.bytes) << "\n\n";
-  const auto unless_none = [](int64_t number, const std::string& text) { return number ? text : std::string(); };
+  const auto unless_zero = [](int64_t number, const std::string& text) { return number ? text : std::string(); };
   using Part = ModelPart;
   print_modules(
       out, cost,
       {{"shape", [](const Part* part, const Part&) { return shapes_of(part); }, true},
        {"dtype", [](const Part* part, const Part&) { return dtypes_of(part); }, true},
-       {"parameters", [&](const Part*, const Part& sum) { return unless_none(sum.count, std::to_string(sum.count)); }},
-       {"share", [&](const Part*, const Part& sum) { return unless_none(sum.count, readable_share(sum.count, cost.total.count)); }},
-       {"bytes", [&](const Part*, const Part& sum) { return unless_none(sum.bytes, readable_bytes(sum.bytes)); }},
-       {"multiply-adds", [&](const Part*, const Part& sum) { return unless_none(sum.multiply_adds, readable_count(sum.multiply_adds)); }},
+       {"parameters", [&](const Part*, const Part& sum) { return unless_zero(sum.count, std::to_string(sum.count)); }},
+       {"share", [&](const Part*, const Part& sum) { return unless_zero(sum.count, readable_share(sum.count, cost.total.count)); }},
+       {"bytes", [&](const Part*, const Part& sum) { return unless_zero(sum.bytes, readable_bytes(sum.bytes)); }},
+       {"multiply-adds", [&](const Part*, const Part& sum) { return unless_zero(sum.multiply_adds, readable_count(sum.multiply_adds)); }},
        {"activations",
-        [&](const Part*, const Part& sum) { return unless_none(sum.activation_bytes, readable_bytes(sum.activation_bytes)); }}},
+        [&](const Part*, const Part& sum) { return unless_zero(sum.activation_bytes, readable_bytes(sum.activation_bytes)); }}},
       options.all);
-  out << "\nFor a batch of " << cost.size.batch << " with " << cost.size.tokens << " tokens";
+  out << "\nFor a batch of " << cost.size.batch << " with " << cost.size.tokens << " tokens each";
   if (cost.size.target) out << " and " << cost.size.target << " in the target";
-  out << " each: " << readable_count(cost.total.multiply_adds) << " multiply-adds (two floating point operations each)\n";
-  if (cost.cache_bytes) out << "Key/value cache: " << readable_bytes(cost.cache_bytes) << " for each token of a text";
-  if (cost.memory_bytes) out << ", " << readable_bytes(cost.memory_bytes) << " for each token of its source";
+  out << ": " << readable_count(cost.total.multiply_adds) << " multiply-adds (two floating point operations each)\n";
+  if (cost.cache_bytes) out << "Key/value cache: " << readable_bytes(cost.cache_bytes) << " per token of a text";
+  if (cost.memory_bytes) out << ", " << readable_bytes(cost.memory_bytes) << " per token of its source";
   if (cost.cache_bytes) out << '\n';
 }
 

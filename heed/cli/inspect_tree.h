@@ -1,4 +1,4 @@
-// The tree of a model's modules with what each costs, for people and for machines.
+// The tree of a model's modules with parameters, arithmetic and memory, as a table and as JSON.
 #pragma once
 
 #include <ostream>
@@ -9,7 +9,7 @@
 namespace heed::cli {
 
 struct TreeOptions {
-  bool all = false;  // every layer, though they may be alike
+  bool all = false;  // print every layer, also identical ones
 };
 
 void print_tree(std::ostream& out, const Model& model, const ModelCost& cost, const TreeOptions& options);

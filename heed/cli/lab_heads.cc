@@ -7,9 +7,9 @@
 
 namespace heed::cli {
 
-void run_lab_heads(const std::vector<std::string>& words, const std::string& out, bool json, bool quiet) {
-  check<UsageError>(words.size() == 1, "lab heads: found ", words.size(), " runs, expected one: heed lab heads RUN");
-  const Path typed = run_folder(words[0]), folder = out.empty() ? typed / "heads" : Path(out);
+void run_lab_heads(const std::vector<std::string>& arguments, const std::string& out, bool json, bool quiet) {
+  check<UsageError>(arguments.size() == 1, "lab heads: found ", arguments.size(), " runs, expected one: heed lab heads RUN");
+  const Path typed = run_folder(arguments[0]), folder = out.empty() ? typed / "heads" : Path(out);
   const lab::HeadsRun run = lab::read_heads_run(typed);
   lab::check_heads_folder(folder);
   lab::write_heads(folder, run);
@@ -18,7 +18,7 @@ void run_lab_heads(const std::vector<std::string>& words, const std::string& out
     return;
   }
   if (!quiet) {
-    lab::tell_heads(std::cout, run);
+    lab::print_heads(std::cout, run);
     std::cout << '\n';
   }
   std::cout << (folder / "index.html").string() << '\n';

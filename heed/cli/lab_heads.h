@@ -1,4 +1,4 @@
-// heed lab heads RUN: the page of a run's heads.
+// heed lab heads RUN: a page about the heads of a run.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace heed::cli {
 
-// words: those behind "heads". out: of the page; empty: RUN/heads
-void run_lab_heads(const std::vector<std::string>& words, const std::string& out, bool json, bool quiet);
+// arguments: those after "heads". out: the folder of the page; empty: RUN/heads
+void run_lab_heads(const std::vector<std::string>& arguments, const std::string& out, bool json, bool quiet);
 
 }  // namespace heed::cli

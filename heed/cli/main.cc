@@ -5,7 +5,7 @@
 #include "heed/cli/run.h"
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe is an error like any other
-  heed::cli::end_when_memory_is_out();
+  signal(SIGPIPE, SIG_IGN);  // a closed pipe is reported as a write error instead
+  heed::cli::exit_on_out_of_memory();
   return heed::cli::run(argc, argv);
 }

@@ -10,7 +10,7 @@
 
 namespace heed::cli {
 
-std::string named_model(const std::string& typed) {
+std::string resolve_model(const std::string& typed) {
   const std::string folder = model_folder(typed);
   if (folder != typed) std::cerr << "heed: using " << folder << '\n';
   return folder;
@@ -33,7 +33,7 @@ void check_model_name(const std::string& command, const std::string& name) {
   check<FileError>(!path, name, ": there is no such folder or file");
   std::vector<std::string> names;
   for (const Preset& each : presets()) names.push_back(each.name);
-  fail<UsageError>(command, ": ", quoted(name), " is no folder, no file and no preset", did_you_mean(name, names), "; presets are ",
+  fail<UsageError>(command, ": ", quoted(name), " is not a folder, a file or a preset", did_you_mean(name, names), "; presets are ",
                    listed(names));
 }
 
@@ -44,7 +44,7 @@ Json config_named(const std::string& command, const std::string& name, const Mod
   return model_config(choice);
 }
 
-Model outlined(const std::string& name, const Json& config, bool with_weights) {
+Model shapes_only_model(const std::string& name, const Json& config, bool with_weights) {
   const ModelOptions options{.names = {.shapes_only = true}};
   const Path folder = name;
   const bool weights = path_exists(folder / "model.safetensors") || path_exists(folder / "model.safetensors.index.json");

@@ -1,4 +1,4 @@
-// The modules of a model as a tree, layers that are alike folded, printed as a table.
+// The modules of a model as an indented table; runs of identical layers are folded into one row.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@ namespace heed::cli {
 
 struct TreeColumn {
   std::string title = {};
-  // module: what has this name itself, or null where only others lie below; sum: of it and all below. Empty: nothing to say
+  // module: the module of this name, null for a pure container; sum: over it and its descendants. -> the cell, may be empty
   std::function<std::string(const ModelPart* module, const ModelPart& sum)> cell = {};
-  bool words = false;  // which stand to the left
+  bool left_aligned = false;
 };
-// all: every layer, though they may be alike
+// all: do not fold identical layers
 void print_modules(std::ostream& out, const ModelCost& cost, const std::vector<TreeColumn>& columns, bool all);
 
-// Rows of words, the first the titles; the first `left` columns to the left, the others to the right.
+// Prints a table whose first row is the header. left: per column, whether it is left-aligned
 void print_rows(std::ostream& out, const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& left);
 
 std::string readable_count(int64_t number);               // 17.6 G

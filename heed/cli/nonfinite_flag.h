@@ -1,4 +1,4 @@
-// How commands load checkpoints that hold NaN or infinity: not at all, or with a warning.
+// Checkpoints with NaN or infinite weights are refused, or with --allow-nonfinite loaded with a warning.
 #pragma once
 
 #include <iostream>
@@ -9,7 +9,7 @@
 namespace heed::cli {
 
 inline void add_nonfinite_flag(Flags& flags, bool& allowed) {
-  flags.flag("--allow-nonfinite", allowed, "Load weights that are NaN or infinite all the same, with a warning");
+  flags.flag("--allow-nonfinite", allowed, "Load NaN or infinite weights, with a warning, instead of refusing them");
 }
 
 inline Warn nonfinite_warning(bool allowed) {

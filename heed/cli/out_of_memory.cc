@@ -9,7 +9,7 @@
 
 namespace heed::cli {
 
-void end_when_memory_is_out() {
+void exit_on_out_of_memory() {
   std::set_new_handler([] {
     constexpr std::string_view line = "heed: out of memory\n";
     (void)!::write(STDERR_FILENO, line.data(), line.size());

@@ -1,4 +1,4 @@
-// heed parity: a checkpoint held against what another program computed with it.
+// heed parity: compares a checkpoint's outputs with those of another program.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -64,24 +64,22 @@ void run_parity(const ParityFlags& options) {
   std::cout << "all " << all.size() << " are within " << options.tolerance << " of their largest value\n";
 }
 
-const Command parity_command("parity", "Compare a checkpoint's outputs with those that another program computed", [](Flags& flags) {
+const Command parity_command("parity", "Compare a checkpoint's outputs with those of another program", [](Flags& flags) {
   auto options = std::make_shared<ParityFlags>();
-  flags.option("folder", options->folder, "Folder with config.json, model.safetensors and io.safetensors, or of a run")
+  flags.option("folder", options->folder, "Folder of a run, or with config.json, model.safetensors and io.safetensors")
       .required()
       .value("FOLDER");
-  flags.option("--io", options->file, "Another file with the tensors in.* and out.*").value("FILE");
-  flags.option("--tolerance", options->tolerance, "Largest difference, relative to the largest value of an output")
+  flags.option("--io", options->file, "File with the tensors in.* and out.*; by default io.safetensors").value("FILE");
+  flags.option("--tolerance", options->tolerance, "Maximum difference, relative to the largest value of an output")
       .value("R")
       .must_be(non_negative());
-  flags.option("--weights", options->weights, "trainable, packed as the other commands have them, or int8")
-      .value("KIND")
-      .must_be(key_of(kWeights));
-  flags.option("--allow-missing", options->allow_missing, "Part of names that the checkpoint may lack").value("NAME").one_value();
-  flags.option("--allow-unused", options->allow_unused, "Part of names that the model may leave unused").value("NAME").one_value();
+  flags.option("--weights", options->weights, "trainable, packed as in other commands, or int8").value("KIND").must_be(key_of(kWeights));
+  flags.option("--allow-missing", options->allow_missing, "Parameters whose names contain NAME may be missing").value("NAME").one_value();
+  flags.option("--allow-unused", options->allow_unused, "Tensors whose names contain NAME may be unused").value("NAME").one_value();
   add_nonfinite_flag(flags, options->nonfinite);
   flags.footer("Examples:\n  heed parity tests/fixtures/vit-classify\n  heed parity my-model --io mine.safetensors --tolerance 1e-5");
   return [options] {
-    options->folder = named_model(options->folder);
+    options->folder = resolve_model(options->folder);
     run_parity(*options);
   };
 });

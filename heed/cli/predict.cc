@@ -1,4 +1,4 @@
-// heed predict: what a classifier says about sentences or pictures. The model says which of the two it takes.
+// heed predict: labels for sentences or images, depending on the model.
 #include "heed/cli/predict.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace heed::cli {
 namespace {
 
-constexpr size_t kWidestLabel = 32;
+constexpr size_t kMaxLabelWidth = 32;
 
 void run_predict(const PredictOptions& options) {
   check<UsageError>(!options.agreement || options.int8, "predict: found --agreement without --int8, expected both");
@@ -24,43 +24,42 @@ void run_predict(const PredictOptions& options) {
       load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = weights_for(options.int8)});
   const std::vector<std::string>& inputs = model.inputs();
   if (std::find(inputs.begin(), inputs.end(), "pixel_values") != inputs.end()) {
-    check<UsageError>(options.output.empty() && !names_any(options.inputs.columns), "predict: ", model.architecture(),
+    check<UsageError>(options.output.empty() && !any_column_set(options.inputs.columns), "predict: ", model.architecture(),
                       " takes images, found ", options.output.empty() ? "the name of a column" : "-o", ", which is for sentences");
-    return predict_pictures(options, model);
+    return predict_images(options, model);
   }
-  check<UsageError>(!options.skip_bad, "predict: ", model.architecture(), " takes sentences, found --skip-bad, which is for pictures");
+  check<UsageError>(!options.skip_bad, "predict: ", model.architecture(), " takes sentences, found --skip-bad, which is for images");
   predict_text(options, std::move(model));
 }
 
-const Command predict_command("predict", "Labels for sentences or pictures, with their probabilities", [](Flags& flags) {
+const Command predict_command("predict", "Labels for sentences or images, with their probabilities", [](Flags& flags) {
   auto options = std::make_shared<PredictOptions>();
   flags.option("model", options->model, "Folder of a model or of a run").value("MODEL").required();
   add_sentence_flags(flags, options->inputs, true, "input");
-  flags.option("--top", options->top, "How many labels, the best first; 0: as suits the model").value("K").must_be(non_negative());
-  flags.option("--max-length", options->max_length, "Cut sentences to so many tokens; 0: what the model can read")
+  flags.option("--top", options->top, "Number of labels, best first; 0: depends on the model").value("K").must_be(non_negative());
+  flags.option("--max-length", options->max_length, "Truncate sentences to N tokens; 0: the model's maximum")
       .value("N")
       .must_be(non_negative());
   flags
       .option("-o,--output", options->output,
-              "Write the answers to a .csv, .tsv or .jsonl file: the columns of the input, then label and probability")
+              "Write predictions to a .csv, .tsv or .jsonl file: the columns of the input, then label and probability")
       .value("FILE");
-  flags.flag("--json", options->json, "One JSON object a line");
+  flags.flag("--json", options->json, "One JSON object per line");
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
-  flags.flag("--agreement", options->agreement, "With --int8: computes with floats too, and says how often the first label is the same");
-  flags.flag("--skip-bad", options->skip_bad, "Images: leave out those that cannot be read, and end with exit code 1 after the rest");
+  flags.flag("--agreement", options->agreement, "With --int8: also compute in f32 and print how often the first label is the same");
+  flags.flag("--skip-bad", options->skip_bad, "Images: skip unreadable ones, and exit with code 1 after the rest");
   flags.footer(
-      "INPUT is a sentence, a file of sentences (.txt: one a line; .csv, .tsv, .jsonl: a table, whose columns are found by their names;\n"
-      "each also .gz), an image (PNG, JPEG, WebP, BMP) or a folder of images, as the model takes it. Models for sentences (one label, "
-      "several,\n"
-      "values), for pairs, for words, for places that say [MASK], and for pictures.\n\nExamples:\n"
+      "INPUT is a sentence, a file of sentences (.txt: one per line; .csv, .tsv, .jsonl: a table, whose columns are found by name;\n"
+      "each also .gz), an image (PNG, JPEG, WebP, BMP) or a folder of images, depending on the model. Supported are classification and\n"
+      "regression of sentences and pairs, token classification, [MASK] filling and image classification.\n\nExamples:\n"
       "  heed predict sentiment reviews.csv text_column=sentence -o labelled.csv\n"
       "  heed predict sentiment 'a fine film' 'a waste of time'\n  heed predict sentiment --file reviews.txt --json > labels.jsonl\n"
       "  zcat reviews.gz | heed predict sentiment\n  heed predict nli --pairs --file pairs.tsv\n"
       "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n  heed predict vit photo.jpg holidays/ --skip-bad\n"
       "  heed predict sentiment --file reviews.txt --int8 --agreement");
   return [options] {
-    options->model = named_model(options->model);
+    options->model = resolve_model(options->model);
     run_predict(*options);
   };
 });
@@ -70,7 +69,7 @@ const Command predict_command("predict", "Labels for sentences or pictures, with
 LabelTable::LabelTable(const std::string& label, const std::vector<std::string>& names, Labels::Kind kind, const std::string& about)
     : kind_(kind) {
   width_ = text::count_chars(label);
-  for (const std::string& name : names) width_ = std::max(width_, text::count_chars(shown(name, kWidestLabel)));
+  for (const std::string& name : names) width_ = std::max(width_, text::count_chars(display_text(name, kMaxLabelWidth)));
   std::cout << padded(label, width_) << (kind == Labels::Kind::value ? "     value  " : "  probability  ") << about << '\n';
 }
 
@@ -81,25 +80,25 @@ void LabelTable::add(const std::vector<Label>& labels, const std::string& about)
       score << std::setw(10) << std::fixed << std::setprecision(4) << label.score;
     else
       score << std::setw(13) << percent(label.score);
-    std::cout << padded(shown(label.name, kWidestLabel), width_) << score.str();
+    std::cout << padded(display_text(label.name, kMaxLabelWidth), width_) << score.str();
     if (&label == &labels.front()) std::cout << "  " << about;
     std::cout << '\n';
   }
 }
 
-void Agreement::add(const std::vector<Label>& bytes, const std::vector<Label>& floats) {
+void Agreement::add(const std::vector<Label>& int8, const std::vector<Label>& f32) {
   ++inputs_;
-  same_ += bytes.empty() || bytes.front().id == floats.front().id;
-  for (const Label& label : bytes)
-    for (const Label& other : floats)
-      if (other.id == label.id) apart_ = std::max(apart_, std::abs(label.score - other.score));
+  same_ += int8.empty() || int8.front().id == f32.front().id;
+  for (const Label& label : int8)
+    for (const Label& other : f32)
+      if (other.id == label.id) max_difference_ = std::max(max_difference_, std::abs(label.score - other.score));
 }
 
-void Agreement::tell() const {
+void Agreement::print() const {
   std::cout.flush();
-  std::cerr << "heed: the first label is the same in bytes and in floats for " << same_ << " of " << inputs_ << " inputs ("
+  std::cerr << "heed: the first label is the same in int8 and f32 for " << same_ << " of " << inputs_ << " inputs ("
             << percent(static_cast<float>(same_) / static_cast<float>(std::max<int64_t>(inputs_, 1))) << "); scores differ by at most "
-            << apart_ << '\n';
+            << max_difference_ << '\n';
 }
 
 std::string percent(float probability) {

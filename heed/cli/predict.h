@@ -1,10 +1,10 @@
-// What heed predict's two halves share, for sentences and for pictures: the flags, and labels as a table or as JSON.
+// Shared by the two halves of heed predict, sentences and images: the flags, and labels as a table or as JSON.
 #pragma once
 
 #include <optional>
 
 #include "heed/cli/print_json.h"
-#include "heed/cli/sentences.h"
+#include "heed/cli/sentence_reader.h"
 #include "heed/io/json.h"
 #include "heed/models/classify.h"
 
@@ -12,32 +12,32 @@ namespace heed::cli {
 
 struct PredictOptions {
   std::string model;
-  SentenceOptions inputs;   // for pictures: files and folders
-  int64_t top = 0;          // 0: as suits the model
+  SentenceOptions inputs;   // for images: files and folders
+  int64_t top = 0;          // 0: depends on the model
   int64_t max_length = 0;   // tokens
-  std::string output = {};  // a file for the answers
+  std::string output = {};  // a file for the predictions
   bool json = false;
   bool int8 = false;
-  bool agreement = false;  // with int8: floats compute too, and the two are compared
-  bool skip_bad = false;   // pictures that cannot be read
-  bool nonfinite = false;  // weights that are NaN or infinite are let through
+  bool agreement = false;  // with int8: also runs f32 weights and compares the two
+  bool skip_bad = false;   // skip images that cannot be read
+  bool nonfinite = false;  // accept NaN and infinite weights
 };
 
 void predict_text(const PredictOptions& options, Model model);
-void predict_pictures(const PredictOptions& options, const Model& model);
+void predict_images(const PredictOptions& options, const Model& model);
 
-// How far the answers of a model in bytes are those of the same model in floats.
+// Compares the predictions of an int8 model with those of the same model in f32.
 class Agreement {
  public:
-  void add(const std::vector<Label>& bytes, const std::vector<Label>& floats);  // all labels of one input, the best first
-  void tell() const;                                                            // on standard error
+  void add(const std::vector<Label>& int8, const std::vector<Label>& f32);  // all labels of one input, best first
+  void print() const;                                                       // on standard error
 
  private:
   int64_t inputs_ = 0, same_ = 0;
-  float apart_ = 0;  // the most that a score moved
+  float max_difference_ = 0;  // of a score
 };
 
-// Rows of a label, its score, and what it is said about, which stands in the first row of its own alone.
+// Rows of label, score and input; the input is printed only in the first row of its labels.
 class LabelTable {
  public:
   LabelTable(const std::string& label, const std::vector<std::string>& names, Labels::Kind kind, const std::string& about);

@@ -1,25 +1,25 @@
-// Answers about sentences as a file: the columns of the input, then the labels.
+// Predictions for sentences as a file: the columns of the input, then the labels.
 #pragma once
 
 #include "heed/cli/predict.h"
 
 namespace heed::cli {
 
-// The values of a row by their columns, in order: those of a table, or "text" and "pair". Of .jsonl it is the object of the line.
+// A row as an object, in the order of its columns: those of a table, or "text" and "pair". For .jsonl input, the object of the line.
 nlohmann::ordered_json row_json(const Sentence& sentence, const TableRow* row, const std::vector<std::string>& columns);
 
-// .csv, .tsv or .jsonl, by the name. Behind the columns of the input come label and probability (of values: label and value), with --top
-// K also label_2, probability_2 and so on; where the input has a column of that name, ours is called predicted_label and the like. A table
-// without a header gets one: column_1, column_2, ... Tabs and line ends inside cells become spaces in .tsv. Written whole or not at all.
+// .csv, .tsv or .jsonl, by file name. The input columns are followed by label and probability (regression: label and value), with --top K
+// also label_2, probability_2 and so on. If the input has a column of that name, the new one is called predicted_label and so on. A table
+// without a header gets one: column_1, column_2, ... Tabs and newlines inside cells become spaces in .tsv. The file is written atomically.
 class LabelFile {
  public:
-  // columns: of the input. labels: how many a row has
+  // columns: of the input. labels: number of labels per row
   LabelFile(const std::string& path, std::vector<std::string> columns, Labels::Kind kind, int64_t labels);
-  void add(const Sentence& sentence, const TableRow* row, const std::vector<Label>& labels);  // row: null where no table is read
+  void add(const Sentence& sentence, const TableRow* row, const std::vector<Label>& labels);  // row: null if the input is not a table
   void finish();
   int64_t rows() const { return rows_; }
 
-  static void check_name(const std::string& path);  // a UsageError where the ending is none of the three
+  static void check_name(const std::string& path);  // throws a UsageError for any other extension
 
  private:
   enum class Kind { csv, tsv, jsonl };

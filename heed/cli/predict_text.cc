@@ -1,4 +1,4 @@
-// heed predict for sentences: labels of whole ones, of every word, or words for what is masked.
+// heed predict for sentences: labels of sentences, labels of words, or words for [MASK].
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -18,20 +18,21 @@ Task task_of(const TextModel& model, const PredictOptions& options) {
   const std::string& name = model.model.architecture();
   const bool pairs = options.inputs.pairs;
   if (name.ends_with("ForNextSentencePrediction"))
-    check<UsageError>(pairs, "predict: ", name, " judges pairs of sentences, found single ones; expected --pairs");
+    check<UsageError>(pairs, "predict: ", name, " classifies pairs of sentences, found single sentences; expected --pairs");
   if (name.ends_with("ForPreTraining")) return pairs ? Task::sentences : Task::masks;
   if (name.ends_with("ForMaskedLM")) return Task::masks;
   if (name.ends_with("ForTokenClassification")) {
-    check<UsageError>(!pairs, "predict: ", name, " judges words of single sentences, found --pairs");
+    check<UsageError>(!pairs, "predict: ", name, " labels the words of single sentences, found --pairs");
     return Task::words;
   }
   const bool labels = name.ends_with("ForSequenceClassification") || name.ends_with("ForNextSentencePrediction");
-  check<FileError>(labels, (model.folder / "config.json").string(), ": ", name,
-                   " has no labels to predict, expected a model for classification or masked words; heed embed makes vectors of sentences");
+  check<FileError>(
+      labels, (model.folder / "config.json").string(), ": ", name,
+      " has no labels to predict, expected a model for classification or masked words; heed embed computes sentence embeddings");
   return Task::sentences;
 }
 
-// The sentences of a chunk, with the rows of the table that they come from, if any.
+// A chunk of sentences, with their table rows if they come from a table.
 struct Chunk {
   const std::vector<Sentence>& sentences;
   const std::vector<std::string>& columns;  // of the input
@@ -48,10 +49,10 @@ struct Chunk {
 };
 
 std::string shown_pair(const Sentence& sentence) {
-  return sentence.pair ? shown(sentence.text, 40) + " | " + shown(*sentence.pair, 40) : shown(sentence.text);
+  return sentence.pair ? display_text(sentence.text, 40) + " | " + display_text(*sentence.pair, 40) : display_text(sentence.text);
 }
 
-// Reads, computes and prints some thousand sentences at a time. print(chunk, encodings) gives the answers.
+// Processes the input in chunks of some thousand sentences: print(chunk, encodings) computes and prints the predictions.
 template <class Print>
 void each_chunk(const TextModel& model, const PredictOptions& options, const Print& print) {
   SentenceOptions inputs = options.inputs;
@@ -69,7 +70,7 @@ void each_chunk(const TextModel& model, const PredictOptions& options, const Pri
       fail<FileError>("predict: ", in_quotes(sentences[static_cast<size_t>(error.item)].text, 60), ": ", error.what());
     }
   }
-  tell_cut(cut, options.max_length > 0 ? std::min(options.max_length, model.most_tokens) : model.most_tokens);
+  print_truncated(cut, options.max_length > 0 ? std::min(options.max_length, model.max_tokens) : model.max_tokens);
 }
 
 void predict_sentences(const TextModel& model, const PredictOptions& options) {
@@ -78,40 +79,40 @@ void predict_sentences(const TextModel& model, const PredictOptions& options) {
   SentenceCounter counter;
   std::optional<LabelTable> table;
   std::unique_ptr<LabelFile> file;
-  std::optional<TextModel> floats;
+  std::optional<TextModel> f32_model;
   Agreement agreement;
   if (options.agreement)
-    floats.emplace(
+    f32_model.emplace(
         load_text_model(model.folder, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = Weights::packed}));
   each_chunk(model, options, [&](const Chunk& chunk, std::span<const Encoding> encodings) {
     const std::vector<Sentence>& sentences = chunk.sentences;
-    auto answers = classify(model, encodings, floats ? 0 : top, [&](int64_t done) { counter.add(done); });
-    if (floats) {
-      const auto expected = classify(*floats, encodings, 0);
-      for (size_t i = 0; i < answers.size(); ++i) {
-        agreement.add(answers[i], expected[i]);
-        if (std::ssize(answers[i]) > top) answers[i].resize(static_cast<size_t>(top), {});
+    auto predictions = classify(model, encodings, f32_model ? 0 : top, [&](int64_t done) { counter.add(done); });
+    if (f32_model) {
+      const auto expected = classify(*f32_model, encodings, 0);
+      for (size_t i = 0; i < predictions.size(); ++i) {
+        agreement.add(predictions[i], expected[i]);
+        if (std::ssize(predictions[i]) > top) predictions[i].resize(static_cast<size_t>(top), {});
       }
     }
     counter.clear();
     if (!options.output.empty()) {
       if (!file)
         file = std::make_unique<LabelFile>(options.output, chunk.columns, labels.kind(), std::min(top, std::ssize(labels.names())));
-      for (size_t i = 0; i < sentences.size(); ++i) file->add(sentences[i], chunk.row(i), answers[i]);
+      for (size_t i = 0; i < sentences.size(); ++i) file->add(sentences[i], chunk.row(i), predictions[i]);
       return;
     }
     if (!options.json && !table) table.emplace("label", labels.names(), labels.kind(), "sentence");
     for (size_t i = 0; i < sentences.size(); ++i) {
       if (table) {
-        table->add(answers[i], shown_pair(sentences[i]));
+        table->add(predictions[i], shown_pair(sentences[i]));
         continue;
       }
       Json json = chunk.json(i);
-      json["labels"] = cli::to_json(answers[i]);
+      json["labels"] = cli::to_json(predictions[i]);
       print_json_line(json);
     }
   });
-  if (floats) agreement.tell();
+  if (f32_model) agreement.print();
   if (!file) return;
   file->finish();
   if (options.json) return print_json_line({{"rows", file->rows()}, {"file", options.output}});
@@ -122,7 +123,7 @@ void predict_words(const TextModel& model, const PredictOptions& options) {
   SentenceCounter counter;
   each_chunk(model, options, [&](const Chunk& chunk, std::span<const Encoding> encodings) {
     const std::vector<Sentence>& sentences = chunk.sentences;
-    const auto answers = label_words(model, encodings, [&](int64_t done) { counter.add(done); });
+    const auto predictions = label_words(model, encodings, [&](int64_t done) { counter.add(done); });
     counter.clear();
     for (size_t i = 0; i < sentences.size(); ++i) {
       const std::string& text = sentences[i].text;
@@ -130,7 +131,7 @@ void predict_words(const TextModel& model, const PredictOptions& options) {
       if (options.json) {
         Json json = chunk.json(i);
         json["words"] = Json::array();
-        for (const LabelledWord& each : answers[i])
+        for (const LabelledWord& each : predictions[i])
           json["words"].push_back({{"word", word(each)},
                                    {"start", each.at.begin},
                                    {"end", each.at.end},
@@ -139,22 +140,22 @@ void predict_words(const TextModel& model, const PredictOptions& options) {
         print_json_line(json);
         continue;
       }
-      std::cout << shown(text) << '\n';
+      std::cout << display_text(text) << '\n';
       int64_t widest = 0, widest_label = 0;
-      for (const LabelledWord& each : answers[i]) {
-        widest = std::max(widest, text::count_chars(shown(word(each), 30)));
+      for (const LabelledWord& each : predictions[i]) {
+        widest = std::max(widest, text::count_chars(display_text(word(each), 30)));
         widest_label = std::max(widest_label, text::count_chars(each.label.name));
       }
-      for (const LabelledWord& each : answers[i])
-        std::cout << "  " << padded(shown(word(each), 30), widest) << "  " << padded(each.label.name, widest_label) << "  " << std::setw(7)
-                  << percent(each.label.score) << '\n';
+      for (const LabelledWord& each : predictions[i])
+        std::cout << "  " << padded(display_text(word(each), 30), widest) << "  " << padded(each.label.name, widest_label) << "  "
+                  << std::setw(7) << percent(each.label.score) << '\n';
     }
   });
 }
 
 void predict_masks(const TextModel& model, const PredictOptions& options) {
   const std::optional<int32_t> mask = model.tokenizer.id("[MASK]");
-  check<FileError>(mask.has_value(), model.folder.string(), ": the tokenizer has no token [MASK], expected one");
+  check<FileError>(mask.has_value(), model.folder.string(), ": the tokenizer has no [MASK] token, expected one");
   SentenceCounter counter;
   int64_t before = 0;
   std::optional<LabelTable> table;
@@ -166,20 +167,20 @@ void predict_masks(const TextModel& model, const PredictOptions& options) {
                        " has no [MASK] among its ", ids.size(), " tokens, expected one for ", model.model.architecture(), " to fill");
     }
     before += std::ssize(sentences);
-    const auto answers = fill_masks(model, encodings, options.top > 0 ? options.top : 5, [&](int64_t done) { counter.add(done); });
+    const auto predictions = fill_masks(model, encodings, options.top > 0 ? options.top : 5, [&](int64_t done) { counter.add(done); });
     counter.clear();
     if (!options.json && !table) table.emplace("word        ", std::vector<std::string>(), Labels::Kind::one, "sentence");
     for (size_t i = 0; i < sentences.size(); ++i) {
       if (!table) {
         Json json = chunk.json(i);
         json["masks"] = Json::array();
-        for (const FilledMask& each : answers[i])
+        for (const FilledMask& each : predictions[i])
           json["masks"].push_back({{"start", each.at.begin}, {"end", each.at.end}, {"words", cli::to_json(each.words, "word")}});
         print_json_line(json);
         continue;
       }
-      for (size_t m = 0; m < answers[i].size(); ++m)
-        table->add(answers[i][m].words, m == 0 ? shown_pair(sentences[i]) : "[MASK] number " + std::to_string(m + 1) + " of it");
+      for (size_t m = 0; m < predictions[i].size(); ++m)
+        table->add(predictions[i][m].words, m == 0 ? shown_pair(sentences[i]) : "[MASK] number " + std::to_string(m + 1));
     }
   });
 }
@@ -190,9 +191,9 @@ void predict_text(const PredictOptions& options, Model loaded) {
   const TextModel model = with_tokenizer(std::move(loaded), options.model);
   const Task task = task_of(model, options);
   check<UsageError>(!options.agreement || task == Task::sentences,
-                    "predict: --agreement compares labels of whole sentences and pictures, found ", model.model.architecture());
+                    "predict: --agreement compares labels of whole sentences and images, found ", model.model.architecture());
   if (!options.output.empty()) LabelFile::check_name(options.output);
-  check<UsageError>(options.output.empty() || task == Task::sentences, "predict: -o takes labels of whole sentences, found ",
+  check<UsageError>(options.output.empty() || task == Task::sentences, "predict: -o writes labels of whole sentences, found ",
                     model.model.architecture(), "; expected --json");
   switch (task) {
     case Task::sentences: return predict_sentences(model, options);

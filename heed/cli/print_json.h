@@ -1,4 +1,4 @@
-// JSON for machines, one value a line. Names of files may be any bytes; what is not UTF-8 becomes U+FFFD.
+// JSON output, one value per line. Invalid UTF-8 (file names can be any bytes) becomes U+FFFD.
 #pragma once
 
 #include "heed/io/json.h"

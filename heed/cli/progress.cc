@@ -39,7 +39,7 @@ std::string epoch_name(int64_t epoch, int64_t epochs) {
   return text.str();
 }
 
-std::string pace(double samples_per_second, double share_of_peak) {
+std::string throughput_text(double samples_per_second, double share_of_peak) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(samples_per_second < 10 ? 1 : 0) << samples_per_second << " samples/s";
   if (share_of_peak > 0) text << "  " << std::setprecision(0) << 100 * share_of_peak << "% of peak";
@@ -57,21 +57,21 @@ std::string readable_time(double seconds) {
   return text.str();
 }
 
-// Where there is too little room, what matters least is left out first; the bar takes what remains.
-std::string live_line(const StepDone& step, int width) {
+// Drops the least important fields until the line fits; the bar takes the remaining width.
+std::string live_line(const StepInfo& step, int width) {
   const std::string begin = epoch_name(step.epoch, step.epochs) + "  ",
                     place = std::to_string(step.step) + '/' + std::to_string(step.steps);
   std::string figures;
   for (const auto& [name, value] : step.means) figures += "  " + figure(name, value);
   std::ostringstream rate;
   rate << "  rate " << std::setprecision(2) << step.rate;
-  const std::string quick = "  " + pace(step.samples_per_second, 0), left = "  " + readable_time(step.seconds_left) + " left";
+  const std::string speed = "  " + throughput_text(step.samples_per_second, 0), left = "  " + readable_time(step.seconds_left) + " left";
   std::string line;
-  for (const std::string& rest : {figures + rate.str() + "  " + pace(step.samples_per_second, step.share_of_peak) + left,
-                                  figures + rate.str() + quick + left, figures + quick + left, figures + left, figures}) {
+  for (const std::string& rest : {figures + rate.str() + "  " + throughput_text(step.samples_per_second, step.share_of_peak) + left,
+                                  figures + rate.str() + speed + left, figures + speed + left, figures + left, figures}) {
     line = begin + place + rest;
     if (std::ssize(line) > width) continue;
-    const int64_t cells = std::min<int64_t>(width - std::ssize(line) - 3, 20);  // 3: for [, ] and a space
+    const int64_t cells = std::min<int64_t>(width - std::ssize(line) - 3, 20);  // 3: [, ] and a space
     if (cells < 5) return line;
     const int64_t full = cells * step.step / std::max<int64_t>(step.steps, 1);
     const std::string bar = std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(cells - full), '.');
@@ -80,15 +80,15 @@ std::string live_line(const StepDone& step, int width) {
   return line.substr(0, static_cast<size_t>(std::max(width, 0)));
 }
 
-// "epoch 1/5  loss 0.6920 val 0.5551  accuracy 75.4% val 79.5%  1103/s  0:53  best". What does not fit is left out, the least important
-// first; metrics.csv has all of it.
-std::string epoch_line(const EpochDone& epoch, int width, bool colour) {
-  struct Piece {
+// "epoch 1/5  loss 0.6920 val 0.5551  accuracy 75.4% val 79.5%  1103/s  0:53  best". Drops the least important fields until the line fits;
+// metrics.csv has all of them.
+std::string epoch_line(const EpochInfo& epoch, int width, bool colour) {
+  struct Field {
     std::string text;
-    int rank;  // 0: always there; the lower, the more important
+    int rank;  // 0: always shown; lower is more important
     bool shown = false;
   };
-  std::vector<Piece> pieces{{epoch_name(epoch.epoch, epoch.epochs), 0}};
+  std::vector<Field> fields{{epoch_name(epoch.epoch, epoch.epochs), 0}};
   const auto value_of = [&](const std::string& name) -> std::optional<double> {
     for (const auto& [each, value] : epoch.figures)
       if (each == name) return value;
@@ -99,34 +99,34 @@ std::string epoch_line(const EpochDone& epoch, int width, bool colour) {
     const size_t cut = full.find('_');
     const std::string part = full.substr(0, cut), name = cut == std::string::npos ? "" : full.substr(cut + 1);
     if (part == "train") {
-      const std::optional<double> held_out = value_of("validation_" + name);
-      const std::string text = figure(name, value) + (held_out ? " val " + bare_figure(name, *held_out) : "");
-      pieces.push_back({text, name == "loss" ? 0 : 2 * others++ + 1});
+      const std::optional<double> validation = value_of("validation_" + name);
+      const std::string text = figure(name, value) + (validation ? " val " + bare_figure(name, *validation) : "");
+      fields.push_back({text, name == "loss" ? 0 : 2 * others++ + 1});
     } else if (part == "validation" && !value_of("train_" + name)) {
-      pieces.push_back({"val " + figure(name, value), 2 * others++ + 1});
+      fields.push_back({"val " + figure(name, value), 2 * others++ + 1});
     }
   }
-  std::ostringstream quick;
-  quick << std::fixed << std::setprecision(epoch.samples_per_second < 10 ? 1 : 0) << epoch.samples_per_second << "/s";
-  pieces.push_back({quick.str(), 2});
+  std::ostringstream speed;
+  speed << std::fixed << std::setprecision(epoch.samples_per_second < 10 ? 1 : 0) << epoch.samples_per_second << "/s";
+  fields.push_back({speed.str(), 2});
   std::ostringstream peak;
   peak << std::fixed << std::setprecision(0) << 100 * epoch.share_of_peak << "% of peak";
-  if (epoch.share_of_peak > 0) pieces.push_back({peak.str(), 2 * others + 2});
-  pieces.push_back({readable_time(epoch.seconds), 0});
-  if (epoch.best) pieces.push_back({"best", 0});
+  if (epoch.share_of_peak > 0) fields.push_back({peak.str(), 2 * others + 2});
+  fields.push_back({readable_time(epoch.seconds), 0});
+  if (epoch.best) fields.push_back({"best", 0});
 
-  int64_t taken = -2;
+  int64_t used = -2;
   for (int rank = 0; rank <= 2 * others + 2; ++rank)
-    for (Piece& piece : pieces) {
-      if (piece.rank != rank || (rank > 0 && taken + 2 + std::ssize(piece.text) > width)) continue;
-      taken += 2 + std::ssize(piece.text);
-      piece.shown = true;
+    for (Field& field : fields) {
+      if (field.rank != rank || (rank > 0 && used + 2 + std::ssize(field.text) > width)) continue;
+      used += 2 + std::ssize(field.text);
+      field.shown = true;
     }
   std::string out;
-  for (const Piece& piece : pieces) {
-    if (!piece.shown) continue;
-    const bool best = epoch.best && &piece == &pieces.back();
-    out += (out.empty() ? "" : "  ") + (best ? painted(piece.text, Paint::green, colour) : piece.text);
+  for (const Field& field : fields) {
+    if (!field.shown) continue;
+    const bool best = epoch.best && &field == &fields.back();
+    out += (out.empty() ? "" : "  ") + (best ? styled(field.text, TextStyle::green, colour) : field.text);
   }
   return out;
 }
@@ -144,7 +144,7 @@ void Progress::draw(const std::function<std::string()>& line) {
   drawn_ = now;
 }
 
-void Progress::step(const StepDone& step) {
+void Progress::step(const StepInfo& step) {
   draw([&] { return live_line(step, options_.width()); });
 }
 
@@ -155,7 +155,7 @@ void Progress::count(const std::string& what, int64_t done, int64_t all) {
   });
 }
 
-void Progress::epoch(const EpochDone& epoch) {
+void Progress::epoch(const EpochInfo& epoch) {
   say(epoch_line(epoch, options_.live ? std::max(options_.width(), 40) : 80, options_.colour));
 }
 

@@ -1,4 +1,4 @@
-// Long reads of files, shown on a terminal's standard error; nothing elsewhere.
+// Progress of long file reads on standard error, if it is a terminal.
 #pragma once
 
 namespace heed::cli {

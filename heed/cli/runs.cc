@@ -1,4 +1,4 @@
-// heed runs: which training runs there are, how far they came and how good they are, and what differs between some of them.
+// heed runs: lists training runs with their state and metrics, or compares their metrics and settings.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "heed/cli/command.h"
-#include "heed/cli/sentences.h"
+#include "heed/cli/sentence_reader.h"
 #include "heed/text/unicode.h"
 #include "heed/train/model_folder.h"
 #include "heed/train/run_summary.h"
@@ -14,7 +14,7 @@
 namespace heed::cli {
 namespace {
 
-constexpr size_t kWidestCell = 40;
+constexpr size_t kMaxCellWidth = 40;
 
 struct RunsFlags {
   std::vector<std::string> folders = {};
@@ -23,7 +23,7 @@ struct RunsFlags {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// Columns as wide as their widest cell, with two spaces between them.
+// Columns are as wide as their widest cell, separated by two spaces.
 void print_table(const Rows& rows) {
   std::vector<int64_t> widths(rows[0].size(), 0);
   for (const std::vector<std::string>& row : rows)
@@ -54,12 +54,12 @@ std::string time_cell(double seconds) {
   return out.str();
 }
 
-// The end of a path says more than its beginning.
+// Shortens a long path at the start, as its end is more informative.
 std::string path_cell(const std::string& path) {
   const int64_t letters = text::count_chars(path);
-  if (letters <= static_cast<int64_t>(kWidestCell)) return shown(path, kWidestCell);
+  if (letters <= static_cast<int64_t>(kMaxCellWidth)) return display_text(path, kMaxCellWidth);
   const Path whole = path;
-  return shown("..." + std::string("/") + (whole.parent_path().filename() / whole.filename()).string(), kWidestCell);
+  return display_text("..." + std::string("/") + (whole.parent_path().filename() / whole.filename()).string(), kMaxCellWidth);
 }
 
 std::string best_cell(const RunSummary& run) {
@@ -75,7 +75,7 @@ void list_runs(const std::vector<RunSummary>& runs) {
   print_table(rows);
 }
 
-// Every figure of the last judgement, and the best of the validation part: name -> a value for each run that has it.
+// All metrics of the last evaluation and the best validation metric: name -> value per run, if the run has it.
 std::vector<std::pair<std::string, std::vector<std::optional<double>>>> compared_figures(const std::vector<RunSummary>& runs) {
   std::vector<std::pair<std::string, std::vector<std::optional<double>>>> out;
   const auto add = [&](const std::string& name, size_t run, double value) {
@@ -85,8 +85,9 @@ std::vector<std::pair<std::string, std::vector<std::optional<double>>>> compared
   };
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].best_epoch > 0) add("validation " + runs[i].metric, i, runs[i].best);
-    if (runs[i].judged != "validation")
-      for (const auto& [name, value] : runs[i].figures) add((runs[i].judged.empty() ? "" : runs[i].judged + " ") + name, i, value);
+    if (runs[i].evaluated_part != "validation")
+      for (const auto& [name, value] : runs[i].figures)
+        add((runs[i].evaluated_part.empty() ? "" : runs[i].evaluated_part + " ") + name, i, value);
   }
   return out;
 }
@@ -108,8 +109,8 @@ void compare_runs(const std::vector<RunSummary>& runs) {
   rows.push_back(row("epochs", [&](size_t i) { return std::to_string(runs[i].epochs) + "/" + std::to_string(runs[i].planned); }));
   rows.push_back(row("time", [&](size_t i) { return time_cell(runs[i].seconds); }));
   for (const auto& [name, values] : compared_figures(runs))
-    rows.push_back(row(name, [&, &figures = values, &called = name](size_t i) {
-      return figures[i] ? figure_cell(called.substr(called.find(' ') + 1), *figures[i]) : "-";
+    rows.push_back(row(name, [&, &figures = values, &metric = name](size_t i) {
+      return figures[i] ? figure_cell(metric.substr(metric.find(' ') + 1), *figures[i]) : "-";
     }));
   const ComparedSettings settings = settings_of(runs);
   rows.push_back(row("", [](size_t) { return ""; }));
@@ -128,13 +129,13 @@ Json comparison_json(const std::vector<RunSummary>& runs) {
 }
 
 void run_runs(const RunsFlags& options) {
-  const bool asked = !options.folders.empty();
+  const bool named = !options.folders.empty();
   std::vector<RunSummary> runs;
-  for (const std::string& folder : asked ? options.folders : std::vector<std::string>{"runs"}) {
+  for (const std::string& folder : named ? options.folders : std::vector<std::string>{"runs"}) {
     check<FileError>(std::filesystem::is_directory(folder), folder, ": there is no such folder, expected one with runs",
-                     asked ? "" : "; heed train makes runs/TASK/NAME, or name another folder: heed runs FOLDER");
+                     named ? "" : "; heed train creates runs/TASK/NAME, or pass another folder: heed runs FOLDER");
     const std::vector<Path> found = runs_below(run_of_model(folder).empty() ? Path(folder) : run_of_model(folder));
-    check<FileError>(!found.empty(), folder, ": found no runs in it, expected folders with a config.toml");
+    check<FileError>(!found.empty(), folder, ": found no runs, expected folders with a config.toml");
     for (const Path& run : found) runs.push_back(summarize_run(run));
   }
   const bool compare = options.compare || (options.folders.size() > 1 && runs.size() == options.folders.size());
@@ -154,16 +155,14 @@ void run_runs(const RunsFlags& options) {
     for (const std::string& damage : run.record.damaged) std::cerr << "heed: damaged: " << damage << '\n';
 }
 
-const Command runs_command("runs", "List training runs, or compare some of them", [](Flags& flags) {
+const Command runs_command("runs", "List or compare training runs", [](Flags& flags) {
   auto options = std::make_shared<RunsFlags>();
-  flags.option("folders", options->folders, "Folders of runs (runs unless given), or runs to compare")
-      .shown("[FOLDER|RUN ...]")
-      .no_default();
-  flags.flag("--compare", options->compare, "Figures and the settings that differ, side by side, of all runs in the folders");
+  flags.option("folders", options->folders, "Folders of runs (default: runs), or runs to compare").usage("[FOLDER|RUN ...]").no_default();
+  flags.flag("--compare", options->compare, "Compare metrics and differing settings of all runs in the folders");
   flags.flag("--json", options->json, "One JSON object");
   flags.footer(
-      "State: finished; running; stopped by Ctrl-C; interrupted, when it was killed; diverged; failed. heed train --resume RUN goes on\n"
-      "with any of them.\n\nExamples:\n  heed runs\n  heed runs runs/classify\n  heed runs runs/classify/001 runs/classify/002\n"
+      "State: finished; running; stopped by Ctrl-C; interrupted (killed); diverged; failed. heed train --resume RUN resumes\n"
+      "any of them.\n\nExamples:\n  heed runs\n  heed runs runs/classify\n  heed runs runs/classify/001 runs/classify/002\n"
       "  heed runs runs/classify --compare --json");
   return [options] { run_runs(*options); };
 });

@@ -1,4 +1,4 @@
-// heed tokenize: text to tokens and ids and back, with the tokenizer of a model.
+// heed tokenize: encodes text with the tokenizer of a model, or decodes ids.
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "heed/cli/model_name.h"
-#include "heed/cli/sentences.h"
+#include "heed/cli/sentence_reader.h"
 #include "heed/io/json.h"
 #include "heed/text/tokenizer.h"
 
@@ -31,15 +31,15 @@ EncodeOptions encode_options(const TokenizeFlags& options) {
   return out;
 }
 
-// A batch of lines at a time: memory stays small whatever comes in.
+// Processes standard input in batches of lines, which bounds memory.
 template <class Body>
 void each_batch_of_lines(const Body& body) {
-  constexpr size_t lines_at_once = 4096;
-  std::ios::sync_with_stdio(false);  // or every character would come through the C library on its own
+  constexpr size_t batch_size = 4096;
+  std::ios::sync_with_stdio(false);  // otherwise every character is read through the C library
   std::vector<std::string> lines;
   for (std::string line; std::getline(std::cin, line);) {
     lines.push_back(std::move(line));
-    if (lines.size() < lines_at_once) continue;
+    if (lines.size() < batch_size) continue;
     body(lines);
     lines.clear();
   }
@@ -63,17 +63,17 @@ void print_offsets(const Encoding& encoding) {
 std::vector<int32_t> parse_ids(const std::string& text) {
   std::vector<int32_t> ids;
   size_t at = 0;
-  const auto is_gap = [](char c) { return c == ' ' || c == ',' || c == '\t' || c == '\r' || c == '[' || c == ']'; };
+  const auto is_separator = [](char c) { return c == ' ' || c == ',' || c == '\t' || c == '\r' || c == '[' || c == ']'; };
   while (at < text.size()) {
-    if (is_gap(text[at])) {
+    if (is_separator(text[at])) {
       ++at;
       continue;
     }
     int64_t id = 0;
     const size_t begin = at;
     for (; at < text.size() && text[at] >= '0' && text[at] <= '9' && id < INT32_MAX; ++at) id = 10 * id + (text[at] - '0');
-    check<UsageError>(at > begin && (at == text.size() || is_gap(text[at])) && id <= INT32_MAX, "tokenize: found ",
-                      in_quotes(text.substr(begin), 20), ", expected ids: numbers with spaces or commas between");
+    check<UsageError>(at > begin && (at == text.size() || is_separator(text[at])) && id <= INT32_MAX, "tokenize: found ",
+                      in_quotes(text.substr(begin), 20), ", expected token ids separated by spaces or commas");
     ids.push_back(static_cast<int32_t>(id));
   }
   return ids;
@@ -101,7 +101,7 @@ Json to_json(const Tokenizer& tokenizer, const std::string& text, const Encoding
 
 void print(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding, const TokenizeFlags& options) {
   if (options.json) {
-    // A text that is not UTF-8 cannot stand in JSON as it is.
+    // error_handler_t::replace: the text may be invalid UTF-8
     std::cout << to_json(tokenizer, text, encoding).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
   } else if (options.ids || options.lines) {
     print_list(encoding.ids);
@@ -116,7 +116,7 @@ void print(const Tokenizer& tokenizer, const std::string& text, const Encoding& 
   }
 }
 
-// How many tokens standard input has, and how fast they come.
+// Counts the tokens of standard input and measures the speed.
 void count(const Tokenizer& tokenizer, const TokenizeFlags& options) {
   using Clock = std::chrono::steady_clock;
   int64_t lines = 0, bytes = 0, tokens = 0;
@@ -167,30 +167,30 @@ void run_tokenize(const TokenizeFlags& options) {
   for (const std::string& text : options.texts) print_one(text);
 }
 
-const Command tokenize_command("tokenize", "Cut text into the tokens of a model, or put tokens together", [](Flags& flags) {
+const Command tokenize_command("tokenize", "Encode text with the tokenizer of a model, or decode ids", [](Flags& flags) {
   auto options = std::make_shared<TokenizeFlags>();
   flags.option("model", options->model, "Folder of a model or of a run, or a tokenizer.json").value("MODEL").required();
-  // Or the parser would take "[MASK] a, b" for a list in brackets.
-  flags.option("text", options->texts, "What to encode, or ids to decode; the name of a .txt, .csv, .tsv or .jsonl file: its texts")
-      .shown("TEXT...")
+  // one_value(): CLI11 would parse "[MASK] a, b" as a list in brackets.
+  flags.option("text", options->texts, "Text to encode, or ids to decode; the name of a .txt, .csv, .tsv or .jsonl file: its texts")
+      .usage("TEXT...")
       .many()
       .one_value();
-  flags.flag("--ids", options->ids, "Print ids alone, one line a text");
-  flags.flag("--decode", options->decode, "The text is ids: print what they stand for");
-  flags.flag("--lines", options->lines, "Read lines from standard input; one line out for each");
-  flags.flag("--count", options->count, "Count the tokens of standard input, and the speed");
+  flags.flag("--ids", options->ids, "Print only ids, one line per text");
+  flags.flag("--decode", options->decode, "Decode ids to text");
+  flags.flag("--lines", options->lines, "Read lines from standard input and print one line for each");
+  flags.flag("--count", options->count, "Count the tokens of standard input and measure the speed");
   flags.option("--pair", options->pair, "A second text, encoded together with each").value("TEXT");
-  flags.option("--max-length", options->max_length, "Drop what is more than so many tokens").value("N").must_be(non_negative());
+  flags.option("--max-length", options->max_length, "Truncate to N tokens").value("N").must_be(non_negative());
   flags.flag("--no-special", options->plain, "Do not add special tokens like [CLS]");
   flags.flag("--keep-special", options->keep_special, "Keep special tokens when decoding");
-  flags.flag("--offsets", options->offsets, "Print which bytes of the text each token stands for");
-  flags.flag("--json", options->json, "One JSON object a line");
+  flags.flag("--offsets", options->offsets, "Print the byte range of each token in the text");
+  flags.flag("--json", options->json, "One JSON object per line");
   flags.footer(
       "Examples:\n  heed tokenize minilm 'Hello, world!'\n  heed tokenize gpt2 --ids 'Hello, world!'\n  heed tokenize gpt2 --decode 15496 "
       "11 995\n"
       "  heed tokenize minilm --lines < corpus.txt > ids.txt\n  heed tokenize minilm --count < corpus.txt");
   return [options] {
-    options->model = named_model(options->model);
+    options->model = resolve_model(options->model);
     run_tokenize(*options);
   };
 });

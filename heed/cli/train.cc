@@ -1,4 +1,4 @@
-// heed train: from data to a model one can trust, its curves and its report.
+// heed train: trains a model and writes its metrics and report.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -13,20 +13,20 @@ namespace heed::cli {
 namespace {
 
 struct TrainFlags {
-  std::vector<std::string> words = {};
+  std::vector<std::string> arguments = {};
   std::string resume = {};
   TrainRun run = {};
   bool quiet = false, json = false, settings = false;
 };
 
 void list_settings(const TrainFlags& options) {
-  if (options.words.empty()) {
+  if (options.arguments.empty()) {
     for (const TaskKind& kind : task_kinds()) std::cout << kind.name << "\n    " << kind.summary << '\n';
     std::cout << "\nheed train TASK --settings lists the settings of a task.\n";
     return;
   }
-  Training training(options.words[0]);
-  training.tell({options.words.begin() + 1, options.words.end()});
+  TrainingJob training(options.arguments[0]);
+  training.apply({options.arguments.begin() + 1, options.arguments.end()});
   std::cout << training.kind().summary << "\n\n" << training.settings().help() << "\nPresets:\n";
   for (const std::string& name : presets_of(training.kind().families)) {
     const Preset& preset = preset_named(name);
@@ -41,61 +41,61 @@ void run_train(TrainFlags& options) {
   options.run.output = options.json ? Output::json : options.quiet ? Output::quiet : Output::people;
   if (options.settings) return list_settings(options);
   if (!options.resume.empty()) {
-    train_on(run_folder(options.resume), options.words, options.run);
+    resume_training(run_folder(options.resume), options.arguments, options.run);
     return;
   }
-  check<UsageError>(!options.words.empty(), "train: no task given; heed train --settings lists them");
-  Training training(options.words[0]);
-  training.tell({options.words.begin() + 1, options.words.end()});
-  train_anew(training, options.run);
+  check<UsageError>(!options.arguments.empty(), "train: no task given; heed train --settings lists the tasks");
+  TrainingJob training(options.arguments[0]);
+  training.apply({options.arguments.begin() + 1, options.arguments.end()});
+  start_training(training, options.run);
 }
 
-// Settings may be spelled like flags: --epochs 3, --epochs=3 and --flip mean epochs=3, epochs=3 and flip=true. Those of all tasks are
-// known: a task refuses what is not for it by itself.
-void flags_as_settings(std::vector<std::string>& words, const std::vector<std::string>& flags) {
-  std::vector<std::unique_ptr<Training>> tasks;
+// Settings can be written as flags: --epochs 3, --epochs=3 and --flip mean epochs=3, epochs=3 and flip=true. The settings of all tasks are
+// accepted here; the task itself refuses those of other tasks.
+void flags_as_settings(std::vector<std::string>& arguments, const std::vector<std::string>& flags) {
+  std::vector<std::unique_ptr<TrainingJob>> tasks;
   std::vector<std::string> out, known = flags;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const size_t equals = words[i].find('=');
-    const std::string flag = words[i].substr(0, equals), name = flag.substr(std::min<size_t>(2, flag.size()));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const size_t equals = arguments[i].find('=');
+    const std::string flag = arguments[i].substr(0, equals), name = flag.substr(std::min<size_t>(2, flag.size()));
     if (!flag.starts_with("--") || name.empty() || std::find(flags.begin(), flags.end(), flag) != flags.end()) {
-      out.push_back(words[i]);
+      out.push_back(arguments[i]);
       continue;
     }
     if (tasks.empty())
       for (const TaskKind& kind : task_kinds()) {
-        tasks.push_back(std::make_unique<Training>(kind.name));
+        tasks.push_back(std::make_unique<TrainingJob>(kind.name));
         for (const std::string& key : tasks.back()->settings().keys()) known.push_back("--" + key);
       }
     const auto task = std::find_if(tasks.begin(), tasks.end(), [&](const auto& each) { return !each->settings().key_of(name).empty(); });
     check<UsageError>(task != tasks.end(), "unknown flag '", flag, "'", did_you_mean(flag, known));
     const bool yes_or_no = name.find('.') == name.npos && (*task)->settings().is_flag((*task)->settings().key_of(name));
-    const bool follows = i + 1 < words.size() && !words[i + 1].starts_with("--");
+    const bool has_value = i + 1 < arguments.size() && !arguments[i + 1].starts_with("--");
     if (equals != std::string::npos) {
-      out.push_back(words[i].substr(2));
-    } else if (yes_or_no && !(follows && (words[i + 1] == "true" || words[i + 1] == "false"))) {
+      out.push_back(arguments[i].substr(2));
+    } else if (yes_or_no && !(has_value && (arguments[i + 1] == "true" || arguments[i + 1] == "false"))) {
       out.push_back(name + "=true");
     } else {
-      check<UsageError>(follows, "train: found ", flag, " without a value, expected ", flag, " VALUE or ", name, "=VALUE");
-      out.push_back(name + "=" + words[++i]);
+      check<UsageError>(has_value, "train: found ", flag, " without a value, expected ", flag, " VALUE or ", name, "=VALUE");
+      out.push_back(name + "=" + arguments[++i]);
     }
   }
-  words = std::move(out);
+  arguments = std::move(out);
 }
 
 std::function<void()> set_up_train(Flags& flags) {
   auto options = std::make_shared<TrainFlags>();
-  flags.option("words", options->words, "The task, then settings: key=value words, or --key value, and at most one TOML file")
-      .shown("TASK [CONFIG.toml] [KEY=VALUE ...]")
+  flags.option("arguments", options->arguments, "The task, then settings as key=value or --key value, and at most one TOML file")
+      .usage("TASK [CONFIG.toml] [KEY=VALUE ...]")
       .many();
-  flags.option("--resume", options->resume, "Go on with a run, with the same numbers as if it had never stopped").value("RUN");
-  flags.option("--runs", options->run.runs, "Where runs lie, each in TASK/NAME").value("FOLDER");
-  flags.option("--name", options->run.name, "Of the run; without it the next free number").value("NAME");
-  flags.flag("--settings", options->settings, "List the tasks, or every setting of a task with its value, and do nothing");
-  flags.flag("--quiet", options->quiet, "Say nothing; the run's files have it all");
-  flags.flag("--json", options->json, "One JSON object a line");
+  flags.option("--resume", options->resume, "Resume a run, with the same results as if it had not been stopped").value("RUN");
+  flags.option("--runs", options->run.runs, "Folder of runs, each in TASK/NAME").value("FOLDER");
+  flags.option("--name", options->run.name, "Name of the run; by default the next free number").value("NAME");
+  flags.flag("--settings", options->settings, "List the tasks, or the settings of a task with their values, and exit");
+  flags.flag("--quiet", options->quiet, "Print nothing; everything is in the run's files");
+  flags.flag("--json", options->json, "One JSON object per line");
   flags.footer(
-      "Ctrl-C saves and ends; --resume goes on, and with epochs=N for longer. docs/training.md explains tasks, settings and the files "
+      "Ctrl-C saves and stops; --resume resumes, with epochs=N for longer. docs/training.md explains tasks, settings and the files "
       "of a run.\n\nExamples:\n"
       "  heed train classify\n  heed train classify data=cifar10 preset=vit-tiny epochs=20 pad=4 flip=true\n"
       "  heed train classify position=gaussian pooling=gap\n  heed train classify my.toml rate=5e-4 --name slower\n"
@@ -104,7 +104,7 @@ std::function<void()> set_up_train(Flags& flags) {
   flags.completes([](const std::vector<std::string>& before) {
     std::vector<Candidate> out;
     for (const TaskKind& kind : task_kinds())
-      if (!before.empty() && before[0] == kind.name) return setting_candidates(Training(kind.name).settings());
+      if (!before.empty() && before[0] == kind.name) return setting_candidates(TrainingJob(kind.name).settings());
     for (const TaskKind& kind : task_kinds())
       if (before.empty()) out.push_back({kind.name, kind.summary});
     return out;

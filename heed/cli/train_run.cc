@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "heed/cli/progress.h"
-#include "heed/cli/stop.h"
+#include "heed/cli/signal_guard.h"
 #include "heed/core/interrupt.h"
 #include "heed/core/isa.h"
 #include "heed/core/parallel.h"
@@ -15,36 +15,36 @@
 namespace heed::cli {
 namespace {
 
-Json as_json(const Figures& figures) {
+Json as_json(const Metrics& figures) {
   Json out = Json::object();
   for (const auto& [name, value] : figures) out[name] = value;
   return out;
 }
 
-class Teller {
+class TrainOutput {
  public:
-  explicit Teller(Output output)
+  explicit TrainOutput(Output output)
       : output_(output),
         progress_(std::cout, {.live = output == Output::people && is_terminal(STDOUT_FILENO), .colour = has_colour(STDOUT_FILENO)}) {
-    std::cout.exceptions(std::ios::goodbit);  // closed() tells: a run whose output nobody reads is saved, not lost in the middle of a step
+    std::cout.exceptions(std::ios::goodbit);  // closed() is polled instead, so that a run with a closed output is saved, not lost
   }
 
   bool closed() const { return !std::cout.good(); }
 
-  Watch watch(const CatchStop& guard) {
-    return {.step = [this](const StepDone& step) { progress_.step(step); },
-            .epoch = [this](const EpochDone& epoch) { tell(epoch); },
+  TrainCallbacks callbacks(const SignalGuard& guard) {
+    return {.step = [this](const StepInfo& step) { progress_.step(step); },
+            .epoch = [this](const EpochInfo& epoch) { print(epoch); },
             .say = [this](const std::string& text) { say(text); },
-            .stop = [this, &guard] { return guard.asked() || closed(); }};
+            .stop = [this, &guard] { return guard.stop_requested() || closed(); }};
   }
   void say(const std::string& text) {
     if (output_ == Output::people) progress_.say(text);
     if (output_ == Output::json) std::cout << Json{{"event", "note"}, {"text", text}}.dump() << std::endl;
   }
-  std::function<void(int64_t done, int64_t all)> reading() {
+  std::function<void(int64_t done, int64_t all)> read_progress() {
     return [this](int64_t done, int64_t all) { progress_.count("decoding images", done, all); };
   }
-  void end(const FitResult& result, const RunFolder& run, const std::string& part, const Figures& figures) {
+  void end(const TrainResult& result, const RunFolder& run, const std::string& part, const Metrics& figures) {
     if (output_ == Output::people) {
       say("best epoch: " + std::to_string(result.best_epoch) + "; on the " + part + " part: " + figures_text(figures));
       say("report: " + (run.path() / "report.html").string() + "\nmodel:  " + (run.path() / "best").string());
@@ -60,7 +60,7 @@ class Teller {
                        .dump()
                 << std::endl;
   }
-  void tell(const EpochDone& epoch) {
+  void print(const EpochInfo& epoch) {
     if (output_ == Output::people) progress_.epoch(epoch);
     if (output_ == Output::json)
       std::cout << Json{{"event", "epoch"},
@@ -80,48 +80,48 @@ class Teller {
   Progress progress_;
 };
 
-void introduce(const Task& task, const Training& training, RunFolder& run, Teller& teller) {
+void print_header(const Task& task, const TrainingJob& training, RunFolder& run, TrainOutput& out) {
   std::ostringstream text;
   text << training.kind().name << ": ";
   for (const auto& [part, count] : task.counts)
-    text << count << " to " << (part == "train" ? "learn from" : part == "test" ? "test on" : "validate on") << ", ";
+    text << count << " to " << (part == "train" ? "train on" : part == "test" ? "test on" : "validate on") << ", ";
   text << task.model->architecture() << " with " << task.model->params().count() << " parameters, " << instruction_set()
        << ", threads: " << thread_count();
   run.log(text.str());
-  teller.say(text.str());
-  for (const std::string& note : training.notes()) teller.say(note);
+  out.say(text.str());
+  for (const std::string& note : training.notes()) out.say(note);
   for (const std::string& note : task.notes) {
     run.log(note);
-    teller.say(note);
+    out.say(note);
   }
-  teller.say("run: " + run.path().string() + " (config.toml there has every setting)");
+  out.say("run: " + run.path().string() + " (config.toml there has every setting)");
 }
 
-void learn(const Task& task, const Training& training, RunFolder& run, Teller& teller, CatchStop& guard) {
+void train(const Task& task, const TrainingJob& training, RunFolder& run, TrainOutput& out, SignalGuard& guard) {
   const std::string resume = "heed train --resume " + run.path().string();
-  const Watch watch = teller.watch(guard);
-  const FitResult result = fit(task, training.learning(), run, watch);
+  const TrainCallbacks callbacks = out.callbacks(guard);
+  const TrainResult result = train_model(task, training.train_options(), run, callbacks);
   const auto check_stopped = [&](bool stopped, const std::string& when) {
-    check(!stopped || guard.asked() || !teller.closed(), "standard output: cannot write; stopped and saved ", when,
-          "; go on with: ", resume);
-    check<StoppedError>(!stopped, "train: stopped and saved ", when, "; go on with: ", resume);
+    check(!stopped || guard.stop_requested() || !out.closed(), "standard output: cannot write; stopped and saved ", when,
+          "; resume with: ", resume);
+    check<StoppedError>(!stopped, "train: stopped and saved ", when, "; resume with: ", resume);
   };
-  check_stopped(result.ending == Ending::stopped, "after step " + std::to_string(result.steps));
-  if (result.ending == Ending::patience) teller.say("stopped early: no better epoch since epoch " + std::to_string(result.best_epoch));
-  if (result.skipped > 0) teller.say("skipped steps: " + std::to_string(result.skipped));
+  check_stopped(result.ending == StopReason::stopped, "after step " + std::to_string(result.steps));
+  if (result.ending == StopReason::patience) out.say("stopped early: no better epoch since epoch " + std::to_string(result.best_epoch));
+  if (result.skipped > 0) out.say("skipped steps: " + std::to_string(result.skipped));
   Evaluation evaluation;
   try {
-    const Interruptible by_person(watch.stop);
+    const Interruptible interruptible(callbacks.stop);
     evaluation = finish_run(task, run, result.best_epoch);
   } catch (const StoppedError&) {
     check_stopped(true, "while the best model was evaluated");
   }
   const std::string part = task.test ? "test" : "validation";
-  teller.end(result, run, part, evaluation.figures);
+  out.end(result, run, part, evaluation.figures);
 }
 
-// Learns while run.json says that the run is running, and says there in the end how it ended. A process that is killed leaves "running".
-void learn_and_record(const Task& task, const Training& training, RunFolder& run, Teller& teller, CatchStop& guard, RunJson about) {
+// Trains with the state "running" in run.json, and records there how the run ended. A killed process leaves "running".
+void train_and_record(const Task& task, const TrainingJob& training, RunFolder& run, TrainOutput& out, SignalGuard& guard, RunJson about) {
   about.metric = task.metric;
   about.settings = training.settings().json();
   about.data = task.data;
@@ -131,12 +131,12 @@ void learn_and_record(const Task& task, const Training& training, RunFolder& run
   };
   record("running");
   try {
-    learn(task, training, run, teller, guard);
+    train(task, training, run, out, guard);
   } catch (const Error& error) {
-    const bool stopped = error.exit_code() == StoppedError("").exit_code() || teller.closed();
+    const bool stopped = error.exit_code() == StoppedError("").exit_code() || out.closed();
     try {
       record(stopped ? "stopped" : error.exit_code() == DivergedError("").exit_code() ? "diverged" : "failed");
-    } catch (const Error&) {  // on a full disk, the first error is the one to tell
+    } catch (const Error&) {  // for example a full disk: report the first error
     }
     throw;
   }
@@ -145,29 +145,29 @@ void learn_and_record(const Task& task, const Training& training, RunFolder& run
 
 }  // namespace
 
-Path train_anew(Training& training, const TrainRun& options) {
-  CatchStop guard;
-  Teller teller(options.output);
-  const Task task = training.make(teller.reading());
+Path start_training(TrainingJob& training, const TrainRun& options) {
+  SignalGuard guard;
+  TrainOutput out(options.output);
+  const Task task = training.make(out.read_progress());
   RunFolder run = RunFolder::create(options.runs, training.kind().name, options.name);
   write_settings(run, training.settings());
   guard.save_first();
-  introduce(task, training, run, teller);
-  learn_and_record(task, training, run, teller, guard, {.directory = std::filesystem::current_path().string()});
+  print_header(task, training, run, out);
+  train_and_record(task, training, run, out, guard, {.directory = std::filesystem::current_path().string()});
   return run.path();
 }
 
-Path train_on(const Path& folder, const std::vector<std::string>& words, const TrainRun& options) {
-  CatchStop guard;
-  Teller teller(options.output);
-  Resumption resumption(folder, words);
+Path resume_training(const Path& folder, const std::vector<std::string>& settings, const TrainRun& options) {
+  SignalGuard guard;
+  TrainOutput out(options.output);
+  ResumedRun resumption(folder, settings);
   RunFolder run = RunFolder::open(folder);
-  const Task task = resumption.make(teller.reading());
+  const Task task = resumption.make(out.read_progress());
   guard.save_first();
-  introduce(task, resumption.training(), run, teller);
-  for (const std::string& note : resumption.notes()) run.log(note), teller.say(note);
+  print_header(task, resumption.training(), run, out);
+  for (const std::string& note : resumption.notes()) run.log(note), out.say(note);
   if (resumption.settings_changed()) rewrite_settings(run, resumption.training().settings());
-  learn_and_record(task, resumption.training(), run, teller, guard, resumption.about());
+  train_and_record(task, resumption.training(), run, out, guard, resumption.about());
   return run.path();
 }
 

@@ -1,7 +1,7 @@
-// A training run as commands do it: with its folder, its live line, Ctrl-C, and what to look at in the end.
+// A training run from the command line: its folder, progress output, Ctrl-C and the final report.
 #pragma once
 
-#include "heed/train/training.h"
+#include "heed/train/training_job.h"
 
 namespace heed::cli {
 
@@ -12,9 +12,9 @@ struct TrainRun {
   Output output = Output::people;
 };
 
-// Learns, judges and reports. -> the run's folder
-Path train_anew(Training& training, const TrainRun& options);
-// words: settings that change on the way, see Resumption
-Path train_on(const Path& run, const std::vector<std::string>& words, const TrainRun& options);
+// Trains, evaluates and reports. -> the run's folder
+Path start_training(TrainingJob& training, const TrainRun& options);
+// Resumes a run. settings: changed settings, see ResumedRun
+Path resume_training(const Path& run, const std::vector<std::string>& settings, const TrainRun& options);
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// heed translate: sentences into another language, with an encoder-decoder.
+// heed translate: translates sentences with an encoder-decoder model.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -7,8 +7,8 @@
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/nonfinite_flag.h"
-#include "heed/cli/sentences.h"
-#include "heed/cli/written.h"
+#include "heed/cli/sentence_reader.h"
+#include "heed/cli/text_output.h"
 
 namespace heed::cli {
 namespace {
@@ -24,7 +24,7 @@ struct TranslateFlags {
 class Translator {
  public:
   explicit Translator(const TranslateFlags& flags)
-      : model_(load_writer(flags.model, flags.int8, flags.nonfinite)),
+      : model_(load_text_generator(flags.model, flags.int8, flags.nonfinite)),
         source_(Tokenizer::open(flags.model)),
         target_(Tokenizer::open_target(flags.model)) {
     check<FileError>(model_.decoder().encoder, flags.model, ": found ", model_.architecture(),
@@ -35,28 +35,28 @@ class Translator {
     if (flags.beams) options_.beams = *flags.beams;
     if (flags.beams && *flags.beams > 1) options_.sample = false;
     if (flags.length_penalty) options_.length_penalty = *flags.length_penalty;
-    // Twenty tokens, what transformers takes where nothing is said, are too few for a sentence.
+    // The default of transformers, 20 tokens, is too few for a sentence.
     const Json& json = model_.generation().is_null() ? model_.config() : model_.generation();
     if (!json.contains("max_new_tokens") && options_.max_length == 0) options_.max_length = 512;
     if (flags.max_length) options_.max_length = *flags.max_length;
     if (options_.max_length > 0) options_.max_length = std::min(options_.max_length, limit_);
     pad_ = source_.padding_id().value_or(static_cast<int32_t>(options_.pad));
     check<FileError>(pad_ >= 0, flags.model,
-                     ": found no padding token in tokenizer and config, expected one for sentences of different lengths");
+                     ": found no padding token in tokenizer or config, expected one for batching sentences of different lengths");
   }
 
-  // In the order of the sentences. An empty sentence stays one.
+  // -> translations in the order of the sentences; an empty sentence gives an empty one
   std::vector<Translated> operator()(const std::vector<Sentence>& sentences, SentenceCounter& counter) {
-    EncodeOptions how;
-    how.max_length = limit_;
-    EncodedSentences encoded = encode_sentences(source_, sentences, how);
+    EncodeOptions encode_options;
+    encode_options.max_length = limit_;
+    EncodedSentences encoded = encode_sentences(source_, sentences, encode_options);
     cut_ += encoded.cut;
     for (size_t i = 0; i < sentences.size(); ++i)
       if (sentences[i].text.find_first_not_of(" \t") == std::string::npos) encoded.encodings[i] = {};
     return translate(model_, {source_, target_, pad_}, encoded.encodings, options_, [&](int64_t count) { counter.add(count); });
   }
 
-  int64_t cut() const { return cut_; }  // sentences that were too long
+  int64_t cut() const { return cut_; }  // truncated sentences
   int64_t limit() const { return limit_; }
 
  private:
@@ -72,40 +72,40 @@ void run_translate(const TranslateFlags& flags) {
   {
     SentenceCounter counter;
     for (std::vector<Sentence> some = reader.next(); !some.empty(); some = reader.next()) {
-      const std::vector<Translated> answers = translator(some, counter);
+      const std::vector<Translated> translations = translator(some, counter);
       for (size_t i = 0; i < some.size(); ++i) {
         if (!flags.json) {
-          std::cout << answers[i].text << '\n';
+          std::cout << translations[i].text << '\n';
           continue;
         }
-        Json line{{"sentence", some[i].text}, {"translation", answers[i].text}, {"tokens", answers[i].tokens}};
-        if (answers[i].score) line["score"] = *answers[i].score;
+        Json line{{"sentence", some[i].text}, {"translation", translations[i].text}, {"tokens", translations[i].tokens}};
+        if (translations[i].score) line["score"] = *translations[i].score;
         std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
       }
       std::cout.flush();
     }
   }
-  tell_cut(translator.cut(), translator.limit());
+  print_truncated(translator.cut(), translator.limit());
 }
 
-const Command translate_command("translate", "Translate sentences with an encoder-decoder", [](Flags& flags) {
+const Command translate_command("translate", "Translate sentences with an encoder-decoder model", [](Flags& flags) {
   auto options = std::make_shared<TranslateFlags>();
   flags.option("model", options->model, "Folder of a model, Marian's for example, or of a run").value("MODEL").required();
   add_sentence_flags(flags, options->sentences, false);
-  flags.option("--beams", options->beams, "Search with so many beams; as generation_config.json says, or 1")
+  flags.option("--beams", options->beams, "Beam search with N beams; by default as in generation_config.json, or 1")
       .value("N")
       .must_be(whole_within(1, 256));
-  flags.option("--length-penalty", options->length_penalty, "Of beams: above 0 favours long translations").value("X");
-  flags.option("--max-length", options->max_length, "At most so many tokens").value("N").must_be(within(2.0, 1e9));
+  flags.option("--length-penalty", options->length_penalty, "Of beam search: above 0 favours long translations").value("X");
+  flags.option("--max-length", options->max_length, "Maximum number of tokens").value("N").must_be(within(2.0, 1e9));
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
-  flags.flag("--json", options->json, "One JSON object for each sentence");
+  flags.flag("--json", options->json, "One JSON object per sentence");
   flags.footer(
-      "One line for each sentence, in order.\n\nExamples:\n  heed translate opus-mt-en-de 'Good morning.' 'How are you?'\n"
+      "Prints one line per sentence, in order.\n\nExamples:\n  heed translate opus-mt-en-de 'Good morning.' 'How are you?'\n"
       "  heed translate opus-mt-en-de --file english.txt --beams 4 > german.txt\n"
       "  heed translate opus-mt-en-mul '>>deu<< Good morning.' --json");
   return [options] {
-    options->model = named_model(options->model);
+    options->model = resolve_model(options->model);
     run_translate(*options);
   };
 });

@@ -1,4 +1,4 @@
-// heed vocabulary train: learns a vocabulary from text files.
+// heed vocabulary train: trains a tokenizer vocabulary on text files.
 #include <iostream>
 #include <map>
 #include <memory>
@@ -20,7 +20,7 @@ const std::map<std::string, VocabularyKind> kKinds = {{"wordpiece", VocabularyKi
 struct VocabularyFlags {
   std::vector<std::string> files;
   std::string out, kind = "wordpiece";
-  TrainVocabulary training;
+  TrainVocabularyOptions training;
   bool cased = false, json = false;
 };
 
@@ -43,15 +43,15 @@ void run_training(VocabularyFlags options) {
   }
 }
 
-const Command vocabulary_command("vocabulary", "Learn a vocabulary from text", [](Flags& flags) {
+const Command vocabulary_command("vocabulary", "Train a tokenizer vocabulary on text", [](Flags& flags) {
   auto options = std::make_shared<VocabularyFlags>();
   flags.footer("Examples:\n  heed vocabulary train corpus.txt --out my-vocabulary\n  heed vocabulary train --help");
-  Flags train = flags.command("train", "Learn a vocabulary from text files and write it to a folder");
+  Flags train = flags.command("train", "Train a vocabulary on text files and write it to a folder");
   train.option("files", options->files, "Text files, UTF-8").value("FILE...").required();
   train.option("--out", options->out, "Folder to write to").value("FOLDER").required();
   train.option("--kind", options->kind, "wordpiece, bpe, words or characters").value("KIND").must_be(key_of(kKinds));
-  train.option("--size", options->training.size, "Tokens, at most").value("N").must_be(positive());
-  train.option("--min-count", options->training.min_count, "What is rarer does not become a token").value("N").must_be(positive());
+  train.option("--size", options->training.size, "Maximum number of tokens").value("N").must_be(positive());
+  train.option("--min-count", options->training.min_count, "Minimum frequency of a token").value("N").must_be(positive());
   train.flag("--cased", options->cased, "Keep upper case and accents; bpe always does");
   train.flag("--json", options->json, "Print the result as JSON");
   train.footer(

@@ -24,18 +24,18 @@ struct Node {
 };
 
 // Several ops may keep one output: the first that asks for it computes it for all of them.
-struct Kept::Recipe {
+struct SavedInput::Recompute {
   std::function<Tensor()> again;
   Tensor value;         // between the first that asked and the last
   int64_t waiting = 0;  // those that have not asked
 };
 
 struct Slot {
-  Tensor grad;                           // leaves only
-  std::shared_ptr<Kept::Recipe> recipe;  // null: none
-  std::shared_ptr<Node> node;            // null: a leaf
-  size_t output = 0;                     // which output of the node
-  std::vector<Look> looks;               // leaves only
+  Tensor grad;                                       // leaves only
+  std::shared_ptr<SavedInput::Recompute> recompute;  // null: none
+  std::shared_ptr<Node> node;                        // null: a leaf
+  size_t output = 0;                                 // which output of the node
+  std::vector<Look> looks;                           // leaves only
   ~Slot();
 };
 
@@ -48,7 +48,7 @@ struct History {
 namespace {
 
 thread_local bool recording = true;
-thread_local bool walking_last = false;
+thread_local bool in_final_backward = false;
 std::atomic<uint64_t> next_sequence{0};
 
 // Freeing a long chain must not recurse: dying nodes are linked to a list here and the outermost call frees them one by one. Destructors
@@ -137,30 +137,31 @@ Tensor record(OpName op, Tensor out, Tensors inputs, std::function<Grads(const T
   return record_all(op, std::move(outs), std::move(inputs), [back = std::move(back)](const Grads& gs) { return back(gs[0]); })[0];
 }
 
-Tensor with_recipe(Tensor out, std::function<Tensor()> again) {
-  if (const auto& slot = History::slot(out)) slot->recipe = std::make_shared<Kept::Recipe>(Kept::Recipe{std::move(again), {}});
+Tensor with_recompute(Tensor out, std::function<Tensor()> again) {
+  if (const auto& slot = History::slot(out))
+    slot->recompute = std::make_shared<SavedInput::Recompute>(SavedInput::Recompute{std::move(again), {}});
   return out;
 }
 
-bool has_recipe(const Tensor& x) { return History::slot(x) && History::slot(x)->recipe; }
+bool has_recompute(const Tensor& x) { return History::slot(x) && History::slot(x)->recompute; }
 
-Kept::Kept(const Tensor& input, const Tensor& value) {
-  if (const auto& slot = History::slot(input)) recipe_ = slot->recipe;
-  if (recipe_)
-    ++recipe_->waiting;
+SavedInput::SavedInput(const Tensor& input, const Tensor& value) {
+  if (const auto& slot = History::slot(input)) recompute_ = slot->recompute;
+  if (recompute_)
+    ++recompute_->waiting;
   else
     value_ = value;
 }
 
-Tensor Kept::get() const {
-  if (!recipe_) return value_;
-  if (!recipe_->value.defined()) recipe_->value = recipe_->again();
-  const Tensor value = recipe_->value;
-  if (--recipe_->waiting <= 0) recipe_->value = {};
+Tensor SavedInput::get() const {
+  if (!recompute_) return value_;
+  if (!recompute_->value.defined()) recompute_->value = recompute_->again();
+  const Tensor value = recompute_->value;
+  if (--recompute_->waiting <= 0) recompute_->value = {};
   return value;
 }
 
-bool last_walk() { return walking_last; }
+bool final_backward() { return in_final_backward; }
 
 void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
   check(root.needs_grad(), "backward: the tensor has no history; no input of it requires a gradient");
@@ -169,7 +170,7 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
         ", the tensor ", root.shape());
 
   const NoGrad quiet;
-  const Flag last(walking_last, !keep_graph);
+  const Flag last(in_final_backward, !keep_graph);
   const auto older = [](const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) { return a->sequence < b->sequence; };
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, decltype(older)> queue(older);
 

@@ -29,28 +29,28 @@ Tensor record(OpName op, Tensor out, Tensors inputs, std::function<Grads(const T
 Tensors record_all(OpName op, Tensors outs, Tensors inputs, std::function<Grads(const Grads& gs)> back);
 
 // An output that is cheaply computed again from what its op keeps anyway: norms, activations, dropout. `again` gives the same bits.
-Tensor with_recipe(Tensor out, std::function<Tensor()> again);
-bool has_recipe(const Tensor& x);
+Tensor with_recompute(Tensor out, std::function<Tensor()> again);
+bool has_recompute(const Tensor& x);
 
 // What an op keeps of an input for its gradient: the tensor, or the recipe where it has one, so that its memory is free meanwhile.
-class Kept {
+class SavedInput {
  public:
-  Kept() = default;
+  SavedInput() = default;
   // value: the input as the op reads it, which is what it is kept as
-  Kept(const Tensor& input, const Tensor& value);
+  SavedInput(const Tensor& input, const Tensor& value);
   Tensor get() const;
 
  private:
-  struct Recipe;
+  struct Recompute;
   friend struct Slot;
-  friend Tensor with_recipe(Tensor out, std::function<Tensor()> again);
+  friend Tensor with_recompute(Tensor out, std::function<Tensor()> again);
 
   Tensor value_ = {};
-  std::shared_ptr<Recipe> recipe_ = {};
+  std::shared_ptr<Recompute> recompute_ = {};
 };
 
 // Whether the walk that calls a gradient is the last one through it: what only it has kept may be overwritten.
-bool last_walk();
+bool final_backward();
 
 // Adds d(root)/d(leaf) to the gradient of every leaf. `seed` is the gradient of root, by default 1 for a single element.
 // The graph is freed on the way, unless it is kept for another walk.

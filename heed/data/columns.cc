@@ -1,4 +1,4 @@
-// Which column of a table is which: by what a person said, by the names in the header, by what the cells hold.
+// Assigns the columns of a table: by explicit settings, by the names in the header, by the contents.
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -69,11 +69,11 @@ std::pair<int, int> ColumnNames::find_pair(const NamePairs& known) const {
   return {kNoColumn, kNoColumn};
 }
 
-void ColumnNames::take(int column) {
+void ColumnNames::exclude(int column) {
   if (column != kNoColumn && column < count()) names_[static_cast<size_t>(column)].clear();
 }
 
-int said_column(const Table& table, const char* setting, const std::string& word) {
+int requested_column(const Table& table, const char* setting, const std::string& word) {
   if (word.empty()) return kNoColumn;
   const auto exact = std::find(table.columns.begin(), table.columns.end(), word);
   if (exact != table.columns.end()) return static_cast<int>(exact - table.columns.begin());
@@ -86,10 +86,10 @@ int said_column(const Table& table, const char* setting, const std::string& word
                    known.empty() ? "a number from 1 to " : " or a number from 1 to ", count, did_you_mean(word, table.columns));
 }
 
-bool surely_has_header(const Table& table, const TextColumns& columns) {
+bool header_is_certain(const Table& table, const TextColumns& columns) {
   for (const auto& [setting, word] : column_settings())
     if (!(columns.*word).empty() && !is_column_number(columns.*word)) return true;
-  constexpr size_t few = 4;  // rows that tell nothing yet
+  constexpr size_t few = 4;  // too few rows to decide
   if (table.rows.size() < few) return false;
   for (size_t c = 0; c < table.rows.front().cells.size(); ++c) {
     const std::string& first = table.rows.front().cells[c];
@@ -102,15 +102,15 @@ bool surely_has_header(const Table& table, const TextColumns& columns) {
 void take_header(Table& table) {
   table.columns = std::move(table.rows.front().cells);
   table.rows.erase(table.rows.begin());
-  check<FileError>(!table.rows.empty(), table.name, ": found a header and no rows, expected at least one row below it");
+  check<FileError>(!table.rows.empty(), table.name, ": found a header and no rows, expected at least one row after it");
 }
 
-void note_column(const Table& table, const char* setting, int column, ChosenColumns* chosen) {
+void record_column(const Table& table, const char* setting, int column, ChosenColumns* chosen) {
   if (chosen == nullptr || column == kNoColumn) return;
   chosen->push_back({setting, table.columns.empty() ? "" : table.columns[static_cast<size_t>(column)], column + 1});
 }
 
-ColumnContents look_at_column(const Table& table, int column) {
+ColumnContents inspect_column(const Table& table, int column) {
   ColumnContents out{column};
   std::set<std::string_view> values;
   size_t spaced = 0;
@@ -138,7 +138,7 @@ std::string columns_text(const std::string& file, const ChosenColumns& chosen) {
   std::string out;
   for (const ChosenColumn& each : chosen) out += (out.empty() ? "" : ", ") + each.setting + "=" + each.word();
   for (char& letter : out)
-    if (static_cast<unsigned char>(letter) < ' ' || letter == '\x7f') letter = ' ';  // a terminal would obey them
+    if (static_cast<unsigned char>(letter) < ' ' || letter == '\x7f') letter = ' ';  // no terminal control characters
   return "columns of " + file + ": " + out;
 }
 
@@ -160,10 +160,10 @@ std::string train_table_of(const std::string& where) {
   return where;
 }
 
-std::string table_beside(const std::string& train, const std::vector<std::string>& words) {
+std::string sibling_table(const std::string& train, const std::vector<std::string>& part_names) {
   const std::string name = Path(train).filename().string();
   if (!name.starts_with("train.") || !is_table_file(train)) return {};
-  for (const std::string& word : words)
+  for (const std::string& word : part_names)
     if (const Path path = Path(train).parent_path() / (word + name.substr(5)); std::filesystem::exists(path)) return path.string();
   return {};
 }

@@ -1,24 +1,24 @@
-// Image files decoded once, before a model learns from them. All that cannot be read are found in one go.
+// Decodes all image files once before training, and reports all unreadable ones.
 #pragma once
 
-#include "heed/data/picture_data.h"
+#include "heed/data/image_data.h"
 
 namespace heed {
 
 struct DecodeOptions {
-  std::function<Picture(const Picture& picture)> prepare = {};  // what is kept of an image: it resized, for example
-  int64_t most_bytes = 0;                                       // to keep in memory; what needs more is decoded anew each time
-  std::function<void(int64_t more)> done = {};                  // how many more were decoded; called in one thread
+  std::function<Image(const Image& image)> prepare = {};  // applied to each image, e.g. resizing; the result is kept
+  int64_t max_bytes = 0;                                  // memory limit; data that needs more is decoded on every access
+  std::function<void(int64_t more)> done = {};            // progress: number of images since the last call; called in one thread
 };
 
-struct Decoded {
-  PictureData data;                     // the images that can be read, each as `prepare` gives it
-  std::vector<std::string> bad = {};    // "FILE: reason" of each of the others, in the order of the data
-  std::vector<PictureSize> sizes = {};  // of the images in `data`, before `prepare`
-  int64_t bytes = 0;                    // of them in memory; 0: they are decoded anew each time
+struct DecodedImages {
+  ImageData data;                     // the readable images, after `prepare`
+  std::vector<std::string> bad = {};  // "FILE: reason" for each unreadable one, in data order
+  std::vector<ImageSize> sizes = {};  // of the images in `data`, before `prepare`
+  int64_t bytes = 0;                  // in memory; 0: decoded on every access
 };
 
-// Data that are no image files are taken as they are, and prepared when they are asked for.
-Decoded decode_all(PictureData data, const DecodeOptions& options);
+// Data that is not image files is only prepared, on every access.
+DecodedImages decode_images(ImageData data, const DecodeOptions& options);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// Random numbers one after the other, all of them a function of one key.
+// A sequence of random numbers determined by one key.
 #pragma once
 
 #include <cmath>
@@ -11,8 +11,8 @@ namespace heed {
 
 class Draws {
  public:
-  // chapter: draws of one chapter do not move those of another, however many there are
-  explicit Draws(RandomKey key, uint64_t chapter = 0) : key_(key), block_(chapter << 32) {}
+  // Streams of one key are independent of each other.
+  explicit Draws(RandomKey key, uint64_t stream = 0) : key_(key), block_(stream << 32) {}
 
   uint32_t bits() {
     if (at_ == words_.size()) {
@@ -25,10 +25,10 @@ class Draws {
   double between(double low, double high) { return low + (high - low) * unit(); }
   bool coin() { return bits() >> 31 != 0; }
   double sign() { return coin() ? 1 : -1; }
-  int64_t below(int64_t bound) {  // at most 2^31: the small ones are likelier by bound / 2^32 at most
+  int64_t below(int64_t bound) {  // bound <= 2^31; bias at most bound / 2^32
     return static_cast<int64_t>(static_cast<uint64_t>(bits()) * static_cast<uint64_t>(bound) >> 32);
   }
-  double normal() {  // the first of Box and Muller's two
+  double normal() {  // Box-Muller, first value only
     const double radius = std::sqrt(-2 * std::log(1 - unit()));
     return radius * std::cos(2 * std::numbers::pi * unit());
   }

@@ -5,14 +5,14 @@
 #include <memory>
 #include <vector>
 
-#include "heed/io/unpack.h"
+#include "heed/io/gzip_reader.h"
 
 namespace heed {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Shape read_header(Unpacker& in, const std::string& name) {
+Shape read_header(GzipReader& in, const std::string& name) {
   std::array<std::byte, 4> magic{};
   check<FileError>(in.read(magic) == magic.size(), name, ": too short for an IDX file");
   check<FileError>(magic[0] == std::byte{0} && magic[1] == std::byte{0}, name, ": not an IDX file");
@@ -22,7 +22,7 @@ Shape read_header(Unpacker& in, const std::string& name) {
   Shape shape;
   for (int axis = 0; axis < rank; ++axis) {
     std::array<std::byte, 4> size{};
-    check<FileError>(in.read(size) == size.size(), name, ": the header is cut short");
+    check<FileError>(in.read(size) == size.size(), name, ": the header is truncated");
     uint32_t value = 0;
     for (std::byte part : size) value = value << 8 | std::to_integer<uint32_t>(part);
     shape.push_back(value);
@@ -33,7 +33,7 @@ Shape read_header(Unpacker& in, const std::string& name) {
 }  // namespace
 
 Tensor parse_idx(std::span<const std::byte> file, const std::string& name) {
-  Unpacker in(file, name);
+  GzipReader in(file, name);
   const Shape shape = read_header(in, name);
   int64_t expected = 0;
   try {
@@ -41,13 +41,13 @@ Tensor parse_idx(std::span<const std::byte> file, const std::string& name) {
   } catch (const Error&) {
     fail<FileError>(name, ": the sizes ", shape, " are too large");
   }
-  // Before memory is taken: a few bytes must not be able to ask for all of it.
+  // Checked before allocating: a small file must not claim a huge size.
   check<FileError>(expected <= in.bound(), name, ": ", file.size(), " bytes cannot hold the ", expected, " elements of ", shape);
   const auto elements = std::make_shared<Bytes>(static_cast<size_t>(expected));
   const size_t found = in.read(*elements);
   check<FileError>(found == elements->size(), name, ": ", found, " elements, expected ", expected);
   std::byte more{};
-  check<FileError>(in.read({&more, 1}) == 0, name, ": bytes follow behind the last element");
+  check<FileError>(in.read({&more, 1}) == 0, name, ": found bytes after the last element");
   return Tensor::borrow(elements, elements->data(), shape, DType::u8);
 }
 

@@ -1,4 +1,4 @@
-// IDX, the file format of MNIST and its descendants: a short header with the sizes of the axes, then the elements.
+// IDX, the file format of MNIST and its successors: a header with the shape, then the elements.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace heed {
 
-// The tensor of bytes (u8) in an IDX file, plain or packed by gzip. A file that is damaged, cut short, too long or of another
-// element type is a FileError.
+// The u8 tensor of an IDX file, plain or gzip-compressed. Damaged or truncated files, trailing bytes and other element types are a
+// FileError.
 Tensor read_idx(const std::string& path);
 
-// The same from the bytes of such a file; `name` is for messages.
+// The same from memory; `name` is for error messages.
 Tensor parse_idx(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace heed

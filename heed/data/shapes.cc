@@ -1,4 +1,4 @@
-// A shape is drawn by the distance of every pixel's middle from its outline: edges come out soft from one look at each pixel.
+// Shapes are signed distance functions evaluated at pixel centres, which gives antialiased edges with one sample per pixel.
 #include "heed/data/shapes.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ double length(Point a) { return std::sqrt(dot(a, a)); }
 
 using Outline = std::vector<Point>;  // corners of a polygon
 
-Outline regular(int corners, double inner = 1) {  // inner: every second corner is so near: a star
+Outline regular(int corners, double inner = 1) {  // inner: radius of every second corner, for stars
   Outline out;
   for (int i = 0; i < corners; ++i) {
     const double angle = 2 * std::numbers::pi * i / corners, radius = i % 2 == 1 ? inner : 1;
@@ -37,12 +37,12 @@ Outline heart() {
   return out;
 }
 
-// Below zero inside. Crossings of the ray to the right tell inside from outside.
+// Signed distance, negative inside (even-odd rule with a ray to the right).
 double distance(const Outline& outline, Point p) {
   double nearest = 1e9;
   bool inside = false;
-  for (size_t i = 0, before = outline.size() - 1; i < outline.size(); before = i++) {
-    const Point a = outline[before], along = outline[i] - a, to = p - a;
+  for (size_t i = 0, previous = outline.size() - 1; i < outline.size(); previous = i++) {
+    const Point a = outline[previous], along = outline[i] - a, to = p - a;
     const double share = std::clamp(dot(to, along) / dot(along, along), 0.0, 1.0);
     const Point away = {to.x - share * along.x, to.y - share * along.y};
     nearest = std::min(nearest, dot(away, away));
@@ -53,7 +53,7 @@ double distance(const Outline& outline, Point p) {
 
 struct ShapeKind {
   const char* name;
-  double (*distance)(Point p);  // from the outline of one that reaches 1 from its middle
+  double (*distance)(Point p);  // signed distance for a shape of radius 1
 };
 
 const std::array<ShapeKind, 10> kKinds{{
@@ -105,35 +105,36 @@ Rgb any_colour(Draws& draws, double low, double high) {
 
 double sum_of(const Rgb& colour) { return colour[0] + colour[1] + colour[2]; }
 
-Picture made_shape(const ShapeKind& kind, int64_t side, RandomKey key) {
+Image draw_shape(const ShapeKind& kind, int64_t side, RandomKey key) {
   Draws draws(key);
   const auto whole = static_cast<double>(side);
-  const double radius = whole * draws.between(0.28, 0.44), room = std::max(0.0, whole / 2 - radius);
-  const Point middle = {whole / 2 + draws.between(-room, room), whole / 2 + draws.between(-room, room)};
-  const double turn = draws.between(-0.6, 0.6), c = std::cos(turn), s = std::sin(turn);  // of an arrow: still upward
-  // The ground goes from one dark colour to another in some direction; the shape is lighter, by enough to be seen.
+  const double radius = whole * draws.between(0.28, 0.44), margin = std::max(0.0, whole / 2 - radius);
+  const Point middle = {whole / 2 + draws.between(-margin, margin), whole / 2 + draws.between(-margin, margin)};
+  const double angle_offset = draws.between(-0.6, 0.6), c = std::cos(angle_offset),
+               s = std::sin(angle_offset);  // small enough that an arrow still points up
+  // The background is a gradient between two dark colours in a random direction; the shape is clearly lighter.
   const double direction = draws.between(0, 2 * std::numbers::pi), gx = std::cos(direction), gy = std::sin(direction);
-  const Rgb ground = any_colour(draws, 5, 125), far = any_colour(draws, 5, 125);
-  Rgb ink = any_colour(draws, 70, 255);
-  while (sum_of(ink) < std::max(sum_of(ground), sum_of(far)) + 150) ink = any_colour(draws, 70, 255);
+  const Rgb start_colour = any_colour(draws, 5, 125), end_colour = any_colour(draws, 5, 125);
+  Rgb fill = any_colour(draws, 70, 255);
+  while (sum_of(fill) < std::max(sum_of(start_colour), sum_of(end_colour)) + 150) fill = any_colour(draws, 70, 255);
   const double noise = draws.between(3, 20);
 
-  Picture out{side, side};
+  Image out{side, side};
   out.pixels.reserve(static_cast<size_t>(3 * side * side));
-  Draws grains(key, 1);
+  Draws noise_draws(key, 1);
   for (int64_t y = 0; y < side; ++y)
     for (int64_t x = 0; x < side; ++x) {
       const Point at = Point{static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5} - middle;
-      const Point turned = {(c * at.x + s * at.y) / radius, (c * at.y - s * at.x) / radius};
-      const bool near = dot(turned, turned) < 1.6;  // further out there is nothing to measure
-      const double inside = near ? std::clamp(0.5 - radius * kind.distance(turned), 0.0, 1.0) : 0;
+      const Point rotated = {(c * at.x + s * at.y) / radius, (c * at.y - s * at.x) / radius};
+      const bool near = dot(rotated, rotated) < 1.6;  // farther away the shape has no effect
+      const double inside = near ? std::clamp(0.5 - radius * kind.distance(rotated), 0.0, 1.0) : 0;
       const double along = std::clamp(0.5 + (gx * at.x + gy * at.y) / whole, 0.0, 1.0);
       for (size_t channel = 0; channel < 3; ++channel) {
-        const double below = ground[channel] + along * (far[channel] - ground[channel]);
-        // Two even numbers make a triangle, near enough to a bell and quick; its deviation is 1 / sqrt(6).
-        const uint32_t bits = grains.bits();
-        const double grain = (static_cast<double>(bits >> 16) + static_cast<double>(bits & 0xffff)) / 65536 - 1;
-        const double value = below + inside * (ink[channel] - below) + noise * 2.45 * grain;
+        const double background = start_colour[channel] + along * (end_colour[channel] - start_colour[channel]);
+        // The sum of two uniform numbers has a triangular distribution, a fast approximation of a normal one; deviation 1 / sqrt(6).
+        const uint32_t bits = noise_draws.bits();
+        const double noise_sample = (static_cast<double>(bits >> 16) + static_cast<double>(bits & 0xffff)) / 65536 - 1;
+        const double value = background + inside * (fill[channel] - background) + noise * 2.45 * noise_sample;
         out.pixels.push_back(static_cast<uint8_t>(std::clamp(value + 0.5, 0.0, 255.0)));
       }
     }
@@ -142,17 +143,17 @@ Picture made_shape(const ShapeKind& kind, int64_t side, RandomKey key) {
 
 }  // namespace
 
-PictureData made_shapes(const ShapesOptions& options) {
-  check(options.count >= 0 && options.side >= 8 && options.side <= 4096, "made_shapes: found ", options.count, " pictures of side ",
-        options.side, ", expected no less than 0 of 8 to 4096");
-  PictureData out{.source = "shapes"};
+ImageData synthetic_shapes(const ShapesOptions& options) {
+  check(options.count >= 0 && options.side >= 8 && options.side <= 4096, "synthetic_shapes: found ", options.count, " images of side ",
+        options.side, ", expected at least 0 images of side 8 to 4096");
+  ImageData out{.source = "shapes"};
   for (const ShapeKind& kind : kKinds) out.classes.emplace_back(kind.name);
   for (int64_t i = 0; i < options.count; ++i) out.labels.push_back(i % std::ssize(kKinds));
-  out.picture = [options](int64_t i) {
-    check(i >= 0 && i < options.count, "picture: found number ", i, ", expected one below ", options.count);
-    return made_shape(kKinds[static_cast<size_t>(i % std::ssize(kKinds))], options.side, {options.seed, static_cast<uint64_t>(i)});
+  out.image = [options](int64_t i) {
+    check(i >= 0 && i < options.count, "image: found number ", i, ", expected one below ", options.count);
+    return draw_shape(kKinds[static_cast<size_t>(i % std::ssize(kKinds))], options.side, {options.seed, static_cast<uint64_t>(i)});
   };
-  out.name = [seed = options.seed](int64_t i) { return "shapes: picture " + std::to_string(i) + " of seed " + std::to_string(seed); };
+  out.name = [seed = options.seed](int64_t i) { return "shapes: image " + std::to_string(i) + " of seed " + std::to_string(seed); };
   return out;
 }
 

@@ -1,7 +1,7 @@
-// Coloured shapes on noisy ground: pictures made by rule, for trying everything with nothing installed.
+// Synthetic images of coloured shapes on a noisy background, so that everything can be tried without downloads.
 #pragma once
 
-#include "heed/data/picture_data.h"
+#include "heed/data/image_data.h"
 
 namespace heed {
 
@@ -9,8 +9,8 @@ struct ShapesOptions {
   int64_t count = 4000, side = 32;
   uint64_t seed = 1;
 };
-// Classes are shapes: circle, square, triangle, cross, ring, ... Place, size, turn, colours and noise are by chance, all of picture
-// i a function of (seed, i).
-PictureData made_shapes(const ShapesOptions& options);
+// Classes: circle, square, triangle, cross, ring, ... Position, size, rotation, colours and noise are random. Image i is a function of
+// (seed, i).
+ImageData synthetic_shapes(const ShapesOptions& options);
 
 }  // namespace heed

@@ -1,27 +1,25 @@
-// Rows and cells: lines with tabs between them (TSV), commas and quotes (RFC 4180), semicolons or tabs in place of the commas, a JSON
-// object a line.
+// Table parsers: TSV, CSV with quotes (RFC 4180; also with semicolons or tabs), and JSON lines.
 #include <algorithm>
 
 #include "heed/data/text_parts.h"
 #include "heed/io/json.h"
-#include "heed/io/reading.h"
+#include "heed/io/read_progress.h"
 
 namespace heed {
 namespace {
 
-constexpr size_t kLongestField = kMaxJsonToken;  // bytes, the same for every kind of file
+constexpr size_t kLongestField = kMaxJsonToken;  // bytes, for every format
 
 [[noreturn]] void refuse_long_field(const std::string& name, int64_t line, const char* hint = "") {
-  fail<FileError>(name, ":", line, ": found a field of more than ", kLongestField, " bytes, expected a text of at most that", hint);
+  fail<FileError>(name, ":", line, ": found a field of more than ", kLongestField, " bytes, expected at most that many", hint);
 }
 
-// One character after the other, with the line it stands in.
 class CsvReader {
  public:
   CsvReader(const std::string& name, std::string_view text) : name_(name), text_(text), separator_(separator_of(text)) {}
 
   bool next(TableRow& row) {
-    while (at_ < text_.size() && ends_line()) pass_line_end();  // lines with nothing on them
+    while (at_ < text_.size() && ends_line()) pass_line_end();  // empty lines
     if (at_ >= text_.size()) return false;
     row = {.line = line_};
     for (;;) {
@@ -39,13 +37,13 @@ class CsvReader {
   size_t position() const { return at_; }
 
  private:
-  // Spreadsheets write semicolons where a comma stands in numbers, and some programs tabs. A first row that has them and no comma would
-  // be one column without them.
+  // Spreadsheets use semicolons in locales with decimal commas; some programs write tabs. They are the separator if the first row has
+  // them and no comma.
   static char separator_of(std::string_view text) {
     bool quotes = false, semicolon = false, tab = false;
     char before = '\n';
     for (const char c : text) {
-      const bool begins = before == ';' || before == '\t' || before == '\n' || before == '"';  // elsewhere a quote is a letter
+      const bool begins = before == ';' || before == '\t' || before == '\n' || before == '"';  // elsewhere a quote is literal
       if (c == '"' && (quotes || begins)) quotes = !quotes;
       before = c;
       if (quotes) continue;
@@ -71,11 +69,11 @@ class CsvReader {
   }
 
   std::string quoted() {
-    const int64_t began = line_;
+    const int64_t first_line = line_;
     std::string cell;
     for (++at_; at_ < text_.size(); ++at_) {
       line_ += text_[at_] == '\n';
-      if (cell.size() > kLongestField) refuse_long_field(name_, began, "; is its closing quote missing?");
+      if (cell.size() > kLongestField) refuse_long_field(name_, first_line, "; is its closing quote missing?");
       if (text_[at_] != '"') {
         cell += text_[at_];
       } else if (text_.substr(at_, 2) == "\"\"") {
@@ -84,7 +82,7 @@ class CsvReader {
       } else {
         ++at_;
         check<FileError>(at_ == text_.size() || text_[at_] == separator_ || ends_line(), name_, ":", line_, ": found ",
-                         in_quotes(text_.substr(at_, 10)), " behind a closing quote, expected a ",
+                         in_quotes(text_.substr(at_, 10)), " after a closing quote, expected a ",
                          separator_ == ';'    ? "semicolon"
                          : separator_ == '\t' ? "tab"
                                               : "comma",
@@ -92,7 +90,7 @@ class CsvReader {
         return cell;
       }
     }
-    fail<FileError>(name_, ":", began, ": found a quote that is not closed, expected another before the end of the file");
+    fail<FileError>(name_, ":", first_line, ": found a quote that is not closed, expected another before the end of the file");
   }
 
   const std::string& name_;
@@ -102,7 +100,7 @@ class CsvReader {
   int64_t line_ = 1;
 };
 
-// Lines without their ends, and with their numbers; lines with nothing on them are passed over.
+// use(number, line) for every non-empty line, without its line end.
 template <class Use>
 void each_line(std::string_view text, const Use& use) {
   int64_t line = 0;
@@ -127,7 +125,7 @@ std::vector<std::string> cells_of(const std::string& name, int64_t number, std::
   return cells;
 }
 
-// Numbers and truths may be labels; what has parts of its own is neither a text nor a label.
+// Numbers and booleans may be labels; lists, objects and null become empty cells.
 std::string cell_of(const Json& value) {
   if (value.is_string()) return std::string(trimmed(value.get_ref<const std::string&>()));
   return value.is_number() || value.is_boolean() ? value.dump() : "";
@@ -138,14 +136,14 @@ std::string cell_of(const Json& value) {
 Table parse_table(const std::string& name, std::string_view text, TableKind kind) {
   if (kind == TableKind::jsonl) return parse_json_lines(name, text);
   Table table{name};
-  Reading progress("reading " + name, std::ssize(text));
-  const char* between = "";
+  ReadProgress progress("reading " + name, std::ssize(text));
+  const char* separator_note = "";
   if (kind == TableKind::csv) {
     CsvReader reader(name, text);
     const bool both = reader.separator() == ',' && text.find(';') != text.npos;
-    between = reader.separator() == ';' ? "; semicolons part them in this file, as its first row has no comma"
-              : both                    ? "; commas part them in this file, as its first row has one outside quotes, and semicolons do not"
-                                        : "";
+    separator_note = reader.separator() == ';' ? "; this file is separated by semicolons, because its first row has no comma"
+                     : both ? "; this file is separated by commas, not semicolons, because its first row has a comma outside quotes"
+                            : "";
     for (TableRow row; reader.next(row);) {
       table.rows.push_back(std::move(row));
       progress.at(static_cast<int64_t>(reader.position()));
@@ -158,17 +156,17 @@ Table parse_table(const std::string& name, std::string_view text, TableKind kind
   }
   for (const TableRow& row : table.rows)
     check<FileError>(row.cells.size() == table.rows.front().cells.size(), table.at(row), ": found ", row.cells.size(),
-                     " columns, expected ", table.rows.front().cells.size(), " as in line ", table.rows.front().line, between);
+                     " columns, expected ", table.rows.front().cells.size(), " as in line ", table.rows.front().line, separator_note);
   return table;
 }
 
 Table parse_json_lines(const std::string& name, std::string_view text) {
   Table table{name};
-  Reading progress("reading " + name, std::ssize(text));
-  std::vector<Json::json_pointer> places;  // of the columns
-  const auto add_column = [&](const std::string& key, const Json::json_pointer& place) {
+  ReadProgress progress("reading " + name, std::ssize(text));
+  std::vector<Json::json_pointer> pointers;  // per column
+  const auto add_column = [&](const std::string& key, const Json::json_pointer& pointer) {
     table.columns.push_back(key);
-    places.push_back(place);
+    pointers.push_back(pointer);
   };
   each_line(text, [&](int64_t line, std::string_view found) {
     const Json json = parse_json(name + ":" + std::to_string(line), found);
@@ -181,7 +179,7 @@ Table parse_json_lines(const std::string& name, std::string_view text) {
         for (const auto& [below, inner] : value.items()) add_column(key + "." + below, Json::json_pointer() / key / below);
       }
     TableRow row{.line = line, .json = found};
-    for (const Json::json_pointer& place : places) row.cells.push_back(json.contains(place) ? cell_of(json[place]) : "");
+    for (const Json::json_pointer& pointer : pointers) row.cells.push_back(json.contains(pointer) ? cell_of(json[pointer]) : "");
     table.rows.push_back(std::move(row));
     progress.at(found.data() - text.data());
   });

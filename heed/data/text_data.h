@@ -1,5 +1,5 @@
-// Texts to learn from: labelled sentences, pairs of languages, documents. Any file may be packed by gzip. What is wrong is a
-// FileError that names file and line.
+// Text data sets: labelled sentences, translation pairs, documents. Any file may be gzip-compressed. Errors are FileErrors that name file
+// and line.
 #pragma once
 
 #include <optional>
@@ -7,18 +7,18 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/data/picture_data.h"
+#include "heed/data/image_data.h"
 
 namespace heed {
 
-// A text file in UTF-8, plain or packed by gzip: its first bytes tell. A byte order mark is dropped. `limit`: bytes after unpacking.
-std::string read_packed_text(const Path& path, int64_t limit = int64_t{4} << 30);
+// A UTF-8 text file, plain or gzip-compressed (detected by its first bytes). A byte order mark is dropped. `limit`: uncompressed bytes.
+std::string read_text_or_gzip(const Path& path, int64_t limit = int64_t{4} << 30);
 
-// The lines of a text, one at a time, without line ends, \r among them; a last empty line is none.
+// Iterates over lines without their line ends (\n or \r\n). A trailing newline does not add an empty line.
 class TextLines {
  public:
   explicit TextLines(std::string_view text) : text_(text) {}
-  bool next(std::string_view& line);  // false: there is none left
+  bool next(std::string_view& line);  // false at the end
 
  private:
   std::string_view text_;
@@ -29,9 +29,9 @@ struct LabelledText {
   std::optional<std::string> pair = {};
   std::string label;
 };
-// Which columns of a table: a name in the header or a number from 1; empty: found by their names (text, sentence, label, sentiment, en,
-// de, ...) or, where there is no header, by what they hold. Whoever names the text and no pair gets none. A word that fits no column is a
-// UsageError. The settings of all commands are called text_column, pair_column, label_column, source_column and target_column.
+// Columns of a table: a header name or a number from 1; empty: detected by name (text, sentence, label, sentiment, en, de, ...) or, without
+// a header, by contents. Setting text without pair means no pair. An unknown column is a UsageError. All commands call these settings
+// text_column, pair_column, label_column, source_column and target_column.
 struct TextColumns {
   std::string text = {}, pair = {}, label = {}, source = {}, target = {};
 };
@@ -39,7 +39,7 @@ using ColumnSetting = std::pair<const char*, std::string TextColumns::*>;
 const std::vector<ColumnSetting>& column_settings();  // {"text_column", &TextColumns::text}, ...
 
 struct ChosenColumn {
-  std::string setting, name;  // "text_column", "review"; no name: there is no header
+  std::string setting, name;  // "text_column", "review"; name is empty without a header
   int64_t number = 0;         // from 1
   std::string word() const { return name.empty() ? std::to_string(number) : name; }
 };
@@ -47,48 +47,49 @@ using ChosenColumns = std::vector<ChosenColumn>;
 std::string columns_text(const std::string& file,
                          const ChosenColumns& chosen);  // "columns of FILE: text_column=review, label_column=stars"
 
-// By the file's name: .tsv, .csv (quotes as in RFC 4180), .jsonl, each also with .gz.
+// By extension: .tsv, .csv (quotes as in RFC 4180), .jsonl, each also with .gz.
 bool is_table_file(const std::string& where);
-// A folder with train.tsv, train.csv or train.jsonl (also .gz) stands for that file; anything else for itself.
+// For a folder, its train.tsv, train.csv or train.jsonl (also .gz) if there is one; otherwise `where` itself.
 std::string train_table_of(const std::string& where);
-// "dev.tsv" beside "train.tsv": the first of these words for which there is such a file; empty: none
-std::string table_beside(const std::string& train, const std::vector<std::string>& words);
-inline const std::vector<std::string> kValidationWords = {"dev", "validation", "valid", "val"};
+// "dev.tsv" next to "train.tsv": the file of the first of these names that exists; empty: none
+std::string sibling_table(const std::string& train, const std::vector<std::string>& names);
+inline const std::vector<std::string> kValidationNames = {"dev", "validation", "valid", "val"};
 
-// A table file; "opinions" and "entailment" are made by rule (8000 of the train part with seed 1; "opinions/validation" and
-// "opinions/test": 1000). chosen: which columns were read, none where there is no file
+// A table file, or the synthetic "opinions" or "entailment" (8000 items, seed 1; with "/validation" or "/test" 1000). chosen: the columns
+// read, empty for synthetic data
 std::vector<LabelledText> read_labelled(const std::string& where, const TextColumns& columns = {}, ChosenColumns* chosen = nullptr);
 
 struct Translation {
   std::string source, target;
 };
-// Line i of one file is line i of the other. Pairs with an empty side are left out.
+// Line i of one file is the translation of line i of the other. Pairs with an empty side are dropped.
 std::vector<Translation> read_parallel(const Path& source, const Path& target);
 
-struct LanguageCodes {  // "en", "de": columns or files may be called so
+struct LanguageCodes {  // "en", "de": possible names of columns or files
   std::string source = {}, target = {};
 };
-// A table file, or two files of lines with a comma between their names: "train.en,train.de". Pairs with an empty side are left out.
+// A table file, or two parallel text files separated by a comma: "train.en,train.de". Pairs with an empty side are dropped.
 std::vector<Translation> read_translations(const std::string& where, const TextColumns& columns = {}, const LanguageCodes& languages = {},
                                            ChosenColumns* chosen = nullptr);
-bool is_file_pair(const std::string& where);  // "a,b", where no file is called so
+bool is_file_pair(const std::string& where);  // "a,b", unless a file has that name
 
-// Plain text: blank lines part documents. A folder: every .txt (.gz) in it is one document at least. -> sentences of each document
+// Plain text; blank lines separate documents. A folder: every .txt (.gz) starts a new document. Returns the sentences of each document.
 std::vector<std::vector<std::string>> read_documents(const Path& path);
-std::vector<std::string> sentences_of(std::string_view text);  // cut behind . ! ? where a new one begins
+std::vector<std::string> sentences_of(std::string_view text);  // split after . ! ? at sentence boundaries
 
-// --- made by rule: item i is a function of (seed, part, i), whatever the count ------------------- made_text.cc, made_numbers.cc
-// Of all that can be made, a tenth belongs to test and a tenth to validation, by a hash of what it says: parts never share an item,
-// whatever their seeds.
-std::vector<LabelledText> made_opinions(int64_t count, uint64_t seed, DataPart part = DataPart::train);    // "positive", "negative"
-std::vector<LabelledText> made_entailment(int64_t count, uint64_t seed, DataPart part = DataPart::train);  // "follows", "does not follow"
+// --- synthetic: item i is a function of (seed, part, i), whatever the count ------------------- synthetic_text.cc, synthetic_numbers.cc
+// A hash of the text assigns a tenth of all possible items to test and a tenth to validation, so parts never share an item, whatever
+// the seeds.
+std::vector<LabelledText> synthetic_opinions(int64_t count, uint64_t seed, DataPart part = DataPart::train);  // "positive", "negative"
+std::vector<LabelledText> synthetic_entailment(int64_t count, uint64_t seed,
+                                               DataPart part = DataPart::train);  // "follows", "does not follow"
 enum class NumberLanguage { english, german, french };
-// 0 to 999,999. English without "and"; German in one word, with "ein" before hundert and tausend; French with hyphens below a hundred
-// alone, where there is no "et" (the spelling from before 1990).
+// 0 to 999,999. English without "and"; German in one word, with "ein" before hundert and tausend; French in the spelling before 1990:
+// hyphens only below a hundred and not next to "et".
 std::string number_words(int64_t number, NumberLanguage language);
-DataPart part_of_number(int64_t number);  // 0 has a word of its own in every language and is train's
-// Numbers of every length, the short ones first and then ever fewer of them; none comes twice before the part is used up.
-std::vector<Translation> made_numbers(int64_t count, uint64_t seed, NumberLanguage from, NumberLanguage to,
-                                      DataPart part = DataPart::train);
+DataPart part_of_number(int64_t number);  // 0 is always train: no other number contains its word
+// Numbers of all lengths in turn until the short ones run out; none repeats before the part is exhausted.
+std::vector<Translation> synthetic_numbers(int64_t count, uint64_t seed, NumberLanguage from, NumberLanguage to,
+                                           DataPart part = DataPart::train);
 
 }  // namespace heed

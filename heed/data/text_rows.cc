@@ -5,9 +5,9 @@
 namespace heed {
 namespace {
 
-// The first row is also a header where a cell is a name that texts, pairs or labels go by and no row below says the same.
+// The first row is a header if it has a known column name that no other row has in that column.
 bool has_header_of_texts(const Table& table, const TextColumns& columns) {
-  if (surely_has_header(table, columns)) return true;
+  if (header_is_certain(table, columns)) return true;
   const ColumnNames names(table.rows.front().cells);
   for (const int column : {names.find_first(kTextNames), names.find_pair(kPairNames).first, names.find_first(kLabelNames)}) {
     if (column == kNoColumn) continue;
@@ -17,11 +17,11 @@ bool has_header_of_texts(const Table& table, const TextColumns& columns) {
   return false;
 }
 
-void choose_by_names(TextRows& rows, ColumnNames names, PairsWanted pairs) {
-  names.take(rows.pair);
+void choose_by_names(TextRows& rows, ColumnNames names, PairMode pairs) {
+  names.exclude(rows.pair);
   if (rows.text != kNoColumn) return;
   const auto [first, second] = names.find_pair(kPairNames);
-  if (first != kNoColumn && pairs != PairsWanted::no && rows.pair == kNoColumn) {
+  if (first != kNoColumn && pairs != PairMode::no && rows.pair == kNoColumn) {
     rows.text = first;
     rows.pair = second;
   } else {
@@ -42,12 +42,11 @@ void choose_by_contents(TextRows& rows, const ColumnNames& names, bool needs_pai
   if (rows.text == kNoColumn && rest.size() == 1) rows.text = rest[0];
   if (rows.text != kNoColumn) return;
   const int label = names.find_first(kLabelNames);
-  std::erase_if(rest, [&](int c) { return c == label || !look_at_column(rows.table, c).sentences; });
+  std::erase_if(rest, [&](int c) { return c == label || !inspect_column(rows.table, c).sentences; });
   std::string known;
   for (const std::string& name : rows.table.columns) known += (known.empty() ? ": " : ", ") + in_quotes(name, 40);
   check<UsageError>(rest.size() == 1, rows.table.name, ": found ", rest.empty() ? std::string("no") : std::to_string(rest.size()),
-                    " columns of sentences among ", count, known,
-                    "; expected one: text_column=NAME (or a number from 1) says which to read");
+                    " columns of sentences among ", count, known, "; expected one: choose it with text_column=NAME (or a number from 1)");
   rows.text = rest.front();
 }
 
@@ -60,31 +59,31 @@ std::vector<std::string> TextRows::names() const {
   return out;
 }
 
-TextRows parse_text_rows(const std::string& name, std::string text, TableKind kind, const TextColumns& columns, PairsWanted pairs) {
+TextRows parse_text_rows(const std::string& name, std::string text, TableKind kind, const TextColumns& columns, PairMode pairs) {
   TextRows rows{.file = std::make_shared<const std::string>(std::move(text))};
   rows.table = parse_table(name, *rows.file, kind);
   check<FileError>(!rows.table.rows.empty(), name, ": found no rows, expected a text in each");
   if (rows.table.columns.empty() && has_header_of_texts(rows.table, columns)) take_header(rows.table);
-  rows.text = said_column(rows.table, "text_column", columns.text);
-  if (rows.text == kNoColumn) rows.text = said_column(rows.table, "source_column", columns.source);
-  rows.pair = said_column(rows.table, "pair_column", columns.pair);
-  const int label = said_column(rows.table, "label_column", columns.label);
+  rows.text = requested_column(rows.table, "text_column", columns.text);
+  if (rows.text == kNoColumn) rows.text = requested_column(rows.table, "source_column", columns.source);
+  rows.pair = requested_column(rows.table, "pair_column", columns.pair);
+  const int label = requested_column(rows.table, "label_column", columns.label);
   ColumnNames names(rows.table.columns);
-  names.take(label);
+  names.exclude(label);
   choose_by_names(rows, names, pairs);
-  const bool needs_pair = pairs == PairsWanted::yes || rows.pair != kNoColumn;
+  const bool needs_pair = pairs == PairMode::yes || rows.pair != kNoColumn;
   choose_by_contents(rows, names, needs_pair);
   check<UsageError>(!needs_pair || rows.pair != kNoColumn, name, ": found no column for the second text, expected one; ",
-                    "pair_column=NAME (or a number from 1) says which to read");
+                    "choose it with pair_column=NAME (or a number from 1)");
   check<UsageError>(rows.text != rows.pair && rows.text != label && (rows.pair == kNoColumn || rows.pair != label), name,
                     ": found the same column twice, expected different ones");
-  note_column(rows.table, columns.text.empty() && !columns.source.empty() ? "source_column" : "text_column", rows.text, &rows.chosen);
-  note_column(rows.table, "pair_column", rows.pair, &rows.chosen);
+  record_column(rows.table, columns.text.empty() && !columns.source.empty() ? "source_column" : "text_column", rows.text, &rows.chosen);
+  record_column(rows.table, "pair_column", rows.pair, &rows.chosen);
   return rows;
 }
 
-TextRows read_text_rows(const std::string& where, const TextColumns& columns, PairsWanted pairs) {
-  return parse_text_rows(where, read_packed_text(where), table_kind(where), columns, pairs);
+TextRows read_text_rows(const std::string& where, const TextColumns& columns, PairMode pairs) {
+  return parse_text_rows(where, read_text_or_gzip(where), table_kind(where), columns, pairs);
 }
 
 }  // namespace heed

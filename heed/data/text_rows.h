@@ -1,4 +1,4 @@
-// Texts to be read from a table without labels: every row, with the columns that are not read beside it.
+// Unlabelled texts from a table: every row with all its columns.
 #pragma once
 
 #include "heed/data/text_parts.h"
@@ -6,19 +6,19 @@
 namespace heed {
 
 struct TextRows {
-  std::shared_ptr<const std::string> file = {};  // its text, which the lines of .jsonl lie in
+  std::shared_ptr<const std::string> file = {};  // file contents, referenced by TableRow::json
   Table table = {};
   int text = kNoColumn, pair = kNoColumn;
   ChosenColumns chosen = {};
 
   const std::string& cell(const TableRow& row, int column) const { return row.cells[static_cast<size_t>(column)]; }
-  // With a header or without: "column_1", ...
+  // The header, or "column_1", ... without one.
   std::vector<std::string> names() const;
 };
 
-// pairs: whether a second text is wanted, by names or, of two columns, by their order; if_named: only where their names say so
-enum class PairsWanted { no, if_named, yes };
-TextRows read_text_rows(const std::string& where, const TextColumns& columns, PairsWanted pairs);
-TextRows parse_text_rows(const std::string& name, std::string text, TableKind kind, const TextColumns& columns, PairsWanted pairs);
+// Whether to read a second text: yes: by column names or, with two columns, by order; if_named: only by column names
+enum class PairMode { no, if_named, yes };
+TextRows read_text_rows(const std::string& where, const TextColumns& columns, PairMode pairs);
+TextRows parse_text_rows(const std::string& name, std::string text, TableKind kind, const TextColumns& columns, PairMode pairs);
 
 }  // namespace heed

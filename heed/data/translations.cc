@@ -1,4 +1,4 @@
-// Sentences in two languages out of tables: which column is the source and which the target?
+// Translation pairs from tables: finds the source and the target column.
 #include <algorithm>
 
 #include "heed/data/text_parts.h"
@@ -19,7 +19,7 @@ const NamePairs kTranslationNames = {{"source", "target"},
                                      {"input", "output"},
                                      {"from", "to"}};
 
-// ISO 639-1, and the names of the most frequent ones.
+// ISO 639-1, and names of the most common languages.
 const Names kLanguages = {
     "aa",      "ab",        "ae",       "af",        "ak",       "am",      "an",     "ar",     "as",      "av",        "ay",
     "az",      "ba",        "be",       "bg",        "bh",       "bi",      "bm",     "bn",     "bo",      "br",        "bs",
@@ -49,7 +49,7 @@ bool is_language(std::string name) {
   return std::find(kLanguages.begin(), kLanguages.end(), name) != kLanguages.end();
 }
 
-// The columns that are called as languages are, where there are two. "id" is one only if it is needed: numbers are called so too.
+// The two columns named after languages, if there are exactly two. "id" (Indonesian) counts only if needed: it is usually a row number.
 std::vector<int> language_columns(const ColumnNames& names) {
   std::vector<int> found;
   for (const bool with_id : {false, true}) {
@@ -65,43 +65,43 @@ struct Sides {
   int source = kNoColumn, target = kNoColumn;
 
   bool both() const { return source != kNoColumn && target != kNoColumn; }
-  // Takes a proposal for both that does not speak against what is known.
-  void take(std::pair<int, int> proposal) {
+  // Accepts a proposal for both columns unless it contradicts a known one.
+  void propose(std::pair<int, int> proposal) {
     const auto [a, b] = proposal;
     if (both() || a == kNoColumn || b == kNoColumn || a == b) return;
     if ((source == kNoColumn || source == a) && (target == kNoColumn || target == b)) source = a, target = b;
-    // The source or the target was named, and is the other one of the two.
+    // A known column may be the other one of the two.
     else if ((source == kNoColumn || source == b) && (target == kNoColumn || target == a))
       source = b, target = a;
   }
 };
 
-// Nothing is taken from contents: which of two languages is the source, only names or the order of the columns can say.
+// Contents are not used: only names or the column order can tell source from target.
 Sides by_names(const ColumnNames& names, const LanguageCodes& languages, Sides sides) {
   const int source = names.find(languages.source), target = names.find(languages.target);
   if (sides.source == kNoColumn && source != sides.target) sides.source = source;
   if (sides.target == kNoColumn && target != sides.source) sides.target = target;
-  sides.take(names.find_pair(kTranslationNames));
-  if (const std::vector<int> found = language_columns(names); found.size() == 2) sides.take({found[0], found[1]});
+  sides.propose(names.find_pair(kTranslationNames));
+  if (const std::vector<int> found = language_columns(names); found.size() == 2) sides.propose({found[0], found[1]});
   return sides;
 }
 
 bool has_header(const Table& table, const TextColumns& columns, const LanguageCodes& languages) {
-  return surely_has_header(table, columns) || by_names(ColumnNames(table.rows.front().cells), languages, {}).both();
+  return header_is_certain(table, columns) || by_names(ColumnNames(table.rows.front().cells), languages, {}).both();
 }
 
 Sides choose(const Table& table, const TextColumns& columns, const LanguageCodes& languages) {
   const int count = static_cast<int>(table.rows.front().cells.size());
   check<FileError>(count >= 2, table.at(table.rows.front()), ": found 1 column, expected at least a source and a target",
                    "; .tsv has tabs between columns, .csv commas or semicolons");
-  Sides sides{said_column(table, "source_column", columns.source), said_column(table, "target_column", columns.target)};
+  Sides sides{requested_column(table, "source_column", columns.source), requested_column(table, "target_column", columns.target)};
   sides = by_names(ColumnNames(table.columns), languages, sides);
-  if (count == 2) sides.take({0, 1});
+  if (count == 2) sides.propose({0, 1});
   std::string names;
   for (const std::string& name : table.columns) names += (names.empty() ? "" : ", ") + in_quotes(name, 40);
   check<UsageError>(sides.both(), table.name, ": found ", count, " columns", names.empty() ? "" : ", ", names,
-                    ", of which none are called source and target or as two languages are; source_column=NAME and target_column=NAME say "
-                    "which to take, by name or by number from 1");
+                    ", none named source and target or after two languages; choose them with source_column=NAME and target_column=NAME "
+                    "(or numbers from 1)");
   check<UsageError>(sides.source != sides.target, table.name,
                     ": found the same column twice, expected different ones for source and target");
   return sides;
@@ -116,7 +116,7 @@ bool looks_translated(const Table& table, const TextColumns& columns, const Lang
   if (names.find_first(kLabelNames) != kNoColumn && names.find_first(kTextNames) != kNoColumn) return false;
   if (by_names(names, languages, {}).both()) return true;
   if (names.count() != 2 || names.find_first(kLabelNames) != kNoColumn) return false;
-  const ColumnContents first = look_at_column(table, 0), second = look_at_column(table, 1);
+  const ColumnContents first = inspect_column(table, 0), second = inspect_column(table, 1);
   const size_t half = table.rows.size() / 2;
   return first.sentences && second.sentences && first.different > half && second.different > half;
 }
@@ -127,8 +127,8 @@ std::vector<Translation> parse_translations(const std::string& name, std::string
   check<FileError>(!table.rows.empty(), name, ": found no rows, expected a source and a target in each");
   if (table.columns.empty() && has_header(table, columns, languages)) take_header(table);
   const Sides sides = choose(table, columns, languages);
-  note_column(table, "source_column", sides.source, chosen);
-  note_column(table, "target_column", sides.target, chosen);
+  record_column(table, "source_column", sides.source, chosen);
+  record_column(table, "target_column", sides.target, chosen);
   std::vector<Translation> pairs;
   for (TableRow& row : table.rows) {
     std::string &source = row.cells[static_cast<size_t>(sides.source)], &target = row.cells[static_cast<size_t>(sides.target)];
@@ -149,7 +149,7 @@ std::vector<Translation> read_translations(const std::string& where, const TextC
     const size_t comma = where.find(',');
     return read_parallel(where.substr(0, comma), where.substr(comma + 1));
   }
-  return parse_translations(where, read_packed_text(where), table_kind(where), columns, languages, chosen);
+  return parse_translations(where, read_text_or_gzip(where), table_kind(where), columns, languages, chosen);
 }
 
 }  // namespace heed

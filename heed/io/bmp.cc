@@ -1,44 +1,44 @@
-// BMP, as Windows and OS/2 write it: uncompressed, with 1, 4 or 8 bits into a palette, or with 16, 24 or 32 bits of colour, also in places
-// that masks say. Run lengths and JPEG or PNG inside a BMP are refused. Alpha is dropped.
+// BMP of Windows and OS/2: uncompressed, with a palette of 1, 4 or 8 bits, or 16, 24 or 32 bits of colour, optionally with bit masks.
+// Run-length encoding and embedded JPEG or PNG are refused. Alpha is dropped.
 #include <array>
 #include <bit>
 #include <cstring>
 
-#include "heed/io/picture_formats.h"
+#include "heed/io/image_formats.h"
 
 namespace heed::detail {
 namespace {
 
-constexpr size_t kFileHeader = 14;  // bytes, before the header of the image
+constexpr size_t kFileHeader = 14;  // bytes, before the image header
 constexpr uint32_t kRaw = 0, kBitfields = 3, kAlphaBitfields = 6;
 
-// Little-endian. The caller has checked that the bytes are there.
+// Little-endian. The caller has checked the size.
 uint32_t number(Bytes file, size_t at, size_t size) {
   uint32_t out = 0;
   for (size_t i = size; i-- > 0;) out = out << 8 | std::to_integer<uint32_t>(file[at + i]);
   return out;
 }
 
-// A colour's bits in a pixel.
+// The bits of one channel in a pixel.
 struct Field {
   int shift = 0;
-  uint32_t most = 0;  // the largest value
+  uint32_t max_value = 0;  // largest value
 
   static Field of(uint32_t mask, const std::string& name) {
-    if (mask == 0) return {};  // a colour that is not there is 0
+    if (mask == 0) return {};  // a missing channel is 0
     const int shift = std::countr_zero(mask);
-    const uint32_t most = mask >> shift;
-    check<FileError>(std::has_single_bit(uint64_t{most} + 1), name, ": found a BMP image with the colour mask ", mask,
+    const uint32_t max_value = mask >> shift;
+    check<FileError>(std::has_single_bit(uint64_t{max_value} + 1), name, ": found a BMP image with the colour mask ", mask,
                      ", expected bits without gaps");
-    return {shift, most};
+    return {shift, max_value};
   }
   uint8_t operator()(uint32_t pixel) const {
-    return most == 0 ? uint8_t{0} : static_cast<uint8_t>(uint64_t{pixel >> shift & most} * 255 / most);
+    return max_value == 0 ? uint8_t{0} : static_cast<uint8_t>(uint64_t{pixel >> shift & max_value} * 255 / max_value);
   }
 };
 
 struct Header {
-  size_t pixels_at = 0, size = 0;  // of the pixels in the file; of the image header
+  size_t pixels_at = 0, size = 0;  // offset of the pixels; size of the image header
   int64_t width = 0, height = 0;
   bool top_down = false;
   size_t bits = 0;
@@ -74,12 +74,12 @@ Header header_of(Bytes file, const std::string& name) {
   check<FileError>(out.width > 0 && out.height > 0, name, ": found a BMP image of ", out.width, " x ", out.height,
                    " pixels, expected at least 1 x 1");
   const bool palette = out.bits == 1 || out.bits == 4 || out.bits == 8, colour = out.bits == 16 || out.bits == 24 || out.bits == 32;
-  check<FileError>(palette || colour, name, ": found a BMP image with ", out.bits, " bits a pixel, expected 1, 4, 8, 16, 24 or 32");
+  check<FileError>(palette || colour, name, ": found a BMP image with ", out.bits, " bits per pixel, expected 1, 4, 8, 16, 24 or 32");
   const bool masks = out.compression == kBitfields || out.compression == kAlphaBitfields;
   check<FileError>(out.compression == kRaw || (masks && (out.bits == 16 || out.bits == 32)), name, ": found a BMP image with compression ",
-                   out.compression, " and ", out.bits, " bits a pixel, expected an uncompressed one; save it as PNG");
-  const size_t most_colours = size_t{1} << std::min<size_t>(out.bits, 8);
-  if (palette && (out.colours == 0 || out.colours > most_colours)) out.colours = most_colours;
+                   out.compression, " and ", out.bits, " bits per pixel, expected an uncompressed one; save it as PNG");
+  const size_t max_colours = size_t{1} << std::min<size_t>(out.bits, 8);
+  if (palette && (out.colours == 0 || out.colours > max_colours)) out.colours = max_colours;
   return out;
 }
 
@@ -95,7 +95,7 @@ std::array<Field, 3> fields_of(Bytes file, const Header& header, const std::stri
   return out;
 }
 
-// 256 colours; black where the file has fewer.
+// Always 256 colours; missing ones are black.
 std::vector<std::array<uint8_t, 3>> palette_of(Bytes file, const Header& header, const std::string& name) {
   check<FileError>((file.size() - header.end()) / header.colour_bytes >= header.colours, name,
                    ": the palette of the BMP image is cut short");
@@ -109,14 +109,14 @@ std::vector<std::array<uint8_t, 3>> palette_of(Bytes file, const Header& header,
 
 bool is_bmp(Bytes file) { return file.size() >= 18 && std::memcmp(file.data(), "BM", 2) == 0; }
 
-PictureSize bmp_size(Bytes file, const std::string& name) {
+ImageSize bmp_size(Bytes file, const std::string& name) {
   const Header header = header_of(file, name);
   return {header.width, header.height};
 }
 
-Picture parse_bmp(Bytes file, const std::string& name, int64_t most_pixels) {
+Image parse_bmp(Bytes file, const std::string& name, int64_t max_pixels) {
   const Header header = header_of(file, name);
-  Picture out = blank_picture(name, header.width, header.height, most_pixels, static_cast<int64_t>(file.size()) * 8);
+  Image out = blank_image(name, header.width, header.height, max_pixels, static_cast<int64_t>(file.size()) * 8);
   const size_t row = header.row(), bytes = header.bits / 8;
   check<FileError>(header.pixels_at >= header.end() && header.pixels_at <= file.size() &&
                        (file.size() - header.pixels_at) / row >= static_cast<size_t>(header.height),

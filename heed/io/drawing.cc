@@ -23,15 +23,16 @@ double tenth(double x) { return std::round(10 * x) / 10; }
 
 struct ToSvg {
   std::ostream& out;
-  const SvgLook& look;
+  const SvgOptions& options;
 
-  // of: "fill" or "stroke"
-  void paint(const char* of, Colour colour) const {
-    const auto ink = std::find_if(look.inks.begin(), look.inks.end(), [&](const SvgLook::Ink& each) { return each.colour == colour; });
-    if (ink == look.inks.end())
-      out << ' ' << of << "=\"" << hex(colour) << '"';
+  // attribute: "fill" or "stroke"
+  void paint(const char* attribute, Colour colour) const {
+    const auto ink =
+        std::find_if(options.inks.begin(), options.inks.end(), [&](const SvgOptions::Ink& each) { return each.colour == colour; });
+    if (ink == options.inks.end())
+      out << ' ' << attribute << "=\"" << hex(colour) << '"';
     else
-      out << " class=\"" << ink->name << "\" color=\"" << hex(colour) << "\" " << of << "=\"currentColor\"";
+      out << " class=\"" << ink->name << "\" color=\"" << hex(colour) << "\" " << attribute << "=\"currentColor\"";
   }
   void path(const std::vector<Drawing::Point>& points) const {
     out << "<path d=\"";
@@ -62,7 +63,7 @@ struct ToSvg {
     out << "/>\n";
   }
   void operator()(const Drawing::Curve& item) const {
-    const double third = (item.to_x - item.x) / 3;  // so x grows evenly along the curve
+    const double third = (item.to_x - item.x) / 3;  // makes x linear in the curve parameter
     out << "<path d=\"M" << item.x << ' ' << item.y << 'C' << item.x + third << ' ' << item.y << ' ' << item.to_x - third << ' '
         << item.to_y << ' ' << item.to_x << ' ' << item.to_y << "\" fill=\"none\" stroke=\"" << hex(item.colour) << "\" stroke-width=\""
         << item.thickness << "\" stroke-opacity=\"" << item.opacity << "\"/>\n";
@@ -73,10 +74,10 @@ struct ToSvg {
     paint("fill", item.colour);
     out << " text-anchor=\"" << anchors[static_cast<int>(item.anchor)] << '"';
     if (item.upward) out << " transform=\"rotate(-90 " << item.x << ' ' << item.y << ")\"";
-    out << '>' << in_markup(item.text) << "</text>\n";
+    out << '>' << escape_markup(item.text) << "</text>\n";
   }
   void operator()(const Drawing::Image& item) const {
-    const std::string bytes = png_bytes(item.picture);
+    const std::string bytes = png_bytes(item.image);
     out << "<image x=\"" << item.x << "\" y=\"" << item.y << "\" width=\"" << item.width << "\" height=\"" << item.height
         << "\" preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" href=\"data:image/png;base64,"
         << base64(std::as_bytes(std::span(bytes))) << "\"/>\n";
@@ -91,25 +92,25 @@ Colour mixed(Colour below, Colour above, double share) {
 }
 
 Colour heat(double share) {
-  const double place = (share > 0 ? std::min(share, 1.0) : 0) * static_cast<double>(kHeat.size() - 1);  // what is no number is nothing
-  const size_t below = std::min(static_cast<size_t>(place), kHeat.size() - 2);
-  return mixed(kHeat[below], kHeat[below + 1], place - static_cast<double>(below));
+  const double position = (share > 0 ? std::min(share, 1.0) : 0) * static_cast<double>(kHeat.size() - 1);  // NaN gives 0
+  const size_t below = std::min(static_cast<size_t>(position), kHeat.size() - 2);
+  return mixed(kHeat[below], kHeat[below + 1], position - static_cast<double>(below));
 }
 
 Drawing::Drawing(int64_t width, int64_t height) : width_(width), height_(height) {
   check(width >= 1 && height >= 1, "drawing: ", width, " x ", height, " pixels, expected 1 or more");
 }
 
-std::string Drawing::svg(const SvgLook& look) const {
+std::string Drawing::svg(const SvgOptions& options) const {
   std::ostringstream out;
   out.imbue(std::locale::classic());
   out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width_ << "\" height=\"" << height_ << "\" viewBox=\"0 0 " << width_ << ' '
-      << height_ << "\" font-family=\"" << in_markup(look.font) << "\" dominant-baseline=\"central\"";
-  if (!look.label.empty()) out << " role=\"img\" aria-label=\"" << in_markup(look.label) << '"';
+      << height_ << "\" font-family=\"" << escape_markup(options.font) << "\" dominant-baseline=\"central\"";
+  if (!options.label.empty()) out << " role=\"img\" aria-label=\"" << escape_markup(options.label) << '"';
   out << ">\n";
-  if (!look.style.empty()) out << "<style>" << look.style << "</style>\n";
-  if (look.paper) out << "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-  for (const Item& item : items_) std::visit(ToSvg{out, look}, item);
+  if (!options.style.empty()) out << "<style>" << options.style << "</style>\n";
+  if (options.paper) out << "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+  for (const Item& item : items_) std::visit(ToSvg{out, options}, item);
   out << "</svg>\n";
   return out.str();
 }

@@ -1,4 +1,4 @@
-// Drawings of rectangles, lines, areas, dots, curves, text and pictures, written as SVG or turned into pixels: one layout, both files.
+// Vector drawings (rectangles, lines, areas, dots, curves, text, images) that are written as SVG or rasterized to pixels.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "heed/io/picture.h"
+#include "heed/io/image.h"
 
 namespace heed {
 
@@ -16,25 +16,25 @@ struct Colour {
   bool operator==(const Colour&) const = default;
 };
 
-// From nothing to most: night blue over red to pale yellow, each step as much lighter as the one before (equal steps of CIELAB's L).
+// Colour map from 0 to 1: dark blue over red to pale yellow, in equal steps of CIELAB lightness.
 inline constexpr std::array<Colour, 7> kHeat{
     {{0, 27, 63}, {80, 31, 123}, {159, 36, 121}, {216, 71, 109}, {251, 122, 96}, {255, 184, 118}, {255, 237, 178}}};
-Colour heat(double share);                               // of 0 to 1
-Colour mixed(Colour below, Colour above, double share);  // share: of the one above
+Colour heat(double share);                               // share: 0 to 1
+Colour mixed(Colour below, Colour above, double share);  // share: weight of `above`
 
-inline constexpr double kLetterStep = 0.6;    // how wide a letter is beside the size of its text
-inline constexpr double kDash = 4, kGap = 3;  // of dashed lines, beside their thickness
+inline constexpr double kLetterStep = 0.6;    // advance of a letter relative to the font size
+inline constexpr double kDash = 4, kGap = 3;  // of dashed lines, relative to their thickness
 
-// How a drawing looks as SVG. Whatever has the colour of an ink gets its name as a class, so that a style can give it another colour.
-struct SvgLook {
+// SVG options. Items with the colour of an ink get its name as a class, so that CSS can change the colour.
+struct SvgOptions {
   struct Ink {
     Colour colour;
     std::string name;
   };
   std::vector<Ink> inks = {};
   std::string font = "monospace", style = {};  // style: CSS
-  std::string label = {};                      // for those who cannot see it
-  bool paper = true;                           // white below everything
+  std::string label = {};                      // aria-label, for screen readers
+  bool paper = true;                           // white background
 };
 
 class Drawing {
@@ -49,13 +49,13 @@ class Drawing {
   struct Point {
     double x, y;
   };
-  struct Line {  // through all points, straight between them
+  struct Line {  // polyline
     std::vector<Point> points;
     Colour colour;
     double thickness = 1;
     bool dashed = false;
   };
-  struct Area {  // within the line through all points and back to the first
+  struct Area {  // polygon
     std::vector<Point> points;
     Colour colour;
     double opacity = 1;
@@ -64,12 +64,12 @@ class Drawing {
     double x, y, radius;
     Colour colour;
   };
-  struct Curve {  // from (x, y) to (to_x, to_y), which is further right; level at both ends
+  struct Curve {  // from (x, y) to (to_x, to_y) with to_x > x; horizontal at both ends
     double x, y, to_x, to_y;
     Colour colour;
     double opacity = 1, thickness = 1;
   };
-  struct Text {  // UTF-8; y is its middle
+  struct Text {  // UTF-8; y is the vertical centre
     double x, y;
     std::string text;
     double size = 10;
@@ -77,9 +77,9 @@ class Drawing {
     bool upward = false;
     Colour colour = {34, 34, 34};
   };
-  struct Image {  // each pixel a square with sharp edges
+  struct Image {  // not interpolated
     double x, y, width, height;
-    Picture picture;
+    heed::Image image;
   };
   using Item = std::variant<Rectangle, Line, Area, Dot, Curve, Text, Image>;
 
@@ -87,8 +87,8 @@ class Drawing {
   int64_t width() const { return width_; }
   int64_t height() const { return height_; }
 
-  std::string svg(const SvgLook& look = {}) const;
-  Picture pixels(int64_t scale = 1) const;  // text: the letters of letters.h; what they lack is a box
+  std::string svg(const SvgOptions& options = {}) const;
+  heed::Image pixels(int64_t scale = 1) const;  // text in the bitmap font of letters.h; missing letters are boxes
 
  private:
   int64_t width_, height_;

@@ -1,4 +1,4 @@
-// A drawing as pixels: shapes with soft edges, letters from the table.
+// Rasterizes a drawing: antialiased shapes, bitmap letters.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,36 +12,36 @@
 namespace heed {
 namespace {
 
-// What stands in for the other Latin letters with marks, U+00C0 to U+00FF: above capitals there is no room for the marks.
+// Replacements for other accented Latin letters, U+00C0 to U+00FF: the font has no space for accents above capitals.
 constexpr std::string_view kPlain = "AAAAAAACEEEEIIIIDNOOOOOxOUUUUYPsaaaaaaaceeeeiiiidnooooo/ouuuuypy";
 constexpr char kMiddleDot = 0x7f;
 
-// Its place in the table counts from 0x20; nothing: it has none.
-std::optional<size_t> letter_place(char32_t point) {
+// Index into the font, counted from 0x20; nullopt: not in the font.
+std::optional<size_t> letter_index(char32_t point) {
   if (point == 0xb7) point = kMiddleDot;
   if (point == 0x2212 || point == 0x2013) point = '-';
   if (point == 0x202f || point == 0xa0) point = ' ';
-  if (const size_t beyond = kLettersBeyond.find(point); beyond != std::u32string_view::npos) return 0x80 - 0x20 + beyond;
+  if (const size_t after_ascii = kLettersAfterAscii.find(point); after_ascii != std::u32string_view::npos) return 0x80 - 0x20 + after_ascii;
   if (point >= 0xc0 && point <= 0xff) point = static_cast<unsigned char>(kPlain[point - 0xc0]);
   if (point < 0x20 || point > 0x7f) return std::nullopt;
   return point - 0x20;
 }
 
 bool is_ink(char32_t point, int row, int column) {
-  const std::optional<size_t> found = letter_place(point);
+  const std::optional<size_t> found = letter_index(point);
   if (!found) return row < kLetterHeight - 1 && (row == 0 || row == kLetterHeight - 2 || column == 0 || column == kLetterWidth - 1);
-  constexpr size_t line = kLettersInBand * (kLetterWidth + 1);  // with its end
+  constexpr size_t line = kLettersInBand * (kLetterWidth + 1);  // including the line end
   const size_t place = *found, band = place / kLettersInBand, inside = place % kLettersInBand;
-  // Behind the line end that the table begins with; another one ends every band.
+  // The table starts with a line end; an empty line follows every band.
   const size_t at = 1 + band * (kLetterHeight * line + 1) + static_cast<size_t>(row) * line;
   return kLetters[at + inside * (kLetterWidth + 1) + static_cast<size_t>(column)] == '#';
 }
 
-// The pieces of a dashed line.
+// The segments of a dashed line.
 std::vector<std::vector<Drawing::Point>> dashes(const Drawing::Line& line) {
   if (!line.dashed || line.points.empty()) return {line.points};
   std::vector<std::vector<Drawing::Point>> out{{line.points[0]}};
-  double left = kDash * line.thickness;  // of the dash or gap that has begun
+  double left = kDash * line.thickness;  // of the current dash or gap
   bool ink = true;
   for (size_t i = 1; i < line.points.size(); ++i) {
     Drawing::Point at = line.points[i - 1];
@@ -61,22 +61,22 @@ std::vector<std::vector<Drawing::Point>> dashes(const Drawing::Line& line) {
   return out;
 }
 
-double distance(Drawing::Point p, Drawing::Point a, Drawing::Point b) {  // of p from the stretch between a and b
+double distance(Drawing::Point p, Drawing::Point a, Drawing::Point b) {  // of p from the segment ab
   const double dx = b.x - a.x, dy = b.y - a.y, length = dx * dx + dy * dy;
   const double along = length > 0 ? std::clamp(((p.x - a.x) * dx + (p.y - a.y) * dy) / length, 0.0, 1.0) : 0;
   return std::hypot(p.x - a.x - along * dx, p.y - a.y - along * dy);
 }
 
 struct ToPixels {
-  Picture& out;
+  Image& out;
 
   void blend(int64_t x, int64_t y, Colour colour, double share) const {
     if (x < 0 || y < 0 || x >= out.width || y >= out.height || share <= 0) return;
     uint8_t* pixel = &out.pixels[static_cast<size_t>(3 * (y * out.width + x))];
-    const Colour now = mixed({pixel[0], pixel[1], pixel[2]}, colour, std::min(share, 1.0));
-    pixel[0] = now.red;
-    pixel[1] = now.green;
-    pixel[2] = now.blue;
+    const Colour blended = mixed({pixel[0], pixel[1], pixel[2]}, colour, std::min(share, 1.0));
+    pixel[0] = blended.red;
+    pixel[1] = blended.green;
+    pixel[2] = blended.blue;
   }
   static double overlap(double begin, double end, int64_t pixel) {
     const auto at = static_cast<double>(pixel);
@@ -93,13 +93,13 @@ struct ToPixels {
         blend(x, y, item.colour, overlap(item.x, right, x) * overlap(item.y, bottom, y));
   }
 
-  // A pixel takes the colour once, however many pieces of the line come near it.
+  // A pixel is blended once, with the largest coverage of all segments.
   void operator()(const Drawing::Line& item) const {
     const double half = item.thickness / 2;
     std::map<std::pair<int64_t, int64_t>, double> shares;
-    for (const std::vector<Drawing::Point>& piece : dashes(item))
-      for (size_t i = 0; i + 1 < piece.size() || (i == 0 && piece.size() == 1); ++i) {
-        const Drawing::Point a = piece[i], b = piece[std::min(i + 1, piece.size() - 1)];
+    for (const std::vector<Drawing::Point>& segment : dashes(item))
+      for (size_t i = 0; i + 1 < segment.size() || (i == 0 && segment.size() == 1); ++i) {
+        const Drawing::Point a = segment[i], b = segment[std::min(i + 1, segment.size() - 1)];
         for (int64_t y = inside(std::min(a.y, b.y) - half - 1, out.height); y < inside(std::max(a.y, b.y) + half + 2, out.height); ++y)
           for (int64_t x = inside(std::min(a.x, b.x) - half - 1, out.width); x < inside(std::max(a.x, b.x) + half + 2, out.width); ++x) {
             const double share = half + 0.5 - distance({static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5}, a, b);
@@ -109,7 +109,7 @@ struct ToPixels {
     for (const auto& [place, share] : shares) blend(place.second, place.first, item.colour, share);
   }
 
-  // Four lines a row of pixels; on each, what lies between an odd crossing of the border and the next is within.
+  // Scanline fill with the even-odd rule, four scanlines per pixel row.
   void operator()(const Drawing::Area& item) const {
     constexpr int lines = 4;
     std::vector<double> row(static_cast<size_t>(out.width));
@@ -133,7 +133,7 @@ struct ToPixels {
 
   void operator()(const Drawing::Dot& item) const { (*this)(Drawing::Line{{{item.x, item.y}}, item.colour, 2 * item.radius}); }
 
-  // Column by column: a stretch that is higher where the curve is steep.
+  // Column by column; the vertical extent grows with the slope.
   void operator()(const Drawing::Curve& item) const {
     const double width = item.to_x - item.x, height = item.to_y - item.y;
     for (int64_t x = first(item.x); x < last(item.to_x); ++x) {
@@ -164,7 +164,7 @@ struct ToPixels {
   }
 
   void operator()(const Drawing::Image& item) const {
-    const Picture& from = item.picture;
+    const Image& from = item.image;
     for (int64_t y = std::max<int64_t>(0, std::lround(item.y)); y < std::min<int64_t>(out.height, std::lround(item.y + item.height)); ++y)
       for (int64_t x = std::max<int64_t>(0, std::lround(item.x)); x < std::min<int64_t>(out.width, std::lround(item.x + item.width)); ++x) {
         const auto place = [](double at, double size, int64_t pixels) {
@@ -197,11 +197,11 @@ struct Scaled {
 
 }  // namespace
 
-Picture Drawing::pixels(int64_t scale) const {
+Image Drawing::pixels(int64_t scale) const {
   const int64_t width = checked_multiply(width_, scale), height = checked_multiply(height_, scale);
-  check(scale >= 1 && checked_multiply(width, height) <= kMostPixels, "drawing: ", width, " x ", height, " pixels, expected at most ",
-        kMostPixels);
-  Picture out{.width = width, .height = height, .pixels = std::vector<uint8_t>(static_cast<size_t>(3 * width * height), 255)};
+  check(scale >= 1 && checked_multiply(width, height) <= kMaxImagePixels, "drawing: ", width, " x ", height, " pixels, expected at most ",
+        kMaxImagePixels);
+  heed::Image out{.width = width, .height = height, .pixels = std::vector<uint8_t>(static_cast<size_t>(3 * width * height), 255)};
   for (Item item : items_) {
     std::visit(Scaled{static_cast<double>(scale)}, item);
     std::visit(ToPixels{out}, item);

@@ -13,20 +13,20 @@ static_assert(std::endian::native == std::endian::little, "the files are little-
 
 constexpr int64_t kChunk = int64_t{4} << 20;  // bytes
 
-// Copies piece by piece and lets go of what is copied, so that the file is never in memory twice.
+// Copies in chunks and releases the copied pages, so that the data is never in memory twice.
 std::shared_ptr<int64_t[]> aligned_copy(const MappedFile& file, int64_t begin, int64_t bytes) {
   std::shared_ptr<int64_t[]> out(new int64_t[static_cast<size_t>(bytes / 8 + 1)]);
   for (int64_t done = 0; done < bytes; done += kChunk) {
-    const int64_t piece = std::min(kChunk, bytes - done);
-    std::memcpy(reinterpret_cast<std::byte*>(out.get()) + done, file.data() + begin + done, static_cast<size_t>(piece));
-    file.release(begin + done, piece);
+    const int64_t chunk = std::min(kChunk, bytes - done);
+    std::memcpy(reinterpret_cast<std::byte*>(out.get()) + done, file.data() + begin + done, static_cast<size_t>(chunk));
+    file.release(begin + done, chunk);
   }
   return out;
 }
 
 }  // namespace
 
-int64_t bytes_filled(const std::string& what, const Shape& shape, DType dtype) {
+int64_t checked_bytes_of(const std::string& what, const Shape& shape, DType dtype) {
   try {
     return checked_multiply(count(shape), static_cast<int64_t>(bytes_of(dtype)));
   } catch (const Error&) {
@@ -35,7 +35,7 @@ int64_t bytes_filled(const std::string& what, const Shape& shape, DType dtype) {
 }
 
 Tensor elements_at(const std::shared_ptr<const MappedFile>& file, const std::string& what, int64_t begin, const Shape& shape, DType dtype) {
-  const int64_t bytes = bytes_filled(what, shape, dtype);
+  const int64_t bytes = checked_bytes_of(what, shape, dtype);
   const std::string_view stored = file->text(begin, bytes);
   if (dtype == DType::boolean) {
     const auto odd = std::find_if(stored.begin(), stored.end(), [](char byte) { return byte != 0 && byte != 1; });
@@ -48,20 +48,20 @@ Tensor elements_at(const std::shared_ptr<const MappedFile>& file, const std::str
   return Tensor::borrow(copy, reinterpret_cast<std::byte*>(copy.get()), shape, dtype);
 }
 
-void each_piece(const Tensor& tensor, const std::function<void(std::span<const std::byte> bytes)>& take) {
+void each_byte_chunk(const Tensor& tensor, const std::function<void(std::span<const std::byte> bytes)>& take) {
   const Tensor dense = contiguous(tensor);
   const auto width = static_cast<int64_t>(bytes_of(tensor.dtype()));
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(kChunk, tensor.count() * width)));
   for (int64_t done = 0; done < tensor.count(); done += kChunk / width) {
-    const int64_t piece = std::min(kChunk / width, tensor.count() - done);
-    const std::span<std::byte> filled(buffer.data(), static_cast<size_t>(piece * width));
-    dense.view({piece}, {1}, done).copy_to_host(filled, tensor.dtype());
+    const int64_t chunk = std::min(kChunk / width, tensor.count() - done);
+    const std::span<std::byte> filled(buffer.data(), static_cast<size_t>(chunk * width));
+    dense.view({chunk}, {1}, done).copy_to_host(filled, tensor.dtype());
     take(filled);
   }
 }
 
 void write_elements(FileWriter& out, const Tensor& tensor) {
-  each_piece(tensor, [&](std::span<const std::byte> bytes) { out.write(bytes); });
+  each_byte_chunk(tensor, [&](std::span<const std::byte> bytes) { out.write(bytes); });
 }
 
 }  // namespace heed

@@ -29,9 +29,9 @@ struct Descriptor {
   }
 };
 
-// Opens an ordinary file for reading and tells its size.
+// Opens a regular file for reading and returns its size.
 int64_t open_file(const Path& path, Descriptor& file) {
-  // O_NONBLOCK: a pipe nobody writes to is refused below instead of being waited for.
+  // O_NONBLOCK: a pipe without a writer is refused below instead of blocking.
   file.number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const int error = errno;
   check<FileError>(file.number >= 0 || error != ENOENT, path.string(), ": there is no such file; check the path");
@@ -46,7 +46,7 @@ int64_t open_file(const Path& path, Descriptor& file) {
   return status.st_size;
 }
 
-// A name nobody uses yet, beside the target: a rename is one step only within a file system.
+// A new file next to the target: rename is atomic only within a file system.
 int open_temporary(const Path& target, Path& temporary) {
   static std::atomic<int> counter{0};
   const Path folder = target.has_parent_path() ? target.parent_path() : Path(".");
@@ -60,17 +60,17 @@ int open_temporary(const Path& target, Path& temporary) {
   }
 }
 
-// The names of the temporary files that are being written. There are seldom more than one; what does not fit is not remembered.
+// Names of the temporary files being written, usually at most one. Names that do not fit are not registered.
 std::array<std::atomic<const char*>, 64> temporary_names{};
 
-void remember_temporary(const char* name) {
-  for (std::atomic<const char*>& place : temporary_names)
-    if (const char* none = nullptr; place.compare_exchange_strong(none, name)) return;
+void register_temporary(const char* name) {
+  for (std::atomic<const char*>& slot : temporary_names)
+    if (const char* none = nullptr; slot.compare_exchange_strong(none, name)) return;
 }
 
-void forget_temporary(const char* name) {
-  for (std::atomic<const char*>& place : temporary_names)
-    if (const char* expected = name; place.compare_exchange_strong(expected, nullptr)) return;
+void unregister_temporary(const char* name) {
+  for (std::atomic<const char*>& slot : temporary_names)
+    if (const char* expected = name; slot.compare_exchange_strong(expected, nullptr)) return;
 }
 
 }  // namespace
@@ -94,12 +94,12 @@ std::shared_ptr<const MappedFile> MappedFile::open(const Path& path) {
   const int64_t size = open_file(path, file);
   std::shared_ptr<MappedFile> out(new MappedFile(path.string()));
   if (size == 0) return out;
-  // MAP_NORESERVE: a file larger than the memory may be mapped, as it is hardly ever written.
+  // MAP_NORESERVE: files larger than memory can be mapped, because pages are rarely written.
   void* data = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number, 0);
   check(data != MAP_FAILED, path.string(), ": ", size, " bytes cannot be mapped into memory (", reason(errno), ")");
   out->data_ = static_cast<std::byte*>(data);
   out->size_ = size;
-  out->place_ = remember_mapping(out->data_, static_cast<size_t>(size), out->name_.c_str());
+  out->mapping_ = register_mapping(out->data_, static_cast<size_t>(size), out->name_.c_str());
   return out;
 }
 
@@ -113,7 +113,7 @@ std::shared_ptr<const MappedFile> MappedFile::in_memory(std::string name, std::s
 }
 
 MappedFile::~MappedFile() {
-  forget_mapping(place_);
+  unregister_mapping(mapping_);
   if (data_ && !copy_) ::munmap(data_, static_cast<size_t>(size_));
 }
 
@@ -127,7 +127,7 @@ void MappedFile::release(int64_t begin, int64_t bytes) const {
   if (copy_) return;
   const auto page = int64_t{::sysconf(_SC_PAGESIZE)};
   const int64_t first = (begin + page - 1) / page * page, last = (begin + bytes) / page * page;
-  if (first < last) ::madvise(data_ + first, static_cast<size_t>(last - first), MADV_DONTNEED);  // only saves memory
+  if (first < last) ::madvise(data_ + first, static_cast<size_t>(last - first), MADV_DONTNEED);  // failure only costs memory
 }
 
 void remove_quietly(const Path& path) noexcept {
@@ -135,7 +135,7 @@ void remove_quietly(const Path& path) noexcept {
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);
   } catch (const std::bad_alloc&) {
-    // It stays.
+    // The file stays.
   }
 }
 
@@ -145,15 +145,15 @@ std::string read_text(const Path& path, int64_t limit) {
   check<FileError>(size <= limit, path.string(), ": found ", size, " bytes, expected at most ", limit, "; is this the right file?");
   std::string text(static_cast<size_t>(size), '\0');
   size_t filled = 0;
-  for (;;) {  // until the end, not until the size: files that the system makes up claim to be empty
+  for (;;) {  // until end of file: files in /proc report size 0
     if (filled == text.size()) text.resize(text.size() + 4096);
     const ssize_t got = ::read(file.number, text.data() + filled, text.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     check(got >= 0, path.string(), ": cannot be read (", reason(errno), ")");
     if (got == 0) break;
     filled += static_cast<size_t>(got);
-    check<FileError>(static_cast<int64_t>(filled) <= limit, path.string(), ": found more than ", limit, " bytes, expected at most that; ",
-                     "is this the right file?");
+    check<FileError>(static_cast<int64_t>(filled) <= limit, path.string(), ": found more than ", limit,
+                     " bytes, expected at most that many; ", "is this the right file?");
   }
   text.resize(filled);
   return text;
@@ -161,31 +161,31 @@ std::string read_text(const Path& path, int64_t limit) {
 
 FileWriter::FileWriter(const Path& path) : target_(path) {
   std::error_code ignored;
-  // A link stays a link: the file it names is the one replaced.
+  // A link stays a link: its target is replaced.
   if (std::filesystem::is_symlink(path, ignored)) target_ = std::filesystem::weakly_canonical(path, ignored);
   struct stat old {};
   const bool replaces = ::stat(target_.c_str(), &old) == 0;
   check<FileError>(!replaces || S_ISREG(old.st_mode), path.string(), ": found a folder, a device or a pipe, expected a file or nothing; ",
                    "choose another name");
   descriptor_ = open_temporary(target_, temporary_);
-  remember_temporary(temporary_.c_str());
+  register_temporary(temporary_.c_str());
   if (replaces) (void)!::fchmod(descriptor_, old.st_mode & 07777);  // a private file stays private
 }
 
 FileWriter::~FileWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!committed_) ::unlink(temporary_.c_str());
-  forget_temporary(temporary_.c_str());
+  unregister_temporary(temporary_.c_str());
 }
 
 void unlink_temporaries() noexcept {
-  for (const std::atomic<const char*>& place : temporary_names)
-    if (const char* name = place.load()) ::unlink(name);
+  for (const std::atomic<const char*>& slot : temporary_names)
+    if (const char* name = slot.load()) ::unlink(name);
 }
 
 void FileWriter::give_up(const char* what, int error) const {
   fail<WriteError>(target_.string(), ": ", what, " after ", written_, " bytes (", reason(error),
-                   "); nothing was changed: free some space or choose another place");
+                   "); nothing was changed: free some space or choose another location");
 }
 
 void FileWriter::write(std::span<const std::byte> bytes) {
@@ -209,7 +209,7 @@ void FileWriter::commit() {
   finish();
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) give_up("renaming the written file failed", errno);
   committed_ = true;
-  // The folder's entry reaches the disk too; some file systems cannot do that, and the file is in place already.
+  // Flush the directory entry too. Failure is ignored: some file systems do not support it, and the file is already in place.
   const Descriptor folder{::open(target_.has_parent_path() ? target_.parent_path().c_str() : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.number >= 0) ::fsync(folder.number);
 }

@@ -1,5 +1,4 @@
-// Files: mapped into memory to be read, written whole or not at all. Every problem is a FileError that gives the path
-// first, then what was found, what was expected, and what to do.
+// Files: memory-mapped for reading, written atomically. Errors are FileErrors: the path, what was found, what was expected, what to do.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +15,22 @@ namespace heed {
 
 using Path = std::filesystem::path;
 
-// A file or folder that could not be written: a full disk, a folder that is read-only. The contents of no file are to blame.
+// A file or folder that could not be written: full disk, read-only folder. Not caused by the contents of a file.
 class WriteError : public FileError {
  public:
   using FileError::FileError;
   int exit_code() const override { return 1; }
 };
 
-// Text from a file as it may stand in a message: quoted, shortened, and without bytes that a terminal would obey.
+// Text from a file for error messages: quoted, shortened, with control characters escaped.
 std::string in_quotes(std::string_view text, size_t longest = 100);
 
-// The bytes of a file. They may be written, so that a tensor can borrow them: such writes stay in this process and never
-// reach the file. Pages are read when they are first touched; where the file was shortened meanwhile, mapped_ranges.h has what happens.
+// The bytes of a file, mapped copy-on-write so that tensors can borrow them: writes never reach the file. Pages are read on first
+// access; see mapped_ranges.h for files truncated meanwhile.
 class MappedFile {
  public:
   static std::shared_ptr<const MappedFile> open(const Path& path);
-  static std::shared_ptr<const MappedFile> in_memory(std::string name, std::span<const std::byte> bytes);  // a copy of bytes
+  static std::shared_ptr<const MappedFile> in_memory(std::string name, std::span<const std::byte> bytes);  // copies
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -41,7 +40,7 @@ class MappedFile {
   std::byte* data() const { return data_; }
   std::string_view text(int64_t begin, int64_t bytes) const;
 
-  // Lets go of the whole pages inside a range, which nobody may have written: the next touch reads the file again.
+  // Releases the whole pages inside a range, which must not have been written: the next access reads the file again.
   void release(int64_t begin, int64_t bytes) const;
 
  private:
@@ -51,17 +50,17 @@ class MappedFile {
   std::byte* data_ = nullptr;
   int64_t size_ = 0;
   std::unique_ptr<std::byte[]> copy_;  // null: data_ is a mapping
-  int place_ = -1;                     // among the mapped ranges
+  int mapping_ = -1;                   // in the list of mapped ranges
 };
 
-// Removes a file or a folder with all that is in it, as far as that is possible: for destructors.
+// Removes a file or a folder with its contents, ignoring errors: for destructors.
 void remove_quietly(const Path& path) noexcept;
 
-// All of a text file, which may have at most `limit` bytes.
+// The contents of a file of at most `limit` bytes.
 std::string read_text(const Path& path, int64_t limit);
 
-// Writes beside the target, under a temporary name; commit() puts the file in its place in one step. Without it, or when
-// anything fails, the temporary file is removed and what stood under the name before stays as it was.
+// Writes to a temporary file next to the target; commit() renames it atomically. Without commit(), or on failure, the temporary file
+// is removed and an existing target is unchanged.
 class FileWriter {
  public:
   explicit FileWriter(const Path& path);
@@ -71,7 +70,7 @@ class FileWriter {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  void finish();  // everything is on the disk, still under the temporary name: a full disk shows here at the latest
+  void finish();  // flushes to disk under the temporary name; a full disk is reported here at the latest
   void commit();  // finishes and renames
 
  private:

@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// The longer of two beginnings comes first.
-constexpr std::array<std::pair<std::string_view, const char*>, 18> kBeginnings = {{
+// Longer prefixes first.
+constexpr std::array<std::pair<std::string_view, const char*>, 18> kSignatures = {{
     {"\xFF\xFE\0\0"sv, "UTF-32 text (little-endian)"},
     {"\0\0\xFE\xFF"sv, "UTF-32 text (big-endian)"},
     {"\xFF\xFE"sv, "UTF-16 text (little-endian)"},
@@ -39,11 +39,11 @@ constexpr std::array<std::pair<std::string_view, const char*>, 18> kBeginnings =
 
 std::string kind_of_bytes(std::string_view first) {
   first = first.substr(0, 64);
-  for (const auto& [beginning, kind] : kBeginnings)
-    if (first.starts_with(beginning)) return kind;
+  for (const auto& [signature, kind] : kSignatures)
+    if (first.starts_with(signature)) return kind;
   if (first.starts_with("RIFF") && first.substr(0, 12).ends_with("WEBP")) return "a WebP image";
   if (first.starts_with("BZh") && first.substr(0, 10).ends_with("1AY&SY")) return "bzip2 data";
-  const bool has_zero = first.find('\0') != first.npos;  // a text may begin with the same letters
+  const bool has_zero = first.find('\0') != first.npos;  // text may start with the same letters
   if (has_zero && (first.starts_with("GIF87a") || first.starts_with("GIF89a"))) return "a GIF image";
   if (has_zero && first.starts_with("PAR1")) return "a Parquet file";
   if (first.size() < 4) return "";

@@ -1,4 +1,4 @@
-// What a file is by its first bytes, for messages about files that are not text.
+// The type of a file by its first bytes, for error messages about files that are not text.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace heed {
 
-// "a PNG image", "UTF-16 text (little-endian)", "gzip data" and the like; empty: nothing that is known here, UTF-8 text for example.
+// "a PNG image", "UTF-16 text (little-endian)", "gzip data", ...; empty: unknown, e.g. UTF-8 text.
 std::string kind_of_bytes(std::string_view first);
-// The same of a file's first bytes; empty also where it cannot be read.
+// The same for a file; empty also if it cannot be read.
 std::string kind_of_file(const std::string& path);
 
-// What to do about a kind where UTF-8 text is expected: "; convert it first: iconv ..." or nothing.
+// Advice if UTF-8 text was expected: "; convert it first: iconv ..." or empty.
 std::string advice_for(const std::string& kind, const std::string& path);
 
 }  // namespace heed

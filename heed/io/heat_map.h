@@ -1,4 +1,4 @@
-// Weights as colours, and over the picture that they are of.
+// Heat maps of weights, alone or over an image.
 #pragma once
 
 #include <span>
@@ -7,9 +7,9 @@
 
 namespace heed {
 
-// Weights as colours, a pixel each; the brightest is the largest. weights: (rows, columns)
-Picture heat_map(std::span<const float> weights, int64_t rows, int64_t columns);
-// A picture behind such a map that is stretched over it. share: of the map
-Picture heat_over(Picture picture, std::span<const float> weights, int64_t rows, int64_t columns, double share = 0.6);
+// One pixel per weight, scaled by the largest. weights: (rows, columns)
+Image heat_map(std::span<const float> weights, int64_t rows, int64_t columns);
+// The image blended with the heat map enlarged to its size. share: weight of the map
+Image overlay_heat_map(Image image, std::span<const float> weights, int64_t rows, int64_t columns, double share = 0.6);
 
 }  // namespace heed

@@ -29,17 +29,17 @@ FolderImages find_images(const Path& folder) {
     if (is_hidden(each->path())) {
       if (each->is_directory(ignored)) each.disable_recursion_pending();
     } else if (each->is_regular_file(ignored)) {
-      (is_image_name(each->path()) ? out.images : out.passed_over).push_back(each->path());
+      (is_image_name(each->path()) ? out.images : out.skipped_files).push_back(each->path());
     }
   }
   std::sort(out.images.begin(), out.images.end());
-  std::sort(out.passed_over.begin(), out.passed_over.end());
+  std::sort(out.skipped_files.begin(), out.skipped_files.end());
   return out;
 }
 
-std::string passed_over_note(const std::vector<Path>& files) {
+std::string skipped_files_note(const std::vector<Path>& files) {
   if (files.empty()) return "";
-  std::string out = std::to_string(files.size()) + (files.size() == 1 ? " file was" : " files were") + " passed over: ";
+  std::string out = std::to_string(files.size()) + (files.size() == 1 ? " file was" : " files were") + " skipped: ";
   for (size_t i = 0; i < std::min(files.size(), kNamesShown); ++i) out += (i > 0 ? ", " : "") + printable(files[i].string());
   if (files.size() > kNamesShown) out += " and " + std::to_string(files.size() - kNamesShown) + " more";
   return out + " (heed reads " + kReadFormats + ")";

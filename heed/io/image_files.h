@@ -1,4 +1,4 @@
-// Image files in folders: which of them heed reads, and which are passed over.
+// Finds the image files in folders.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace heed {
 
-inline constexpr const char* kReadFormats = "PNG, JPEG, WebP or BMP";  // for messages
+inline constexpr const char* kReadFormats = "PNG, JPEG, WebP or BMP";  // for error messages
 
-// By its extension, in any case: .png, .jpg, .jpeg, .webp or .bmp.
+// By extension, ignoring case: .png, .jpg, .jpeg, .webp or .bmp.
 bool is_image_name(const Path& path);
 
 struct FolderImages {
-  std::vector<Path> images = {};       // by name
-  std::vector<Path> passed_over = {};  // files with other extensions, by name
+  std::vector<Path> images = {};         // by name
+  std::vector<Path> skipped_files = {};  // files with other extensions, by name
 };
-// Everything below a folder. Hidden files (.DS_Store and the like) are left out.
+// All files below a folder, except hidden ones (.DS_Store etc.).
 FolderImages find_images(const Path& folder);
 
-// "3 files were passed over: a.heic, b.gif, notes.txt (heed reads PNG, JPEG, WebP or BMP)"; empty where there are none.
-std::string passed_over_note(const std::vector<Path>& files);
+// "3 files were skipped: a.heic, b.gif, notes.txt (heed reads PNG, JPEG, WebP or BMP)"; empty if there are none.
+std::string skipped_files_note(const std::vector<Path>& files);
 
 }  // namespace heed

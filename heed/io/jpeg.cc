@@ -1,5 +1,4 @@
-// JPEG through libjpeg, which leaves errors to its callers: we jump out of them, so functions around calls of it hold nothing
-// that needs a destructor.
+// JPEG with libjpeg. Its error callbacks longjmp, so functions that call it hold no objects with destructors.
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -9,15 +8,15 @@
 
 #include <jerror.h>
 
-#include "heed/io/picture_formats.h"
+#include "heed/io/image_formats.h"
 
 namespace heed {
 namespace {
 
-constexpr int kMostScans = 500;  // of a progressive picture; a few bytes can ask for a pass over all its pixels
+constexpr int kMaxScans = 500;  // of a progressive image; each costs a pass over all pixels and needs only a few bytes
 
 struct Jpeg {
-  jpeg_error_mgr errors = {};  // first: its address is that of the whole
+  jpeg_error_mgr errors = {};  // first member: its address is that of the Jpeg
   jpeg_progress_mgr progress = {};
   jpeg_decompress_struct state = {};
   jmp_buf escape = {};
@@ -31,10 +30,10 @@ struct Jpeg {
   Jpeg& jpeg = *reinterpret_cast<Jpeg*>(state->err);
   state->err->format_message(state, jpeg.fault);
   jpeg.no_memory = state->err->msg_code == JERR_OUT_OF_MEMORY;
-  longjmp(jpeg.escape, 1);  // NOLINT: the way libjpeg has
+  longjmp(jpeg.escape, 1);  // NOLINT: libjpeg's error handling
 }
 
-// Warnings pass, as they do in Pillow; but a file that is cut short would come out grey.
+// Warnings are ignored, as in Pillow, except truncation, which would give grey pixels.
 void on_message(j_common_ptr state, int level) {
   static const int cut_short = [] {
     jpeg_error_mgr standard = {};
@@ -48,19 +47,19 @@ void on_message(j_common_ptr state, int level) {
 
 void on_progress(j_common_ptr state) {
   Jpeg& jpeg = *reinterpret_cast<Jpeg*>(state->err);
-  if (jpeg.state.input_scan_number > kMostScans) {
-    std::snprintf(jpeg.fault, sizeof(jpeg.fault), "more than %d scans", kMostScans);
+  if (jpeg.state.input_scan_number > kMaxScans) {
+    std::snprintf(jpeg.fault, sizeof(jpeg.fault), "more than %d scans", kMaxScans);
     longjmp(jpeg.escape, 1);  // NOLINT
   }
 }
 
-// Memory that is refused is no fault of the file.
+// Out of memory is not the fault of the file.
 void check_read(bool ok, const Jpeg& jpeg, const std::string& name, const char* what) {
   if (jpeg.no_memory) throw std::bad_alloc();
   check<FileError>(ok, name, ": the JPEG ", what, ": ", jpeg.fault);
 }
 
-// False: jpeg.fault says why.
+// False: the reason is in jpeg.fault.
 bool read_header(Jpeg& jpeg, std::span<const std::byte> file) {
   if (setjmp(jpeg.escape)) return false;  // NOLINT
   jpeg.state.err = jpeg_std_error(&jpeg.errors);
@@ -75,7 +74,7 @@ bool read_header(Jpeg& jpeg, std::span<const std::byte> file) {
   return true;
 }
 
-// Pillow's conversion. Colours with black come inverted, as Adobe's programs write them.
+// Pillow's conversion. CMYK is stored inverted, as Adobe's programs write it.
 void cmyk_to_rgb(const uint8_t* row, uint8_t* out, int64_t width) {
   for (int64_t x = 0; x < width; ++x)
     for (int64_t c = 0; c < 3; ++c) {
@@ -84,15 +83,15 @@ void cmyk_to_rgb(const uint8_t* row, uint8_t* out, int64_t width) {
     }
 }
 
-// `inks`: a row of width x 4, for pictures that are printed.
-bool read_rows(Jpeg& jpeg, uint8_t* pixels, uint8_t* inks, int64_t width) {
+// `cmyk_row`: (width, 4), for CMYK images; otherwise null.
+bool read_rows(Jpeg& jpeg, uint8_t* pixels, uint8_t* cmyk_row, int64_t width) {
   if (setjmp(jpeg.escape)) return false;  // NOLINT
   jpeg_start_decompress(&jpeg.state);
   while (jpeg.state.output_scanline < jpeg.state.output_height) {
     uint8_t* const out = pixels + int64_t{jpeg.state.output_scanline} * width * 3;
-    JSAMPROW row = inks ? inks : out;
+    JSAMPROW row = cmyk_row ? cmyk_row : out;
     jpeg_read_scanlines(&jpeg.state, &row, 1);
-    if (inks) cmyk_to_rgb(inks, out, width);
+    if (cmyk_row) cmyk_to_rgb(cmyk_row, out, width);
   }
   jpeg_finish_decompress(&jpeg.state);
   return true;
@@ -102,22 +101,22 @@ bool read_rows(Jpeg& jpeg, uint8_t* pixels, uint8_t* inks, int64_t width) {
 
 bool detail::is_jpeg(Bytes file) { return file.size() >= 3 && std::memcmp(file.data(), "\xff\xd8\xff", 3) == 0; }
 
-PictureSize detail::jpeg_size(Bytes file, const std::string& name) {
+ImageSize detail::jpeg_size(Bytes file, const std::string& name) {
   Jpeg jpeg;
   check_read(read_header(jpeg, file), jpeg, name, "header cannot be read");
   return {jpeg.state.image_width, jpeg.state.image_height};
 }
 
-Picture detail::parse_jpeg(Bytes file, const std::string& name, int64_t most_pixels) {
+Image detail::parse_jpeg(Bytes file, const std::string& name, int64_t max_pixels) {
   Jpeg jpeg;
   check_read(read_header(jpeg, file), jpeg, name, "header cannot be read");
   const int64_t width = jpeg.state.image_width, height = jpeg.state.image_height;
-  // Blocks of 64 pixels have at least one bit each; only arithmetic coding, which nobody uses, knows less.
-  const int64_t most_in_file = jpeg.state.arith_code ? most_pixels : static_cast<int64_t>(file.size()) * 8 * 64;
-  Picture out = blank_picture(name, width, height, most_pixels, most_in_file);
-  std::vector<uint8_t> inks(jpeg.state.num_components == 4 ? static_cast<size_t>(width) * 4 : 0);
-  const bool ok = read_rows(jpeg, out.pixels.data(), inks.empty() ? nullptr : inks.data(), width);
-  check_read(ok, jpeg, name, "picture cannot be decoded");
+  // Every block of 64 pixels takes at least one bit, except with arithmetic coding, which is hardly used.
+  const int64_t max_in_file = jpeg.state.arith_code ? max_pixels : static_cast<int64_t>(file.size()) * 8 * 64;
+  Image out = blank_image(name, width, height, max_pixels, max_in_file);
+  std::vector<uint8_t> cmyk_row(jpeg.state.num_components == 4 ? static_cast<size_t>(width) * 4 : 0);
+  const bool ok = read_rows(jpeg, out.pixels.data(), cmyk_row.empty() ? nullptr : cmyk_row.data(), width);
+  check_read(ok, jpeg, name, "image cannot be decoded");
   return out;
 }
 

@@ -6,11 +6,11 @@
 namespace heed {
 namespace {
 
-// Feeds a text to the parser and counts. The parser keeps the token it is in, so a token without end must stop here.
+// Feeds text to the parser and counts bytes. The parser buffers the current token, so its length is limited here.
 struct Feed {
   const std::string& source;
   std::string_view text;
-  size_t position = 0, token = 0;  // bytes read, and where the token being read began
+  size_t position = 0, token = 0;  // bytes read; start of the current token
 
   void advance() {
     ++position;
@@ -34,7 +34,7 @@ class FeedIterator {
     return *this;
   }
   void operator++(int) { feed_->advance(); }
-  // The parser compares only with the end.
+  // The parser compares only with the end iterator.
   bool operator==(const FeedIterator&) const { return feed_->position == feed_->text.size(); }
   bool operator!=(const FeedIterator& other) const { return !(*this == other); }
 
@@ -42,7 +42,7 @@ class FeedIterator {
   Feed* feed_;
 };
 
-// Passes what nlohmann's parser finds on to the events.
+// Forwards nlohmann's SAX events.
 class Adapter : public nlohmann::json_sax<Json> {
  public:
   Adapter(Feed& feed, JsonEvents& events) : feed_(feed), events_(events) {}
@@ -53,7 +53,7 @@ class Adapter : public nlohmann::json_sax<Json> {
   bool number_unsigned(uint64_t value) override { return scalar(value); }
   bool number_float(double value, const std::string&) override { return scalar(value); }
   bool string(std::string& value) override { return scalar(std::move(value)); }
-  bool binary(Json::binary_t&) override { return false; }  // never in a text
+  bool binary(Json::binary_t&) override { return false; }  // never in JSON text
   bool start_object(size_t) override { return begin(true); }
   bool start_array(size_t) override { return begin(false); }
   bool end_object() override { return end(); }
@@ -64,7 +64,7 @@ class Adapter : public nlohmann::json_sax<Json> {
     return true;
   }
   bool parse_error(size_t, const std::string&, const Json::exception& error) override {
-    std::string what = error.what();  // "[json.exception...] parse error at line 1, column 2: the part for people"
+    std::string what = error.what();  // "[json.exception...] parse error at line 1, column 2: the readable part"
     if (const size_t colon = what.find(": "); colon != std::string::npos) what.erase(0, colon + 2);
     fail<FileError>(feed_.source, ": byte ", feed_.position, ": found a mistake, expected JSON: ", in_quotes(what, 300));
   }
@@ -98,25 +98,25 @@ class Adapter : public nlohmann::json_sax<Json> {
   int depth_ = 0;
 };
 
-// Puts the whole document together.
+// Builds the whole document.
 class Builder : public JsonEvents {
  public:
   explicit Builder(const std::string& source) : source_(source) {}
 
-  void begin(bool object) override { open_.push_back(place(object ? Json::object() : Json::array())); }
+  void begin(bool object) override { open_.push_back(store(object ? Json::object() : Json::array())); }
   void key(std::string& name) override {
-    const auto [found, fresh] = open_.back()->get_ref<Json::object_t&>().emplace(std::move(name), nullptr);
-    check<FileError>(fresh, source_, ": byte ", position, ": found the key ", in_quotes(found->first), " a second time, expected it once; ",
-                     "remove one of the two");
+    const auto [found, inserted] = open_.back()->get_ref<Json::object_t&>().emplace(std::move(name), nullptr);
+    check<FileError>(inserted, source_, ": byte ", position, ": found the key ", in_quotes(found->first),
+                     " a second time, expected it once; ", "remove one of the two");
     slot_ = &found->second;
   }
-  void scalar(Json& value) override { place(std::move(value)); }
+  void scalar(Json& value) override { store(std::move(value)); }
   void end() override { open_.pop_back(); }
 
   Json root;
 
  private:
-  Json* place(Json value) {
+  Json* store(Json value) {
     check<FileError>(++values_ <= kMaxJsonValues, source_, ": byte ", position, ": found more than ", kMaxJsonValues,
                      " values, expected at most that");
     if (open_.empty()) return &(root = std::move(value));
@@ -126,15 +126,15 @@ class Builder : public JsonEvents {
   }
 
   const std::string& source_;
-  std::vector<Json*> open_;  // a list does not grow while something inside it is open: the pointers hold
-  Json* slot_ = nullptr;     // where the value of the last key goes
+  std::vector<Json*> open_;  // stay valid: a list does not grow while one of its elements is open
+  Json* slot_ = nullptr;     // the value of the last key
   int64_t values_ = 0;
 };
 
 }  // namespace
 
 void walk_json(const std::string& source, std::string_view text, JsonEvents& events) {
-  // The parser takes a zero byte for the end of the text and would not look at what follows.
+  // The parser treats a zero byte as the end of the text and would ignore the rest.
   const size_t zero = text.find('\0');
   check<FileError>(zero == text.npos, source, ": byte ", zero, ": found a zero byte, expected JSON text");
   Feed feed{source, text};

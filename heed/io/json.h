@@ -1,4 +1,4 @@
-// JSON, read strictly: no duplicate keys, no deep nesting, no text without end. Errors name the source and the byte.
+// Strict JSON: no duplicate keys, bounded nesting and size. Errors name the source and the byte.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,20 +9,19 @@
 
 namespace heed {
 
-// Keys sorted, not in the order of the text: looking a word up in a vocabulary of 250 000 must not walk a list, and what
-// we write comes out the same whatever order it was put together in.
+// Sorted keys, not in file order: lookups in a vocabulary of 250 000 words are fast, and output does not depend on insertion order.
 using Json = nlohmann::json;
 
 inline constexpr int kMaxJsonDepth = 64;
-inline constexpr size_t kMaxJsonToken = size_t{4} << 20;  // bytes of one string, number or run of spaces
-inline constexpr int64_t kMaxJsonValues = 4'000'000;      // in one document; a value costs some 16 to 100 bytes
+inline constexpr size_t kMaxJsonToken = size_t{4} << 20;  // bytes of one string, number or run of whitespace
+inline constexpr int64_t kMaxJsonValues = 4'000'000;      // in one document; a value costs 16 to 100 bytes
 inline constexpr int64_t kMaxJsonBytes = int64_t{64} << 20;
 
-// A JSON text piece by piece, for readers that keep less than the whole of it.
+// Event (SAX) interface, for readers that do not keep the whole document.
 class JsonEvents {
  public:
   virtual ~JsonEvents() = default;
-  virtual void begin(bool object) = 0;  // an object or a list
+  virtual void begin(bool object) = 0;  // object or list
   virtual void key(std::string& name) = 0;
   virtual void scalar(Json& value) = 0;  // null, a boolean, a number or a string
   virtual void end() = 0;                // of the innermost object or list
@@ -30,11 +29,11 @@ class JsonEvents {
   int64_t position = 0;  // bytes read so far
 };
 
-// Duplicate keys are the events' business; everything else that is wrong with a text is refused here.
+// Checks everything except duplicate keys, which are left to the events.
 void walk_json(const std::string& source, std::string_view text, JsonEvents& events);
 
 Json parse_json(const std::string& source, std::string_view text, int64_t limit = kMaxJsonBytes);
 Json read_json(const Path& path, int64_t limit = kMaxJsonBytes);
-void write_json(const Path& path, const Json& json);  // indented, whole or not at all
+void write_json(const Path& path, const Json& json);  // indented, atomically
 
 }  // namespace heed

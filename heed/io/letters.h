@@ -1,5 +1,4 @@
-// Letters for pictures that are made of pixels: ASCII, with a middle dot at its end, what formulas and tokens need; five wide and eight
-// high, drawn here so that they can be seen.
+// Bitmap font, 5 x 8 pixels: ASCII, a middle dot at 0x7f, and characters for formulas and tokens.
 #pragma once
 
 #include <string_view>
@@ -8,9 +7,10 @@ namespace heed {
 
 inline constexpr int kLetterWidth = 5, kLetterHeight = 8, kLettersInBand = 16;
 
-inline constexpr std::u32string_view kLettersBeyond = U"αβγδεθλμπστφωΔΣΩ⁰¹²³⁴⁵⁶⁷⁸⁹⁻√×∞→≤≥≈±∑ρηψΦΛΘ₀₁₂₃∂′⏎⇥…ßäöüéèêàâçñîô";  // behind ASCII
+inline constexpr std::u32string_view kLettersAfterAscii =
+    U"αβγδεθλμπστφωΔΣΩ⁰¹²³⁴⁵⁶⁷⁸⁹⁻√×∞→≤≥≈±∑ρηψΦΛΘ₀₁₂₃∂′⏎⇥…ßäöüéèêàâçñîô";  // after ASCII
 
-// Bands of sixteen letters from the space on, a line of dots for every row and one that is empty between bands.
+// Bands of sixteen letters, starting with the space; an empty line between bands.
 inline constexpr std::string_view kLetters = R"(
 ..... ..#.. .#.#. .#.#. ..#.. ##... .##.. ..#.. ...#. .#... ..... ..... ..... ..... ..... ....#
 ..... ..#.. .#.#. .#.#. .#### ##..# #..#. ..#.. ..#.. ..#.. ..#.. ..#.. ..... ..... ..... ....#

@@ -11,36 +11,36 @@
 namespace heed {
 namespace {
 
-constexpr int kBadFileExitCode = 3;  // that of FileError
+constexpr int kBadFileExitCode = 3;  // FileError's
 
 struct MappedRange {
   std::atomic<bool> taken{false};
-  std::atomic<uintptr_t> begin{0}, end{0};  // end is 0 where nothing is mapped
+  std::atomic<uintptr_t> begin{0}, end{0};  // end is 0 if nothing is mapped
   std::atomic<const char*> name{nullptr};
 };
 
-// Fixed and without locks: a signal handler reads it.
+// Fixed size and lock-free, because a signal handler reads it.
 std::array<MappedRange, 1024> mapped_ranges;
 
-// write(2) is one of the few calls that a signal handler may make.
-void say(const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); }
+// write(2) is async-signal-safe.
+void write_error(const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); }
 
 void on_bus_error(int number, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   for (const MappedRange& range : mapped_ranges) {
     const uintptr_t end = range.end.load(std::memory_order_acquire);
     if (end == 0 || address < range.begin.load(std::memory_order_relaxed) || address >= end) continue;
-    say("heed: ");
-    say(range.name.load(std::memory_order_relaxed));
-    say(": was cut short or could not be read while heed was reading it; make the file whole and run heed again\n");
+    write_error("heed: ");
+    write_error(range.name.load(std::memory_order_relaxed));
+    write_error(": was truncated or could not be read while heed was reading it; restore the file and run heed again\n");
     ::_exit(kBadFileExitCode);
   }
-  ::signal(number, SIG_DFL);  // not ours: the fault comes again and ends the process as it would have
+  ::signal(number, SIG_DFL);  // not ours: the fault repeats with the default action
 }
 
 }  // namespace
 
-int remember_mapping(const std::byte* data, size_t bytes, const char* name) {
+int register_mapping(const std::byte* data, size_t bytes, const char* name) {
   for (size_t i = 0; i < mapped_ranges.size(); ++i) {
     MappedRange& range = mapped_ranges[i];
     if (range.taken.exchange(true)) continue;
@@ -50,17 +50,17 @@ int remember_mapping(const std::byte* data, size_t bytes, const char* name) {
     range.end.store(begin + bytes, std::memory_order_release);
     return static_cast<int>(i);
   }
-  return -1;  // more files than anybody maps: without a message for this one
+  return -1;  // table full: no message for this file
 }
 
-void forget_mapping(int place) {
-  if (place < 0) return;
-  MappedRange& range = mapped_ranges[static_cast<size_t>(place)];
+void unregister_mapping(int handle) {
+  if (handle < 0) return;
+  MappedRange& range = mapped_ranges[static_cast<size_t>(handle)];
   range.end = 0;
   range.taken = false;
 }
 
-void end_on_shortened_files() {
+void exit_on_truncated_mapping() {
   struct sigaction action {};
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO;

@@ -1,17 +1,16 @@
-// The files that are mapped into memory. Reading a page of one that was cut short meanwhile is a signal, not an exception; the program
-// answers it with a message that names the file.
+// Registry of memory-mapped files. Accessing a page of a file that was truncated meanwhile raises SIGBUS; the handler prints a message
+// that names the file.
 #pragma once
 
 #include <cstddef>
 
 namespace heed {
 
-// name: stays where it is until the range is forgotten. -> a place for forget_mapping; -1: there is none left
-int remember_mapping(const std::byte* data, size_t bytes, const char* name);
-void forget_mapping(int place);
+// name: must stay valid until unregister_mapping. Returns a handle for unregister_mapping, -1 if the table is full.
+int register_mapping(const std::byte* data, size_t bytes, const char* name);
+void unregister_mapping(int handle);
 
-// From now on, a mapped file that is cut short while it is read ends the process with a message and exit code 3. For programs: it
-// replaces the handler of SIGBUS.
-void end_on_shortened_files();
+// Installs a SIGBUS handler: a mapped file that is truncated while being read ends the process with a message and exit code 3.
+void exit_on_truncated_mapping();
 
 }  // namespace heed

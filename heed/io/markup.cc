@@ -5,7 +5,7 @@
 namespace heed {
 namespace {
 
-// How many bytes a letter has that begins with this one; 0: none begins so.
+// The size of a character by its first byte; 0: invalid.
 size_t bytes_from(unsigned char first) {
   if (first < 0x80) return 1;
   if (first < 0xc2 || first >= 0xf5) return 0;
@@ -38,7 +38,7 @@ std::vector<Letter> letters_of(std::string_view text) {
   return out;
 }
 
-std::string in_markup(std::string_view text) {
+std::string escape_markup(std::string_view text) {
   std::string out;
   for (const Letter& letter : letters_of(text)) {
     switch (letter.point) {

@@ -1,4 +1,4 @@
-// Text and bytes as they may stand in SVG and HTML.
+// Escaping for SVG and HTML, base64.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 namespace heed {
 
 struct Letter {
-  char32_t point;          // U+FFFD for a byte that is no UTF-8
-  std::string_view bytes;  // in the text
+  char32_t point;          // U+FFFD for an invalid byte
+  std::string_view bytes;  // view into the text
 };
 std::vector<Letter> letters_of(std::string_view text);
 
-std::string in_markup(std::string_view text);  // between tags and in quotes; what XML forbids becomes U+FFFD
+std::string escape_markup(std::string_view text);  // escaped for elements and attributes; characters that XML forbids become U+FFFD
 std::string base64(std::span<const std::byte> bytes);
-std::optional<std::vector<std::byte>> from_base64(std::string_view text);  // nothing where it is none
+std::optional<std::vector<std::byte>> from_base64(std::string_view text);  // nullopt if invalid
 
 }  // namespace heed

@@ -9,9 +9,9 @@ namespace heed {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr int64_t kMaxDictBytes = 1 << 16;  // eight axes need some 250
+constexpr int64_t kMaxDictBytes = 1 << 16;  // eight axes need about 250
 
-// What NumPy calls the dtypes; bf16 has no name there.
+// NumPy's dtype names; bf16 has none.
 const char* npy_name(DType dtype) {
   switch (dtype) {
     case DType::f32: return "<f4";
@@ -25,7 +25,7 @@ const char* npy_name(DType dtype) {
   return nullptr;
 }
 
-// The header is a Python dict with three keys; this reads that and nothing else of Python.
+// Parses the header, a Python dict with three keys.
 class DictReader {
  public:
   DictReader(const std::string& source, std::string_view text) : source_(source), text_(text) {}
@@ -68,7 +68,7 @@ class DictReader {
     field = value;
   }
 
-  char peek() {  // the next letter that is not a space; zero at the end
+  char peek() {  // the next non-space character; zero at the end
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
     if (at_ < text_.size() && text_[at_] == '\0') refuse("found a zero byte, expected text");
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -107,7 +107,7 @@ class DictReader {
     bool comma = true;  // a size may follow
     while (!accept(')')) {
       if (!comma) refuse("found ", next(), ", expected , or )");
-      if (out.rank() == kMaxRank) refuse("found more than ", kMaxRank, " axes, expected at most that");
+      if (out.rank() == kMaxRank) refuse("found more than ", kMaxRank, " axes, expected at most that many");
       out.push_back(size());
       comma = accept(',');
     }
@@ -158,11 +158,11 @@ Tensor parse_npy(const std::shared_ptr<const MappedFile>& file) {
   DictReader dict(source, file->text(begin, dict_bytes));
   dict.read();
   const DType dtype = dtype_named(source, *dict.descr);
-  const int64_t bytes = bytes_filled(source, *dict.shape, dtype), rest = file->size() - begin - dict_bytes;
+  const int64_t bytes = checked_bytes_of(source, *dict.shape, dtype), rest = file->size() - begin - dict_bytes;
   check<FileError>(rest == bytes, source, ": found ", rest, " bytes of data, expected ", bytes, " for shape ", *dict.shape, " of ",
                    *dict.descr, rest < bytes ? "; the file was cut short" : "; a .npy file holds one array");
   if (!*dict.fortran_order) return elements_at(file, source, begin + dict_bytes, *dict.shape, dtype);
-  // Fortran order is row-major order of the axes reversed.
+  // Fortran order is row-major order of the reversed axes.
   Shape reversed = *dict.shape, strides = *dict.shape;
   const int last = reversed.rank() - 1;
   for (int axis = 0; axis <= last; ++axis) reversed[axis] = (*dict.shape)[last - axis];
@@ -177,11 +177,11 @@ void write_npy(const Path& path, const Tensor& tensor) {
   check(tensor.defined(), "write_npy: the tensor is undefined, expected one with data");
   check(tensor.dtype() != DType::bf16, "write_npy: found bf16, which NumPy does not know; cast the tensor to f32 first");
   std::string header(kMagic);
-  header += {'\1', '\0', '\0', '\0'};  // the version, and room for the size of the dict
+  header += {'\1', '\0', '\0', '\0'};  // version, placeholder for the dict size
   header += std::string("{'descr': '") + npy_name(tensor.dtype()) + "', 'fortran_order': False, 'shape': (";
   for (int axis = 0; axis < tensor.rank(); ++axis) header += (axis ? ", " : "") + std::to_string(tensor.shape()[axis]);
   header += tensor.rank() == 1 ? ",), }" : "), }";
-  header.resize((header.size() + 1 + 63) / 64 * 64, ' ');  // the data begins at a multiple of 64
+  header.resize((header.size() + 1 + 63) / 64 * 64, ' ');  // data is aligned to 64 bytes
   header.back() = '\n';
   const auto size = static_cast<uint16_t>(header.size() - kMagic.size() - 4);
   std::memcpy(header.data() + kMagic.size() + 2, &size, sizeof size);

@@ -1,35 +1,36 @@
-// How a camera was held: the Exif tag 0x0112 (CIPA DC-008, section 4.6.5), and the image turned by it. Metadata come from anywhere and are
-// often damaged by programs that edit images: whatever cannot be followed counts as "as stored".
+// Exif orientation, tag 0x0112 (CIPA DC-008, section 4.6.5). Metadata is often damaged by editing programs: anything invalid counts as
+// "as stored".
 #include <array>
 #include <cstring>
 #include <optional>
 #include <utility>
 
-#include "heed/io/picture_formats.h"
+#include "heed/io/image_formats.h"
 
 namespace heed::detail {
 namespace {
 
 constexpr uint64_t kOrientationTag = 0x0112;
 
-// Numbers in a block of bytes; empty where the block ends before.
+// Integers in a block of bytes; nullopt past its end.
 struct Numbers {
   Bytes bytes;
   bool big_endian;
 
-  std::optional<uint64_t> at(size_t place, size_t size) const {
-    if (place > bytes.size() || bytes.size() - place < size) return {};
+  std::optional<uint64_t> at(size_t offset, size_t size) const {
+    if (offset > bytes.size() || bytes.size() - offset < size) return {};
     uint64_t out = 0;
     for (size_t i = 0; i < size; ++i) {
       const size_t from = big_endian ? i : size - 1 - i;
-      out = out << 8 | std::to_integer<uint64_t>(bytes[place + from]);
+      out = out << 8 | std::to_integer<uint64_t>(bytes[offset + from]);
     }
     return out;
   }
 };
 
-bool has_at(Bytes bytes, size_t place, std::string_view text) {
-  return place <= bytes.size() && bytes.size() - place >= text.size() && std::memcmp(bytes.data() + place, text.data(), text.size()) == 0;
+bool has_at(Bytes bytes, size_t offset, std::string_view text) {
+  return offset <= bytes.size() && bytes.size() - offset >= text.size() &&
+         std::memcmp(bytes.data() + offset, text.data(), text.size()) == 0;
 }
 
 constexpr std::string_view kExif("Exif\0\0", 6);
@@ -38,7 +39,7 @@ struct Metadata {
   Bytes exif = {}, xmp = {};
 };
 
-// Of an Exif block: a TIFF header, then a list of tags with 12 bytes each. 0: it does not say.
+// An Exif block: a TIFF header, then 12-byte tags. 0: no orientation.
 int orientation_in_exif(Bytes block) {
   while (has_at(block, 0, kExif)) block = block.subspan(kExif.size());
   const bool big = has_at(block, 0, std::string_view("MM\0*", 4));
@@ -59,7 +60,7 @@ int orientation_in_exif(Bytes block) {
   return out;
 }
 
-// XMP is XML, with the number in an attribute or an element. 0: it does not say.
+// XMP is XML, with the value in an attribute or an element. 0: no orientation.
 int orientation_in_xmp(Bytes block) {
   const std::string_view text(reinterpret_cast<const char*>(block.data()), block.size()), key = "tiff:Orientation";
   for (size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
@@ -70,14 +71,14 @@ int orientation_in_xmp(Bytes block) {
   return 0;
 }
 
-// Segments up to the start of the compressed data.
+// Scans the segments before the compressed data.
 Metadata metadata_in_jpeg(Bytes file) {
   constexpr std::string_view xmp("http://ns.adobe.com/xap/1.0/\0", 29);
   const Numbers numbers{file, true};
   Metadata out;
   for (size_t at = 2; has_at(file, at, "\xff");) {
     const auto marker = numbers.at(at + 1, 1);
-    if (marker == 0xff) {  // a byte that fills
+    if (marker == 0xff) {  // fill byte
       ++at;
       continue;
     }
@@ -92,7 +93,7 @@ Metadata metadata_in_jpeg(Bytes file) {
 }
 
 Metadata metadata_in_png(Bytes file) {
-  constexpr std::string_view xmp("XML:com.adobe.xmp\0\0", 19);  // not compressed
+  constexpr std::string_view xmp("XML:com.adobe.xmp\0\0", 19);  // uncompressed
   const Numbers numbers{file, true};
   Metadata out;
   size_t at = 8;
@@ -132,18 +133,18 @@ int orientation_of(Bytes file) {
   return out >= 1 && out <= 8 ? out : 1;
 }
 
-Picture oriented(Picture picture, int orientation) {
-  if (orientation <= 1 || orientation > 8) return picture;
-  const int64_t W = picture.width, H = picture.height;
-  const bool swaps = orientation >= 5;  // width and height
-  Picture out{swaps ? H : W, swaps ? W : H};
-  out.pixels.resize(picture.pixels.size());
-  // The stored pixel of (0, 0), and how far apart the stored pixels of neighbours in a row and in a column are.
+Image oriented(Image image, int orientation) {
+  if (orientation <= 1 || orientation > 8) return image;
+  const int64_t W = image.width, H = image.height;
+  const bool swaps = orientation >= 5;  // swaps width and height
+  Image out{swaps ? H : W, swaps ? W : H};
+  out.pixels.resize(image.pixels.size());
+  // The stored position of output pixel (0, 0), and the stored offsets of a step right and down.
   const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
   const int64_t x_step = from_right ? -1 : 1, y_step = from_below ? -W : W;
   const int64_t right = swaps ? y_step : x_step, down = swaps ? x_step : y_step;
-  const uint8_t* const first = picture.pixels.data() + 3 * ((from_right ? W - 1 : 0) + (from_below ? (H - 1) * W : 0));
+  const uint8_t* const first = image.pixels.data() + 3 * ((from_right ? W - 1 : 0) + (from_below ? (H - 1) * W : 0));
   uint8_t* to = out.pixels.data();
   for (int64_t y = 0; y < out.height; ++y)
     for (int64_t x = 0; x < out.width; ++x, to += 3) std::memcpy(to, first + 3 * (y * down + x * right), 3);

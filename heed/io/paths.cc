@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 fs::file_status status_of(const Path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (error == std::errc::filename_too_long) return fs::file_status(fs::file_type::not_found);  // no file can have such a name
-  if (status.type() == fs::file_type::none) refuse_reading(path, error);                        // not_found is an answer, none is not
+  if (error == std::errc::filename_too_long) return fs::file_status(fs::file_type::not_found);  // no such file can exist
+  if (status.type() == fs::file_type::none) refuse_reading(path, error);                        // none: status could not be determined
   return status;
 }
 
@@ -65,7 +65,7 @@ bool same_path(const Path& a, const Path& b) {
 void make_folders(const Path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) refuse_writing(path, "made", error);
+  if (error) refuse_writing(path, "created", error);
 }
 
 void remove_path(const Path& path) {

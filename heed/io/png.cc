@@ -1,4 +1,4 @@
-// PNG through libpng, which jumps out of errors: functions that it may leave by a jump hold nothing that needs a destructor.
+// PNG with libpng, whose errors longjmp: functions that it may leave hold no objects with destructors.
 #include <png.h>
 
 #include <csetjmp>
@@ -6,17 +6,17 @@
 #include <cstring>
 #include <new>
 
-#include "heed/io/picture_formats.h"
+#include "heed/io/image_formats.h"
 
 namespace heed {
 namespace {
 
-constexpr int kHeader = 33;  // bytes: signature, and the first chunk with its length, name and checksum
+constexpr int kHeader = 33;  // bytes: signature and IHDR chunk
 
 struct Png {
   png_structp state = nullptr;
   png_infop info = nullptr;
-  std::span<const std::byte> left = {};  // of a file that is read
+  std::span<const std::byte> left = {};  // unread bytes of the file
   std::string* written = nullptr;
   char fault[160] = "";
   bool no_memory = false;
@@ -36,7 +36,7 @@ struct Png {
   png_longjmp(state, 1);
 }
 
-// Memory that is refused is no fault of the file.
+// Out of memory is not the fault of the file.
 png_voidp allocate(png_structp state, png_alloc_size_t bytes) {
   void* const block = std::malloc(bytes);
   if (!block) static_cast<Png*>(png_get_mem_ptr(state))->no_memory = true;
@@ -47,32 +47,32 @@ void release(png_structp, png_voidp block) { std::free(block); }
 
 void on_warning(png_structp, png_const_charp) {}
 
-void take(png_structp state, png_bytep to, size_t bytes) {
+void read_bytes(png_structp state, png_bytep to, size_t bytes) {
   Png& png = *static_cast<Png*>(png_get_io_ptr(state));
   if (bytes > png.left.size()) png_error(state, "the file is cut short");
   std::memcpy(to, png.left.data(), bytes);
   png.left = png.left.subspan(bytes);
 }
 
-void put(png_structp state, png_bytep from, size_t bytes) {
-  bool room = true;
+void write_bytes(png_structp state, png_bytep from, size_t bytes) {
+  bool appended = true;
   try {
     static_cast<Png*>(png_get_io_ptr(state))->written->append(reinterpret_cast<const char*>(from), bytes);
   } catch (const std::exception&) {
-    room = false;
+    appended = false;
   }
-  if (!room) static_cast<Png*>(png_get_io_ptr(state))->no_memory = true;
-  if (!room) png_error(state, "no memory is left");
+  if (!appended) static_cast<Png*>(png_get_io_ptr(state))->no_memory = true;
+  if (!appended) png_error(state, "out of memory");
 }
 
 void flush(png_structp) {}
 
-// False: png.fault says why.
+// False: the reason is in png.fault.
 bool start(Png& png) {
-  if (setjmp(png_jmpbuf(png.state))) return false;                              // NOLINT: the way libpng has
-  png_set_user_limits(png.state, PNG_UINT_31_MAX, PNG_UINT_31_MAX);             // blank_picture checks the product
-  png_set_keep_unknown_chunks(png.state, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // no profiles, comments and the like
-  png_set_read_fn(png.state, &png, take);
+  if (setjmp(png_jmpbuf(png.state))) return false;                              // NOLINT: libpng's error handling
+  png_set_user_limits(png.state, PNG_UINT_31_MAX, PNG_UINT_31_MAX);             // blank_image checks the product
+  png_set_keep_unknown_chunks(png.state, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // skip profiles and comments
+  png_set_read_fn(png.state, &png, read_bytes);
   png_read_info(png.state, png.info);
   png_set_expand(png.state);
   png_set_strip_16(png.state);
@@ -95,7 +95,7 @@ bool read_rows(Png& png, uint8_t* pixels, int64_t width, int64_t height) {
 bool write_rows(Png& png, const uint8_t* pixels, int64_t width, int64_t height) {
   if (setjmp(png_jmpbuf(png.state))) return false;  // NOLINT
   png_set_user_limits(png.state, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-  png_set_write_fn(png.state, &png, put, flush);
+  png_set_write_fn(png.state, &png, write_bytes, flush);
   png_set_IHDR(png.state, png.info, static_cast<png_uint_32>(width), static_cast<png_uint_32>(height), 8, PNG_COLOR_TYPE_RGB,
                PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_write_info(png.state, png.info);
@@ -119,16 +119,16 @@ int64_t big_endian(std::span<const std::byte> file, size_t at) {
 
 bool detail::is_png(Bytes file) { return file.size() >= 8 && png_sig_cmp(reinterpret_cast<png_const_bytep>(file.data()), 0, 8) == 0; }
 
-PictureSize detail::png_size(Bytes file, const std::string& name) {
+ImageSize detail::png_size(Bytes file, const std::string& name) {
   check<FileError>(file.size() >= kHeader, name, ": found ", file.size(), " bytes, expected a PNG header of ", kHeader);
   check<FileError>(std::memcmp(file.data() + 12, "IHDR", 4) == 0, name, ": found a PNG file without a header");
   return {big_endian(file, 16), big_endian(file, 20)};
 }
 
-Picture detail::parse_png(Bytes file, const std::string& name, int64_t most_pixels) {
+Image detail::parse_png(Bytes file, const std::string& name, int64_t max_pixels) {
   const auto [width, height] = png_size(file, name);
-  // Deflate never makes data more than 1032 times larger, and a pixel has at least one bit.
-  Picture out = blank_picture(name, width, height, most_pixels, static_cast<int64_t>(file.size()) * 1032 * 8);
+  // Deflate compresses at most 1032 to 1, and a pixel has at least one bit.
+  Image out = blank_image(name, width, height, max_pixels, static_cast<int64_t>(file.size()) * 1032 * 8);
   Png png;
   png.state = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &png, on_error, on_warning, &png, allocate, release);
   if (png.state) png.info = png_create_info_struct(png.state);
@@ -136,13 +136,13 @@ Picture detail::parse_png(Bytes file, const std::string& name, int64_t most_pixe
   png.left = file;
   const bool ok = start(png) && read_rows(png, out.pixels.data(), out.width, out.height);
   if (png.no_memory) throw std::bad_alloc();
-  check<FileError>(ok, name, ": the PNG picture cannot be decoded: ", png.fault);
+  check<FileError>(ok, name, ": the PNG image cannot be decoded: ", png.fault);
   return out;
 }
 
-std::string png_bytes(const Picture& picture) {
-  const auto [width, height, pixels] = std::tie(picture.width, picture.height, picture.pixels);
-  check(width > 0 && height > 0 && width <= PNG_UINT_31_MAX && height <= PNG_UINT_31_MAX, "png: found a picture of ", width, " x ", height,
+std::string png_bytes(const Image& image) {
+  const auto [width, height, pixels] = std::tie(image.width, image.height, image.pixels);
+  check(width > 0 && height > 0 && width <= PNG_UINT_31_MAX && height <= PNG_UINT_31_MAX, "png: found an image of ", width, " x ", height,
         " pixels, expected sides from 1 to ", PNG_UINT_31_MAX);
   check(std::ssize(pixels) / 3 / width == height && std::ssize(pixels) == width * height * 3, "png: found ", pixels.size(),
         " bytes, expected 3 for each of ", width, " x ", height, " pixels");
@@ -154,7 +154,7 @@ std::string png_bytes(const Picture& picture) {
   check_started(png);
   const bool ok = write_rows(png, pixels.data(), width, height);
   if (png.no_memory) throw std::bad_alloc();
-  check(ok, "png: the picture cannot be encoded: ", png.fault);
+  check(ok, "png: the image cannot be encoded: ", png.fault);
   return out;
 }
 

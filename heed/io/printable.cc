@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kLinesShown = 20;
 
-// Bytes of the control character at i, or 0 where another character is: C0, DEL, and C1, which is two bytes, U+0080 to U+009F.
+// The size of the control character at i, or 0: C0, DEL, and C1 (U+0080 to U+009F, two bytes).
 size_t control_bytes(std::string_view text, size_t i) {
   const auto code = static_cast<unsigned char>(text[i]);
   if (code < ' ' || code == 127) return 1;

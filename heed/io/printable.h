@@ -1,4 +1,4 @@
-// Text from outside, such as file names, as messages show it.
+// External text, such as file names, for messages.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace heed {
 
-// UTF-8 as it is; control characters and bytes that are not UTF-8 as \xNN.
+// Control characters and invalid UTF-8 become \xNN.
 std::string printable(std::string_view text);
 
-// A list for messages: each of the first 20 on a line of its own, then how many more there are.
+// A list for messages: the first 20 on separate lines, then the number of the others.
 std::string listed_lines(const std::vector<std::string>& lines);
 
 }  // namespace heed

@@ -13,19 +13,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string nearest_names(std::string_view wish, const std::vector<std::string>& names) {
-  constexpr size_t shown = 3, compared = 200;  // letters: an error must not take minutes
+std::string nearest_names(std::string_view wanted_name, const std::vector<std::string>& names) {
+  constexpr size_t shown = 3, compared = 200;  // limits the time of an error message
   std::vector<std::pair<size_t, const std::string*>> ranked;
   ranked.reserve(names.size());
   for (const std::string& name : names)
-    ranked.emplace_back(edit_distance(wish.substr(0, compared), std::string_view(name).substr(0, compared)), &name);
+    ranked.emplace_back(edit_distance(wanted_name.substr(0, compared), std::string_view(name).substr(0, compared)), &name);
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string out;
   for (size_t i = 0; i < std::min(shown, ranked.size()); ++i) out += (i ? ", " : "") + in_quotes(*ranked[i].second);
   return out;
 }
 
-// The file in a folder that open() takes.
 Path checkpoint_in(const Path& folder) {
   const Path whole = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
   const bool has_whole = path_exists(whole), has_index = path_exists(index);
@@ -44,13 +43,13 @@ Path checkpoint_in(const Path& folder) {
   fail<FileError>(folder.string(), ": found no safetensors file, expected model.safetensors or model.safetensors.index.json");
 }
 
-// A shard lies in the folder of its index, links followed: an index must not make us read what it has no business with.
+// Shards must be in the folder of the index, also after resolving links: an index must not make us read arbitrary files.
 Path shard_path(const Path& index, const std::string& file) {
   std::error_code error;
   const Path folder = fs::canonical(index.has_parent_path() ? index.parent_path() : Path("."), error);
   const Path path = fs::canonical(folder / file, error);
   check<FileError>(!error, index.string(), ": the file ", in_quotes(file), " it names cannot be found (", error.message(),
-                   "); all shards must lie beside the index");
+                   "); all shards must be next to the index");
   const bool inside = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
   check<FileError>(inside, index.string(), ": the file ", in_quotes(file),
                    " it names is a link out of the folder, expected a file inside; ",
@@ -82,7 +81,7 @@ Safetensors Safetensors::open_index(const Path& path) {
   for (const std::string& shard : shards) {
     out.add(MappedFile::open(shard_path(path, shard)), [&](const std::string& name) {
       const auto found = files.find(name);
-      return found != files.end() && found->second == shard;  // what the index does not list here is not there
+      return found != files.end() && found->second == shard;  // ignore tensors that the index does not assign to this shard
     });
   }
   out.sort_names();
@@ -109,9 +108,9 @@ void Safetensors::add(std::shared_ptr<const MappedFile> file, const Keep& keep) 
   SafetensorsHeader header = parse_safetensors_header(source, file->text(sizeof header_bytes, size), rest - size);
   shard.entries = std::move(header.entries);
   metadata_.merge(header.metadata);
-  file->release(0, shard.data_begin);  // the entries take its place in memory
+  file->release(0, shard.data_begin);  // the parsed entries replace it
   entries_ += static_cast<int64_t>(shard.entries.size());
-  check<FileError>(entries_ <= kMaxHeaderItems, source_, ": found more than ", kMaxHeaderItems, " tensors, expected at most that");
+  check<FileError>(entries_ <= kMaxHeaderItems, source_, ": found more than ", kMaxHeaderItems, " tensors, expected at most that many");
   for (size_t i = 0; i < shard.entries.size(); ++i)
     if (keep(shard.entries[i].name)) places_.push_back({static_cast<uint32_t>(shards_.size()), static_cast<uint32_t>(i)});
   shards_.push_back(std::move(shard));

@@ -1,4 +1,4 @@
-// The header of a safetensors file: parsed straight into entries, then checked as a whole.
+// The header of a safetensors file: parsed directly into entries, then checked as a whole.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -28,8 +28,8 @@ class HeaderEvents : public JsonEvents {
     if (depth_ == 1) {
       name_ = std::move(name);
       in_metadata_ = name_ == "__metadata__";
-      seen_ = 0;
-      if (in_metadata_ && std::exchange(metadata_seen_, true)) refuse("found a second time, expected once");
+      found_fields_ = 0;
+      if (in_metadata_ && std::exchange(metadata_found_, true)) refuse("found a second time, expected once");
       if (!in_metadata_) count_item(name_);
     } else if (in_metadata_) {
       count_item(name);
@@ -81,19 +81,19 @@ class HeaderEvents : public JsonEvents {
   void count_text(const std::string& text) {
     text_ += static_cast<int64_t>(text.size());
     if (text_ > kMaxHeaderText)
-      refuse("found more than ", kMaxHeaderText, " bytes of names and metadata, expected at most that; shorten the metadata");
+      refuse("found more than ", kMaxHeaderText, " bytes of names and metadata, expected at most that many; shorten the metadata");
   }
   void count_item(const std::string& name) {
     count_text(name);
     if (++items_ > kMaxHeaderItems)
-      refuse("found more than ", kMaxHeaderItems, " tensors and pairs of metadata, expected at most that; cut the file into several");
+      refuse("found more than ", kMaxHeaderItems, " tensors and metadata entries, expected at most that many; split the file into shards");
   }
 
   void choose_field(const std::string& name) {
     field_ = name == "dtype" ? kDType : name == "shape" ? kShape : kOffsets;
     if (name != name_of(field_)) refuse("found the key ", in_quotes(name), ", expected dtype, shape and data_offsets");
-    if (seen_ & field_) refuse("found ", name, " a second time, expected it once");
-    seen_ |= field_;
+    if (found_fields_ & field_) refuse("found ", name, " a second time, expected it once");
+    found_fields_ |= field_;
   }
 
   void take_metadata(Json& value) {
@@ -113,18 +113,18 @@ class HeaderEvents : public JsonEvents {
   void take_number(const Json& value) {
     if (!value.is_number_unsigned() || value.get<uint64_t>() > std::numeric_limits<int64_t>::max())
       refuse("found ", shown(value), " in ", name_of(field_), ", expected whole numbers from 0 to 2^63 - 1");
-    if (field_ == kShape && numbers_.size() == kMaxRank) refuse("found more than ", kMaxRank, " axes, expected at most that");
+    if (field_ == kShape && numbers_.size() == kMaxRank) refuse("found more than ", kMaxRank, " axes, expected at most that many");
     if (field_ == kOffsets && numbers_.size() == 2) refuse("found more than 2 data_offsets, expected begin and end");
     numbers_.push_back(value.get<int64_t>());
   }
 
   void finish_entry() {
     for (Field field : {kDType, kShape, kOffsets})
-      if (!(seen_ & field)) refuse("found no ", name_of(field), ", expected dtype, shape and data_offsets");
+      if (!(found_fields_ & field)) refuse("found no ", name_of(field), ", expected dtype, shape and data_offsets");
     if (begin_ > end_) refuse("found data_offsets that run backwards, from ", begin_, " to ", end_, ", expected begin <= end");
     if (end_ > data_bytes_)
       refuse("found data_offsets up to ", end_, ", expected at most the ", data_bytes_, " bytes of data in the file; it was cut short");
-    const int64_t bytes = bytes_filled(what(), shape_, dtype_);
+    const int64_t bytes = checked_bytes_of(what(), shape_, dtype_);
     if (bytes != end_ - begin_)
       refuse("found ", end_ - begin_, " bytes of data, expected ", bytes, " for shape ", shape_, " of ", safetensors_name(dtype_));
     out_.entries.push_back({std::move(name_), shape_, begin_, dtype_});
@@ -135,12 +135,12 @@ class HeaderEvents : public JsonEvents {
   SafetensorsHeader& out_;
   int depth_ = 0;
   int64_t items_ = 0, text_ = 0;
-  bool in_metadata_ = false, metadata_seen_ = false;
+  bool in_metadata_ = false, metadata_found_ = false;
   std::string metadata_key_;
   // The entry being read.
   std::string name_;
   Field field_ = kDType;
-  unsigned seen_ = 0;
+  unsigned found_fields_ = 0;
   std::vector<int64_t> numbers_;
   DType dtype_ = DType::f32;
   Shape shape_;
@@ -155,9 +155,9 @@ void refuse_duplicates(const std::string& source, const std::deque<TensorEntry>&
                    " a second time, expected every name once");
 }
 
-// Every byte of the data belongs to one tensor: nothing can hide between them.
-void refuse_holes(const std::string& source, const std::deque<TensorEntry>& entries, std::vector<uint32_t>& order, int64_t data_bytes) {
-  const auto end_of = [&](const TensorEntry& e) { return e.begin + bytes_filled(source, e.shape, e.dtype); };
+// Every byte of the data must belong to exactly one tensor.
+void refuse_gaps(const std::string& source, const std::deque<TensorEntry>& entries, std::vector<uint32_t>& order, int64_t data_bytes) {
+  const auto end_of = [&](const TensorEntry& e) { return e.begin + checked_bytes_of(source, e.shape, e.dtype); };
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     return std::pair(entries[a].begin, end_of(entries[a])) < std::pair(entries[b].begin, end_of(entries[b]));
   });
@@ -165,7 +165,7 @@ void refuse_holes(const std::string& source, const std::deque<TensorEntry>& entr
   for (uint32_t i : order) {
     const TensorEntry& entry = entries[i];
     check<FileError>(entry.begin == end, source, ": tensor ", in_quotes(entry.name), ": found data from byte ", entry.begin,
-                     ", expected byte ", end, entry.begin < end ? ": it overlaps another tensor" : ": there is a hole before it");
+                     ", expected byte ", end, entry.begin < end ? ": it overlaps another tensor" : ": there is a gap before it");
     end = end_of(entry);
   }
   check<FileError>(end == data_bytes, source, ": found ", data_bytes - end,
@@ -196,7 +196,7 @@ SafetensorsHeader parse_safetensors_header(const std::string& source, std::strin
   std::vector<uint32_t> order(out.entries.size());
   std::iota(order.begin(), order.end(), 0u);
   refuse_duplicates(source, out.entries, order);
-  refuse_holes(source, out.entries, order, data_bytes);
+  refuse_gaps(source, out.entries, order, data_bytes);
   return out;
 }
 

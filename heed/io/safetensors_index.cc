@@ -1,4 +1,4 @@
-// The index of a checkpoint in several safetensors files: which tensor is in which file.
+// The index of a sharded checkpoint: tensor name -> file.
 #include <algorithm>
 
 #include "heed/io/json.h"
@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-// Keeps weight_map and passes over everything else.
+// Keeps weight_map and ignores everything else.
 class IndexEvents : public JsonEvents {
  public:
   explicit IndexEvents(const std::string& source) : source_(source) {}
@@ -51,11 +51,11 @@ class IndexEvents : public JsonEvents {
                         file.find('\0') == std::string::npos;
     if (!inside) refuse("found file ", in_quotes(file), " for tensor ", in_quotes(name_), ", expected one in the folder of the index");
     text_ += static_cast<int64_t>(name_.size() + file.size());
-    if (text_ > 2 * kMaxHeaderText) refuse("found more than ", 2 * kMaxHeaderText, " bytes of names, expected at most that");
-    const auto [place, fresh] = files_.emplace(std::move(name_), std::move(file));
-    if (!fresh) refuse("found tensor ", in_quotes(place->first), " a second time, expected every name once");
+    if (text_ > 2 * kMaxHeaderText) refuse("found more than ", 2 * kMaxHeaderText, " bytes of names, expected at most that many");
+    const auto [entry, inserted] = files_.emplace(std::move(name_), std::move(file));
+    if (!inserted) refuse("found tensor ", in_quotes(entry->first), " a second time, expected every name once");
     if (static_cast<int64_t>(files_.size()) > kMaxHeaderItems)
-      refuse("found more than ", kMaxHeaderItems, " tensors, expected at most that");
+      refuse("found more than ", kMaxHeaderItems, " tensors, expected at most that many");
   }
 
   const std::string& source_;

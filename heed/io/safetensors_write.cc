@@ -1,4 +1,4 @@
-// Writing safetensors, one file or several with an index.
+// Writes safetensors: one file, or shards with an index.
 #include <algorithm>
 #include <numeric>
 
@@ -19,7 +19,7 @@ std::string json_text(const std::string& source, const std::string& text) {
   }
 }
 
-// The order of the data: wide elements first, else as given. With a header of a multiple of 8 bytes all are aligned.
+// Data order: wide elements first, otherwise as given. With a header size that is a multiple of 8, all tensors are aligned.
 std::vector<size_t> data_order(const NamedTensors& tensors) {
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -60,7 +60,7 @@ std::string header_text(const std::string& source, const NamedTensors& tensors, 
   }
   text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  // Reading it back finds duplicate names and whatever else would make a file that heed itself refuses.
+  // Parsing it back detects duplicate names and anything else that heed would refuse.
   check<FileError>(static_cast<int64_t>(text.size()) <= kMaxHeaderBytes, source, ": found a header of ", text.size(),
                    " bytes, expected at most ", kMaxHeaderBytes, "; write several files");
   parse_safetensors_header(source, text, end);
@@ -70,7 +70,7 @@ std::string header_text(const std::string& source, const NamedTensors& tensors, 
 void write_all(FileWriter& out, const std::string& source, const NamedTensors& tensors, const Metadata& metadata) {
   for (const auto& [name, tensor] : tensors) {
     check(tensor.defined(), "write_safetensors: tensor ", in_quotes(name), " is undefined, expected one with data");
-    check(name != "__metadata__", "write_safetensors: a tensor is named __metadata__, which the format keeps for itself");
+    check(name != "__metadata__", "write_safetensors: a tensor is named __metadata__, which the format reserves");
   }
   const std::vector<size_t> order = data_order(tensors);
   const std::string header = header_text(source, tensors, order, metadata);
@@ -80,7 +80,7 @@ void write_all(FileWriter& out, const std::string& source, const NamedTensors& t
   for (size_t i : order) write_elements(out, tensors[i].second);
 }
 
-std::vector<NamedTensors> cut(const NamedTensors& tensors, int64_t max_bytes) {
+std::vector<NamedTensors> split_into_shards(const NamedTensors& tensors, int64_t max_bytes) {
   std::vector<NamedTensors> shards(1);
   int64_t bytes = 0;
   for (const auto& [name, tensor] : tensors) {
@@ -96,8 +96,8 @@ std::vector<NamedTensors> cut(const NamedTensors& tensors, int64_t max_bytes) {
 }
 
 std::string shard_name(size_t number, size_t of) {
-  const auto five = [](size_t value) { return std::to_string(100'000 + value).substr(1); };
-  return "model-" + five(number) + "-of-" + five(of) + ".safetensors";
+  const auto five_digits = [](size_t value) { return std::to_string(100'000 + value).substr(1); };
+  return "model-" + five_digits(number) + "-of-" + five_digits(of) + ".safetensors";
 }
 
 }  // namespace
@@ -112,8 +112,8 @@ void write_sharded(const Path& folder, const NamedTensors& tensors, int64_t max_
   check(max_bytes > 0, "write_sharded: shards of ", max_bytes, " bytes, expected 1 or more");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  check<WriteError>(!error, folder.string(), ": the folder cannot be made (", error.message(), "); choose another place");
-  const std::vector<NamedTensors> shards = cut(tensors, max_bytes);
+  check<WriteError>(!error, folder.string(), ": the folder cannot be created (", error.message(), "); choose another location");
+  const std::vector<NamedTensors> shards = split_into_shards(tensors, max_bytes);
   Json files = Json::object();
   int64_t total = 0;
   std::deque<FileWriter> written;

@@ -31,8 +31,8 @@ TemporaryFolder::TemporaryFolder() {
   const Path parent = temporary_parent();
   std::string name = (parent / "heed-XXXXXX").string();
   const std::lock_guard lock(temporary_mutex);
-  const bool made = mkdtemp(name.data()) != nullptr;
-  check(made, parent.string(), ": cannot make a temporary folder there (", std::generic_category().message(errno),
+  const bool created = mkdtemp(name.data()) != nullptr;
+  check(created, parent.string(), ": cannot create a temporary folder there (", std::generic_category().message(errno),
         "); set TMPDIR to a folder that can be written");
   try {
     path_ = name;
@@ -52,7 +52,7 @@ TemporaryFolder::~TemporaryFolder() {
 void remove_temporary_folders() {
   const std::lock_guard lock(temporary_mutex);
   for (const Path& folder : temporary_folders())
-    for (int tries = 0; tries < 100 && std::filesystem::exists(folder); ++tries) {  // a thread may write while this removes
+    for (int tries = 0; tries < 100 && std::filesystem::exists(folder); ++tries) {  // another thread may still be writing
       std::error_code ignored;
       std::filesystem::remove_all(folder, ignored);
     }

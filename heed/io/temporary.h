@@ -1,11 +1,11 @@
-// Folders for files that nobody needs afterwards, and what is left of files that were being written.
+// Temporary folders, and cleanup of temporary files at exit.
 #pragma once
 
 #include "heed/io/file.h"
 
 namespace heed {
 
-// A new empty folder below TMPDIR (/tmp where that is not set). It is removed with everything in it when this ends.
+// A new empty folder below TMPDIR (default /tmp), removed with its contents by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -19,10 +19,10 @@ class TemporaryFolder {
   Path path_;
 };
 
-// Removes all of them. For a program that is about to end without destructors: files that other threads write there are lost.
+// Removes all temporary folders, for a program that ends without running destructors. Files that other threads write there are lost.
 void remove_temporary_folders();
 
-// Removes the temporary files of all FileWriters, for a program that is about to end without destructors. Allocates nothing.
+// Removes the temporary files of all FileWriters, for a program that ends without running destructors. Does not allocate.
 void unlink_temporaries() noexcept;
 
 }  // namespace heed

@@ -21,7 +21,7 @@ size_t find_bad_utf8(std::string_view text, size_t* bad) {
     const auto byte = [&](size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
     const unsigned first = byte(0);
     const size_t bytes = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-    // What the second byte may be: no longer forms than needed, no surrogates, nothing above 0x10FFFF.
+    // Range of the second byte: excludes overlong forms, surrogates and code points above 0x10FFFF.
     const unsigned low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80, high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
     size_t good = bytes == 0 ? 0 : 1;
     if (bytes > 1 && byte(1) >= low && byte(1) <= high)

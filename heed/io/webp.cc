@@ -1,17 +1,17 @@
-// WebP through libwebp: lossy and lossless still images. Transparency is dropped.
+// WebP with libwebp: lossy and lossless still images. Alpha is dropped.
 #include <webp/decode.h>
 
 #include <cstring>
 #include <new>
 
-#include "heed/io/picture_formats.h"
+#include "heed/io/image_formats.h"
 
 namespace heed::detail {
 namespace {
 
-const uint8_t* start_of(Bytes file) { return reinterpret_cast<const uint8_t*>(file.data()); }
+const uint8_t* data_of(Bytes file) { return reinterpret_cast<const uint8_t*>(file.data()); }
 
-const char* fault_of(VP8StatusCode code) {
+const char* error_text(VP8StatusCode code) {
   switch (code) {
     case VP8_STATUS_UNSUPPORTED_FEATURE: return "it uses a feature that libwebp does not know";
     case VP8_STATUS_SUSPENDED:
@@ -22,8 +22,8 @@ const char* fault_of(VP8StatusCode code) {
 
 WebPBitstreamFeatures features_of(Bytes file, const std::string& name) {
   WebPBitstreamFeatures out;
-  const VP8StatusCode code = WebPGetFeatures(start_of(file), file.size(), &out);
-  check<FileError>(code == VP8_STATUS_OK, name, ": the WebP header cannot be read: ", fault_of(code));
+  const VP8StatusCode code = WebPGetFeatures(data_of(file), file.size(), &out);
+  check<FileError>(code == VP8_STATUS_OK, name, ": the WebP header cannot be read: ", error_text(code));
   check<FileError>(!out.has_animation, name, ": found an animated WebP, expected a still image; convert one of its frames first");
   return out;
 }
@@ -34,23 +34,23 @@ bool is_webp(Bytes file) {
   return file.size() >= 12 && std::memcmp(file.data(), "RIFF", 4) == 0 && std::memcmp(file.data() + 8, "WEBP", 4) == 0;
 }
 
-PictureSize webp_size(Bytes file, const std::string& name) {
+ImageSize webp_size(Bytes file, const std::string& name) {
   const WebPBitstreamFeatures features = features_of(file, name);
   return {features.width, features.height};
 }
 
-Picture parse_webp(Bytes file, const std::string& name, int64_t most_pixels) {
+Image parse_webp(Bytes file, const std::string& name, int64_t max_pixels) {
   const auto [width, height] = webp_size(file, name);
-  // An image of one colour has a few bytes, whatever its size.
-  Picture out = blank_picture(name, width, height, most_pixels, most_pixels);
+  // A uniform image takes a few bytes at any size, so the file size gives no bound.
+  Image out = blank_image(name, width, height, max_pixels, max_pixels);
   WebPDecoderConfig config;
   check(WebPInitDecoderConfig(&config) != 0, name, ": libwebp cannot start");
   config.output.colorspace = MODE_RGB;
   config.output.is_external_memory = 1;
   config.output.u.RGBA = {out.pixels.data(), static_cast<int>(3 * width), out.pixels.size()};
-  const VP8StatusCode code = WebPDecode(start_of(file), file.size(), &config);
-  if (code == VP8_STATUS_OUT_OF_MEMORY) throw std::bad_alloc();  // no fault of the file
-  check<FileError>(code == VP8_STATUS_OK, name, ": the WebP image cannot be decoded: ", fault_of(code));
+  const VP8StatusCode code = WebPDecode(data_of(file), file.size(), &config);
+  if (code == VP8_STATUS_OUT_OF_MEMORY) throw std::bad_alloc();  // not the fault of the file
+  check<FileError>(code == VP8_STATUS_OK, name, ": the WebP image cannot be decoded: ", error_text(code));
   check<FileError>(config.output.width == width && config.output.height == height, name,
                    ": the WebP image cannot be decoded: its frame is not as large as its header says");
   return out;

@@ -10,15 +10,14 @@
 namespace heed::lab {
 namespace {
 
-// Places from -before to size + after, each taken back into [0, size).
-Tensor clamped_places(int64_t size, int64_t before, int64_t after) {
-  std::vector<int64_t> places;
-  for (int64_t i = -before; i < size + after; ++i) places.push_back(std::clamp<int64_t>(i, 0, size - 1));
-  return Tensor::from(places, {std::ssize(places)});
+// Indices from -before to size + after, clamped to [0, size).
+Tensor clamped_indices(int64_t size, int64_t before, int64_t after) {
+  std::vector<int64_t> indices;
+  for (int64_t i = -before; i < size + after; ++i) indices.push_back(std::clamp<int64_t>(i, 0, size - 1));
+  return Tensor::from(indices, {std::ssize(indices)});
 }
 
-// One column of weights for every head and channel, as heads are joined; zeros where a group does not see a channel.
-// -> (O, H C)
+// Output weights in the order of concatenated heads; zeros where a group does not read a channel. -> (O, H C)
 Tensor joined_taps(const Convolution& convolution) {
   const int64_t O = convolution.outputs(), own = convolution.weight.size(1), C = convolution.channels(), H = convolution.taps();
   const std::vector<float> taps = convolution.weight.to_vector<float>();  // (O, own, H)
@@ -57,8 +56,8 @@ Reach reach_of(const Convolution& convolution) {
 Tensor padded_by(const Tensor& x, const Reach& reach, Border border) {
   if (border == Border::none) return x;
   if (border == Border::replicate)
-    return index_select(index_select(x, 2, clamped_places(x.size(2), reach.top, reach.bottom)), 3,
-                        clamped_places(x.size(3), reach.left, reach.right));
+    return index_select(index_select(x, 2, clamped_indices(x.size(2), reach.top, reach.bottom)), 3,
+                        clamped_indices(x.size(3), reach.left, reach.right));
   const std::array<std::array<int64_t, 2>, 4> around{{{0, 0}, {0, 0}, {reach.top, reach.bottom}, {reach.left, reach.right}}};
   return pad(x, around);
 }
@@ -117,7 +116,7 @@ Tensor attended(const Model& layer, const Tensor& x) { return layer({{"pixel_val
 Tensor parameter_of(const Model& model, const std::string& name) {
   for (const Parameter& parameter : model.params().all())
     if (parameter.name == name || parameter.name.ends_with("." + name)) return parameter.tensor;
-  fail("parameter: ", model.architecture(), " has none whose name ends with ", name);
+  fail("parameter: ", model.architecture(), " has no parameter whose name ends with ", name);
 }
 
 void write_layer(const Path& folder, const Model& layer, const Tensor& x, const Tensor& expected) {
@@ -125,7 +124,8 @@ void write_layer(const Path& folder, const Model& layer, const Tensor& x, const 
   std::error_code error;
   check<UsageError>(!fs::exists(folder, error) ||
                         (fs::is_directory(folder, error) && (fs::is_empty(folder, error) || fs::exists(folder / "io.safetensors"))),
-                    "checkpoint: ", folder.string(), " holds other things than an earlier checkpoint of this kind; name another folder");
+                    "checkpoint: ", folder.string(),
+                    " contains files other than an earlier checkpoint of this kind; choose another folder");
   save(layer, folder);
   write_safetensors(folder / "io.safetensors", {{"in.pixel_values", contiguous(x)}, {"out.last_hidden_state", contiguous(expected)}});
 }
@@ -151,7 +151,7 @@ LayerError error_between(const Convolution& convolution, Border border, const Te
 }
 
 LayerError layer_error(const Convolution& convolution, const LayerChoice& choice, const Tensor& x) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   const Model layer = attention_layer(convolution, choice, x.size(2), x.size(3));
   return error_between(convolution, choice.border, x, attended(layer, x), convolved(convolution, x, choice.border));
 }

@@ -1,11 +1,11 @@
-// Convolutions as attention (Cordonnier et al. 2020): a head for every tap of the kernel. Its Gaussian, sharp enough, sees one place
-// beside the query alone; the taps are the weights of the output.
+// Convolutions as attention (Cordonnier et al. 2020): one head per kernel tap. A sharp Gaussian attends to one pixel at a fixed offset from
+// the query; the taps are the output weights.
 #pragma once
 
 #include <array>
 #include <string>
 
-#include "heed/io/picture.h"
+#include "heed/io/image.h"
 #include "heed/models/model.h"
 
 namespace heed::lab {
@@ -21,44 +21,44 @@ struct Convolution {
 };
 std::string kernel_text(const Convolution& convolution);  // "5 × 5"
 
-// What lies beyond the edges of a picture: zeros, the pixels at the edge, or nothing, so that only places answer whose taps are all inside.
+// Padding: zeros, the nearest edge pixel, or none (only outputs whose taps are all inside).
 enum class Border { zero, replicate, none };
 inline constexpr std::array<Border, 3> kBorders{Border::replicate, Border::zero, Border::none};
 std::string name_of(Border border);
 Border border_named(const std::string& name);
 
-// How far taps reach from the place that they answer for: half of them to either side, rounded as "same" padding is.
+// How far taps extend beyond the output pixel on each side, rounded as in "same" padding.
 struct Reach {
   int64_t top = 0, left = 0, bottom = 0, right = 0;
 };
 Reach reach_of(const Convolution& convolution);
 Tensor padded_by(const Tensor& x, const Reach& reach, Border border);  // x: (B, C, Y, X)
 
-// The convolution itself, by conv2d. x: (B, C, Y, X) -> (B, O, Y', X')
+// Reference: conv2d with that padding. x: (B, C, Y, X) -> (B, O, Y', X')
 Tensor convolved(const Convolution& convolution, const Tensor& x, Border border);
 
-// The centre of every head: query - key for the pixel that its tap reads. -> (H, 2) rows and columns
+// The centre of each head: query - key of the pixel its tap reads. -> (H, 2) rows and columns
 Tensor head_centers(const Convolution& convolution);
 
-// Where heads look on a grid of Y x X, from those queries alone. alpha: (H), center: (H, 2) -> (H, queries, Y X)
+// Attention maps of Gaussian heads on a Y x X grid, for these queries only. alpha: (H), center: (H, 2) -> (H, queries, Y X)
 Tensor head_maps(const Tensor& alpha, const Tensor& center, int64_t Y, int64_t X, const std::vector<int64_t>& queries);
 
 struct LayerChoice {
   float alpha = 40;
   Border border = Border::replicate;
-  int64_t rings = -1;  // of zeros around a picture for Border::zero; -1: as far as taps reach
+  int64_t rings = -1;  // zero padding around the image for Border::zero; -1: as far as the taps reach
 };
-// The attention layer, a GaussianAttentionModel, for pictures of Y x X (others will do as well).
+// The attention layer, a GaussianAttentionModel for images of Y x X. It also runs on other sizes.
 Model attention_layer(const Convolution& convolution, const LayerChoice& choice, int64_t Y, int64_t X);
 Tensor attended(const Model& layer, const Tensor& x);              // x: (B, C, Y, X) -> (B, O, Y', X')
-Tensor parameter_of(const Model& model, const std::string& name);  // by its end; to read and to change
-// A folder for heed load, with io.safetensors for heed parity: x and what the convolution makes of it.
+Tensor parameter_of(const Model& model, const std::string& name);  // the parameter whose name ends with `name`
+// Writes a model folder, with io.safetensors (x and the expected output) for heed parity.
 void write_layer(const Path& folder, const Model& layer, const Tensor& x, const Tensor& expected);
 
-inline constexpr double kRoundingError = 1e-5;    // of a layer that is the convolution, as a share of the largest output
-inline constexpr double kAnotherFunction = 0.05;  // an error that says that the layer is not the convolution
+inline constexpr double kRoundingError = 1e-5;    // relative to the largest output: the layer equals the convolution up to rounding
+inline constexpr double kAnotherFunction = 0.05;  // above this the layer computes another function
 
-// The largest distance from the convolution, as a share of its largest output: of places whose taps are all inside, and of the others.
+// The largest difference from the convolution, relative to its largest output: at pixels whose taps are all inside, and at the border.
 struct LayerError {
   double inside = 0, border = 0;
   double worst() const { return inside > border ? inside : border; }
@@ -66,18 +66,18 @@ struct LayerError {
 LayerError layer_error(const Convolution& convolution, const LayerChoice& choice, const Tensor& x);
 LayerError error_between(const Convolution& convolution, Border border, const Tensor& x, const Tensor& found, const Tensor& expected);
 
-// --- where convolutions come from
-Convolution random_convolution(int64_t channels, int64_t outputs, int64_t kernel, Rng& rng);  // outputs vary by about 1
-// The first layer of a small network that has learned to name shapes for so many steps.
+// --- sources of convolutions
+Convolution random_convolution(int64_t channels, int64_t outputs, int64_t kernel, Rng& rng);  // outputs have a variance of about 1
+// The first layer of a small network trained to classify shapes.
 struct TrainedConvolution {
   Convolution convolution;
   double first_loss = 0, last_loss = 0;
 };
 TrainedConvolution trained_convolution(int64_t kernel, int64_t steps, uint64_t seed);
-// From a file of tensors, or a folder that holds one. name: of the weight, with or without ".weight"; empty: the only one that can be
-// meant. bias: empty: the one beside the weight, where there is one
+// Reads a convolution from a .safetensors file or a folder with one. name: of the weight, with or without ".weight"; empty: the only rank-4
+// tensor. bias: empty: the bias next to the weight, if there is one
 Convolution convolution_in(const Path& file, const std::string& name, const std::string& bias);
 
-Tensor picture_tensor(const Picture& picture);  // (1, 3, Y, X), from -1 to 1
+Tensor image_tensor(const Image& image);  // (1, 3, Y, X), from -1 to 1
 
 }  // namespace heed::lab

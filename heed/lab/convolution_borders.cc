@@ -1,4 +1,4 @@
-// L21: what the attention layer of a convolution does where taps reach beyond the picture.
+// L21: what the attention layer of a convolution computes where taps reach beyond the image.
 #include <algorithm>
 
 #include "heed/lab/convolution_as_attention.h"
@@ -17,15 +17,15 @@ struct BorderOptions {
 
 void declare_borders(Settings& settings, BorderOptions& options, Size size) {
   if (size == Size::full) options.side = 32, options.channels = 16, options.kernels = 5;
-  settings.add("side", options.side, "of the random picture", {.least = 4, .most = 128});
-  settings.add("channels", options.channels, "of the picture", {.least = 1, .most = 256});
-  settings.add("kernels", options.kernels, "how many sizes: 3 x 3, 5 x 5, ...", {.least = 2, .most = 7});
+  settings.add("side", options.side, "of the random image", {.least = 4, .most = 128});
+  settings.add("channels", options.channels, "of the image", {.least = 1, .most = 256});
+  settings.add("kernels", options.kernels, "number of kernel sizes: 3 x 3, 5 x 5, ...", {.least = 2, .most = 7});
   settings.add("dilation", options.dilation, "of all kernels", {.least = 1, .most = 16});
   settings.add("alpha", options.alpha, "sharpness of the heads", {.least = 0.1, .most = 1e5});
-  settings.add("seed", options.seed, "of picture and weights");
+  settings.add("seed", options.seed, "of image and weights");
 }
 
-// |a - b|, the largest over channels, at every place. (1, O, Y, X) -> (Y, X)
+// max over channels of |a - b| at every pixel. (1, O, Y, X) -> (Y, X)
 HeatMap error_map(const Tensor& a, const Tensor& b, double most) {
   const Tensor distance = a - b;
   HeatMap map = heat_map(reshape(heed::max(relu(distance) + relu(distance * -1.0f), {1}), {a.size(2), a.size(3)}));
@@ -33,27 +33,27 @@ HeatMap error_map(const Tensor& a, const Tensor& b, double most) {
   return map;
 }
 
-Report run_borders(const BorderOptions& options, const Say& say) {
-  const NoGrad quiet;
+Report run_borders(const BorderOptions& options, const ProgressCallback& progress) {
+  const NoGrad no_grad;
   Rng rng(options.seed);
   const Tensor x = random_normal({1, options.channels, options.side, options.side}, 0, 1, rng);
   Report report;
   report.statement =
-      "Where a tap reaches beyond the picture its head takes the nearest pixel of the edge: the layer equals the convolution with "
-      "replicated edges. Zero padding needs zeros around the input, and a single ring of them is enough for every K: heads that reach "
-      "beyond it find its zeros. Padding by ⌊K/2⌋ works as well, but is not needed.";
-  Table table{.title = "Errors, as a share of the largest output",
+      "Where a tap reaches beyond the image its head attends to the nearest edge pixel: the layer equals the convolution with replicated "
+      "edges. Zero padding needs zeros around the input, and a single ring of them is enough for every K: heads that point beyond it "
+      "attend to its zeros. Padding by ⌊K/2⌋ works as well, but is not needed.";
+  Table table{.title = "Errors, relative to the largest output",
               .columns = {"kernel", "padding of the convolution", "rings of zeros", "inside", "at the border"}};
   Lines rings{.across = {"rings of zeros around the input"}, .up = {"largest error / largest output", true}};
   Figure film{.title = "Where the layer differs from a convolution",
               .caption =
-                  "Distance at every pixel, K = 5: from the one with replicated edges, without zeros; from the one with zero padding, with "
-                  "the rings that the slider says.",
+                  "Error at every pixel, K = 5: against replicated edges, without zeros around the input; and against zero padding, with "
+                  "the number of rings set by the slider.",
               .parameter = "rings of zeros"};
   for (int64_t i = 0; i < options.kernels; ++i) {
     const int64_t K = 3 + 2 * i;
     const std::string name = std::to_string(K) + " × " + std::to_string(K);
-    say(name);
+    progress(name);
     Convolution convolution = random_convolution(options.channels, 4, K, rng);
     convolution.dilation = options.dilation;
     const int64_t reach = reach_of(convolution).top;
@@ -89,15 +89,14 @@ Report run_borders(const BorderOptions& options, const Say& say) {
     }
     rings.series.push_back(std::move(series));
     if (reach > 1)
-      report.measured.push_back(
-          contradicts(name + ": rings of zeros that are needed", static_cast<double>(reach), static_cast<double>(enough)));
+      report.measured.push_back(contradicts(name + ": required rings of zeros", static_cast<double>(reach), static_cast<double>(enough)));
     else
-      report.measured.push_back(equal_to(name + ": rings of zeros that are needed", 1, static_cast<double>(enough)));
+      report.measured.push_back(equal_to(name + ": required rings of zeros", 1, static_cast<double>(enough)));
   }
   report.tables.push_back(std::move(table));
   report.figures.push_back(std::move(film));
   report.figures.push_back(figure("One ring of zeros is enough",
-                                  "Error of the layer against the convolution with zero padding; none at all is drawn at 1e-9.",
+                                  "Error of the layer against the convolution with zero padding; zero is drawn at 1e-9.",
                                   Plot{.body = std::move(rings)}));
   return report;
 }
@@ -109,9 +108,9 @@ Experiment convolution_borders() {
       .number = "L21",
       .name = "convolution-borders",
       .topic = Topic::convolution,
-      .title = "What the layer sees beyond the edge",
+      .title = "Attention beyond the edge of the image",
       .claim =
-          "The attention layer of a convolution replicates the edges of the picture; for zero padding the input must have zeros around it.",
+          "The attention layer of a convolution replicates the edges of the image; for zero padding the input must be surrounded by zeros.",
       .formula = R"(\lim_{\alpha \to \infty} a_{qk} = \mathbf{1}[k = \min(\max(q - \Delta, 0), (Y - 1, X - 1))])",
       .published = R"(For zero padding the input has to be padded by at least $\lfloor K / 2 \rfloor$ rings of zeros.)",
       .expected = Verdict::corrected,

@@ -1,4 +1,4 @@
-// L22: dilated convolutions as attention: the centres of heads lie further apart, nothing else changes.
+// L22: dilated convolutions as attention: the centres of heads are further apart, nothing else changes.
 #include <algorithm>
 
 #include "heed/lab/convolution_as_attention.h"
@@ -19,15 +19,15 @@ void declare_dilation(Settings& settings, DilationOptions& options, Size size) {
   if (size == Size::full) options.side = 49, options.dilations = 8, options.channels = 16;
   settings.add("kernel", options.kernel, "the side of the kernel", {.least = 2, .most = 11});
   settings.add("dilations", options.dilations, "from 1 to this", {.least = 2, .most = 16});
-  settings.add("side", options.side, "of the random picture", {.least = 5, .most = 128});
-  settings.add("channels", options.channels, "of the picture", {.least = 1, .most = 256});
+  settings.add("side", options.side, "of the random image", {.least = 5, .most = 128});
+  settings.add("channels", options.channels, "of the image", {.least = 1, .most = 256});
   settings.add("alpha", options.alpha, "sharpness of the heads", {.least = 0.1, .most = 1e5});
-  settings.add("seed", options.seed, "of picture and weights");
+  settings.add("seed", options.seed, "of image and weights");
 }
 
-// What the answer in the middle depends on: |gradient| of its sum over channels. -> (Y, X)
-Tensor field_of(const Model& layer, const Tensor& picture) {
-  Tensor x = contiguous(picture).detach();
+// Receptive field of the central output: |gradient| of its sum over channels. -> (Y, X)
+Tensor receptive_field_gradient(const Model& layer, const Tensor& image) {
+  Tensor x = contiguous(image).detach();
   x.require_grad();
   const int64_t y = x.size(2) / 2, at = x.size(3) / 2;
   const Tensor out = attended(layer, x), middle = slice(slice(out, 2, y, y + 1), 3, at, at + 1);
@@ -37,9 +37,9 @@ Tensor field_of(const Model& layer, const Tensor& picture) {
 }
 
 struct ReceptiveField {
-  int64_t pixels = 0, extent = 0;  // that count, and the side of the square they lie in
+  int64_t pixels = 0, extent = 0;  // with a nonzero gradient, and the side of their bounding square
 };
-ReceptiveField field_in(const Tensor& gradient) {
+ReceptiveField receptive_field(const Tensor& gradient) {
   const std::vector<double> values = values_of(gradient);
   const double least = 1e-6 * largest(gradient);
   const int64_t X = gradient.size(1);
@@ -54,7 +54,7 @@ ReceptiveField field_in(const Tensor& gradient) {
   return out;
 }
 
-Report run_dilation(const DilationOptions& options, const Say& say) {
+Report run_dilation(const DilationOptions& options, const ProgressCallback& progress) {
   Rng rng(options.seed);
   const int64_t K = options.kernel, side = options.side;
   check<UsageError>(options.dilations * (K - 1) < side, "side=", side, " is too small for a kernel of ", K, " with dilation ",
@@ -64,36 +64,37 @@ Report run_dilation(const DilationOptions& options, const Say& say) {
   Report report;
   report.statement =
       "With the centres at dilation × shift the layer equals the dilated convolution, inside and at replicated edges; alpha and the output "
-      "stay what they are. The answer depends on $K^2$ pixels that are a dilation apart.";
-  Table table{.title = "Errors at α = " + number_text(options.alpha) + ", as a share of the largest output",
-              .columns = {"dilation", "inside", "at the border", "pixels that count", "extent", "centres not dilated"}};
+      "weights do not change. An output depends on $K^2$ pixels that are a dilation apart.";
+  Table table{.title = "Errors at α = " + number_text(options.alpha) + ", relative to the largest output",
+              .columns = {"dilation", "inside", "at the border", "receptive field, pixels", "extent", "centres not dilated"}};
   Series inside{.name = "inside", .mark = Mark::both}, border{.name = "at the border", .mark = Mark::both},
       wrong{.name = "centres not dilated", .mark = Mark::both};
-  Figure film{
-      .title = "Where the heads look",
-      .caption = "Left: the weights of all heads together for the query in the middle. Right: how much each pixel moves its answer.",
-      .parameter = "dilation"};
+  Figure film{.title = "Where the heads look",
+              .caption =
+                  "Left: the sum of the attention maps of all heads for the central query. Right: the gradient of its output with respect "
+                  "to each pixel.",
+              .parameter = "dilation"};
   for (int64_t dilation = 1; dilation <= options.dilations; ++dilation) {
     const auto d = static_cast<double>(dilation);
     const std::string which = "dilation " + std::to_string(dilation);
-    say(which);
+    progress(which);
     Convolution convolution = plain;
     convolution.dilation = dilation;
     const LayerError error = layer_error(convolution, {.alpha = options.alpha}, x);
     const Model layer = attention_layer(convolution, {.alpha = options.alpha}, side, side);
-    const Tensor gradient = field_of(layer, x);
-    const ReceptiveField field = field_in(gradient);
+    const Tensor gradient = receptive_field_gradient(layer, x);
+    const ReceptiveField field = receptive_field(gradient);
     LayerError undilated;
     {
-      const NoGrad quiet;
+      const NoGrad no_grad;
       undilated =
           error_between(convolution, Border::replicate, x, attended(attention_layer(plain, {.alpha = options.alpha}, side, side), x),
                         convolved(convolution, x, Border::replicate));
     }
     report.measured.push_back(at_most(which + ": error inside", kRoundingError, error.inside));
     report.measured.push_back(at_most(which + ": error at the replicated border", kRoundingError, error.border));
-    report.measured.push_back(equal_to(which + ": pixels that the answer in the middle depends on", static_cast<double>(K * K),
-                                       static_cast<double>(field.pixels)));
+    report.measured.push_back(
+        equal_to(which + ": pixels that the central output depends on", static_cast<double>(K * K), static_cast<double>(field.pixels)));
     report.measured.push_back(equal_to(which + ": their extent", d * static_cast<double>(K - 1) + 1, static_cast<double>(field.extent)));
     if (dilation > 1) report.measured.push_back(at_least(which + ", centres not dilated: error", kAnotherFunction, undilated.inside));
     table.rows.push_back(
@@ -105,12 +106,12 @@ Report run_dilation(const DilationOptions& options, const Say& say) {
         head_maps(Tensor::full({K * K}, options.alpha), head_centers(convolution), side, side, {side / 2 * side + side / 2});
     film.frames.push_back(
         {std::to_string(dilation),
-         {{"weights of all heads", heat_map(reshape(sum(maps, {0}), {side, side}))}, {"gradient of the answer", heat_map(gradient)}}});
+         {{"weights of all heads", heat_map(reshape(sum(maps, {0}), {side, side}))}, {"gradient of the output", heat_map(gradient)}}});
   }
   report.tables.push_back(std::move(table));
   report.figures.push_back(std::move(film));
   report.figures.push_back(
-      figure("Error against dilation", "Heads whose centres are not dilated compute something else. No error at all is drawn at 1e-9.",
+      figure("Error against dilation", "Heads whose centres are not dilated compute another function. Zero is drawn at 1e-9.",
              Plot{.body = Lines{.across = {"dilation"}, .up = {"error / largest output", true}, .series = {inside, border, wrong}}}));
   return report;
 }

@@ -1,4 +1,4 @@
-// L7: mean and variance of the product of two Gaussian vectors, and why scores are divided by the root of their width.
+// L7: mean and variance of the dot product of two Gaussian vectors, and why scores are divided by sqrt(d).
 #include <cmath>
 
 #include "heed/lab/experiments.h"
@@ -16,9 +16,9 @@ struct VarianceOptions {
 
 void declare_variance(Settings& settings, VarianceOptions& options, Size size) {
   if (size == Size::full) options.samples = 1000000, options.widths = 8;
-  settings.add("samples", options.samples, "pairs of vectors a width", {.least = 1000, .most = 1e8});
+  settings.add("samples", options.samples, "pairs of vectors per width", {.least = 1000, .most = 1e8});
   settings.add("least_width", options.least_width, "the smallest d", {.least = 1, .most = 4096});
-  settings.add("widths", options.widths, "how many widths, each twice the one before", {.least = 2, .most = 10});
+  settings.add("widths", options.widths, "number of widths, each twice the previous one", {.least = 2, .most = 10});
   settings.add("mean", options.mean, "of every element, mu", {.least = -10, .most = 10});
   settings.add("deviation", options.deviation, "of every element, sigma", {.least = 0.01, .most = 10});
   settings.add("seed", options.seed, "of the random vectors");
@@ -28,12 +28,12 @@ struct Moments {
   double mean, variance;
 };
 
-// Of q.k over so many pairs, in pieces that fit into a cache.
+// Moments of q.k over all samples, in chunks that fit into the cache.
 Moments product_moments(const VarianceOptions& options, int64_t d, Rng& rng) {
-  const int64_t piece = std::max<int64_t>(1, (1 << 18) / d);
+  const int64_t chunk = std::max<int64_t>(1, (1 << 18) / d);
   double sum = 0, squares = 0;
-  for (int64_t done = 0; done < options.samples; done += piece) {
-    const int64_t rows = std::min(piece, options.samples - done);
+  for (int64_t done = 0; done < options.samples; done += chunk) {
+    const int64_t rows = std::min(chunk, options.samples - done);
     const Tensor q = random_normal({rows, d}, options.mean, options.deviation, rng);
     const Tensor k = random_normal({rows, d}, options.mean, options.deviation, rng);
     for (const double product : values_of(heed::sum(q * k, {1}))) sum += product, squares += product * product;
@@ -42,18 +42,18 @@ Moments product_moments(const VarianceOptions& options, int64_t d, Rng& rng) {
   return {mean, (squares / count - mean * mean) * count / (count - 1)};
 }
 
-Report run_variance(const VarianceOptions& options, const Say& say) {
+Report run_variance(const VarianceOptions& options, const ProgressCallback& progress) {
   const double mu = options.mean, sigma = options.deviation;
   std::vector<double> widths, variances, right, wrong, scaled;
   Rng rng(options.seed);
   Report report;
   report.statement =
-      "E = μ·μ and Var = 2σ² μ·μ + d σ⁴: with a fixed mean of the elements both terms grow as d, so a score divided by √d keeps a variance "
-      "that does not depend on the width. The published form counts the first term d times.";
+      "E = μ·μ and Var = 2σ² μ·μ + d σ⁴: for a fixed mean of the elements both terms grow as d, so the variance of a score divided by √d "
+      "does not depend on the width. The published form has an extra factor d in the first term.";
   Table table{.title = "Measured moments", .columns = {"d", "mean", "μ·μ", "variance", "2σ² μ·μ + d σ⁴", "variance of q·k/√d"}};
   for (int64_t i = 0; i < options.widths; ++i) {
     const int64_t width = options.least_width << i;
-    say("d = " + std::to_string(width));
+    progress("d = " + std::to_string(width));
     const auto d = static_cast<double>(width);
     const Moments found = product_moments(options, width, rng);
     const double square = d * mu * mu, variance = 2 * sigma * sigma * square + d * std::pow(sigma, 4);
@@ -69,7 +69,7 @@ Report run_variance(const VarianceOptions& options, const Say& say) {
   report.measured.push_back(equal_to("exponent after dividing by √d", 0, fitted_power(widths, scaled).exponent, 0.02));
   report.measured.push_back(contradicts("variance at the largest d", wrong.back(), variances.back()));
   report.tables.push_back(std::move(table));
-  report.figures.push_back(figure("Variance of q·k", "Dividing by √d makes it flat; the published formula grows as d².",
+  report.figures.push_back(figure("Variance of q·k", "Dividing by √d makes it constant; the published formula grows as d².",
                                   Plot{.body = Lines{.across = {"d", true},
                                                      .up = {"variance", true},
                                                      .series = {{"measured", widths, variances, Mark::points},
@@ -86,10 +86,10 @@ Experiment dot_product_variance() {
           .name = "dot-product-variance",
           .topic = Topic::statistics,
           .title = "Why scores are divided by √d",
-          .claim = "The variance of the product of a query and a key with Gaussian elements grows in proportion to their width d.",
+          .claim = "The variance of the dot product of a query and a key with Gaussian elements grows in proportion to their width d.",
           .formula = R"(q, k \sim \mathcal{N}(\mu, \sigma^2 I): \quad \mathrm{E}[q \cdot k] = \mu \cdot \mu, \quad )"
                      R"(\mathrm{Var}[q \cdot k] = 2 \sigma^2 \mu \cdot \mu + d \sigma^4)",
-          .published = R"($\mathrm{Var}[q \cdot k] = d \, (2 \sigma^2 \mu \cdot \mu + \sigma^4)$: a factor d stands before both terms.)",
+          .published = R"($\mathrm{Var}[q \cdot k] = d \, (2 \sigma^2 \mu \cdot \mu + \sigma^4)$: both terms have a factor d.)",
           .expected = Verdict::corrected,
           .prepare = prepared(declare_variance, run_variance)};
 }

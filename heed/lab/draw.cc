@@ -10,10 +10,10 @@
 namespace heed::lab {
 namespace {
 
-constexpr double kEdge = 6, kTitleRow = 20, kBeside = 14;
-constexpr size_t kInRow = 4;
+constexpr double kEdge = 6, kTitleRow = 20, kPlotGap = 14;
+constexpr size_t kPlotsPerRow = 4;
 
-// The colours of reports, so that pages of heed look alike.
+// The colours of training reports.
 constexpr std::array<Colour, 8> kSeries{
     {{53, 102, 196}, {212, 103, 42}, {23, 138, 108}, {176, 58, 142}, {143, 111, 0}, {109, 83, 200}, {194, 56, 74}, {75, 118, 131}}};
 
@@ -23,8 +23,8 @@ constexpr const char* kDarkStyle =
     ".c1{color:#ff9d66}.c2{color:#4fcba6}.c3{color:#ec82c9}.c4{color:#d8b341}.c5{color:#ab97ff}.c6{color:#ff828f}.c7{color:#90bfcc}}"
     "@media(prefers-color-scheme:light){svg{background:#fff}}";
 
-std::vector<SvgLook::Ink> figure_inks() {
-  std::vector<SvgLook::Ink> out{{kInk, "ink"}, {kFaint, "faint"}, {kGrid, "edge"}};
+std::vector<SvgOptions::Ink> figure_inks() {
+  std::vector<SvgOptions::Ink> out{{kInk, "ink"}, {kFaint, "faint"}, {kGrid, "edge"}};
   for (size_t i = 0; i < kSeries.size(); ++i) out.push_back({kSeries[i], "c" + std::to_string(i)});
   return out;
 }
@@ -42,7 +42,7 @@ void draw_plot(Drawing& to, const Plot& plot, Place place) {
   if (const auto* lines = std::get_if<Lines>(&plot.body)) draw_lines(to, *lines, place);
   if (const auto* bars = std::get_if<Bars>(&plot.body)) draw_bars(to, *bars, place);
   if (const auto* map = std::get_if<HeatMap>(&plot.body)) draw_heat_map(to, *map, place);
-  if (const auto* picture = std::get_if<Picture>(&plot.body)) draw_picture(to, *picture, place);
+  if (const auto* image = std::get_if<Image>(&plot.body)) draw_image(to, *image, place);
 }
 
 Drawing sheet(double width, double height) {
@@ -77,7 +77,7 @@ Colour series_colour(size_t series) { return kSeries[series % kSeries.size()]; }
 double text_width(std::string_view text, double size) { return 0.55 * size * static_cast<double>(letters_of(text).size()); }
 
 Scale::Scale(const Axis& axis, double least, double most) : log_(axis.log) {
-  if (!(least <= most)) least = axis.log ? 1 : 0, most = axis.log ? 10 : 1;  // no numbers at all
+  if (!(least <= most)) least = axis.log ? 1 : 0, most = axis.log ? 10 : 1;  // no data
   if (log_) {
     least_ = std::log10(axis.least.value_or(least)), most_ = std::log10(axis.most.value_or(most));
     const double extra = std::max(0.04 * (most_ - least_), 0.15 - (most_ - least_) / 2);
@@ -86,10 +86,10 @@ Scale::Scale(const Axis& axis, double least, double most) : log_(axis.log) {
     if (!(most_ > least_)) most_ = least_ + 1;
     return;
   }
-  const double room = most > least ? 0.04 * (most - least) : std::max(0.1 * std::abs(most), 1e-6);
-  const bool from_zero = least >= 0 && least < 0.4 * most;  // so near that 0 may stand below
-  least_ = axis.least.value_or(from_zero ? 0 : least - room);
-  most_ = axis.most.value_or(most + room);
+  const double margin = most > least ? 0.04 * (most - least) : std::max(0.1 * std::abs(most), 1e-6);
+  const bool from_zero = least >= 0 && least < 0.4 * most;  // close enough to start the axis at 0
+  least_ = axis.least.value_or(from_zero ? 0 : least - margin);
+  most_ = axis.most.value_or(most + margin);
   if (!(most_ > least_)) most_ = least_ + 1;
 }
 
@@ -109,7 +109,7 @@ std::vector<Scale::Tick> Scale::ticks(int about) const {
   for (double power = std::floor(least_); power <= most_ + 1e-9; ++power)
     for (const int digit : {1, 2, 5}) {
       const double at = power + std::log10(digit);
-      const bool few = most_ - least_ < 1.5;  // powers alone would be too few
+      const bool few = most_ - least_ < 1.5;  // powers of ten alone would be too few
       if (at < least_ - 1e-9 || at > most_ + 1e-9 || (digit > 1 && !few)) continue;
       if (digit == 1 && !few && static_cast<int64_t>(power - first) % every != 0) continue;
       out.push_back({place(at), log_tick(power, digit, least_ > -2.5 && most_ < 5)});
@@ -148,11 +148,11 @@ Drawing drawing_of(const Frame& frame) {
   double x = 0, y = 0, row = 0, width = 1, height = 1;
   for (size_t i = 0; i < frame.plots.size(); ++i) {
     Place place = place_for(frame.plots[i], alone);
-    if (i > 0 && i % kInRow == 0) x = 0, y += row + kBeside, row = 0;
+    if (i > 0 && i % kPlotsPerRow == 0) x = 0, y += row + kPlotGap, row = 0;
     place.x = kEdge + x, place.y = kEdge + y;
-    x += place.width + kBeside;
+    x += place.width + kPlotGap;
     row = std::max(row, place.height);
-    width = std::max(width, x - kBeside), height = std::max(height, y + row);
+    width = std::max(width, x - kPlotGap), height = std::max(height, y + row);
     places.push_back(place);
   }
   Drawing out = sheet(width, height);

@@ -1,4 +1,4 @@
-// Figures as drawings, and drawings as SVG that follows the reader's choice of light or dark.
+// Figures as drawings, and drawings as SVG with light and dark colours.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace heed::lab {
 
-Drawing drawing_of(const Plot& plot, bool alone = true);  // alone: larger than beside others
-Drawing drawing_of(const Frame& frame);                   // its plots beside each other
+Drawing drawing_of(const Plot& plot, bool alone = true);  // alone: a single plot, drawn larger
+Drawing drawing_of(const Frame& frame);                   // its plots side by side
 std::string svg_file(const Drawing& drawing);
-std::string svg_in_page(const Drawing& drawing, const std::string& label);  // colours are the page's
+std::string svg_in_page(const Drawing& drawing, const std::string& label);  // uses the colours of the page's style sheet
 
-// --- for the files that draw
+// --- used by draw.cc and draw_plots.cc
 inline constexpr Colour kInk{28, 32, 36}, kFaint{106, 113, 120}, kGrid{228, 229, 227};
 inline constexpr double kPlotText = 12.5, kTickText = 11.5;
 Colour series_colour(size_t series);
@@ -25,10 +25,10 @@ Place place_for(const Plot& plot, bool alone);  // at 0, 0
 void draw_lines(Drawing& to, const Lines& lines, Place place);
 void draw_bars(Drawing& to, const Bars& bars, Place place);
 void draw_heat_map(Drawing& to, const HeatMap& map, Place place);
-void draw_picture(Drawing& to, const Picture& picture, Place place);
+void draw_image(Drawing& to, const Image& image, Place place);
 
 double text_width(std::string_view text, double size);
-// Names with their colours in rows from the top of a place, which is made smaller by them.
+// Draws the legend at the top of `place` and shrinks `place` by its height.
 struct Legend {
   std::string name;
   Colour colour;
@@ -36,11 +36,11 @@ struct Legend {
 };
 void draw_legend(Drawing& to, const std::vector<Legend>& legend, Place& place);
 
-// From numbers of an axis to places between two points, with ticks.
+// Maps values of an axis to [0, 1], linear or log, and chooses ticks.
 class Scale {
  public:
-  Scale(const Axis& axis, double least, double most);  // of the numbers
-  bool shows(double value) const;                      // a number, and on a log axis above 0
+  Scale(const Axis& axis, double least, double most);  // range of the data
+  bool shows(double value) const;                      // finite, and positive on a log axis
   double share(double value) const;                    // 0 to 1 along the axis, clamped
   struct Tick {
     double share;

@@ -1,4 +1,4 @@
-// The kinds of plots.
+// Line plots, bars, heat maps and images.
 #include <algorithm>
 #include <cmath>
 
@@ -51,8 +51,8 @@ Place place_for(const Plot& plot, bool alone) {
   const double width = alone ? 340 : 220;
   const auto [rows, columns] = [&]() -> std::pair<double, double> {
     if (const auto* map = std::get_if<HeatMap>(&plot.body)) return {static_cast<double>(map->rows), static_cast<double>(map->columns)};
-    const auto& picture = std::get<Picture>(plot.body);
-    return {static_cast<double>(picture.height), static_cast<double>(picture.width)};
+    const auto& image = std::get<Image>(plot.body);
+    return {static_cast<double>(image.height), static_cast<double>(image.width)};
   }();
   const double shape = std::clamp(rows / std::max(columns, 1.0), 0.15, 1.4);
   return {0, 0, width, shape * (width - 80) + 24 + title};
@@ -71,7 +71,7 @@ void draw_lines(Drawing& to, const Lines& lines, Place place) {
       for (double value : *values) y.add(value, lines.up.log);
     if (!series.name.empty()) legend.push_back({series.name, series_colour(s), series.mark});
   }
-  Axis tight = lines.across;  // curves reach from side to side
+  Axis tight = lines.across;  // curves span the full width
   if (x.least < x.most) tight.least = tight.least.value_or(x.least), tight.most = tight.most.value_or(x.most);
   const Scale across(tight, x.least, x.most), up(lines.up, y.least, y.most);
   if (legend.size() > 1) draw_legend(to, legend, place);
@@ -91,18 +91,18 @@ void draw_lines(Drawing& to, const Lines& lines, Place place) {
     put_rule(to, left, level, right, level);
     put_text(to, left - 7, level, tick.text, Anchor::end);
   }
-  double free = -1e300;  // where the last tick's text ends
+  double free_x = -1e300;  // where the text of the last tick ends
   for (const Scale::Tick& tick : across.ticks(6)) {
     const double place_x = left + tick.share * (right - left), half = text_width(tick.text, kTickText) / 2;
     put_rule(to, place_x, bottom, place_x, bottom + 4, kFaint);
-    if (place_x - half < free + 6) continue;
+    if (place_x - half < free_x + 6) continue;
     put_text(to, place_x, bottom + 13, tick.text, Anchor::middle);
-    free = place_x + half;
+    free_x = place_x + half;
   }
   put_rule(to, left, bottom, right, bottom, kFaint);
   put_text(to, right, bottom + 28, lines.across.name, Anchor::end);
 
-  // Bands below lines below points, so that none hides another.
+  // Bands are drawn below lines, and lines below points.
   std::vector<Drawing::Item> bands, curves, dots;
   for (size_t s = 0; s < lines.series.size(); ++s) {
     const Series& series = lines.series[s];
@@ -193,19 +193,19 @@ void draw_heat_map(Drawing& to, const HeatMap& map, Place place) {
     const double share = most > least ? std::clamp((value - least) / (most - least), 0.0, 1.0) : 0.5;
     return map.diverging ? diverging_colour(share) : heat(share);
   };
-  Picture picture{.width = map.columns, .height = map.rows};
-  if (map.under.width > 0) picture.width = map.under.width, picture.height = map.under.height;
-  for (int64_t y = 0; y < picture.height; ++y)
-    for (int64_t x = 0; x < picture.width; ++x) {
-      const int64_t row = y * map.rows / picture.height, column = x * map.columns / picture.width;
+  Image image{.width = map.columns, .height = map.rows};
+  if (map.under.width > 0) image.width = map.under.width, image.height = map.under.height;
+  for (int64_t y = 0; y < image.height; ++y)
+    for (int64_t x = 0; x < image.width; ++x) {
+      const int64_t row = y * map.rows / image.height, column = x * map.columns / image.width;
       Colour seen = colour(map.values[static_cast<size_t>(row * map.columns + column)]);
       if (map.under.width > 0) {
-        const size_t from = static_cast<size_t>(3 * (y * picture.width + x));
+        const size_t from = static_cast<size_t>(3 * (y * image.width + x));
         seen = mixed({map.under.pixels[from], map.under.pixels[from + 1], map.under.pixels[from + 2]}, seen, 0.6);
       }
-      for (const uint8_t part : {seen.red, seen.green, seen.blue}) picture.pixels.push_back(part);
+      for (const uint8_t part : {seen.red, seen.green, seen.blue}) image.pixels.push_back(part);
     }
-  Picture scale{.width = 1, .height = 64};
+  Image scale{.width = 1, .height = 64};
   for (int64_t y = 0; y < scale.height; ++y) {
     const Colour each = colour(most - (most - least) * (static_cast<double>(y) + 0.5) / static_cast<double>(scale.height));
     for (const uint8_t part : {each.red, each.green, each.blue}) scale.pixels.push_back(part);
@@ -214,7 +214,7 @@ void draw_heat_map(Drawing& to, const HeatMap& map, Place place) {
   const double height = place.height - below,
                cell = std::min(width / static_cast<double>(map.columns), height / static_cast<double>(map.rows));
   const double wide = cell * static_cast<double>(map.columns), high = cell * static_cast<double>(map.rows), x = left + (width - wide) / 2;
-  to.add(Drawing::Image{x, place.y, wide, high, std::move(picture)});
+  to.add(Drawing::Image{x, place.y, wide, high, std::move(image)});
   if (!map.down.empty()) put_text(to, x - 10, place.y + high / 2, map.down, Anchor::middle, kFaint, true);
   if (!map.across.empty()) put_text(to, x + wide / 2, place.y + high + 12, map.across, Anchor::middle);
   to.add(Drawing::Image{x + wide + 10, place.y, kColourBar, high, std::move(scale)});
@@ -224,11 +224,11 @@ void draw_heat_map(Drawing& to, const HeatMap& map, Place place) {
   }
 }
 
-void draw_picture(Drawing& to, const Picture& picture, Place place) {
-  check(picture.width > 0 && picture.height > 0, "figure: a picture of ", picture.width, " x ", picture.height);
-  const double size = std::min(place.width / static_cast<double>(picture.width), place.height / static_cast<double>(picture.height));
-  const double width = size * static_cast<double>(picture.width);
-  to.add(Drawing::Image{place.x + (place.width - width) / 2, place.y, width, size * static_cast<double>(picture.height), picture});
+void draw_image(Drawing& to, const Image& image, Place place) {
+  check(image.width > 0 && image.height > 0, "figure: an image of ", image.width, " x ", image.height);
+  const double size = std::min(place.width / static_cast<double>(image.width), place.height / static_cast<double>(image.height));
+  const double width = size * static_cast<double>(image.width);
+  to.add(Drawing::Image{place.x + (place.width - width) / 2, place.y, width, size * static_cast<double>(image.height), image});
 }
 
 }  // namespace heed::lab

@@ -1,5 +1,5 @@
-// An experiment: one claim about attention, how to run it, and what it is expected to show. Each is a file of this folder that
-// defines one function; experiments.h lists them.
+// An experiment: one claim about attention, how to test it, and the expected verdict. Each is a file of this folder that defines one
+// function; experiments.h lists them.
 #pragma once
 
 #include <functional>
@@ -16,33 +16,33 @@ enum class Topic { temperature, expression, statistics, cost, positions, convolu
 std::string title_of(Topic topic);
 
 enum class Size { quick, full };
-using Say = std::function<void(const std::string& line)>;  // how far a long experiment is, now and then
-using Run = std::function<Report(const Say& say)>;
+using ProgressCallback = std::function<void(const std::string& line)>;  // called with a progress message
+using Run = std::function<Report(const ProgressCallback& progress)>;
 
 struct Experiment {
   std::string number, name;  // "L7", "dot-product-variance"
   Topic topic;
   std::string title;           // "Why scores are divided by √d"
-  std::string claim;           // one sentence; as in all sentences of the lab, $TeX$ may stand in it
+  std::string claim;           // one sentence; like all texts of the lab it may contain $TeX$
   std::string formula = {};    // TeX, as far as formula.h reads it
-  std::string published = {};  // the claim as it was published, where that is wrong
+  std::string published = {};  // the claim as published, if that is wrong
   Verdict expected = Verdict::holds;
-  // Declares the settings, whose defaults may depend on the size, and gives back what runs with them.
+  // Declares the settings (defaults may depend on the size) and returns the function that runs the experiment.
   std::function<Run(Settings& settings, Size size)> prepare;
 };
 
-// Options: a struct of settings that holds their defaults.
+// Adapts declare and run, which share a struct of options that holds the defaults.
 template <class Options>
 std::function<Run(Settings&, Size)> prepared(void (*declare)(Settings& settings, Options& options, Size size),
-                                             Report (*run)(const Options& options, const Say& say)) {
+                                             Report (*run)(const Options& options, const ProgressCallback& progress)) {
   return [declare, run](Settings& settings, Size size) -> Run {
     const auto options = std::make_shared<Options>();
     declare(settings, *options, size);
-    return [options, run](const Say& say) { return run(*options, say); };
+    return [options, run](const ProgressCallback& progress) { return run(*options, progress); };
   };
 }
 
-const std::vector<Experiment>& every_experiment();            // in the order of their numbers
-const Experiment& experiment_named(const std::string& name);  // or number; a UsageError that names the nearest where there is none
+const std::vector<Experiment>& all_experiments();            // in the order of their numbers
+const Experiment& find_experiment(const std::string& name);  // by name or number; otherwise a UsageError that suggests the nearest name
 
 }  // namespace heed::lab

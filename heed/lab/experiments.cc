@@ -8,7 +8,7 @@
 namespace heed::lab {
 namespace {
 
-int place_of(const Experiment& experiment) { return std::stoi(experiment.number.substr(1)); }
+int number_of(const Experiment& experiment) { return std::stoi(experiment.number.substr(1)); }
 
 std::string lower_case(std::string text) {
   for (char& letter : text)
@@ -32,21 +32,21 @@ std::string title_of(Topic topic) {
   return "";
 }
 
-const std::vector<Experiment>& every_experiment() {
+const std::vector<Experiment>& all_experiments() {
   static const std::vector<Experiment> list = [] {
     std::vector<Experiment> out;
 #define HEED_ADD(name) out.push_back(name());
     HEED_EXPERIMENTS(HEED_ADD)
 #undef HEED_ADD
-    std::stable_sort(out.begin(), out.end(), [](const Experiment& a, const Experiment& b) { return place_of(a) < place_of(b); });
+    std::stable_sort(out.begin(), out.end(), [](const Experiment& a, const Experiment& b) { return number_of(a) < number_of(b); });
     return out;
   }();
   return list;
 }
 
-const Experiment& experiment_named(const std::string& name) {
+const Experiment& find_experiment(const std::string& name) {
   std::vector<std::string> names;
-  for (const Experiment& experiment : every_experiment()) {
+  for (const Experiment& experiment : all_experiments()) {
     if (lower_case(name) == experiment.name || lower_case(name) == lower_case(experiment.number)) return experiment;
     names.push_back(experiment.name);
   }

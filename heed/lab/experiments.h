@@ -1,4 +1,4 @@
-// Every experiment, by the function that makes it: a new one is a file and its line here.
+// The list of experiments: a new one is a file and a line here.
 #pragma once
 
 #include "heed/lab/experiment.h"
@@ -29,7 +29,7 @@
   X(convolution_dilation) /* L22 */  \
   X(convolution_stride) /* L23 */  \
   X(convolutional_heads) /* L24 */  \
-  X(position_pictures) /* L25 */  \
+  X(position_plots) /* L25 */  \
   X(gelu_forms) /* L26 */  \
   X(layer_norm_invariance) /* L27 */  \
   X(pooling_heads) /* L28 */  \

@@ -15,18 +15,18 @@ struct Bounds {
     for (double value : values)
       if (std::isfinite(value) && (!above_zero || value > 0)) least = std::min(least, value), most = std::max(most, value);
   }
-  void set(std::optional<double>& below, std::optional<double>& above, double room = 0) const {
+  void set(std::optional<double>& below, std::optional<double>& above, double margin = 0) const {
     if (least > most) return;
-    if (!below) below = least - room * (most - least);
-    if (!above) above = most + room * (most - least);
+    if (!below) below = least - margin * (most - least);
+    if (!above) above = most + margin * (most - least);
   }
 };
 
-// A log axis takes its room by itself.
-void set_axis(const Bounds& bounds, Axis& axis, double room) {
+// Log axes add their own margin.
+void set_axis(const Bounds& bounds, Axis& axis, double margin) {
   const bool from_zero = !axis.log && bounds.least >= 0 && bounds.least < 0.4 * bounds.most;
   if (from_zero && !axis.least) axis.least = 0;
-  bounds.set(axis.least, axis.most, axis.log ? 0 : room);
+  bounds.set(axis.least, axis.most, axis.log ? 0 : margin);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Figure figure(std::string title, std::string caption, Plot plot) {
   return figure(std::move(title), std::move(caption), std::vector<Plot>{std::move(plot)});
 }
 
-void hold_still(Figure& film) {
+void fix_axes(Figure& film) {
   if (film.frames.size() < 2) return;
   for (size_t place = 0; place < film.frames[0].plots.size(); ++place) {
     Bounds across, up, heat;
@@ -67,8 +67,8 @@ void hold_still(Figure& film) {
       if (auto* bars = std::get_if<Bars>(&frame.plots[place].body))
         if (!bars->up.most) bars->up.most = std::max(up.most, 0.0);
       if (auto* map = std::get_if<HeatMap>(&frame.plots[place].body)) {
-        const double far = std::max(std::abs(heat.least), std::abs(heat.most));
-        (map->diverging ? Bounds{-far, far} : heat).set(map->least, map->most);
+        const double largest = std::max(std::abs(heat.least), std::abs(heat.most));
+        (map->diverging ? Bounds{-largest, largest} : heat).set(map->least, map->most);
       }
     }
   }

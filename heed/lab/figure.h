@@ -1,4 +1,4 @@
-// Figures of an experiment: lines, heat maps, bars and pictures, one or several side by side, and films of them that a slider moves.
+// Figures of an experiment: lines, heat maps, bars and images, side by side, with several frames moved by a slider.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "heed/core/tensor.h"
-#include "heed/io/picture.h"
+#include "heed/io/image.h"
 
 namespace heed::lab {
 
 struct Axis {
   std::string name = {};
   bool log = false;
-  std::optional<double> least = {}, most = {};  // without them as far as the numbers reach
+  std::optional<double> least = {}, most = {};  // default: the range of the data
 };
 
 enum class Mark { line, dashed, points, both };
@@ -22,7 +22,7 @@ struct Series {
   std::string name = {};
   std::vector<double> x = {}, y = {};
   Mark mark = Mark::line;
-  std::vector<double> low = {}, high = {};  // a band round y; empty: none
+  std::vector<double> low = {}, high = {};  // a band around y; empty: none
 };
 struct Lines {
   Axis across = {}, up = {};
@@ -32,16 +32,16 @@ struct Lines {
 struct HeatMap {
   int64_t rows = 0, columns = 0;
   std::vector<double> values = {};              // rows * columns
-  std::string down = {}, across = {};           // what rows and columns are
-  std::optional<double> least = {}, most = {};  // of the colours
-  bool diverging = false;                       // values of either sign: blue below 0, red above
-  Picture under = {};                           // shines through, for maps over a picture
+  std::string down = {}, across = {};           // axis labels of rows and columns
+  std::optional<double> least = {}, most = {};  // range of the colours
+  bool diverging = false;                       // signed values: blue below 0, red above
+  Image under = {};                             // drawn underneath, for attention maps over an image
 };
 HeatMap heat_map(const Tensor& matrix, const std::string& down = {}, const std::string& across = {});  // matrix: (rows, columns)
 
 struct BarSet {
   std::string name = {};
-  std::vector<double> values = {};          // one a group
+  std::vector<double> values = {};          // one per group
   std::vector<double> low = {}, high = {};  // whiskers; empty: none
 };
 struct Bars {
@@ -51,23 +51,23 @@ struct Bars {
 };
 
 struct Plot {
-  std::string title = {};  // may be empty where the figure's says it all
-  std::variant<Lines, HeatMap, Bars, Picture> body = {};
+  std::string title = {};  // may be empty
+  std::variant<Lines, HeatMap, Bars, Image> body = {};
 };
 
 struct Frame {
-  std::string value = {};  // of the figure's parameter
+  std::string value = {};  // value of the figure's parameter
   std::vector<Plot> plots = {};
 };
 struct Figure {
   std::string title = {}, caption = {};
   std::vector<Frame> frames = {};
-  std::string parameter = {};  // what the slider sets, "β" for example; of one frame: nothing
+  std::string parameter = {};  // what the slider sets, for example "β"; empty for a single frame
 };
 Figure figure(std::string title, std::string caption, Plot plot);
 Figure figure(std::string title, std::string caption, std::vector<Plot> side_by_side);
 
-// One range for all frames of a film, where none was set: what moves shall be the numbers, not the axes.
-void hold_still(Figure& film);
+// Gives all frames the same axis and colour ranges, where none is set, so that the data moves and not the axes.
+void fix_axes(Figure& film);
 
 }  // namespace heed::lab

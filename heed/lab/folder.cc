@@ -1,4 +1,4 @@
-// The folder of a report.
+// The report folder.
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,22 +30,22 @@ void write_figures(const Path& folder, const Result& result) {
 }  // namespace
 
 std::string figure_file(const Experiment& experiment, size_t figure, size_t frame, size_t frames) {
-  const std::string begin = experiment.number + "-" + experiment.name + "-" + std::to_string(figure + 1);
-  return frames > 1 ? begin + "-" + two_digits(frame + 1) : begin;
+  const std::string name = experiment.number + "-" + experiment.name + "-" + std::to_string(figure + 1);
+  return frames > 1 ? name + "-" + two_digits(frame + 1) : name;
 }
 
 ReportFolder::ReportFolder(Path folder) : folder_(std::move(folder)) {
   std::error_code error;
   if (!fs::exists(folder_, error)) {
     const Path parent = fs::absolute(folder_.has_filename() ? folder_ : folder_.parent_path()).parent_path();
-    check(::access(parent.c_str(), W_OK) == 0, "lab: ", parent.string(), ": cannot make the folder of the report there (",
+    check(::access(parent.c_str(), W_OK) == 0, "lab: ", parent.string(), ": cannot create the report folder there (",
           std::generic_category().message(errno), ")");
     return;
   }
   check<UsageError>(fs::is_directory(folder_, error), "lab: ", folder_.string(), " is a file, expected a folder or nothing");
   check<UsageError>(fs::is_empty(folder_, error) || (fs::exists(folder_ / "report.json") && fs::exists(folder_ / "figures")),
                     "lab: ", folder_.string(),
-                    " holds other things than a report of the lab, which would be lost; name another folder with -o");
+                    " contains files other than a lab report, which would be lost; choose another folder with -o");
 }
 
 void ReportFolder::write(std::span<const Result> results) {

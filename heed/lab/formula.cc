@@ -25,18 +25,19 @@ bool is_function(const Part& part) {
 std::string markup_of(const Part& part) {
   const auto row_of = [](const Part& each) { return tagged("mrow", markup_of(each)); };
   switch (part.kind) {
-    case Part::Kind::letter: return tagged("mi", in_markup(part.text));
-    case Part::Kind::upright: return "<mi mathvariant=\"normal\">" + in_markup(part.text) + "</mi>";
-    case Part::Kind::bracket: return tagged("mo", in_markup(part.text));
+    case Part::Kind::letter: return tagged("mi", escape_markup(part.text));
+    case Part::Kind::upright: return "<mi mathvariant=\"normal\">" + escape_markup(part.text) + "</mi>";
+    case Part::Kind::bracket: return tagged("mo", escape_markup(part.text));
     case Part::Kind::number: return tagged("mn", part.text);
-    case Part::Kind::large: return tagged("mo", in_markup(part.text));
+    case Part::Kind::large: return tagged("mo", escape_markup(part.text));
     case Part::Kind::sign:
       return is_fence(part) ? "<mo stretchy=\"false\" lspace=\"0\" rspace=\"0\">" + part.text + "</mo>"
-                            : tagged("mo", in_markup(part.text));
+                            : tagged("mo", escape_markup(part.text));
     case Part::Kind::space: return "<mspace width=\"" + part.text + "em\"></mspace>";
     case Part::Kind::fraction: return tagged("mfrac", row_of(part.inside[0]) + row_of(part.inside[1]));
     case Part::Kind::root: return tagged("msqrt", markup_of(part.inside[0]));
-    case Part::Kind::accent: return "<mover accent=\"true\">" + row_of(part.inside[0]) + tagged("mo", in_markup(part.text)) + "</mover>";
+    case Part::Kind::accent:
+      return "<mover accent=\"true\">" + row_of(part.inside[0]) + tagged("mo", escape_markup(part.text)) + "</mover>";
     case Part::Kind::row: {
       std::string out;
       for (size_t i = 0; i < part.inside.size(); ++i) {
@@ -46,7 +47,7 @@ std::string markup_of(const Part& part) {
             part.inside[i - 1].kind != Part::Kind::space)
           out += "<mspace width=\"0.17em\"></mspace>";
         out += own ? "<mo form=\"prefix\">−</mo>" : markup_of(each);
-        // A function stands apart from what it is taken of and from what it is multiplied with.
+        // A thin space between a function and its argument or factor.
         if (i + 1 < part.inside.size() && is_function(each) && !is_fence(part.inside[i + 1])) out += "<mspace width=\"0.17em\"></mspace>";
       }
       return out;
@@ -64,7 +65,7 @@ std::string markup_of(const Part& part) {
   return "";
 }
 
-// Letter by letter in small; nothing where one has no small form.
+// As Unicode sub- or superscripts; empty if a character has none.
 std::string small_letters(const std::string& text, bool above) {
   static const std::map<std::string, std::string, std::less<>> up = {
       {"0", "⁰"}, {"1", "¹"}, {"2", "²"}, {"3", "³"}, {"4", "⁴"}, {"5", "⁵"}, {"6", "⁶"}, {"7", "⁷"}, {"8", "⁸"},
@@ -85,7 +86,7 @@ std::string small_letters(const std::string& text, bool above) {
 
 std::string text_of(const Part& part);
 
-// Only around what consists of several parts.
+// Brackets, only around more than one part.
 std::string in_brackets(const Part& part) {
   const Part* inner = &part;
   while (inner->kind == Part::Kind::row && inner->inside.size() == 1) inner = &inner->inside[0];
@@ -97,10 +98,10 @@ bool is_word(const Part& part) {
   return base.kind == Part::Kind::large || base.kind == Part::Kind::upright;
 }
 
-// Spaces around signs between two things and around words; none behind a sign that belongs to what follows.
+// Spaces around binary operators and words, none after a unary sign.
 std::string row_text(const std::vector<Part>& parts) {
   std::string out;
-  bool opens = true;  // nothing stands before the next part that it could be added to
+  bool opens = true;  // the next sign is unary
   bool glued = false;
   for (const Part& each : parts) {
     const bool sign = each.kind == Part::Kind::sign || each.kind == Part::Kind::bracket;
@@ -141,14 +142,14 @@ std::string text_of(const Part& part) {
   }
 }
 
-std::string with_formulas(std::string_view sentence, const std::function<std::string(std::string_view)>& words,
+std::string with_formulas(std::string_view sentence, const std::function<std::string(std::string_view)>& plain_text,
                           const std::function<std::string(std::string_view)>& formula) {
   std::string out;
   for (bool inside = false;; inside = !inside) {
     const size_t end = sentence.find('$');
-    check(end != std::string_view::npos || !inside, "formula: found one $, expected another behind it");
-    const std::string_view piece = sentence.substr(0, end);
-    out += inside ? formula(piece) : words(piece);
+    check(end != std::string_view::npos || !inside, "formula: found one $, expected a second one after it");
+    const std::string_view part = sentence.substr(0, end);
+    out += inside ? formula(part) : plain_text(part);
     if (end == std::string_view::npos) return out;
     sentence.remove_prefix(end + 1);
   }
@@ -156,30 +157,30 @@ std::string with_formulas(std::string_view sentence, const std::function<std::st
 
 }  // namespace
 
-// In a line of its own, pieces between wide spaces are elements of their own, so that narrow pages can break the line there.
+// A displayed formula is split at wide spaces into several elements, so that narrow pages can wrap there.
 std::string formula_markup(std::string_view tex, bool display) {
   const Part whole = read_formula(tex);
-  std::vector<Part> pieces(1);
+  std::vector<Part> blocks(1);
   for (const Part& part : whole.inside) {
     if (display && part.kind == Part::Kind::space && part.text >= "1")
-      pieces.emplace_back();
+      blocks.emplace_back();
     else
-      pieces.back().inside.push_back(part);
+      blocks.back().inside.push_back(part);
   }
   std::string out;
-  for (const Part& piece : pieces)
-    out += std::string("<math") + (display ? " display=\"block\"" : "") + "><mrow>" + markup_of(piece) + "</mrow></math>";
+  for (const Part& block : blocks)
+    out += std::string("<math") + (display ? " display=\"block\"" : "") + "><mrow>" + markup_of(block) + "</mrow></math>";
   return out;
 }
 
 std::string formula_text(std::string_view tex) { return text_of(read_formula(tex)); }
 
 std::string sentence_markup(std::string_view sentence) {
-  return with_formulas(sentence, in_markup, [](std::string_view tex) { return formula_markup(tex, false); });
+  return with_formulas(sentence, escape_markup, [](std::string_view tex) { return formula_markup(tex, false); });
 }
 std::string sentence_text(std::string_view sentence) {
   return with_formulas(
-      sentence, [](std::string_view words) { return std::string(words); }, formula_text);
+      sentence, [](std::string_view plain_text) { return std::string(plain_text); }, formula_text);
 }
 
 }  // namespace heed::lab

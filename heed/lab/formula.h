@@ -1,7 +1,7 @@
-// Formulas in a small part of TeX, as MathML for pages and as plain text for terminals. There are letters, numbers, signs, Greek and
-// other symbols (\beta, \cdot, \le, \infty ...), functions (\log, \exp, \max ...), ^ and _, \frac{}{}, \sqrt{}, \sum, \prod, \hat{},
-// \tilde{}, \bar{}, \mathrm{}, \mathbf{}, \mathbb{}, \mathcal{}, \text{}, \operatorname{}, \left and \right, and the spaces \, \; \quad.
-// Anything else is an error that names it.
+// A subset of TeX, as MathML for pages and as plain text for terminals: letters, numbers, signs, Greek and other symbols (\beta, \cdot,
+// \le, \infty ...), functions (\log, \exp, \max ...), ^ and _, \frac{}{}, \sqrt{}, \sum, \prod, \hat{}, \tilde{}, \bar{}, \mathrm{},
+// \mathbf{}, \mathbb{}, \mathcal{}, \text{}, \operatorname{}, \left and \right, and the spaces \, \; \quad. Anything else is an error that
+// names it.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace heed::lab {
 
-std::string formula_markup(std::string_view tex, bool display = true);  // math elements; display: in a line of their own
+std::string formula_markup(std::string_view tex, bool display = true);  // <math> elements; display: as a block of its own
 std::string formula_text(std::string_view tex);
 
-// Sentences with formulas between dollar signs.
+// Sentences with $formulas$.
 std::string sentence_markup(std::string_view sentence);
 std::string sentence_text(std::string_view sentence);
 

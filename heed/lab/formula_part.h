@@ -1,4 +1,4 @@
-// A formula once it is read: what formula.cc writes as MathML and as text.
+// The parse tree of a formula, which formula.cc renders as MathML and as text.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace heed::lab {
 struct FormulaPart {
   enum class Kind { letter, upright, number, sign, bracket, large, space, row, fraction, root, scripts, accent };
   Kind kind = Kind::row;
-  std::string text = {};                 // of letters, numbers and signs; the mark of an accent
-  std::vector<FormulaPart> inside = {};  // fraction: above, below; scripts: base, below, above, where an empty row is none
+  std::string text = {};                 // of letters, numbers and signs; of accents: the mark
+  std::vector<FormulaPart> inside = {};  // fraction: numerator, denominator; scripts: base, subscript, superscript, an empty row if missing
 };
 
 FormulaPart read_formula(std::string_view tex);
-bool is_fence(const FormulaPart& part);  // a bracket, or one of a pair of lines
+bool is_fence(const FormulaPart& part);  // a bracket, or one of a pair of bars
 
 }  // namespace heed::lab

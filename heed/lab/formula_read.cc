@@ -1,4 +1,4 @@
-// Reading TeX, as far as formula.h says.
+// The parser for the subset of TeX in formula.h.
 #include <map>
 
 #include "heed/core/check.h"
@@ -32,8 +32,8 @@ const std::map<std::string, std::string, std::less<>> kAccents = {{"hat", "^"}, 
 constexpr const char* kFunctions[] = {"log", "exp", "max", "min", "sin", "cos", "tanh", "erf", "arg", "lim", "det", "softmax"};
 constexpr const char* kUpright[] = {"text", "mathrm", "operatorname", "mathbf"};
 
-// ℝ and 𝒩 have places of their own among letters.
-std::string fancy(std::string_view command, std::string_view text) {
+// Letters with their own code points.
+std::string styled_letter(std::string_view command, std::string_view text) {
   static const std::map<std::string, std::string, std::less<>> letters = {{"mathbb R", "ℝ"},  {"mathbb N", "ℕ"},  {"mathbb Z", "ℤ"},
                                                                           {"mathbb E", "𝔼"},  {"mathcal N", "𝒩"}, {"mathcal O", "𝒪"},
                                                                           {"mathcal L", "ℒ"}, {"mathcal U", "𝒰"}};
@@ -114,8 +114,8 @@ class FormulaReader {
     for (const char* function : kFunctions)
       if (name == function) return {Part::Kind::upright, name};
     for (const char* upright : kUpright)
-      if (name == upright) return {Part::Kind::upright, words()};
-    if (name == "mathbb" || name == "mathcal") return {Part::Kind::letter, fancy(name, words())};
+      if (name == upright) return {Part::Kind::upright, braced_text()};
+    if (name == "mathbb" || name == "mathcal") return {Part::Kind::letter, styled_letter(name, braced_text())};
     if (name == "frac") {
       Part above = argument();
       return {Part::Kind::fraction, "", {std::move(above), argument()}};
@@ -123,7 +123,7 @@ class FormulaReader {
     if (name == "sqrt") return {Part::Kind::root, "", {argument()}};
     if (name == "left" || name == "right") {
       Part out = argument();
-      check(is_fence(out), "formula: \\", name, " stands before '", out.text, "', expected a bracket in ", tex_);
+      check(is_fence(out), "formula: \\", name, " before '", out.text, "', expected a bracket in ", tex_);
       out.kind = Part::Kind::bracket;  // it stretches
       return out;
     }
@@ -134,10 +134,10 @@ class FormulaReader {
     skip_spaces();
     return one();
   }
-  std::string words() {
+  std::string braced_text() {
     skip_spaces();
     const size_t end = at_ < tex_.size() && tex_[at_] == '{' ? tex_.find('}', at_) : std::string_view::npos;
-    check(end != std::string_view::npos, "formula: found no {...} behind a command in ", tex_);
+    check(end != std::string_view::npos, "formula: found no {...} after a command in ", tex_);
     const std::string out(tex_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return out;

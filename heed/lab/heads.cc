@@ -31,10 +31,9 @@ std::optional<double> HeadsRun::value(const std::string& part, int64_t epoch) co
 
 HeadsRun read_heads_run(const Path& run) {
   HeadsRun out{.run = read_run(run), .frames = read_heads(run), .figure = "accuracy"};
-  check<FileError>(
-      !out.frames.empty(), (run / "heads.jsonl").string(),
-      ": found no heads in this run, expected those of a model with Gaussian positions: heed train classify preset=gaussian, or "
-      "position=gaussian or gaussian_full");
+  check<FileError>(!out.frames.empty(), (run / "heads.jsonl").string(),
+                   ": this run recorded no heads, expected a model with Gaussian positions: heed train classify preset=gaussian, or "
+                   "position=gaussian or gaussian_full");
   bool any = false;
   for (const RunRow& row : out.run.epochs) any = any || row.figures.contains("validation_accuracy");
   if (!any) out.figure = "loss";
@@ -58,13 +57,13 @@ LayerMeans means_of(const GaussianLayer& layer) {
 std::vector<LastingAlarm> lasting_alarms(const std::vector<HeadFrame>& frames) {
   std::vector<LastingAlarm> out;
   for (const HeadAlarm& alarm : alarms_of(frames.back().heads)) out.push_back({alarm, frames.back().epoch});
-  std::vector<bool> goes_on(out.size(), true);
+  std::vector<bool> persists(out.size(), true);
   for (size_t i = frames.size() - 1; i-- > 0;) {
     const std::vector<HeadAlarm> then = alarms_of(frames[i].heads);
     for (size_t k = 0; k < out.size(); ++k) {
-      goes_on[k] =
-          goes_on[k] && std::any_of(then.begin(), then.end(), [&](const HeadAlarm& each) { return is_same_alarm(each, out[k].alarm); });
-      if (goes_on[k]) out[k].since = frames[i].epoch;
+      persists[k] =
+          persists[k] && std::any_of(then.begin(), then.end(), [&](const HeadAlarm& each) { return is_same_alarm(each, out[k].alarm); });
+      if (persists[k]) out[k].since = frames[i].epoch;
     }
   }
   return out;
@@ -75,7 +74,7 @@ std::string alarm_name(HeadAlarm::Kind kind) {
     case HeadAlarm::Kind::no_gaussian: return "no Gaussian";
     case HeadAlarm::Kind::everywhere: return "looks everywhere";
     case HeadAlarm::Kind::one_key: return "sees one key";
-    case HeadAlarm::Kind::outside: return "outside the picture";
+    case HeadAlarm::Kind::outside: return "outside the image";
     case HeadAlarm::Kind::twins: return "same place";
   }
   return "";
@@ -103,7 +102,7 @@ Json heads_json(const HeadsRun& run) {
           {"alarms", alarms}};
 }
 
-void tell_heads(std::ostream& out, const HeadsRun& run) {
+void print_heads(std::ostream& out, const HeadsRun& run) {
   const size_t heads = run.last().heads.layers[0].heads.size();
   out << run.run.task << '/' << run.run.name << ": " << run.last().heads.layers.size() << " layers of " << heads << " heads, "
       << run.last().epoch << " epochs";
@@ -117,7 +116,7 @@ void tell_heads(std::ostream& out, const HeadsRun& run) {
   }
   out << '\n';
   const std::vector<LastingAlarm> alarms = lasting_alarms(run.frames);
-  if (alarms.empty()) out << "no head has gone astray\n";
+  if (alarms.empty()) out << "no alarms\n";
   for (const auto& [alarm, since] : alarms)
     out << "alarm: layer " << alarm.layer << " head " << alarm.head << ' ' << alarm_name(alarm.kind) << " since epoch " << since << ": "
         << alarm.text << '\n';
@@ -129,19 +128,20 @@ void check_heads_folder(const Path& folder) {
   if (!fs::exists(folder, error)) return;
   check<UsageError>(fs::is_directory(folder, error), "lab: ", folder.string(), " is a file, expected a folder or nothing");
   check<UsageError>(fs::is_empty(folder, error) || (fs::exists(folder / "heads.json") && fs::exists(folder / "film.png")),
-                    "lab: ", folder.string(), " holds other things than a page of heads, which would be lost; name another folder with -o");
+                    "lab: ", folder.string(),
+                    " contains files other than a heads page, which would be lost; choose another folder with -o");
 }
 
 void write_heads(const Path& folder, const HeadsRun& run) {
   check_heads_folder(folder);
-  replace_folder(folder, [&](const Path& beside) {
-    write_text(beside / "index.html", heads_page(run));
-    write_json(beside / "heads.json", heads_json(run));
-    write_text(beside / "start.svg", heads_svg(heads_drawing(run, 1, false)));
+  replace_folder(folder, [&](const Path& output) {
+    write_text(output / "index.html", heads_page(run));
+    write_json(output / "heads.json", heads_json(run));
+    write_text(output / "start.svg", heads_svg(heads_drawing(run, 1, false)));
     const Drawing end = heads_drawing(run, run.frames.size(), false);
-    write_text(beside / "end.svg", heads_svg(end));
-    write_png(beside / "end.png", end.pixels(2));
-    write_text(beside / "film.png", heads_film(run));
+    write_text(output / "end.svg", heads_svg(end));
+    write_png(output / "end.png", end.pixels(2));
+    write_text(output / "film.png", heads_film(run));
   });
 }
 

@@ -1,4 +1,4 @@
-// L6: heads of attention and groups of a convolution cut channels in the same way.
+// L6: heads of attention and groups of a convolution partition channels in the same way.
 #include <algorithm>
 #include <cmath>
 
@@ -27,8 +27,8 @@ Tensor part_of_rows(const Tensor& x, int64_t part, int64_t size) { return slice(
 
 MultiHeadAttention dense_heads(int64_t channels, int64_t heads, uint64_t seed) {
   Params params(seed);
-  Initialisation initial = initial::vit();
-  initial.weight = initial.residual = initial::lecun_normal();
+  Initializers initial = initializer::vit();
+  initial.weight = initial.residual = initializer::lecun_normal();
   MultiHeadAttention out = make_multi_head(Scope(params, initial), {.width = channels, .heads = heads});
   Rng rng(seed, 1000);
   for (Linear* linear : {&out.query, &out.key, &out.value, &out.output}) {
@@ -38,7 +38,7 @@ MultiHeadAttention dense_heads(int64_t channels, int64_t heads, uint64_t seed) {
   return out;
 }
 
-// The same layer, but every head reads and writes its own channels alone: all weights are block-diagonal.
+// The same layer with block-diagonal weights: every head reads and writes only its own channels.
 MultiHeadAttention heads_of_groups(MultiHeadAttention layer) {
   const int64_t C = layer.value.weight.size(1), D = C / layer.heads;
   std::vector<float> keep;
@@ -48,20 +48,20 @@ MultiHeadAttention heads_of_groups(MultiHeadAttention layer) {
   return layer;
 }
 
-// A layer of its own for the channels of one head. layer: as heads_of_groups makes it
+// One head of heads_of_groups as a separate layer on its channels.
 MultiHeadAttention one_group(const MultiHeadAttention& layer, int64_t h) {
   const int64_t D = layer.value.weight.size(1) / layer.heads;
   MultiHeadAttention out;
   const auto cut = [&](const Linear& linear) {
-    Linear made;
-    made.weight = slice(part_of_rows(linear.weight, h, D), 1, h * D, (h + 1) * D), made.bias = part_of_rows(linear.bias, h, D);
-    return made;
+    Linear part;
+    part.weight = slice(part_of_rows(linear.weight, h, D), 1, h * D, (h + 1) * D), part.bias = part_of_rows(linear.bias, h, D);
+    return part;
   };
   out.query = cut(layer.query), out.key = cut(layer.key), out.value = cut(layer.value), out.output = cut(layer.output);
   return out;
 }
 
-// sum over heads of softmax(A_h) Z W_h + b, where W_h = W_v W_o of that head and beta is that of the layer. x: (1, N, C)
+// sum over heads of softmax(A_h) Z W_h + b with W_h = W_v W_o of the head. x: (1, N, C)
 Tensor sum_of_heads(const MultiHeadAttention& layer, const Tensor& x) {
   const int64_t C = x.size(2), D = C / layer.heads;
   const auto alone = [](const Tensor& y) { return reshape(y, {1, 1, y.size(1), y.size(2)}); };
@@ -81,7 +81,7 @@ Tensor sum_of_heads(const MultiHeadAttention& layer, const Tensor& x) {
 Tensor as_grid(const Tensor& tokens, int64_t side) { return reshape(transpose(tokens, 1, 2), {1, tokens.size(2), side, side}); }
 Tensor as_tokens(const Tensor& grid) { return transpose(reshape(grid, {1, grid.size(1), -1}), 1, 2); }
 
-// The blocks of a block-diagonal weight (C, C) as the kernel of a convolution in groups: (C, C / groups, 1, 1)
+// The blocks of a block-diagonal weight (C, C) as the kernel of a grouped convolution: (C, C / groups, 1, 1)
 Tensor blocks_as_kernel(const Tensor& weight, int64_t groups) {
   const int64_t C = weight.size(0), D = C / groups;
   Tensors blocks;
@@ -89,16 +89,16 @@ Tensor blocks_as_kernel(const Tensor& weight, int64_t groups) {
   return reshape(concat(blocks, 0), {C, D, 1, 1});
 }
 
-// A convolution with 3x3 taps in groups, and the layer of 9 heads a group that is the same inside of the border. kernel: (C, C / G, 3, 3)
+// Attention with 9 heads per group that equals a grouped 3x3 convolution away from the border. kernel: (C, C / G, 3, 3)
 MultiHeadAttention heads_for_kernel(const Tensor& kernel, int64_t groups, int64_t side) {
   const int64_t C = kernel.size(0), D = kernel.size(1), heads = groups * kTaps * kTaps;
   std::vector<float> centers, value(static_cast<size_t>(heads * D * C)), output(static_cast<size_t>(C * heads * D));
   const std::vector<float> taps = kernel.to_vector<float>();
   for (int64_t h = 0; h < heads; ++h) {
     const int64_t group = h / (kTaps * kTaps), tap = h % (kTaps * kTaps), down = tap / kTaps - kTaps / 2, along = tap % kTaps - kTaps / 2;
-    centers.push_back(static_cast<float>(-down)), centers.push_back(static_cast<float>(-along));  // place of query - place of key
+    centers.push_back(static_cast<float>(-down)), centers.push_back(static_cast<float>(-along));  // query - key
     for (int64_t d = 0; d < D; ++d) {
-      output[static_cast<size_t>((group * D + d) * heads * D + h * D + d)] = 1;  // channel d of the head goes to channel d of its group
+      output[static_cast<size_t>((group * D + d) * heads * D + h * D + d)] = 1;  // channel d of the head is added to channel d of its group
       for (int64_t c = 0; c < D; ++c)
         value[static_cast<size_t>((h * D + d) * C + group * D + c)] =
             taps[static_cast<size_t>(((group * D + d) * D + c) * kTaps * kTaps + tap)];
@@ -111,7 +111,7 @@ MultiHeadAttention heads_for_kernel(const Tensor& kernel, int64_t groups, int64_
   return out;
 }
 
-// How much of output channel c moves when input channel c' becomes other numbers, as root mean squares. -> (C, C)
+// Influence of input channel c' on output channel c: RMS change when c' is replaced by random numbers. -> (C, C)
 template <class Layer>
 Tensor influence_of_channels(const Layer& layer, const Tensor& x, Rng& rng) {
   const int64_t N = x.size(1), C = x.size(2);
@@ -135,14 +135,14 @@ double largest_across_groups(const Tensor& influence, int64_t groups) {
   return out;
 }
 
-double weights_that_count(const MultiHeadAttention& layer) {
+double nonzero_weights(const MultiHeadAttention& layer) {
   double out = 0;
   for (const Linear* linear : {&layer.query, &layer.key, &layer.value, &layer.output})
     for (const double each : values_of(linear->weight)) out += each != 0;
   return out;
 }
 
-Report run_groups(const GroupsOptions& options, const Say&) {
+Report run_groups(const GroupsOptions& options, const ProgressCallback&) {
   const int64_t C = options.channels, H = options.heads, side = options.side, D = C / H;
   check<UsageError>(C % H == 0, "lab: ", H, " heads do not divide ", C, " channels");
   Rng rng(options.seed);
@@ -166,32 +166,29 @@ Report run_groups(const GroupsOptions& options, const Say&) {
   };
   Report report;
   report.statement =
-      "A layer of several heads is the sum of its heads, each with a map of its own, as the outputs of filters are. Heads that read and "
-      "write only their own channels are separate layers on groups of channels, and with the identity, or one shifted one-hot map a tap, "
-      "for "
-      "their maps they "
-      "are a convolution in as many groups.";
+      "A layer with several heads is the sum of its heads, each with its own map, like the sum over filters in a convolution. Heads that "
+      "read and write only their own channels are separate layers on groups of channels. With the identity, or one shifted one-hot map per "
+      "tap, as their maps they are a grouped convolution.";
   report.measured = {
       at_most("layer of all heads: distance from the sum over heads of A Z W + b", 1e-5,
               largest_difference(dense(x), sum_of_heads(dense, x))),
       at_most("block-diagonal heads: distance from separate layers on groups of channels", 1e-5,
               largest_difference(grouped(x), concat(parts, 2))),
-      at_most("block-diagonal heads, identity map: distance from the 1x1 convolution in groups", 1e-5,
+      at_most("block-diagonal heads, identity map: distance from the grouped 1x1 convolution", 1e-5,
               largest_difference(own, convolution(x))),
-      at_most("9 heads a group, shifted maps: distance from the 3x3 convolution in groups, inside", 1e-5,
+      at_most("9 heads per group, shifted maps: distance from the grouped 3x3 convolution, inside", 1e-5,
               largest_difference(inside(heads_for_kernel(taps, H, side)(x)), spatial)),
-      close_to("weights that count, block-diagonal to dense", 1 / static_cast<double>(H),
-               weights_that_count(grouped) / weights_that_count(dense), 1e-9),
+      close_to("nonzero weights, block-diagonal / dense", 1 / static_cast<double>(H), nonzero_weights(grouped) / nonzero_weights(dense),
+               1e-9),
       at_most("influence across groups, block-diagonal heads", 0, across(grouped, H)),
-      at_most("influence across groups, convolution in groups", 0, across(convolution, H)),
+      at_most("influence across groups, grouped convolution", 0, across(convolution, H)),
       at_least("influence across groups, dense heads", 0.01, across(dense, H)),
   };
-  Figure film{
-      .title = "Which channel moves which",
-      .caption =
-          "How far each output channel moves when an input channel becomes other numbers. One group is dense, as many groups as channels "
-          "are depthwise.",
-      .parameter = "heads and groups"};
+  Figure film{.title = "Which channel influences which",
+              .caption =
+                  "RMS change of each output channel when an input channel is replaced by random numbers. One group is dense, as many "
+                  "groups as channels is depthwise.",
+              .parameter = "heads and groups"};
   for (int64_t heads = 1; heads <= C; ++heads) {
     if (C % heads != 0) continue;
     const MultiHeadAttention all = dense_heads(C, heads, options.seed), blocks = heads_of_groups(all);
@@ -199,9 +196,9 @@ Report run_groups(const GroupsOptions& options, const Say&) {
     const auto conv = [&](const Tensor& tokens) { return as_tokens(conv2d(as_grid(tokens, side), one, {}, {.groups = heads})); };
     Frame frame{.value = std::to_string(heads)};
     frame.plots.push_back({"dense heads", heat_map(influence_of_channels(all, x, rng), "output channel", "input channel")});
-    frame.plots.push_back({"heads on own channels", heat_map(influence_of_channels(blocks, x, rng), "output channel", "input channel")});
-    frame.plots.push_back({"convolution in groups", heat_map(influence_of_channels(conv, x, rng), "output channel", "input channel")});
-    for (Plot& plot : frame.plots) {  // colours of each by its own largest: the blocks are what is to be seen
+    frame.plots.push_back({"block-diagonal heads", heat_map(influence_of_channels(blocks, x, rng), "output channel", "input channel")});
+    frame.plots.push_back({"grouped convolution", heat_map(influence_of_channels(conv, x, rng), "output channel", "input channel")});
+    for (Plot& plot : frame.plots) {  // scale each plot to its own maximum: only the block structure matters
       HeatMap& map = std::get<HeatMap>(plot.body);
       map.least = 0, map.most = *std::max_element(map.values.begin(), map.values.end());
     }
@@ -209,11 +206,11 @@ Report run_groups(const GroupsOptions& options, const Say&) {
   }
   report.figures.push_back(std::move(film));
   Table table{.title = "Weights by the number of heads and groups",
-              .columns = {"heads and groups", "dense heads: 4 C²", "heads on own channels: 4 C² / H", "1x1 convolution in groups: C² / H"}};
+              .columns = {"heads and groups", "dense heads: 4 C²", "block-diagonal heads: 4 C² / H", "grouped 1x1 convolution: C² / H"}};
   for (int64_t heads = 1; heads <= C; ++heads) {
     if (C % heads != 0) continue;
     const MultiHeadAttention all = dense_heads(C, heads, options.seed), blocks = heads_of_groups(all);
-    table.rows.push_back({static_cast<double>(heads), weights_that_count(all), weights_that_count(blocks),
+    table.rows.push_back({static_cast<double>(heads), nonzero_weights(all), nonzero_weights(blocks),
                           static_cast<double>(blocks_as_kernel(blocks.value.weight, heads).count())});
   }
   report.tables.push_back(std::move(table));
@@ -228,7 +225,9 @@ Experiment heads_as_groups() {
       .name = "heads-as-groups",
       .topic = Topic::expression,
       .title = "Heads are to attention what groups are to convolution",
-      .claim = "Heads that keep to their own channels are the block-diagonal form that groups give a convolution, to the same numbers.",
+      .claim =
+          "Heads that use only their own channels have the block-diagonal structure of a grouped convolution, and compute the same "
+          "numbers.",
       .formula =
           R"(\text{heads}(Z) = \sum_h \softmax(A^h) Z W^h + b, \quad W^h = W_v^h W_o^h, \quad A^h = I \Rightarrow Z \, \operatorname{diag}(W^1, \ldots, W^H) + b)",
       .prepare = prepared(declare_groups, run_groups)};

@@ -1,8 +1,8 @@
-// Heads as drawings: every layer beside the others, and the film of how they went there.
+// Drawings of heads: all layers side by side, and an animation of their movement during training.
 #include <algorithm>
 #include <cmath>
 
-#include "heed/io/film.h"
+#include "heed/io/animated_png.h"
 #include "heed/lab/heads.h"
 #include "heed/train/head_drawing.h"
 #include "heed/train/report_draw.h"
@@ -35,7 +35,7 @@ std::string head_moment(const HeadsRun& run, const HeadFrame& frame) {
   return out;
 }
 
-// What was reached until now, and the rest of it in grey.
+// The metric so far, and the rest of the run in grey.
 void draw_head_curve(Drawing& to, const HeadsRun& run, size_t frames, double top) {
   const double left = kHeadEdge, right = static_cast<double>(to.width()) - kHeadEdge, bottom = top + kHeadCurve;
   const double last = static_cast<double>(std::max<int64_t>(run.last().epoch, 1));
@@ -66,39 +66,42 @@ Drawing heads_drawing(const HeadsRun& run, size_t to, bool curve) {
   const std::span<const HeadFrame> frames = std::span(run.frames).first(to);
   const size_t layers = frames.back().heads.layers.size();
   const HeadSheet sheet(layers);
-  const double below = curve ? kHeadCurve + 34 : 22, reach = head_reach(run.frames);
-  Drawing out(std::lround(sheet.width()), std::lround(sheet.height() + below));
+  const double footer = curve ? kHeadCurve + 34 : 22, reach = head_reach(run.frames);
+  Drawing out(std::lround(sheet.width()), std::lround(sheet.height() + footer));
   for (size_t layer = 0; layer < layers; ++layer) {
     const double x = kHeadEdge + static_cast<double>(layer % sheet.columns) * (kHeadSide + kHeadGap);
     const double y = kHeadEdge + static_cast<double>(layer / sheet.columns) * (kHeadSide + kHeadName + kHeadGap);
     out.add(Drawing::Text{x, y + kHeadName / 2 - 3, "layer " + std::to_string(layer), kHeadText, Drawing::Anchor::start, false, kHeadInk});
     draw_heads(out, {x, y + kHeadName, kHeadSide, reach}, frames, layer);
   }
-  const double words = sheet.height() + (curve ? 4 : 2);
-  out.add(Drawing::Text{kHeadEdge, words, head_moment(run, frames.back()), kHeadText, Drawing::Anchor::start, false, kHeadInk});
+  const double text_y = sheet.height() + (curve ? 4 : 2);
+  out.add(Drawing::Text{kHeadEdge, text_y, head_moment(run, frames.back()), kHeadText, Drawing::Anchor::start, false, kHeadInk});
   if (curve)
-    draw_head_curve(out, run, to, words + 14);
+    draw_head_curve(out, run, to, text_y + 14);
   else if (layers > 1)
-    out.add(Drawing::Text{sheet.width() - kHeadEdge, words, to > 1 ? "rings: start; lines: 50 % and 90 %" : "lines: 50 % and 90 %",
+    out.add(Drawing::Text{sheet.width() - kHeadEdge, text_y, to > 1 ? "rings: start; lines: 50 % and 90 %" : "lines: 50 % and 90 %",
                           kHeadText - 1, Drawing::Anchor::end, false, kHeadQuiet});
   return out;
 }
 
 std::string heads_svg(const Drawing& drawing) {
-  std::vector<SvgLook::Ink> inks = head_inks();
+  std::vector<SvgOptions::Ink> inks = head_inks();
   inks.push_back({kHeadQuiet, "quiet"});
-  return drawing.svg(
-      {.inks = inks, .font = "system-ui, sans-serif", .style = kHeadDark, .label = "where the heads of every layer look", .paper = false});
+  return drawing.svg({.inks = inks,
+                      .font = "system-ui, sans-serif",
+                      .style = kHeadDark,
+                      .label = "attention centres of the heads of each layer",
+                      .paper = false});
 }
 
 std::string heads_film(const HeadsRun& run) {
-  std::vector<size_t> shown;  // how many frames lie behind each picture
+  std::vector<size_t> shown;  // number of run frames up to each animation frame
   const size_t all = run.frames.size(), most = std::min(all, kMostHeadFrames);
   for (size_t i = 1; i <= most; ++i) shown.push_back(i == 1 ? 1 : 1 + (i - 1) * (all - 1) / (most - 1));
-  const double pace = std::clamp(8.0 / static_cast<double>(most), 0.06, 0.6);
-  Film film(std::ssize(shown));
+  const double frame_seconds = std::clamp(8.0 / static_cast<double>(most), 0.06, 0.6);
+  AnimatedPng film(std::ssize(shown));
   for (size_t i = 0; i < shown.size(); ++i)
-    film.add(heads_drawing(run, shown[i], true).pixels(), i == 0 ? 1.2 : i + 1 == shown.size() ? 3 : pace);
+    film.add(heads_drawing(run, shown[i], true).pixels(), i == 0 ? 1.2 : i + 1 == shown.size() ? 3 : frame_seconds);
   return film.bytes();
 }
 

@@ -21,11 +21,11 @@ std::string two_decimals(double value) {
 }
 
 std::string heads_tile(const std::string& name, const std::string& value, const std::string& note) {
-  return "<div class=\"tile\"><dt>" + name + "</dt><dd>" + value + "</dd><dd class=\"note\">" + in_markup(note) + "</dd></div>\n";
+  return "<div class=\"tile\"><dt>" + name + "</dt><dd>" + value + "</dd><dd class=\"note\">" + escape_markup(note) + "</dd></div>\n";
 }
 
-// Where the heads stand, for the script: of every frame, layer and head where it looks (along, down), and the semi-axes and angle of its
-// ellipse d^T precision d = 1. Rounded: they are only drawn.
+// Data for the script: for every frame, layer and head the attended position (along, down), and semi-axes and angle of the ellipse d^T
+// precision d = 1. Rounded, as it is only drawn.
 Json heads_data(const HeadsRun& run) {
   const auto rounded = [](double value) { return std::isfinite(value) ? Json(std::round(1e3 * value) / 1e3) : Json(nullptr); };
   Json frames = Json::array();
@@ -51,7 +51,7 @@ Json heads_data(const HeadsRun& run) {
   return {{"reach", head_reach(run.frames)}, {"figure", readable(run.figure)}, {"frames", frames}};
 }
 
-// What a script of a page may hold: nothing that ends it.
+// Escapes "</" so that the JSON cannot end the script element.
 std::string in_script(const Json& json) {
   std::string out = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   for (size_t at = out.find("</"); at != out.npos; at = out.find("</", at + 2)) out.replace(at, 2, "<\\/");
@@ -72,7 +72,7 @@ std::string heads_tiles(const HeadsRun& run, size_t alarms) {
                     layers[0].heads[0].isotropic() ? "layers × heads, isotropic" : "layers × heads, full covariance");
   const double from = means_of(run.frames.front().heads.layers[0]).distance, to = means_of(layers[0]).distance;
   out += heads_tile("distance, first layer", two_decimals(from) + " → " + two_decimals(to), "tokens from the query, mean");
-  out += heads_tile("alarms", std::to_string(alarms), alarms == 0 ? "no head astray" : "in the last epoch");
+  out += heads_tile("alarms", std::to_string(alarms), alarms == 0 ? "none" : "in the last epoch");
   return "<dl class=\"tiles\">" + out + "</dl>\n";
 }
 
@@ -125,13 +125,12 @@ Chart heads_means(const HeadsRun& run, const std::string& title, double LayerMea
 
 std::string heads_alarms(const std::vector<LastingAlarm>& alarms) {
   if (alarms.empty())
-    return "<p class=\"said right\"><b>None</b><span>Every head is a Gaussian of a sensible width within the picture, and no two of a "
-           "layer are "
-           "the same.</span></p>\n";
+    return "<p class=\"said right\"><b>None</b><span>Every head is a Gaussian of a sensible width within the image, and no two heads of a "
+           "layer are the same.</span></p>\n";
   std::string out;
   for (const auto& [alarm, since] : alarms)
     out += "<p class=\"said wrong\"><b>Layer " + std::to_string(alarm.layer) + ", head " + std::to_string(alarm.head) + "</b><span><i>" +
-           alarm_name(alarm.kind) + "</i>, since epoch " + std::to_string(since) + ": " + in_markup(alarm.text) + ".</span></p>\n";
+           alarm_name(alarm.kind) + "</i>, since epoch " + std::to_string(since) + ": " + escape_markup(alarm.text) + ".</span></p>\n";
   return out;
 }
 
@@ -174,17 +173,16 @@ std::string heads_page(const HeadsRun& run) {
   const std::string name = run.run.task + " " + run.run.name;
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
          "initial-scale=1\">\n<title>Heads of " +
-         in_markup(name) + ": heed</title>\n<style>" + kReportStyle + kLabStyle + kHeadsStyle +
-         "</style>\n</head>\n<body>\n<header class=\"top\"><p class=\"kicker\">" + in_markup(name) +
-         "</p><h1>Where the heads look</h1><p class=\"about\">Each head weighs keys by a Gaussian round a place that it learns, seen from "
-         "the "
-         "query in the middle. <span>model <b>" +
-         in_markup(model) + "</b></span> <span>data <b>" + in_markup(data) + "</b></span></p></header>\n" +
+         escape_markup(name) + ": heed</title>\n<style>" + kReportStyle + kLabStyle + kHeadsStyle +
+         "</style>\n</head>\n<body>\n<header class=\"top\"><p class=\"kicker\">" + escape_markup(name) +
+         "</p><h1>Where the heads look</h1><p class=\"about\">Each head weighs keys by a Gaussian around a learned position, relative to "
+         "the query in the middle. <span>model <b>" +
+         escape_markup(model) + "</b></span> <span>data <b>" + escape_markup(data) + "</b></span></p></header>\n" +
          heads_tiles(run, alarms.size()) + "<main>\n<section id=\"film\" aria-label=\"film\">" + heads_player(run) + curves +
          "</section>\n" + section_html("alarms", "Alarms", heads_alarms(alarms)) + section_html("heads", "Every head", heads_table(run)) +
          "</main>\n<footer class=\"faint\">Down, right and deviations in tokens. <a href=\"film.png\">Film</a>, <a "
          "href=\"start.svg\">start</a> and "
-         "<a href=\"end.svg\">end</a> lie beside this page. Drawn by heed lab heads.</footer>\n<script type=\"application/json\" "
+         "<a href=\"end.svg\">end</a> are in the same folder. Drawn by heed lab heads.</footer>\n<script type=\"application/json\" "
          "id=\"data\">" +
          in_script(heads_data(run)) + "</script>\n<script>" + kReportScript + kHeadsScript + "</script>\n</body>\n</html>\n";
 }

@@ -1,9 +1,9 @@
-// How the page of heads looks and moves.
+// Style and script of the heads page.
 #pragma once
 
 namespace heed::lab {
 
-extern const char* const kHeadsStyle;   // beside those of reports and of the lab
-extern const char* const kHeadsScript;  // draws the panels from the numbers in the page
+extern const char* const kHeadsStyle;   // in addition to kReportStyle and kLabStyle
+extern const char* const kHeadsScript;  // draws the panels from the JSON in the page
 
 }  // namespace heed::lab

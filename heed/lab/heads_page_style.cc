@@ -66,7 +66,7 @@ const char* const kHeadsScript = R"(
   const set = (element, more) => { for (const [key, value] of Object.entries(more)) element.setAttribute(key, value); };
   const between = (a, b, share) => a + (b - a) * share;
 
-  // A head at a time between two frames; no ellipse where one of them has none.
+  // A head interpolated between two frames; no ellipse if one of them has none.
   const at = (time, layer, head) => {
     const i = Math.min(Math.floor(time), end), share = time - i;
     const a = frames[i].layers[layer][head], b = frames[Math.min(i + 1, end)].layers[layer][head];

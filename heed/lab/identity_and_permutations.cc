@@ -1,4 +1,4 @@
-// L4: self-attention that gives back its tokens, or the same tokens in any other order.
+// L4: self-attention that returns its tokens, or the same tokens in any order.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -22,14 +22,14 @@ struct PermutationOptions {
 
 void declare_permutations(Settings& settings, PermutationOptions& options, Size size) {
   if (size == Size::full) options.permutations = 1000;
-  settings.add("tokens", options.tokens, "how many", {.least = 3, .most = 256});
-  settings.add("width", options.width, "of what the tokens say, beside where they stand", {.least = 1, .most = 512});
-  settings.add("permutations", options.permutations, "random ones to try, beside all of 5 tokens", {.least = 1, .most = 100000});
-  settings.add("beta", options.beta, "inverse temperature that stands for the limit", {.least = 30, .most = 10000});
+  settings.add("tokens", options.tokens, "number of tokens", {.least = 3, .most = 256});
+  settings.add("width", options.width, "of the content of tokens, in addition to their position codes", {.least = 1, .most = 512});
+  settings.add("permutations", options.permutations, "random ones to test, in addition to all of 5 tokens", {.least = 1, .most = 100000});
+  settings.add("beta", options.beta, "inverse temperature used as the limit", {.least = 30, .most = 10000});
   settings.add("seed", options.seed, "of tokens and permutations");
 }
 
-// Cosines of growing frequency: as many codes as positions, each of length 1 and at right angles to all others. -> (N, N)
+// DCT basis: N orthonormal position codes. -> (N, N)
 Tensor orthonormal_codes(int64_t N) {
   std::vector<float> values;
   for (int64_t i = 0; i < N; ++i)
@@ -47,15 +47,15 @@ Tensor identity_matrix(int64_t N) {
 }
 
 struct PermutingLayer {
-  Tensor x;      // (N, D): what the tokens say
-  Tensor codes;  // (N, N): where they stand
+  Tensor x;      // (N, D): content
+  Tensor codes;  // (N, N): position codes
   MultiHeadAttention layer = {};
 
   PermutingLayer(Tensor tokens, const Permutation& to) : x(std::move(tokens)), codes(orthonormal_codes(x.size(0))) {
     const int64_t N = x.size(0), D = x.size(1);
-    // Queries turn the code of a place into that of the place to look at, keys and values tell code and content apart.
-    const Tensor turned = matmul(transpose(index_select(codes, 0, Tensor::from(to, {N})), 0, 1), codes);
-    layer.query.weight = concat({Tensor::zeros({N, D}), turned}, 1);
+    // Queries map the code of position i to that of position to[i]; keys and values select code and content.
+    const Tensor query_weight = matmul(transpose(index_select(codes, 0, Tensor::from(to, {N})), 0, 1), codes);
+    layer.query.weight = concat({Tensor::zeros({N, D}), query_weight}, 1);
     layer.key.weight = concat({Tensor::zeros({N, D}), identity_matrix(N)}, 1);
     layer.value.weight = concat({identity_matrix(D), Tensor::zeros({D, N})}, 1);
     layer.output.weight = identity_matrix(D);
@@ -73,14 +73,14 @@ struct PermutingLayer {
 
 double own_weight(int64_t N, double beta) { return 1 / (1 + static_cast<double>(N - 1) * std::exp(-beta)); }
 
-// What a map with own_weight at the right place, and the rest shared by all others, gives.
-Tensor at_temperature(const PermutingLayer& layer, const Permutation& to, double beta) {
+// The output of a map with own_weight at the target and the rest spread evenly.
+Tensor expected_output(const PermutingLayer& layer, const Permutation& to, double beta) {
   const int64_t N = layer.x.size(0);
   const double own = own_weight(N, beta), other = (1 - own) / static_cast<double>(N - 1);
   return layer.wanted(to) * static_cast<float>(own - other) + sum(layer.x, {0}, true) * static_cast<float>(other);
 }
 
-Report run_permutations(const PermutationOptions& options, const Say&) {
+Report run_permutations(const PermutationOptions& options, const ProgressCallback&) {
   const int64_t N = options.tokens, D = options.width;
   Rng rng(options.seed);
   const Tensor x = random_normal({N, D}, 0, 1, rng), few = random_normal({5, D}, 0, 1, rng);
@@ -96,7 +96,7 @@ Report run_permutations(const PermutationOptions& options, const Say&) {
     for (int64_t i = 0; i < N; ++i)
       from_weights = std::max(from_weights, std::abs(map[static_cast<size_t>(i * N + i)] - own_weight(N, beta)));
     from_mixture = std::max(
-        from_mixture, largest_difference(backward_layer.out(static_cast<float>(beta)), at_temperature(backward_layer, reversed, beta)));
+        from_mixture, largest_difference(backward_layer.out(static_cast<float>(beta)), expected_output(backward_layer, reversed, beta)));
   }
   double of_random = 0, hard_of_random = 0, of_all = 0, done = 0;
   for (int64_t i = 0; i < options.permutations; ++i) {
@@ -114,15 +114,15 @@ Report run_permutations(const PermutationOptions& options, const Say&) {
 
   Report report;
   report.statement =
-      "With orthonormal codes of places, queries that turn the code of place i into that of place π(i) have a score of 1 there and of 0 "
-      "elsewhere: the map is the permutation up to a rest of $(N - 1) e^{-\\beta}$, and is it exactly in the limit.";
+      "With orthonormal position codes, queries that map the code of position i to that of position π(i) have a score of 1 there and of 0 "
+      "elsewhere: the map is the permutation up to a remainder of $(N - 1) e^{-\\beta}$, and exactly the permutation in the limit.";
   report.measured = {
-      at_most("identity, β = 0 to 20: distance of the own weight from the formula", 1e-5, from_weights),
-      at_most("reversal, β = 0 to 20: distance of the output from that mixture", 1e-4, from_mixture),
+      at_most("identity, β = 0 to 20: distance of the diagonal from the formula", 1e-5, from_weights),
+      at_most("reversal, β = 0 to 20: distance of the output from the formula", 1e-4, from_mixture),
       at_most("identity, large β: distance of the output from the input", 1e-5, largest_difference(identity.out(options.beta), x)),
       at_most("random permutations, large β: largest distance", 1e-5, of_random),
       at_most("random permutations, hard attention: largest distance", 0, hard_of_random),
-      equal_to("permutations of 5 tokens that are reached, of 120", 120, done),
+      equal_to("permutations of 5 tokens that are expressed, of 120", 120, done),
       at_most("all of them: largest distance", 1e-5, of_all),
   };
 
@@ -134,12 +134,12 @@ Report run_permutations(const PermutationOptions& options, const Say&) {
     for (int64_t j = 1; j < N; ++j) others += map[static_cast<size_t>(j)];
     rest.push_back(others), formula.push_back(1 - own_weight(N, beta));
   }
-  report.figures.push_back(figure("What does not come through",
-                                  "The weight of all wrong tokens together is $1 - 1 / (1 + (N - 1) e^{-\\beta})$.",
+  report.figures.push_back(figure("Weight on the wrong tokens",
+                                  "The total weight of all wrong tokens is $1 - 1 / (1 + (N - 1) e^{-\\beta})$.",
                                   Plot{.body = Lines{.across = {"β"},
                                                      .up = {"weight of the others", true},
                                                      .series = {{"measured", betas, rest, Mark::points}, {"formula", betas, formula}}}}));
-  Figure film{.title = "Three maps as β grows", .caption = "The same layer but for the weight of its queries.", .parameter = "β"};
+  Figure film{.title = "Three maps as β grows", .caption = "The same layer with different query weights.", .parameter = "β"};
   const PermutingLayer shuffled(x, random);
   for (const float beta : {0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 8.0f, 12.0f, 20.0f}) {
     Frame frame{.value = setting_text(beta)};
@@ -162,7 +162,7 @@ Experiment identity_and_permutations() {
           .name = "identity-and-permutations",
           .topic = Topic::expression,
           .title = "The identity and every permutation",
-          .claim = "Self-attention with orthonormal codes of places can be the identity and any permutation of its tokens.",
+          .claim = "Self-attention with orthonormal position codes can be the identity and any permutation of its tokens.",
           .formula = R"(p_i \cdot p_j = 1[i = j], \quad q_i = p_{\pi(i)}, \quad k_j = p_j \quad \Rightarrow \quad )"
                      R"(a_{i \pi(i)} = \frac{1}{1 + (N - 1) e^{-\beta}} \to 1)",
           .prepare = prepared(declare_permutations, run_permutations)};

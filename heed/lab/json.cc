@@ -1,4 +1,4 @@
-// Results for machines.
+// Results as JSON.
 #include <cmath>
 
 #include "heed/lab/formula.h"

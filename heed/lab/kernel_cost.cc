@@ -1,8 +1,8 @@
-// L18: attention with features in place of the softmax, multiplied in two orders: the same numbers, N² or N.
+// L18: linear attention, multiplied in two orders: the same numbers at a cost of N² or N.
 #include <cmath>
 
 #include "heed/attention/attention.h"
-#include "heed/attention/kernel_attention.h"
+#include "heed/attention/linear_attention.h"
 #include "heed/attention/probabilities.h"
 #include "heed/core/work_count.h"
 #include "heed/lab/experiments.h"
@@ -23,15 +23,15 @@ void declare_kernel_cost(Settings& settings, KernelCostOptions& options, Size si
   if (size == Size::full) options.lengths = 9, options.rounds = 11;
   settings.add("width", options.width, "D, of queries, keys and values", {.least = 1, .most = 1024});
   settings.add("least_tokens", options.least_tokens, "the smallest N", {.least = 2, .most = 65536});
-  settings.add("lengths", options.lengths, "how many N, each twice the one before", {.least = 4, .most = 16});
-  settings.add("features", options.features, "what stands for the exponential", {.words = {"elu", "relu"}});
-  settings.add("rounds", options.rounds, "times that everything is timed", {.least = 3, .most = 1000});
+  settings.add("lengths", options.lengths, "number of lengths, each twice the previous one", {.least = 4, .most = 16});
+  settings.add("features", options.features, "feature map that replaces the exponential", {.choices = {"elu", "relu"}});
+  settings.add("rounds", options.rounds, "timing rounds", {.least = 3, .most = 1000});
   settings.add("seed", options.seed, "of the tokens");
 }
 
 struct KernelTokens {
-  Tensor q, k, v;           // (1, 1, N, D)
-  KernelOptions sums, map;  // the two orders
+  Tensor q, k, v;                    // (1, 1, N, D)
+  LinearAttentionOptions sums, map;  // the two orders
 
   KernelTokens(const KernelCostOptions& options, int64_t N, Rng& rng) {
     const Shape shape{1, 1, N, options.width};
@@ -40,71 +40,72 @@ struct KernelTokens {
     map = sums;
     map.quadratic = true;
   }
-  Tensor by_sums() const { return kernel_attention(q, k, v, sums); }  // phi(q) (phi(k)^T v)
-  Tensor by_map() const { return kernel_attention(q, k, v, map); }    // (phi(q) phi(k)^T) v
+  Tensor by_sums() const { return linear_attention(q, k, v, sums); }  // phi(q) (phi(k)^T v)
+  Tensor by_map() const { return linear_attention(q, k, v, map); }    // (phi(q) phi(k)^T) v
   Tensor causal() const {
-    KernelOptions masked = sums;
+    LinearAttentionOptions masked = sums;
     masked.causal = true;
-    return kernel_attention(q, k, v, masked);
+    return linear_attention(q, k, v, masked);
   }
 };
 
-double counted_kernel(const std::function<Tensor()>& attend) {
+double counted_work(const std::function<Tensor()>& attend) {
   const WorkCount count;
   attend();
   return static_cast<double>(count.multiply_adds());
 }
 
-// Small whole numbers, whose sums are exact in any order: what is left is one division.
-double difference_of_whole_numbers(const KernelCostOptions& options, Rng& rng) {
+// Small integers, whose sums are exact in any order: only the division rounds.
+double difference_on_integers(const KernelCostOptions& options, Rng& rng) {
   KernelTokens x(options, 64, rng);
   x.sums.map = x.map.map = FeatureMap::elu;  // x + 1 for x above 0
-  const auto whole = [&](int64_t least, int64_t most) {
+  const auto integers = [&](int64_t least, int64_t most) {
     std::vector<float> values;
     for (int64_t i = 0; i < x.q.count(); ++i) values.push_back(static_cast<float>(least + (7 * i + i / 5) % (most - least + 1)));
     return Tensor::from(values, x.q.shape());
   };
-  x.q = whole(1, 3), x.k = whole(1, 5), x.v = whole(-4, 4);
+  x.q = integers(1, 3), x.k = integers(1, 5), x.v = integers(-4, 4);
   return largest_difference(x.by_sums(), x.by_map());
 }
 
-Tensor kernel_cost_map(const KernelTokens& x) {  // (N, N): what a query gives to each key, rows summing to 1
+Tensor kernel_cost_map(const KernelTokens& x) {  // (N, N): normalised weights, rows sum to 1
   const int64_t N = x.q.size(2), D = x.q.size(3);
-  const Tensor q = reshape(kernel_features(x.q, x.sums).features, {N, D}), k = reshape(kernel_features(x.k, x.sums).features, {N, D});
+  const Tensor q = reshape(linear_attention_features(x.q, x.sums).features, {N, D}),
+               k = reshape(linear_attention_features(x.k, x.sums).features, {N, D});
   const Tensor products = matmul(q, transpose(k, 0, 1));
   return products / sum(products, {1}, true);
 }
 
-Report run_kernel_cost(const KernelCostOptions& options, const Say& say) {
+Report run_kernel_cost(const KernelCostOptions& options, const ProgressCallback& progress) {
   const auto D = static_cast<double>(options.width);
   Rng rng(options.seed);
-  std::vector<KernelTokens> texts;
+  std::vector<KernelTokens> sequences;
   std::vector<double> tokens, sums_work, map_work;
-  std::vector<std::function<void()>> works;
+  std::vector<std::function<void()>> functions;
   Report report;
   report.statement =
-      "Without the softmax between them the two products may change places: φ(Q)(φ(K)ᵀV) is (φ(Q)φ(K)ᵀ)V, in O(N D²) in place of O(N² D) "
-      "and without a map. The arithmetic is the same at N = (2D² + D) / 2D, about D; beyond that the sums win, and the longer the text the "
-      "more.";
+      "Without the softmax between them the two products are associative: φ(Q)(φ(K)ᵀV) is (φ(Q)φ(K)ᵀ)V, in O(N D²) instead of O(N² D) and "
+      "without a map. The multiply-adds are equal at N = (2D² + D) / 2D, about D; for longer sequences computing the sums first is "
+      "cheaper.";
   double apart = 0;
-  for (int64_t i = 0; i < options.lengths; ++i) texts.emplace_back(options, options.least_tokens << i, rng);
-  for (const KernelTokens& x : texts) {
+  for (int64_t i = 0; i < options.lengths; ++i) sequences.emplace_back(options, options.least_tokens << i, rng);
+  for (const KernelTokens& x : sequences) {
     const auto n = static_cast<double>(x.q.size(2));
     const std::string name = ", N = " + std::to_string(x.q.size(2));
     tokens.push_back(n);
-    sums_work.push_back(counted_kernel([&] { return x.by_sums(); })), map_work.push_back(counted_kernel([&] { return x.by_map(); }));
-    if (tokens.size() == 1 || tokens.size() == texts.size()) {
+    sums_work.push_back(counted_work([&] { return x.by_sums(); })), map_work.push_back(counted_work([&] { return x.by_map(); }));
+    if (tokens.size() == 1 || tokens.size() == sequences.size()) {
       report.measured.push_back(equal_to("sums first" + name + ": N (2D² + D)", n * (2 * D * D + D), sums_work.back()));
       report.measured.push_back(equal_to("map first" + name + ": 2 N² D", 2 * n * n * D, map_work.back()));
     }
     apart = std::max(apart, largest_difference(x.by_sums(), x.by_map()) / largest(x.by_map()));
-    works.emplace_back([&x] { x.by_sums(); });
-    works.emplace_back([&x] { x.by_map(); });
-    works.emplace_back([&x] { x.causal(); });
-    works.emplace_back([&x] { attention(x.q, x.k, x.v); });
+    functions.emplace_back([&x] { x.by_sums(); });
+    functions.emplace_back([&x] { x.by_map(); });
+    functions.emplace_back([&x] { x.causal(); });
+    functions.emplace_back([&x] { attention(x.q, x.k, x.v); });
   }
-  say("times");
-  const std::vector<double> seconds = processor_seconds(works, static_cast<int>(options.rounds));
+  progress("times");
+  const std::vector<double> seconds = processor_seconds(functions, static_cast<int>(options.rounds));
   std::vector<double> by_sums, by_map, causal, softmax_ms;
   Table table{.title = "Milliseconds", .columns = {"N", "sums first", "map first", "sums first, causal", "softmax"}};
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -112,21 +113,21 @@ Report run_kernel_cost(const KernelCostOptions& options, const Say& say) {
     causal.push_back(1e3 * seconds[4 * i + 2]), softmax_ms.push_back(1e3 * seconds[4 * i + 3]);
     table.rows.push_back({tokens[i], by_sums[i], by_map[i], causal[i], softmax_ms[i]});
   }
-  // Growth is that of long texts: short ones take the time of calling.
+  // Exponents are fitted to long sequences: short ones are dominated by call overhead.
   const auto long_ones = [](const std::vector<double>& all) { return std::span(all).last(std::min<size_t>(4, all.size())); };
   const auto exponent = [&](const std::vector<double>& all) { return fitted_power(long_ones(tokens), long_ones(all)).exponent; };
   const double meet = (2 * D * D + D) / (2 * D);
-  report.measured.push_back(at_most("the two orders: difference, of the largest output", 1e-5, apart));
-  report.measured.push_back(at_most("the two orders on small whole numbers: difference", 5e-7, difference_of_whole_numbers(options, rng)));
+  report.measured.push_back(at_most("the two orders: difference, relative to the largest output", 1e-5, apart));
+  report.measured.push_back(at_most("the two orders on small integers: difference", 5e-7, difference_on_integers(options, rng)));
   report.measured.push_back(equal_to("sums first: exponent of time in N", 1, exponent(by_sums), 0.25));
   report.measured.push_back(equal_to("sums first, causal: exponent of time in N", 1, exponent(causal), 0.35));
   report.measured.push_back(equal_to("map first: exponent of time in N", 2, exponent(by_map), 0.4));
   report.measured.push_back(equal_to("softmax: exponent of time in N", 2, exponent(softmax_ms), 0.4));
   if (const std::optional<double> counted = crossover(tokens, sums_work, map_work))
-    report.measured.push_back(close_to("N where both orders multiply the same: (2D² + D) / 2D", meet, *counted, 1e-6));
+    report.measured.push_back(close_to("N with equal multiply-adds: (2D² + D) / 2D", meet, *counted, 1e-6));
   const std::optional<double> timed = crossover(tokens, by_sums, by_map), against_softmax = crossover(tokens, by_sums, softmax_ms);
-  if (timed) report.measured.push_back(at_most("N from which on sums first are quicker than the map", 4 * meet, *timed));
-  if (against_softmax) report.measured.push_back(at_most("N from which on they are quicker than softmax", 8 * meet, *against_softmax));
+  if (timed) report.measured.push_back(at_most("N from which sums first are faster than the map", 4 * meet, *timed));
+  if (against_softmax) report.measured.push_back(at_most("N from which sums first are faster than softmax", 8 * meet, *against_softmax));
   report.tables.push_back(std::move(table));
   report.figures.push_back(figure(
       "Time against tokens",
@@ -138,9 +139,9 @@ Report run_kernel_cost(const KernelCostOptions& options, const Say& say) {
                                     {"map first", tokens, by_map, Mark::both},
                                     {"softmax", tokens, softmax_ms, Mark::both}}}}));
   const KernelTokens few(options, 24, rng);
-  report.figures.push_back(figure("What is given up",
-                                  "The same queries and keys: features spread their weights more evenly than the exponential.",
-                                  {Plot{"Kernel", heat_map(kernel_cost_map(few), "query", "key")},
+  report.figures.push_back(figure("Difference from softmax",
+                                  "The same queries and keys: feature maps spread the weights more evenly than the exponential.",
+                                  {Plot{"Linear", heat_map(kernel_cost_map(few), "query", "key")},
                                    Plot{"Softmax", heat_map(reshape(attention_probabilities(few.q, few.k), {24, 24}), "query", "key")}}));
   return report;
 }
@@ -154,7 +155,7 @@ Experiment kernel_cost() {
       .topic = Topic::cost,
       .title = "Attention that is linear in the tokens",
       .claim =
-          "With features in place of the softmax, attention can be multiplied in another order: the same numbers at a cost linear in N.",
+          "With feature maps instead of the softmax, attention can be multiplied in another order: the same numbers at a cost linear in N.",
       .formula = R"((\phi(Q) \, \phi(K)^T) \, V = \phi(Q) \, (\phi(K)^T V), \quad 2 N^2 D \;\to\; N (2 D^2 + D))",
       .prepare = prepared(declare_kernel_cost, run_kernel_cost)};
 }

@@ -1,13 +1,13 @@
-// L9: attention is kernel regression (Nadaraya 1964, Watson 1964): it smooths a noisy curve, and with patches for queries and keys it is
-// the non-local means of Buades et al. 2005.
+// L9: attention is kernel regression (Nadaraya 1964, Watson 1964): it smooths a noisy curve, and with patches as queries and keys it is the
+// non-local means of Buades et al. 2005.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "heed/attention/attention.h"
 #include "heed/lab/experiments.h"
+#include "heed/lab/images.h"
 #include "heed/lab/measure.h"
-#include "heed/lab/pictures.h"
 #include "heed/ops/ops.h"
 
 namespace heed::lab {
@@ -16,7 +16,7 @@ namespace {
 struct SmootherOptions {
   int64_t points = 150, side = 64, radius = 1, window = 0;
   float bandwidth = 0.04f, curve_noise = 0.3f, noise = 0.1f, strength = 0.85f;
-  std::string picture = {};
+  std::string image = {};
   uint64_t seed = 1;
 };
 
@@ -25,18 +25,19 @@ void declare_smoother(Settings& settings, SmootherOptions& options, Size size) {
   settings.heading("The curve");
   settings.add("points", options.points, "noisy points", {.least = 20, .most = 10000});
   settings.add("bandwidth", options.bandwidth, "width of the kernel; the curve is 1 wide", {.least = 0.01, .most = 1});
-  settings.add("curve_noise", options.curve_noise, "deviation of the points from the curve", {.least = 0.01, .most = 3});
-  settings.heading("The picture");
-  settings.add("picture", options.picture, "a PNG or JPEG file; empty: one made by rule");
-  settings.add("side", options.side, "pixels a side; it is even", {.least = 16, .most = 128});
-  settings.add("noise", options.noise, "deviation of the noise, where white is 1", {.least = 0.02, .most = 0.5});
-  settings.add("strength", options.strength, "width of the kernel between patches, in noises", {.least = 0.3, .most = 5});
+  settings.add("curve_noise", options.curve_noise, "standard deviation of the points from the curve", {.least = 0.01, .most = 3});
+  settings.heading("The image");
+  settings.add("image", options.image, "a PNG or JPEG file; empty: a synthetic one");
+  settings.add("side", options.side, "pixels per side, an even number", {.least = 16, .most = 128});
+  settings.add("noise", options.noise, "standard deviation of the noise; white is 1", {.least = 0.02, .most = 0.5});
+  settings.add("strength", options.strength, "width of the kernel between patches, in units of the noise", {.least = 0.3, .most = 5});
   settings.add("radius", options.radius, "of a patch: 1 is 3x3 pixels", {.least = 0, .most = 4});
-  settings.add("window", options.window, "how far to look for patches, in pixels; 0: everywhere", {.least = 0, .most = 128});
-  settings.add("seed", options.seed, "of points, noise and the picture");
+  settings.add("window", options.window, "search window for patches, in pixels; 0: the whole image", {.least = 0, .most = 128});
+  settings.add("seed", options.seed, "of points, noise and the image");
 }
 
-// Gaussian kernels as scores: |x - y|^2 = |x|^2 - 2 (x.y - |y|^2 / 2), and a softmax does not see |x|^2. One feature more carries |y|^2.
+// Gaussian kernels as scores: |x - y|^2 = |x|^2 - 2 (x.y - |y|^2 / 2), and a softmax is invariant to |x|^2. One extra feature carries
+// |y|^2.
 Tensor kernel_queries(const Tensor& x) { return concat({x, Tensor::ones({x.size(0), 1})}, 1); }  // (N, D) -> (N, D + 1)
 Tensor kernel_keys(const Tensor& y) { return concat({y, sum(y * y, {1}, true) * -0.5f}, 1); }    // the same
 Tensor kernel_regression(const Tensor& x, const Tensor& y, const Tensor& values, double width, const std::vector<Term>& terms = {}) {
@@ -46,22 +47,22 @@ Tensor kernel_regression(const Tensor& x, const Tensor& y, const Tensor& values,
                  {x.size(0), values.size(1)});
 }
 
-// The plain formula: sum of K(x, y_j) v_j / sum of K(x, y_j), for one row x.
+// Reference: sum of K(x, y_j) v_j / sum of K(x, y_j), for one row x.
 template <class Allowed>
 std::vector<double> plain_regression(std::span<const double> x, std::span<const double> y, std::span<const double> values, size_t outputs,
                                      double width, const Allowed& allowed) {
   const size_t D = x.size(), count = y.size() / D;
   std::vector<double> out(outputs);
-  double total = 0;
+  double weight_sum = 0;
   for (size_t j = 0; j < count; ++j) {
     if (!allowed(j)) continue;
     double square = 0;
     for (size_t d = 0; d < D; ++d) square += (x[d] - y[j * D + d]) * (x[d] - y[j * D + d]);
     const double weight = std::exp(-square / (2 * width * width));
-    total += weight;
+    weight_sum += weight;
     for (size_t c = 0; c < outputs; ++c) out[c] += weight * values[j * outputs + c];
   }
-  for (double& each : out) each /= total;
+  for (double& each : out) each /= weight_sum;
   return out;
 }
 
@@ -90,7 +91,7 @@ void smooth_a_curve(Report& report, const SmootherOptions& options, Rng& rng) {
     const double plain = plain_regression({&grid[i], 1}, x, y, 1, options.bandwidth, [](size_t) { return true; })[0];
     distance = std::max(distance, std::abs(found[i] - plain));
   }
-  // Scores are as large as 1 / width^2, and their rounding is an error of the weights.
+  // Scores are of size 1 / width^2, and their rounding is an error of the weights.
   report.measured.push_back(at_most("curve: distance from the kernel smoother", 1e-5 + 2e-7 / std::pow(options.bandwidth, 2), distance));
   report.measured.push_back(at_most("curve: error as a share of the noise", 1, root_mean_square(found, truth) / options.curve_noise));
 
@@ -98,18 +99,18 @@ void smooth_a_curve(Report& report, const SmootherOptions& options, Rng& rng) {
   std::vector<double> errors;
   for (double width : widths) errors.push_back(root_mean_square(smoothed(width), truth));
   report.figures.push_back(
-      figure("Error of the curve by the width of the kernel", "Narrow kernels follow the noise, wide ones lose the curve.",
+      figure("Error of the curve by the width of the kernel", "Narrow kernels fit the noise, wide ones smooth out the curve.",
              Plot{.body = Lines{.across = {"width = 1 / √β", true},
                                 .up = {"root mean square error", false, 0.0},
                                 .series = {{"attention", widths, errors, Mark::both},
-                                           {"noise of a point", {0.01, 0.5}, {options.curve_noise, options.curve_noise}, Mark::dashed}}}}));
+                                           {"noise", {0.01, 0.5}, {options.curve_noise, options.curve_noise}, Mark::dashed}}}}));
   Figure film{.title = "A noisy curve through attention",
-              .caption = "Queries are places, keys the places of the points, values their heights.",
+              .caption = "Queries are positions, keys the positions of the points, values their heights.",
               .parameter = "width = 1 / √β"};
   const auto [low, high] = std::minmax_element(y.begin(), y.end());
   for (const double width : {0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.09, 0.13, 0.2, 0.3, 0.5})
     film.frames.push_back({setting_text(width),
-                           {Plot{.body = Lines{.across = {"place"},
+                           {Plot{.body = Lines{.across = {"position"},
                                                .up = {"height", false, *low, *high},
                                                .series = {{"points", x, y, Mark::points},
                                                           {"attention", grid, smoothed(width)},
@@ -117,7 +118,7 @@ void smooth_a_curve(Report& report, const SmootherOptions& options, Rng& rng) {
   report.figures.push_back(std::move(film));
 }
 
-// What surrounds each pixel, colours about 0; beyond the edge the edge goes on. colours: (3, Y, X) -> (Y X, 3 (2 r + 1)^2)
+// The patch around each pixel, colours centred at 0, edges replicated. colours: (3, Y, X) -> (Y X, 3 (2 r + 1)^2)
 Tensor patches_around(const Tensor& colours, int64_t radius) {
   const int64_t Y = colours.size(1), X = colours.size(2), side = 2 * radius + 1;
   const std::vector<float> from = colours.to_vector<float>();
@@ -132,7 +133,7 @@ Tensor patches_around(const Tensor& colours, int64_t radius) {
   return Tensor::from(out, {Y * X, 3 * side * side});
 }
 
-struct NoisyPicture {
+struct NoisyImage {
   int64_t side;
   Tensor clean = {}, noisy = {};  // (3, side, side)
   Tensor patches = {};            // of the noisy one
@@ -140,23 +141,23 @@ struct NoisyPicture {
 
   Tensor pixels(const Tensor& colours) const { return transpose(reshape(colours, {3, side * side}), 0, 1); }  // -> (N, 3)
   Tensor colours(const Tensor& of_pixels) const { return reshape(transpose(of_pixels, 0, 1), {3, side, side}); }
-  // The distance of patches is a mean over their numbers: h is as a noise, in colours.
+  // Patch distance is a mean over elements, so h is in units of the noise of a colour.
   double width_for(double h) const { return h * std::sqrt(static_cast<double>(patches.size(1)) / 2); }
   Tensor non_local(double h) const { return colours(kernel_regression(patches, patches, pixels(noisy), width_for(h), window)); }
-  Tensor blurred(double width) const {  // a kernel between places alone: a Gaussian score term
+  Tensor blurred(double width) const {  // a kernel between positions: a Gaussian score term
     const Term places = Gaussian2d{.alpha = Tensor::full({1}, 1 / (2 * width * width)), .center = Tensor::zeros({1, 2}), .width = side};
     const Tensor nothing = Tensor::zeros({1, 1, side * side, 1});
     const Tensor values = reshape(pixels(noisy), {1, 1, side * side, 3});
     return colours(reshape(attention(nothing, nothing, values, {.beta = 0.0f, .terms = {places}}), {side * side, 3}));
   }
-  double error(const Tensor& picture) const { return root_mean_square(values_of(picture), values_of(clean)); }
+  double error(const Tensor& image) const { return root_mean_square(values_of(image), values_of(clean)); }
 };
 
 double decibels(double error) { return -20 * std::log10(error); }
 
-void smooth_a_picture(Report& report, const SmootherOptions& options, Rng& rng) {
+void smooth_an_image(Report& report, const SmootherOptions& options, Rng& rng) {
   const int64_t side = options.side, N = side * side;
-  NoisyPicture at{.side = side, .clean = colours_of(picture_for(options.picture, side, options.seed))};
+  NoisyImage at{.side = side, .clean = colours_of(image_for(options.image, side, options.seed))};
   at.noisy = at.clean + random_normal(at.clean.shape(), 0, options.noise, rng);
   at.patches = patches_around(at.noisy, options.radius);
   if (options.window > 0) at.window = {GridWindow{.rows = options.window, .columns = options.window, .width = side}};
@@ -167,7 +168,7 @@ void smooth_a_picture(Report& report, const SmootherOptions& options, Rng& rng) 
                             found = values_of(at.pixels(smoothed));
   const auto D = static_cast<size_t>(at.patches.size(1));
   double distance = 0;
-  for (int64_t i = 0; i < N; i += std::max<int64_t>(1, N / 500)) {  // every query costs a look at all patches
+  for (int64_t i = 0; i < N; i += std::max<int64_t>(1, N / 500)) {  // every query compares all patches
     const auto allowed = [&](size_t j) {
       const int64_t key = static_cast<int64_t>(j);
       return options.window == 0 ||
@@ -180,47 +181,45 @@ void smooth_a_picture(Report& report, const SmootherOptions& options, Rng& rng) 
   double best_width = 0, best = 1e300;
   for (const double width : steps(0.3, 2, 18))
     if (const double error = at.error(at.blurred(width)); error < best) best = error, best_width = width;
-  report.measured.push_back(at_most("picture: distance from non-local means", 1e-4, distance));
-  report.measured.push_back(at_most("picture: error as a share of the noise", 1, at.error(smoothed) / at.error(at.noisy)));
+  report.measured.push_back(at_most("image: distance from non-local means", 1e-4, distance));
+  report.measured.push_back(at_most("image: error as a share of the noise", 1, at.error(smoothed) / at.error(at.noisy)));
 
-  Table table{.title = "The picture", .columns = {"", "root mean square error", "signal to noise, dB"}};
+  Table table{.title = "The image", .columns = {"", "root mean square error", "signal to noise, dB"}};
   const auto add = [&](const std::string& name, double error) { table.rows.push_back({name, error, decibels(error)}); };
-  add("noisy", at.error(at.noisy)), add("blurred: a kernel between places, best width " + setting_text(best_width), best);
+  add("noisy", at.error(at.noisy)), add("blurred: a kernel between positions, best width " + setting_text(best_width), best);
   add("non-local means: a kernel between patches", at.error(smoothed));
   report.tables.push_back(std::move(table));
-  const Picture clean = picture_of(at.clean), noisy = picture_of(at.noisy);
-  const auto add_frame = [&](Figure& film, double value, const std::string& name, const Tensor& made) {
-    film.frames.push_back({setting_text(value), {Plot{"noisy", noisy}, Plot{name, picture_of(made)}, Plot{"without noise", clean}}});
+  const Image clean = image_of(at.clean), noisy = image_of(at.noisy);
+  const auto add_frame = [&](Figure& film, double value, const std::string& name, const Tensor& output) {
+    film.frames.push_back({setting_text(value), {Plot{"noisy", noisy}, Plot{name, image_of(output)}, Plot{"without noise", clean}}});
   };
-  Figure patch_film{
-      .title = "A noisy picture through attention between patches",
-      .caption =
-          "Queries and keys are what surrounds the pixels, values their colours: every pixel becomes a mean of pixels that look alike.",
-      .parameter = "width of the kernel, in noises"};
+  Figure patch_film{.title = "A noisy image through attention between patches",
+                    .caption =
+                        "Queries and keys are patches around the pixels, values their colours: every pixel becomes a weighted mean of "
+                        "pixels with similar surroundings.",
+                    .parameter = "width of the kernel, in units of the noise"};
   for (const double strength : {0.3, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.5, 5.0})
     add_frame(patch_film, strength, "attention between patches", at.non_local(strength * options.noise));
-  Figure place_film{
-      .title = "The same between places",
-      .caption = "A kernel that knows places alone takes the mean of pixels that are near: the noise goes, and the edges with it.",
-      .parameter = "width of the kernel, in pixels"};
+  Figure place_film{.title = "The same between positions",
+                    .caption = "A kernel of positions alone averages nearby pixels: it removes the noise, and the edges with it.",
+                    .parameter = "width of the kernel, in pixels"};
   for (const double width : {0.3, 0.5, 0.6, 0.7, 0.8, 1.0, 1.25, 1.5, 2.0, 4.0})
-    add_frame(place_film, width, "attention between places", at.blurred(width));
+    add_frame(place_film, width, "attention between positions", at.blurred(width));
   report.figures.push_back(std::move(patch_film));
   report.figures.push_back(std::move(place_film));
 }
 
-Report run_smoother(const SmootherOptions& options, const Say& say) {
+Report run_smoother(const SmootherOptions& options, const ProgressCallback& progress) {
   check<UsageError>(options.side % 2 == 0, "lab: side is ", options.side, ", expected an even number");
   Rng rng(options.seed);
   Report report;
   report.statement =
-      "With the squared length of a key as one feature more, scores are those of a Gaussian kernel, and attention is the kernel smoother: "
-      "on a noisy "
-      "curve the same numbers as Nadaraya and Watson's, between patches of a picture the same as non-local means. $\\beta$ is 1 over the "
-      "squared width.";
+      "With the squared length of a key as an extra feature, scores are those of a Gaussian kernel, and attention is the kernel smoother: "
+      "on a noisy curve it gives the numbers of Nadaraya and Watson, between patches of an image those of non-local means. $\\beta$ is 1 / "
+      "width².";
   smooth_a_curve(report, options, rng);
-  say("the picture");
-  smooth_a_picture(report, options, rng);
+  progress("the image");
+  smooth_an_image(report, options, rng);
   return report;
 }
 

@@ -1,4 +1,5 @@
-// L27: layer norm (Ba et al. 2016) looks at one token alone, batch norm (Ioffe and Szegedy 2015) at one feature of all tokens.
+// L27: layer norm (Ba et al. 2016) normalises over the features of one token, batch norm (Ioffe and Szegedy 2015) one feature over all
+// tokens.
 #include <cmath>
 
 #include "heed/lab/experiments.h"
@@ -19,8 +20,8 @@ void declare_layer_norm(Settings& settings, LayerNormOptions& options, Size size
   settings.add("items", options.items, "of the batch", {.least = 3, .most = 1024});
   settings.add("tokens", options.tokens, "of each item", {.least = 1, .most = 1024});
   settings.add("width", options.width, "features of a token", {.least = 4, .most = 8192});
-  settings.add("factor", options.factor, "that one token is multiplied by", {.least = 1.5, .most = 1e4});
-  settings.add("shift", options.shift, "that is added to all of its features", {.least = -1e3, .most = 1e3});
+  settings.add("factor", options.factor, "factor applied to one token", {.least = 1.5, .most = 1e4});
+  settings.add("shift", options.shift, "offset added to all its features", {.least = -1e3, .most = 1e3});
   settings.add("eps", options.eps, "of both norms", {.least = 1e-12, .most = 0.1});
   settings.add("seed", options.seed, "of tokens and weights");
 }
@@ -30,7 +31,7 @@ struct BothNorms {
   float eps;
 
   Tensor by_token(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }  // (B, N, D)
-  Tensor by_batch(const Tensor& x) const {                                             // the same by the statistics of the batch
+  Tensor by_batch(const Tensor& x) const {                                             // (B, N, D), by the statistics of the batch
     return transpose(
         batch_norm(transpose(x, 1, 2), weight, bias, {.running_mean = {}, .running_variance = {}, .training = true, .eps = eps}), 1, 2);
   }
@@ -38,7 +39,7 @@ struct BothNorms {
 
 Tensor first_token_of(const Tensor& x) { return reshape(slice(slice(x, 0, 0, 1), 1, 0, 1), {x.size(2)}); }  // (B, N, D) -> (D)
 
-// The same tokens, but the very first is factor times itself plus shift.
+// The same tokens, with the first one replaced by factor x + shift.
 Tensor with_changed_token(const Tensor& x, float factor, float shift) {
   const Tensor items = slice(x, 0, 0, 1), changed = scale(slice(items, 1, 0, 1), factor, shift);
   const Tensor first = x.size(1) == 1 ? changed : concat({changed, slice(items, 1, 1, x.size(1))}, 1);
@@ -54,17 +55,17 @@ double feature_deviation(const Tensor& x) {
   return std::sqrt(squares / static_cast<double>(values.size()));
 }
 
-// With plain weights: the deviation that a token of deviation s leaves with, short of 1 for eps alone.
-double left_deviation(double s, double eps) { return s / std::sqrt(s * s + eps); }
+// Output deviation for unit weights and a token of deviation s: below 1 only because of eps.
+double output_deviation(double s, double eps) { return s / std::sqrt(s * s + eps); }
 
-Report run_layer_norm(const LayerNormOptions& options, const Say&) {
+Report run_layer_norm(const LayerNormOptions& options, const ProgressCallback&) {
   const int64_t B = options.items, N = options.tokens, D = options.width;
   Rng rng(options.seed);
   const Tensor x = random_normal({B, N, D}, 0, 1, rng), others = random_normal({B, N, D}, 3, 5, rng);
-  const Tensor mixed = concat({slice(x, 0, 0, 1), slice(others, 0, 1, B)}, 0);  // the first item among other ones
+  const Tensor mixed = concat({slice(x, 0, 0, 1), slice(others, 0, 1, B)}, 0);  // the first item among others
   const BothNorms plain{Tensor::ones({D}), Tensor::zeros({D}), options.eps};
   const BothNorms learned{random_normal({D}, 1, 0.3f, rng), random_normal({D}, 0, 0.3f, rng), 1e-12f};
-  const Tensor changed = with_changed_token(x, options.factor, options.shift), turned = with_changed_token(x, -1, 0);
+  const Tensor changed = with_changed_token(x, options.factor, options.shift), negated = with_changed_token(x, -1, 0);
 
   const Tensor before = learned.by_token(x);
   const double size = largest(before), rounding = 4e-6 * (std::abs(options.shift) + options.factor) / options.factor + 4e-6;
@@ -72,7 +73,7 @@ Report run_layer_norm(const LayerNormOptions& options, const Say&) {
   const double batch_moves = largest_difference(first_token_of(learned.by_batch(mixed)), first_token_of(learned.by_batch(x)));
   const double token_moves = largest_difference(first_token_of(learned.by_token(mixed)), first_token_of(before));
 
-  // What does not change the output has no gradient: along the token itself, and along a shift of all its features.
+  // The output is invariant along the token itself and along a shift of all features, so the gradient is orthogonal to both.
   Tensor leaf = reshape(first_token_of(x), {1, D});
   leaf = leaf.detach();
   leaf.require_grad();
@@ -84,40 +85,41 @@ Report run_layer_norm(const LayerNormOptions& options, const Say&) {
   const double spread = feature_deviation(one);
   Report report;
   report.statement =
-      "Layer norm takes mean and deviation over the features of each token: a token may be scaled and shifted, and nothing in the batch "
-      "matters to it. Mean and deviation of a feature over the batch are batch norm's, whose output changes with both.";
+      "Layer norm takes mean and standard deviation over the features of each token: it is invariant to scaling and shifting a token, and "
+      "independent of the rest of the batch. Mean and deviation of a feature over the batch belong to batch norm, whose output changes "
+      "with both.";
   report.measured = {
-      at_most("a token scaled and shifted: its output moves by", rounding * size, largest_difference(learned.by_token(changed), before)),
+      at_most("scaled and shifted token: change of its output", rounding * size, largest_difference(learned.by_token(changed), before)),
       at_most(
-          "a token turned round: distance from the output turned round", 4e-6 * size,
-          largest_difference(scale(first_token_of(learned.by_token(turned)) - learned.bias, -1) + learned.bias, first_token_of(before))),
-      equal_to("other items in the batch: its output moves by", 0, token_moves),
-      equal_to("the token alone: its output moves by", 0, largest_difference(first_token_of(alone), first_token_of(before))),
-      equal_to("mean over a token's features, plain weights", 0, feature_mean(first_token_of(plain.by_token(x))), 1e-5),
-      equal_to("deviation over a token's features", left_deviation(spread, options.eps),
+          "negated token: distance from the negated output", 4e-6 * size,
+          largest_difference(scale(first_token_of(learned.by_token(negated)) - learned.bias, -1) + learned.bias, first_token_of(before))),
+      equal_to("other items in the batch: change of its output", 0, token_moves),
+      equal_to("the token alone: change of its output", 0, largest_difference(first_token_of(alone), first_token_of(before))),
+      equal_to("mean over a token's features, unit weights", 0, feature_mean(first_token_of(plain.by_token(x))), 1e-5),
+      equal_to("deviation over a token's features", output_deviation(spread, options.eps),
                feature_deviation(first_token_of(plain.by_token(x))), 1e-5),
-      at_most("gradient along the token itself, as a share", 1e-5, std::abs(sum(slope * leaf).item()) / length),
-      at_most("gradient along a shift of all features, as a share", 1e-5,
+      at_most("gradient along the token itself, relative", 1e-5, std::abs(sum(slope * leaf).item()) / length),
+      at_most("gradient along a shift of all features, relative", 1e-5,
               std::abs(sum(slope).item()) / std::sqrt(sum(slope * slope).item() * static_cast<double>(D))),
       equal_to("batch norm: mean of a feature over the batch", 0, feature_mean(slice(plain.by_batch(x), 2, 0, 1)), 1e-5),
-      contradicts("other items in the batch, normalised over it: moves by", batch_moves, token_moves),
+      contradicts("other items in the batch, normalised over the batch: change of its output", batch_moves, token_moves),
       contradicts("deviation over a scaled token's features", feature_deviation(first_token_of(plain.by_batch(changed))),
                   feature_deviation(first_token_of(plain.by_token(changed)))),
   };
 
-  // How small a token may become before eps is seen.
+  // How small a token may be before eps matters.
   std::vector<double> factors = powers(1e-5, 1e3, 33), by_token, expected, by_batch;
   for (const double factor : factors) {
     const Tensor scaled = with_changed_token(x, static_cast<float>(factor), 0);
     by_token.push_back(feature_deviation(first_token_of(plain.by_token(scaled))));
-    expected.push_back(left_deviation(factor * spread, options.eps));
+    expected.push_back(output_deviation(factor * spread, options.eps));
     by_batch.push_back(feature_deviation(first_token_of(plain.by_batch(scaled))));
   }
   double off = 0;
   for (size_t i = 0; i < factors.size(); ++i) off = std::max(off, std::abs(by_token[i] - expected[i]));
   report.measured.push_back(at_most("scaled by 1e-5 to 1e3: distance from the formula with eps", 1e-4, off));
   report.figures.push_back(
-      figure("A token scaled",
+      figure("A scaled token",
              "Deviation of the output over its features. Layer norm keeps it at 1 until eps is larger than the token's variance.",
              Plot{.body = Lines{.across = {"factor", true},
                                 .up = {"deviation after the norm", true},
@@ -126,8 +128,8 @@ Report run_layer_norm(const LayerNormOptions& options, const Say&) {
                                            {"batch norm", factors, by_batch}}}}));
   Figure film{.title = "One token grows",
               .caption =
-                  "Rows are the tokens of the first item, columns their features; the first token is multiplied. Layer norm does not "
-                  "notice; batch norm lets it through, and squeezes the others.",
+                  "Rows are the tokens of the first item, columns their features; the first token is scaled. Layer norm is unaffected; "
+                  "batch norm lets the token grow and shrinks the others.",
               .parameter = "factor"};
   const auto shown = [&](const Tensor& tokens, const char* title) {
     HeatMap map =
@@ -151,8 +153,10 @@ Experiment layer_norm_invariance() {
   return {.number = "L27",
           .name = "layer-norm-invariance",
           .topic = Topic::layers,
-          .title = "Layer norm looks at one token",
-          .claim = "Layer norm does not change when a token is scaled by a positive number and shifted, and does not depend on the batch.",
+          .title = "Layer norm is computed per token",
+          .claim =
+              "The output of layer norm does not change when a token is scaled by a positive number and shifted, and does not depend on "
+              "the batch.",
           .formula = R"(y_d = w_d \frac{x_d - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_d, \quad \mu = \frac{1}{D} \sum_d x_d, \quad )"
                      R"(\sigma^2 = \frac{1}{D} \sum_d (x_d - \mu)^2, \quad y(a x + c) = y(x) \text{ for } a > 0)",
           .published = "The features are normalised by their mean and variance over the batch: that is batch norm.",

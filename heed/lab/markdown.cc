@@ -1,4 +1,4 @@
-// The lab for reading without running anything: a page of Markdown for every topic, with figures as SVG.
+// One Markdown page per topic, with figures as SVG.
 #include <map>
 
 #include "heed/lab/draw.h"
@@ -22,7 +22,7 @@ std::string numbers_in_markdown(const Report& report) {
   return out + "\n";
 }
 
-// Of a film its middle frame: the page that heed lab writes moves it.
+// Of several frames the middle one.
 std::string figures_in_markdown(const Result& result, const Path& folder) {
   std::string out;
   for (size_t i = 0; i < result.report.figures.size(); ++i) {
@@ -41,7 +41,7 @@ std::string result_in_markdown(const Result& result, const Path& folder) {
   const Experiment& experiment = *result.experiment;
   std::string out = "## " + experiment.number + ": " + experiment.title + "\n\n" + experiment.claim + "\n\n";
   if (!experiment.formula.empty()) out += "$$" + experiment.formula + "$$\n\n";
-  out += "**" + word_for(result.verdict) + "**: `heed lab " + experiment.name + "`\n\n";
+  out += "**" + verdict_text(result.verdict) + "**: `heed lab " + experiment.name + "`\n\n";
   if (!experiment.published.empty()) out += "> Published: " + experiment.published + "\n\n";
   return out + result.report.statement + "\n\n" + numbers_in_markdown(result.report) + figures_in_markdown(result, folder);
 }
@@ -52,10 +52,10 @@ void write_markdown(const Path& folder, std::span<const Result> results) {
   std::filesystem::create_directories(folder / "figures");
   std::map<Topic, std::string> pages;
   std::string list =
-      "# The lab\n\nClaims about attention, each run and judged by its numbers. `heed lab all` runs them; `./dev lab-docs` writes these "
-      "pages.\n";
+      "# The lab\n\nClaims about attention, each tested by an experiment and judged by its measurements. `heed lab all` runs them; `./dev "
+      "lab-docs` writes these pages.\n";
   for (const Result& result : results) {
-    check(result.error.empty(), "lab: ", result.experiment->number, " did not come to its end: ", result.error);
+    check(result.error.empty(), "lab: ", result.experiment->number, " failed: ", result.error);
     std::string& page = pages[result.experiment->topic];
     if (page.empty()) page = "# " + title_of(result.experiment->topic) + "\n\n";
     page += result_in_markdown(result, folder);
@@ -65,9 +65,9 @@ void write_markdown(const Path& folder, std::span<const Result> results) {
     list += "\n## [" + title_of(topic) + "](" + page_name(topic) + ".md)\n\n| | | verdict |\n|---|---|---|\n";
     for (const Result& result : results)
       if (result.experiment->topic == topic)
-        list += "| " + result.experiment->number + " | " + result.experiment->title + " | " + word_for(result.verdict) + " |\n";
+        list += "| " + result.experiment->number + " | " + result.experiment->title + " | " + verdict_text(result.verdict) + " |\n";
   }
-  write_text(folder / "README.md", list + "\n[Where the heads of a vision transformer go](heads.md) is an experiment of its own.\n");
+  write_text(folder / "README.md", list + "\n[Where the heads of a vision transformer go](heads.md) is a separate experiment.\n");
 }
 
 }  // namespace heed::lab

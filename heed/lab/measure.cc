@@ -11,7 +11,7 @@
 namespace heed::lab {
 namespace {
 
-constexpr double kLeastSeconds = 1e-3;  // of one timing; shorter ones measure the clock
+constexpr double kLeastSeconds = 1e-3;  // of one timing; shorter ones measure the clock itself
 
 using Clock = std::function<double()>;  // in seconds
 double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -21,27 +21,27 @@ double thread_clock() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double seconds_of(const std::function<void()>& work, int64_t times, const Clock& clock) {
+double seconds_of(const std::function<void()>& function, int64_t times, const Clock& clock) {
   const double begin = clock();
-  for (int64_t i = 0; i < times; ++i) work();
+  for (int64_t i = 0; i < times; ++i) function();
   return (clock() - begin) / static_cast<double>(times);
 }
 
-std::vector<double> medians_by(const Clock& clock, const std::vector<std::function<void()>>& works, int rounds) {
+std::vector<double> medians_by(const Clock& clock, const std::vector<std::function<void()>>& functions, int rounds) {
   std::vector<int64_t> times;
-  for (const auto& work : works) {
-    work();  // memory is taken and weights are packed
-    times.push_back(static_cast<int64_t>(std::clamp(kLeastSeconds / std::max(seconds_of(work, 1, clock), 1e-9), 1.0, 10000.0)));
+  for (const auto& function : functions) {
+    function();  // warm-up: allocates memory and packs weights
+    times.push_back(static_cast<int64_t>(std::clamp(kLeastSeconds / std::max(seconds_of(function, 1, clock), 1e-9), 1.0, 10000.0)));
   }
-  std::vector<std::vector<double>> seconds(works.size());
+  std::vector<std::vector<double>> seconds(functions.size());
   for (int round = 0; round < rounds; ++round)
-    for (size_t i = 0; i < works.size(); ++i) seconds[i].push_back(seconds_of(works[i], times[i], clock));
+    for (size_t i = 0; i < functions.size(); ++i) seconds[i].push_back(seconds_of(functions[i], times[i], clock));
   std::vector<double> out;
   for (const std::vector<double>& each : seconds) out.push_back(median_of(each));
   return out;
 }
 
-// Student's t that 97.5 % lie below, by degrees of freedom.
+// 97.5 % quantile of Student's t by degrees of freedom.
 double student(size_t freedom) {
   constexpr std::array<double, 11> few{0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
   if (freedom < few.size()) return few[freedom];
@@ -62,7 +62,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   double out = 0;
   for (size_t i = 0; i < left.size(); ++i) {
     const double distance = std::abs(left[i] - right[i]);
-    if (!(distance <= out)) out = distance;  // what is no number stays
+    if (!(distance <= out)) out = distance;  // keeps NaN
     if (std::isnan(out)) break;
   }
   return out;
@@ -104,27 +104,27 @@ double Power::at(double x) const { return factor * std::pow(x, exponent); }
 
 Power fitted_power(std::span<const double> x, std::span<const double> y) {
   check(x.size() == y.size() && x.size() >= 2, "fitted power: found ", x.size(), " and ", y.size(),
-        " numbers, expected as many, 2 or more");
+        " numbers, expected the same number, 2 or more");
   const auto count = static_cast<double>(x.size());
-  double mean_x = 0, mean_y = 0, across = 0, both = 0, rest = 0;
+  double mean_x = 0, mean_y = 0, variance_x = 0, covariance = 0, residual = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     check(x[i] > 0 && y[i] > 0, "fitted power: found ", x[i], " and ", y[i], ", expected numbers above 0");
     mean_x += std::log(x[i]) / count;
     mean_y += std::log(y[i]) / count;
   }
   for (size_t i = 0; i < x.size(); ++i) {
-    across += (std::log(x[i]) - mean_x) * (std::log(x[i]) - mean_x);
-    both += (std::log(x[i]) - mean_x) * (std::log(y[i]) - mean_y);
+    variance_x += (std::log(x[i]) - mean_x) * (std::log(x[i]) - mean_x);
+    covariance += (std::log(x[i]) - mean_x) * (std::log(y[i]) - mean_y);
   }
-  check(across > 0, "fitted power: all x are ", x[0], ", expected different ones");
-  const double exponent = both / across;
-  for (size_t i = 0; i < x.size(); ++i) rest += std::pow(std::log(y[i]) - mean_y - exponent * (std::log(x[i]) - mean_x), 2);
-  return {exponent, std::exp(mean_y - exponent * mean_x), x.size() > 2 ? std::sqrt(rest / (count - 2) / across) : 0};
+  check(variance_x > 0, "fitted power: all x are ", x[0], ", expected different ones");
+  const double exponent = covariance / variance_x;
+  for (size_t i = 0; i < x.size(); ++i) residual += std::pow(std::log(y[i]) - mean_y - exponent * (std::log(x[i]) - mean_x), 2);
+  return {exponent, std::exp(mean_y - exponent * mean_x), x.size() > 2 ? std::sqrt(residual / (count - 2) / variance_x) : 0};
 }
 
 std::optional<double> crossover(std::span<const double> x, std::span<const double> a, std::span<const double> b) {
   check(x.size() == a.size() && x.size() == b.size(), "crossover: found ", x.size(), ", ", a.size(), " and ", b.size(),
-        " numbers, expected as many");
+        " numbers, expected the same number");
   for (size_t i = 1; i < x.size(); ++i) {
     const double before = std::log(a[i - 1] / b[i - 1]), after = std::log(a[i] / b[i]);
     if (before > 0 && after <= 0) return std::exp(std::log(x[i - 1]) + before / (before - after) * std::log(x[i] / x[i - 1]));
@@ -144,13 +144,13 @@ std::vector<double> powers(double from, double to, int count) {
   return out;
 }
 
-std::vector<double> median_seconds(const std::vector<std::function<void()>>& works, int rounds) {
-  return medians_by(wall_clock, works, rounds);
+std::vector<double> median_seconds(const std::vector<std::function<void()>>& functions, int rounds) {
+  return medians_by(wall_clock, functions, rounds);
 }
 
-std::vector<double> processor_seconds(const std::vector<std::function<void()>>& works, int rounds) {
+std::vector<double> processor_seconds(const std::vector<std::function<void()>>& functions, int rounds) {
   const StayInThread alone;
-  return medians_by(thread_clock, works, rounds);
+  return medians_by(thread_clock, functions, rounds);
 }
 
 }  // namespace heed::lab

@@ -1,4 +1,4 @@
-// How experiments measure: differences, confidence, powers fitted to curves, and times that other work on the machine hardly moves.
+// Measurements: differences, confidence intervals, power-law fits, and timings that are robust against load on the machine.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 namespace heed::lab {
 
 std::vector<double> values_of(const Tensor& x);               // row-major
-double largest_difference(const Tensor& a, const Tensor& b);  // of elements; the shapes must agree
-double largest(const Tensor& x);                              // absolute value
+double largest_difference(const Tensor& a, const Tensor& b);  // max |a - b|; the shapes must agree
+double largest(const Tensor& x);                              // max |x|
 
 double mean_of(std::span<const double> values);
 double median_of(std::vector<double> values);
@@ -21,25 +21,25 @@ double entropy_of(std::span<const float> probabilities);  // in nats; 0 log 0 = 
 struct Interval {
   double mean, low, high;
 };
-Interval confidence(std::span<const double> values);  // of the mean, 95 %, by Student's t
+Interval confidence(std::span<const double> values);  // 95 % confidence interval of the mean, Student's t
 
-// factor x^exponent, by least squares of the logarithms; error: the standard error of the exponent.
+// factor x^exponent, least squares in log-log; error: the standard error of the exponent.
 struct Power {
   double exponent, factor, error;
   double at(double x) const;
 };
 Power fitted_power(std::span<const double> x, std::span<const double> y);
 
-// Where curve a falls below curve b, on a line between logarithms; nothing where it never does.
+// Where curve a falls below curve b, interpolated in log-log; empty if it never does.
 std::optional<double> crossover(std::span<const double> x, std::span<const double> a, std::span<const double> b);
 
 std::vector<double> steps(double from, double to, int count);   // evenly spaced
 std::vector<double> powers(double from, double to, int count);  // evenly spaced logarithms
 
-// Seconds that each work takes: they take turns, so that a busy moment of the machine falls on all of them, and the median of `rounds` is
-// given. Short ones are repeated within a round.
-std::vector<double> median_seconds(const std::vector<std::function<void()>>& works, int rounds = 9);
-// The same in one thread, by a clock that stands still while others have its processor: for laws of growth on a busy machine.
-std::vector<double> processor_seconds(const std::vector<std::function<void()>>& works, int rounds = 9);
+// Seconds of each function: they run interleaved, so that load on the machine affects all of them, and the median of `rounds` is returned.
+// Short ones are repeated within a round.
+std::vector<double> median_seconds(const std::vector<std::function<void()>>& functions, int rounds = 9);
+// The same single-threaded, in CPU time of the thread: for scaling exponents on a busy machine.
+std::vector<double> processor_seconds(const std::vector<std::function<void()>>& functions, int rounds = 9);
 
 }  // namespace heed::lab

@@ -1,4 +1,4 @@
-// L16: what one more token costs under a causal mask, with the keys and values of those before it kept.
+// L16: the cost of one more token under a causal mask, with a KV cache.
 #include "heed/attention/probabilities.h"
 #include "heed/core/work_count.h"
 #include "heed/lab/experiments.h"
@@ -18,24 +18,24 @@ void declare_new_token(Settings& settings, NewTokenOptions& options, Size size) 
   if (size == Size::full) options.lengths = 6, options.rounds = 15;
   settings.add("width", options.width, "D, of tokens; a multiple of heads", {.least = 1, .most = 4096});
   settings.add("heads", options.heads, "of the layer", {.least = 1, .most = 256});
-  settings.add("least_tokens", options.least_tokens, "the smallest N that a new token comes to", {.least = 4, .most = 65536});
-  settings.add("lengths", options.lengths, "how many N, each twice the one before", {.least = 2, .most = 10});
-  settings.add("rounds", options.rounds, "times that everything is timed", {.least = 3, .most = 1000});
+  settings.add("least_tokens", options.least_tokens, "the smallest N, the number of earlier tokens", {.least = 4, .most = 65536});
+  settings.add("lengths", options.lengths, "number of lengths, each twice the previous one", {.least = 2, .most = 10});
+  settings.add("rounds", options.rounds, "timing rounds", {.least = 3, .most = 1000});
   settings.add("seed", options.seed, "of weights and tokens");
 }
 
-// A layer up to its output projection, which neither count holds.
-struct WritingLayer {
+// A layer without its output projection, which is not counted.
+struct DecodeLayer {
   Params params;
   MultiHeadAttention layer;
 
-  explicit WritingLayer(const NewTokenOptions& options)
+  explicit DecodeLayer(const NewTokenOptions& options)
       : params(options.seed, {}, Weights::packed),
-        layer(make_multi_head(Scope(params, initial::original(options.width)), {.width = options.width, .heads = options.heads})) {}
+        layer(make_multi_head(Scope(params, initializer::original(options.width)), {.width = options.width, .heads = options.heads})) {}
 
-  // Everything once more. x: (1, N, D) -> (1, H, N, D / H)
+  // Recomputes all tokens. x: (1, N, D) -> (1, H, N, D / H)
   Tensor all(const Tensor& x) const { return layer.attend(layer.project(x), {.terms = {Causal{}}}); }
-  // One token behind those of the cache. x: (1, 1, D) -> (1, H, 1, D / H)
+  // One token after those of the cache. x: (1, 1, D) -> (1, H, 1, D / H)
   Tensor next(const Tensor& x, KeyValueCache& cache) const {
     const int64_t before = cache.length();
     const Heads at = layer.project(x, before);
@@ -50,14 +50,14 @@ double counted_token_work(const std::function<void()>& work) {
   return static_cast<double>(count.multiply_adds());
 }
 
-// The map of the first tokens, as large as that of all: what is not there yet stays dark.
-Figure growing_causal_map(const WritingLayer& made, const Tensor& x) {
+// The map of the first n tokens, padded to the final size.
+Figure growing_causal_map(const DecodeLayer& decoder, const Tensor& x) {
   constexpr int64_t most = 12;
-  Figure film{.title = "The map when a token comes",
-              .caption = "A token brings one row, of as many weights as there are tokens. The rows above stay as they were.",
+  Figure film{.title = "The map when a token is added",
+              .caption = "A new token adds one row with as many weights as there are tokens. The rows above do not change.",
               .parameter = "tokens"};
   for (int64_t n = 3; n <= std::min<int64_t>(most, x.size(1)); ++n) {
-    const Heads at = made.layer.project(slice(x, 1, 0, n));
+    const Heads at = decoder.layer.project(slice(x, 1, 0, n));
     const Tensor map = reshape(attention_probabilities(at.q, at.k, {.terms = {Causal{}}}, {0}), {n, n});
     const std::vector<std::array<int64_t, 2>> around{{0, most - n}, {0, most - n}};
     HeatMap drawn = heat_map(pad(map, around), "query", "key");
@@ -67,73 +67,75 @@ Figure growing_causal_map(const WritingLayer& made, const Tensor& x) {
   return film;
 }
 
-Report run_new_token(const NewTokenOptions& options, const Say& say) {
+Report run_new_token(const NewTokenOptions& options, const ProgressCallback& progress) {
   check<UsageError>(options.width % options.heads == 0, "new-token: a width of ", options.width, " in ", options.heads,
                     " heads, expected a multiple");
-  const WritingLayer made(options);
+  const DecodeLayer decoder(options);
   const auto D = static_cast<double>(options.width);
   const int64_t longest = options.least_tokens << (options.lengths - 1);
   Rng rng(options.seed);
   const Tensor x = random_normal({1, longest + 1, options.width}, 0, 1, rng);
   Report report;
   report.statement =
-      "A new token costs one projection, 3D², one row of N+1 scores and one weighted sum of N+1 values. No earlier output changes, for no "
-      "earlier query sees the new key. With keys and values kept, the outputs are the same and the time of a token grows with N at most, "
-      "not with "
-      "N².";
-  std::vector<double> tokens, kept_work, again_work, seconds_kept, seconds_again;
+      "A new token costs one projection, 3D², one row of N+1 scores and one weighted sum of N+1 values. Earlier outputs do not change, "
+      "because no earlier query sees the new key. With a KV cache the outputs are the same, and the time per token grows at most as N, not "
+      "as N².";
+  std::vector<double> tokens, cached_work, recomputed_work, seconds_cached, seconds_recomputed;
   std::vector<KeyValueCache> caches(static_cast<size_t>(options.lengths));
-  std::vector<std::function<void()>> works;
+  std::vector<std::function<void()>> functions;
   double changed = 0, apart = 0, published = 0;
   for (size_t i = 0; i < caches.size(); ++i) {
     const int64_t N = options.least_tokens << i;
-    say("N = " + std::to_string(N));
+    progress("N = " + std::to_string(N));
     const Tensor before = slice(x, 1, 0, N), with = slice(x, 1, 0, N + 1), added = slice(x, 1, N, N + 1);
     KeyValueCache& cache = caches[i];
-    const Heads at = made.layer.project(before);
+    const Heads at = decoder.layer.project(before);
     cache.append(at.k, at.v);
-    const auto one_more = [&made, &cache, added, N] {
+    const auto one_more = [&decoder, &cache, added, N] {
       cache.truncate(N);
-      return made.next(added, cache);
+      return decoder.next(added, cache);
     };
-    const Tensor whole = made.all(with);
-    changed = std::max(changed, largest_difference(slice(whole, 2, 0, N), made.all(before)) / largest(whole));
+    const Tensor whole = decoder.all(with);
+    changed = std::max(changed, largest_difference(slice(whole, 2, 0, N), decoder.all(before)) / largest(whole));
     apart = std::max(apart, largest_difference(slice(whole, 2, N, N + 1), one_more()) / largest(whole));
     const auto n = static_cast<double>(N);
     tokens.push_back(n);
-    kept_work.push_back(counted_token_work([&] { one_more(); })), again_work.push_back(counted_token_work([&] { made.all(with); }));
-    const double again = 3 * D * D * (n + 1) + D * (n + 1) * (n + 2);
+    cached_work.push_back(counted_token_work([&] { one_more(); })),
+        recomputed_work.push_back(counted_token_work([&] { decoder.all(with); }));
+    const double recomputed = 3 * D * D * (n + 1) + D * (n + 1) * (n + 2);
     published = 3 * D * D * (n + 1) + 2 * D * (n + 1) * (n + 1);
     report.measured.push_back(
-        equal_to("kept, N = " + std::to_string(N) + ": 3D² + 2D(N+1)", 3 * D * D + 2 * D * (n + 1), kept_work.back()));
-    report.measured.push_back(equal_to("again, N = " + std::to_string(N) + ": 3D²(N+1) + D(N+1)(N+2)", again, again_work.back()));
-    works.emplace_back([one_more] { one_more(); });
-    works.emplace_back([&made, with] { made.all(with); });
+        equal_to("KV cache, N = " + std::to_string(N) + ": 3D² + 2D(N+1)", 3 * D * D + 2 * D * (n + 1), cached_work.back()));
+    report.measured.push_back(
+        equal_to("recomputed, N = " + std::to_string(N) + ": 3D²(N+1) + D(N+1)(N+2)", recomputed, recomputed_work.back()));
+    functions.emplace_back([one_more] { one_more(); });
+    functions.emplace_back([&decoder, with] { decoder.all(with); });
   }
-  say("times");
-  const std::vector<double> seconds = processor_seconds(works, static_cast<int>(options.rounds));
-  Table table{.title = "One more token", .columns = {"N", "kept: multiply-adds", "µs", "again: multiply-adds", "µs", "times quicker"}};
+  progress("times");
+  const std::vector<double> seconds = processor_seconds(functions, static_cast<int>(options.rounds));
+  Table table{.title = "One more token", .columns = {"N", "KV cache: multiply-adds", "µs", "recomputed: multiply-adds", "µs", "speedup"}};
   for (size_t i = 0; i < tokens.size(); ++i) {
-    seconds_kept.push_back(1e6 * seconds[2 * i]), seconds_again.push_back(1e6 * seconds[2 * i + 1]);
-    table.rows.push_back({tokens[i], kept_work[i], seconds_kept[i], again_work[i], seconds_again[i], seconds_again[i] / seconds_kept[i]});
+    seconds_cached.push_back(1e6 * seconds[2 * i]), seconds_recomputed.push_back(1e6 * seconds[2 * i + 1]);
+    table.rows.push_back({tokens[i], cached_work[i], seconds_cached[i], recomputed_work[i], seconds_recomputed[i],
+                          seconds_recomputed[i] / seconds_cached[i]});
   }
-  const Power kept = fitted_power(tokens, seconds_kept), again = fitted_power(tokens, seconds_again);
-  report.measured.push_back(at_most("change of earlier outputs, of the largest", 1e-5, changed));
-  report.measured.push_back(at_most("kept against computed again: difference, of the largest", 1e-5, apart));
-  report.measured.push_back(at_most("kept: exponent of time in N", 1.3, kept.exponent));
-  report.measured.push_back(equal_to("computed again: exponent of time in N, as of its multiply-adds",
-                                     fitted_power(tokens, again_work).exponent, again.exponent, 0.3));
+  const Power cached = fitted_power(tokens, seconds_cached), recomputed = fitted_power(tokens, seconds_recomputed);
+  report.measured.push_back(at_most("change of earlier outputs, relative to the largest", 1e-5, changed));
+  report.measured.push_back(at_most("KV cache against recomputed: difference, relative to the largest", 1e-5, apart));
+  report.measured.push_back(at_most("KV cache: exponent of time in N", 1.3, cached.exponent));
+  report.measured.push_back(equal_to("recomputed: exponent of time in N, as that of the multiply-adds",
+                                     fitted_power(tokens, recomputed_work).exponent, recomputed.exponent, 0.3));
   report.measured.push_back(
-      contradicts("multiply-adds at the largest N: a map of (N+1)² and all outputs again", published, kept_work.back()));
+      contradicts("multiply-adds at the largest N: a map of (N+1)² and all outputs recomputed", published, cached_work.back()));
   report.tables.push_back(std::move(table));
-  report.figures.push_back(
-      figure("Time of one more token",
-             "Fitted: N to the " + number_text(kept.exponent) + " kept, to the " + number_text(again.exponent) + " again.",
-             Plot{.body = Lines{.across = {"tokens N", true},
-                                .up = {"microseconds", true},
-                                .series = {{"all computed again", tokens, seconds_again, Mark::both},
-                                           {"keys and values kept", tokens, seconds_kept, Mark::both}}}}));
-  report.figures.push_back(growing_causal_map(made, x));
+  report.figures.push_back(figure(
+      "Time of one more token",
+      "Fitted: N to the " + number_text(cached.exponent) + " with a KV cache, to the " + number_text(recomputed.exponent) + " recomputed.",
+      Plot{.body = Lines{
+               .across = {"tokens N", true},
+               .up = {"microseconds", true},
+               .series = {{"recomputed", tokens, seconds_recomputed, Mark::both}, {"KV cache", tokens, seconds_cached, Mark::both}}}}));
+  report.figures.push_back(growing_causal_map(decoder, x));
   return report;
 }
 
@@ -147,7 +149,7 @@ Experiment new_token() {
       .title = "One more token under a causal mask",
       .claim = "Under a causal mask a new token costs one projection, $N+1$ scores and one weighted sum; earlier outputs do not change.",
       .formula = R"(3 D^2 + 2 D (N + 1) \quad \mathrm{against} \quad 3 D^2 (N + 1) + D (N + 1)(N + 2))",
-      .published = "The map grows to $(N+1) \\times (N+1)$ and all outputs are calculated again.",
+      .published = "The map grows to $(N+1) \\times (N+1)$ and all outputs are computed again.",
       .expected = Verdict::corrected,
       .prepare = prepared(declare_new_token, run_new_token)};
 }

@@ -1,4 +1,4 @@
-// L2: how far a little noise on one key moves the outputs.
+// L2: how a small perturbation of one key changes the outputs.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,10 +18,10 @@ struct NoisyKeyOptions {
 };
 
 void declare_noisy_key(Settings& settings, NoisyKeyOptions& options, Size) {
-  settings.add("tokens", options.tokens, "queries, and as many keys and values", {.least = 4, .most = 256});
+  settings.add("tokens", options.tokens, "number of queries, and of keys and values", {.least = 4, .most = 256});
   settings.add("width", options.width, "of queries, keys and values", {.least = 2, .most = 256});
   settings.add("key", options.key, "which key gets the noise, from 0", {.least = 0, .most = 255});
-  settings.add("noises", options.noises, "random directions of the noise", {.least = 4, .most = 256});
+  settings.add("noises", options.noises, "number of random noise vectors", {.least = 4, .most = 256});
   settings.add("beta", options.beta, "inverse temperature", {.least = 0.001, .most = 1});
   settings.add("seed", options.seed, "of the random tokens and noises");
 }
@@ -35,7 +35,7 @@ struct NoisyKey {
 
   Tensor all(const Tensor& x) const { return reshape(x, {1, 1, x.size(0), x.size(1)}); }
   Tensor out(const Tensor& keys) const { return reshape(attention(all(q), all(keys), all(v), {.beta = beta}), v.shape()); }
-  void settle() {
+  void compute_unperturbed() {
     const Tensor map = reshape(attention_probabilities(all(q), all(k), {.beta = beta}), {q.size(0), k.size(0)});
     weight = slice(map, 1, j, j + 1);
     h = out(k);
@@ -51,8 +51,8 @@ struct NoisyKey {
 
 double noise_length(const Tensor& x) { return std::sqrt(static_cast<double>(sum(x * x).item())); }
 
-// Of the output of query i with respect to the noisy key, from heed's own gradient, against a_j (v_j - h) beta q^T. Relative to its
-// largest.
+// Jacobian of the output of query i with respect to the noisy key, by autograd, against a_j (v_j - h) beta q^T. Relative to its largest
+// entry.
 double derivative_distance(const NoisyKey& tokens, int64_t i) {
   const int64_t N = tokens.q.size(0), D = tokens.q.size(1);
   const auto row = [](const Tensor& x, int64_t at) { return slice(x, 0, at, at + 1); };
@@ -70,20 +70,20 @@ double derivative_distance(const NoisyKey& tokens, int64_t i) {
   return largest_difference(concat(rows, 0), formula) / largest(formula);
 }
 
-Report run_noisy_key(const NoisyKeyOptions& options, const Say&) {
+Report run_noisy_key(const NoisyKeyOptions& options, const ProgressCallback&) {
   const int64_t N = options.tokens, D = options.width;
   check<UsageError>(options.key < N, "lab: key is ", options.key, ", expected one of the ", N, " tokens, from 0");
   Rng rng(options.seed);
   const auto draw = [&] { return random_normal({N, D}, 0, 1, rng); };
   NoisyKey tokens{draw(), draw(), draw(), options.key, options.beta};
-  tokens.settle();
+  tokens.compute_unperturbed();
   Tensors noises;
   for (int64_t i = 0; i < options.noises; ++i) noises.push_back(random_normal({1, D}, 0, 1, rng));
-  // The size of a noise is that of beta q.e: no smaller than the rounding of f32 lets one see, no larger than the first order holds.
+  // Noise is scaled by the size of beta q.e: large enough for f32 rounding, small enough for the first order to hold.
   const auto sized = [&](const Tensor& noise, double size) {
     return noise * static_cast<float>(size / (options.beta * std::sqrt(static_cast<double>(D))));
   };
-  const auto lengths = [&](double size) {  // of the change, of its first order and of what is left, over all noises and queries
+  const auto lengths = [&](double size) {  // norms of the change, of its first-order term and of the remainder, over all noises and queries
     std::array<double, 3> squares{};
     for (const Tensor& noise : noises) {
       const Tensor e = sized(noise, size), change = tokens.change(e), first = tokens.first_order(e);
@@ -101,32 +101,32 @@ Report run_noisy_key(const NoisyKeyOptions& options, const Say&) {
 
   Report report;
   report.statement =
-      "A noise $e$ on key $j$ moves every output along $v_j - h$, in proportion to the weight of that key and to $\\beta q \\cdot e$. What "
-      "the first "
-      "order leaves grows as the square of the noise.";
+      "A noise $e$ on key $j$ moves every output along $v_j - h$, in proportion to the weight of that key and to $\\beta q \\cdot e$. The "
+      "remainder after the first order grows as the square of the noise.";
   const int64_t heaviest = argmax(reshape(tokens.weight, {N})).item<int64_t>();
   const std::array<double, 3> small = lengths(0.01);
   report.measured = {
       equal_to("slope of the change on a log-log plot", 1, slope(0, 1e-3, 0.1), 0.01),
-      equal_to("slope of what the first order leaves", 2, slope(2, 0.02, 0.2), 0.1),
+      equal_to("slope of the remainder after the first order", 2, slope(2, 0.02, 0.2), 0.1),
       close_to("length of the change, β q·e about 0.01", small[1], small[0], 0.01),
-      at_most("derivative by the key: distance from the formula, relative", 1e-4, derivative_distance(tokens, heaviest)),
+      at_most("derivative with respect to the key: relative distance from the formula", 1e-4, derivative_distance(tokens, heaviest)),
   };
 
   const std::vector<double> sizes = powers(1e-4, 30, 34);
   std::array<std::vector<double>, 3> curves;
   for (double size : sizes)
     for (size_t i = 0; const double each : lengths(size)) curves[i++].push_back(each);
-  report.figures.push_back(figure("How far the outputs move",
-                                  "All queries together. The noise is measured by its share in a score; far out the softmax is saturated.",
-                                  Plot{.body = Lines{.across = {"size of β q·e", true},
-                                                     .up = {"length of the change", true, 1e-7},
-                                                     .series = {{"measured", sizes, curves[0], Mark::points},
-                                                                {"first order, slope 1", sizes, curves[1]},
-                                                                {"what it leaves, slope 2", sizes, curves[2], Mark::dashed}}}}));
+  report.figures.push_back(
+      figure("How far the outputs move",
+             "All queries together. The size of the noise is its effect on a score; for large noise the softmax saturates.",
+             Plot{.body = Lines{.across = {"size of β q·e", true},
+                                .up = {"length of the change", true, 1e-7},
+                                .series = {{"measured", sizes, curves[0], Mark::points},
+                                           {"first order, slope 1", sizes, curves[1]},
+                                           {"remainder, slope 2", sizes, curves[2], Mark::dashed}}}}));
   Figure film{
       .title = "Query by query",
-      .caption = "One point for every query and noise, both lengths divided by the size of the noise. They leave the line as it grows.",
+      .caption = "One point per query and noise, both lengths divided by the size of the noise. The points leave the line as it grows.",
       .parameter = "size of β q·e"};
   double most = 0;
   std::vector<double> firsts;  // of every noise and query, at size 1
@@ -155,7 +155,7 @@ Experiment noisy_key() {
   return {.number = "L2",
           .name = "noisy-key",
           .topic = Topic::temperature,
-          .title = "A little noise on a key",
+          .title = "A small noise on a key",
           .claim = "A small noise $e$ on key $j$ changes an output by $a_j (v_j - h) \\, \\beta q \\cdot e$ to first order.",
           .formula = R"(h(k_j + e) - h(k_j) = a_j (v_j - h) \, \beta \, q \cdot e + \mathcal{O}(|e|^2))",
           .prepare = prepared(declare_noisy_key, run_noisy_key)};

@@ -16,22 +16,22 @@ const char* verdict_class(const Result& result) {
 }
 
 std::string badge(const Result& result) {
-  const std::string word = result.error.empty() ? word_for(result.verdict) : "could not be run";
+  const std::string word = result.error.empty() ? verdict_text(result.verdict) : "error";
   return std::string("<span class=\"badge ") + verdict_class(result) + "\">" + word + "</span>";
 }
 
-// 1.5e-7 -> 1.5·10⁻⁷, as a page can show it
+// 1.5e-7 -> 1.5·10⁻⁷
 std::string number_html(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
     const size_t e = text.find('e', at);
     if (e == std::string::npos || e == at || !std::isdigit(static_cast<unsigned char>(text[e - 1])))
-      return out + in_markup(text.substr(at));
+      return out + escape_markup(text.substr(at));
     const size_t end = std::min(text.find_first_not_of("-0123456789", e + 1), text.size());
     const bool alone = text.substr(at, e - at).ends_with("1") && (e == at + 1 || text[e - 2] == ' ');
     std::string power = text.substr(e + 1, end - e - 1);
     if (power.starts_with('-')) power.replace(0, 1, "−");
-    out += in_markup(alone ? text.substr(at, e - at - 1) : text.substr(at, e - at) + "·") + "10<sup>" + power + "</sup>";
+    out += escape_markup(alone ? text.substr(at, e - at - 1) : text.substr(at, e - at) + "·") + "10<sup>" + power + "</sup>";
     at = end;
   }
   return out;
@@ -59,10 +59,10 @@ std::string measured_html(const Report& report, bool wide) {
 std::string table_html(const Table& table) {
   std::string head, rows;
   for (size_t i = 0; i < table.columns.size(); ++i) {
-    const bool words = std::any_of(table.rows.begin(), table.rows.end(), [&](const std::vector<Cell>& row) {
+    const bool is_text = std::any_of(table.rows.begin(), table.rows.end(), [&](const std::vector<Cell>& row) {
       return i < row.size() && std::holds_alternative<std::string>(row[i]);
     });
-    head += (words ? "<th>" : "<th class=\"number\">") + sentence_markup(table.columns[i]) + "</th>";
+    head += (is_text ? "<th>" : "<th class=\"number\">") + sentence_markup(table.columns[i]) + "</th>";
   }
   for (const auto& row : table.rows) {
     rows += "<tr>";
@@ -78,14 +78,14 @@ std::string table_html(const Table& table) {
 std::string settings_line(const Json& settings) {
   std::string out;
   for (const auto& [key, value] : settings.items()) {
-    const bool unsaid = value.is_string() && value.get<std::string>().empty();
-    if ((key == "full" && value == false) || unsaid) continue;
+    const bool is_empty = value.is_string() && value.get<std::string>().empty();
+    if ((key == "full" && value == false) || is_empty) continue;
     out += " " + key + "=" + (value.is_string() ? value.get<std::string>() : value.is_number_float() ? setting_text(value) : value.dump());
   }
   return out;
 }
 
-// Figures side by side, those of many plots over the whole width. Numbers fill the place beside an odd one.
+// Figures side by side, those with several plots over the whole width. The table fills the cell next to an odd one.
 std::string evidence_html(const Result& result) {
   const std::vector<Figure>& figures = result.report.figures;
   std::string out;
@@ -101,15 +101,16 @@ std::string experiment_html(const Result& result) {
                     "</a></h3></header>\n";
   out += "<p class=\"claim\">" + sentence_markup(experiment.claim) + "</p>\n";
   if (!experiment.formula.empty()) out += "<div class=\"formula\">" + formula_markup(experiment.formula) + "</div>\n";
-  if (!result.error.empty()) return out + "<p class=\"said wrong\"><b>Error</b> " + in_markup(result.error) + "</p></article>\n";
+  if (!result.error.empty()) return out + "<p class=\"said wrong\"><b>Error</b> " + escape_markup(result.error) + "</p></article>\n";
   if (!experiment.published.empty())
     out += "<p class=\"said wrong\"><b>Published</b> <span>" + sentence_markup(experiment.published) + "</span></p>\n";
   out += "<p class=\"said right\"><b>" + std::string(experiment.published.empty() ? "Found" : "Right") + "</b> <span>" +
          sentence_markup(result.report.statement) + "</span></p>\n";
-  if (!result.as_documented()) out += "<p class=\"said wrong\"><b>Documented</b> <span>" + word_for(experiment.expected) + "</span></p>\n";
+  if (!result.as_documented())
+    out += "<p class=\"said wrong\"><b>Documented</b> <span>" + verdict_text(experiment.expected) + "</span></p>\n";
   out += evidence_html(result);
   for (const Table& table : result.report.tables) out += table_html(table);
-  return out + "<p class=\"command\"><code>heed lab " + experiment.name + " " + in_markup(settings_line(result.settings)) +
+  return out + "<p class=\"command\"><code>heed lab " + experiment.name + " " + escape_markup(settings_line(result.settings)) +
          "</code> <span>" + (result.seconds < 0.1 ? "under 0.1" : fixed(result.seconds, 1)) + " s</span></p></article>\n";
 }
 
@@ -126,13 +127,13 @@ std::string contents_html(std::span<const Result> results, int topic) {
 std::string tally_html(std::span<const Result> results) {
   struct Kind {
     Verdict verdict;
-    const char *name, *words;
+    const char *name, *text;
   };
   std::string out;
   for (const Kind& kind : {Kind{Verdict::holds, "holds", "as claimed"}, Kind{Verdict::corrected, "corrected", "corrected"},
                            Kind{Verdict::fails, "fails", "do not hold"}}) {
     const auto count = std::count_if(results.begin(), results.end(), [&](const Result& each) { return each.verdict == kind.verdict; });
-    if (count > 0) out += std::string("<span class=\"badge ") + kind.name + "\">" + std::to_string(count) + " " + kind.words + "</span> ";
+    if (count > 0) out += std::string("<span class=\"badge ") + kind.name + "\">" + std::to_string(count) + " " + kind.text + "</span> ";
   }
   return "<p class=\"tally\">" + out + "</p>\n";
 }
@@ -153,9 +154,8 @@ std::string results_page(std::span<const Result> results) {
   }
   return std::string("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" ") +
          "content=\"width=device-width, initial-scale=1\">\n<title>The lab: heed</title>\n<style>" + kReportStyle + kLabStyle +
-         "</style>\n</head>\n<body>\n<header class=\"top\"><h1>What attention does</h1><p class=\"about\">Claims about attention, each run "
-         "on "
-         "this machine and judged by its numbers.</p>\n" +
+         "</style>\n</head>\n<body>\n<header class=\"top\"><h1>What attention does</h1><p class=\"about\">Claims about attention, each "
+         "tested on this machine and judged by its measurements.</p>\n" +
          tally_html(results) + "</header>\n<div class=\"sheet\"><nav aria-label=\"Experiments\"><ul>" + contents + "</ul></nav>\n<main>\n" +
          sections + "</main></div>\n<footer class=\"faint\">drawn by heed lab</footer>\n<script>" + kLabScript +
          "</script>\n</body>\n</html>\n";
@@ -163,7 +163,7 @@ std::string results_page(std::span<const Result> results) {
 
 std::string figure_html(const Figure& figure, const std::string& id) {
   const bool film = figure.frames.size() > 1;
-  const size_t first = figure.frames.size() / 2;  // the ends of a film are often its dullest pictures
+  const size_t first = figure.frames.size() / 2;  // start in the middle: the first and last frames often show little
   std::string frames, values, slider;
   for (size_t i = 0; i < figure.frames.size(); ++i) {
     const Frame& frame = figure.frames[i];
@@ -172,13 +172,14 @@ std::string figure_html(const Figure& figure, const std::string& id) {
       frames += svg_in_page(drawing_of(plot, frame.plots.size() == 1), figure.title + (plot.title.empty() ? "" : ", " + plot.title) +
                                                                            (film ? ", " + figure.parameter + " = " + frame.value : ""));
     frames += "</div>\n";
-    values += (i ? "|" : "") + in_markup(frame.value);
+    values += (i ? "|" : "") + escape_markup(frame.value);
   }
   if (film)
     slider = "<div class=\"slider\" data-values=\"" + values + "\"><button type=\"button\" aria-label=\"play\">▶</button><input id=\"" +
              id + "-slider\" type=\"range\" min=\"0\" value=\"" + std::to_string(first) + "\" max=\"" +
-             std::to_string(figure.frames.size() - 1) + "\" aria-label=\"" + in_markup(figure.parameter) + "\"><output for=\"" + id +
-             "-slider\">" + in_markup(figure.parameter) + " = <b>" + in_markup(figure.frames[first].value) + "</b></output></div>\n";
+             std::to_string(figure.frames.size() - 1) + "\" aria-label=\"" + escape_markup(figure.parameter) + "\"><output for=\"" + id +
+             "-slider\">" + escape_markup(figure.parameter) + " = <b>" + escape_markup(figure.frames[first].value) +
+             "</b></output></div>\n";
   return "<figure class=\"card" + std::string(is_wide(figure) ? " wide" : "") + "\" id=\"" + id + "\"><figcaption><h4>" +
          sentence_markup(figure.title) + "</h4><p>" + sentence_markup(figure.caption) + "</p></figcaption>" + slider +
          "<div class=\"frames\">" + frames + "</div></figure>\n";

@@ -1,4 +1,4 @@
-// Pieces of the page of a report.
+// Parts of the HTML report.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace heed::lab {
 
 std::string figure_html(const Figure& figure, const std::string& id);
 
-extern const char* const kLabStyle;  // beside that of training's reports, whose colours it shares
+extern const char* const kLabStyle;  // in addition to kReportStyle, whose colours it uses
 extern const char* const kLabScript;
 
 }  // namespace heed::lab

@@ -1,4 +1,4 @@
-// How the page of a report looks, and the little that moves on it.
+// Style and script of the report page.
 #include "heed/lab/page.h"
 
 namespace heed::lab {

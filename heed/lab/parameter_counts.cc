@@ -1,4 +1,4 @@
-// L10: what attention and a fully connected layer learn, counted from formulas and from real layers.
+// L10: parameters of attention and of a fully connected layer, from formulas and from real layers.
 #include "heed/attention/probabilities.h"
 #include "heed/lab/experiments.h"
 #include "heed/lab/measure.h"
@@ -9,7 +9,7 @@ namespace {
 
 struct CountOptions {
   int64_t tokens = 16, width = 32;
-  int64_t heads = 9, inputs = 40, hidden = 24, values = 20, outputs = 48;  // of the multi-head layer: all different on purpose
+  int64_t heads = 9, inputs = 40, hidden = 24, values = 20, outputs = 48;  // of the multi-head layer, all different
   uint64_t seed = 1;
 };
 
@@ -21,17 +21,17 @@ void declare_counts(Settings& settings, CountOptions& options, Size size) {
   settings.add("inputs", options.inputs, "width of its tokens", {.least = 1, .most = 8192});
   settings.add("hidden", options.hidden, "width of a head's queries and keys", {.least = 1, .most = 8192});
   settings.add("values", options.values, "width of a head's values", {.least = 1, .most = 8192});
-  settings.add("outputs", options.outputs, "width of what comes out", {.least = 1, .most = 8192});
+  settings.add("outputs", options.outputs, "width of the outputs", {.least = 1, .most = 8192});
   settings.add("seed", options.seed, "of weights and tokens");
 }
 
-// Only shapes are asked for: a fully connected layer soon has more weights than a machine has memory.
+// Shapes only: the weights of a large fully connected layer do not fit into memory.
 class CountedLayers {
  public:
   explicit CountedLayers(uint64_t seed, bool shapes_only = true) : params_(seed, {.shapes_only = shapes_only}) {}
 
-  Scope scope() { return Scope(params_, initial::bert()); }
-  // Numbers in the parameters whose names hold both words.
+  Scope scope() { return Scope(params_, initializer::bert()); }
+  // Elements of the parameters whose name contains `of` and ends with `kind`.
   double count(const std::string& of, const std::string& kind) const {
     int64_t out = 0;
     for (const Parameter& parameter : params_.all())
@@ -44,7 +44,7 @@ class CountedLayers {
 };
 
 struct LayerCounts {
-  double head_weights, head_biases, joined_weights, joined_biases;  // of one head, and of one layer over all numbers of all tokens
+  double head_weights, head_biases, joined_weights, joined_biases;  // of one head, and of a layer over all elements of all tokens
 };
 
 LayerCounts counts_at(int64_t N, int64_t D, uint64_t seed) {
@@ -57,7 +57,7 @@ LayerCounts counts_at(int64_t N, int64_t D, uint64_t seed) {
   return {head("weight"), head("bias"), layers.count("joined", "weight"), layers.count("joined", "bias")};
 }
 
-// The numbers of the map of a real layer at work.
+// The number of entries in the map of a real layer.
 double map_count(int64_t N, int64_t D, uint64_t seed) {
   CountedLayers layers(seed, false);
   const MultiHeadAttention layer = make_multi_head(layers.scope() / "head", {.width = D, .heads = 1});
@@ -66,7 +66,7 @@ double map_count(int64_t N, int64_t D, uint64_t seed) {
   return static_cast<double>(attention_probabilities(at.q, at.k).count());
 }
 
-// Of the multi-head layer: by its formula and by the layer. Projections have no biases, the output has one.
+// The multi-head layer, formula and layer. Projections have no biases, the output has one.
 void add_multi_head_counts(Report& report, const CountOptions& options) {
   CountedLayers layers(options.seed);
   make_multi_head(layers.scope(), {.width = options.inputs,
@@ -89,11 +89,11 @@ void add_multi_head_counts(Report& report, const CountOptions& options) {
                                                     .sets = {{"formula", formula}, {"layer", counted}}}}));
 }
 
-Report run_counts(const CountOptions& options, const Say&) {
+Report run_counts(const CountOptions& options, const ProgressCallback&) {
   const auto N = static_cast<double>(options.tokens), D = static_cast<double>(options.width);
   const LayerCounts own = counts_at(options.tokens, options.width, options.seed);
   std::vector<double> tokens, heads, maps, joined, joined_biases;
-  Table table{.title = "As tokens become more", .columns = {"N", "one head", "its map", "fully connected: weights", "biases"}};
+  Table table{.title = "As the number of tokens grows", .columns = {"N", "one head", "its map", "fully connected: weights", "biases"}};
   for (int64_t n = 1; n <= 8; n *= 2) {
     const LayerCounts at = counts_at(n * options.tokens, options.width, options.seed);
     tokens.push_back(N * static_cast<double>(n)), heads.push_back(at.head_weights + at.head_biases);
@@ -102,8 +102,8 @@ Report run_counts(const CountOptions& options, const Say&) {
   }
   Report report;
   report.statement =
-      "A head learns 3D² weights and 3D biases, however many tokens there are; its map has N² weights, which are computed, not learned. A "
-      "fully connected layer over all numbers of all tokens learns D²N² weights and DN biases: one bias for every number that comes out.";
+      "A head has 3D² weights and 3D biases for any number of tokens; its map has N² weights, which are computed, not learned. A fully "
+      "connected layer over all elements of all tokens has D²N² weights and DN biases, one for every output.";
   report.measured = {
       equal_to("weights of one head: 3D²", 3 * D * D, own.head_weights),
       equal_to("biases of one head: 3D", 3 * D, own.head_biases),
@@ -114,7 +114,7 @@ Report run_counts(const CountOptions& options, const Say&) {
       equal_to("fully connected weights: exponent in N", 2, fitted_power(tokens, joined).exponent, 1e-9),
   };
   report.tables.push_back(std::move(table));
-  report.figures.push_back(figure("What is learned as tokens become more", "A head has the same parameters for any number of tokens.",
+  report.figures.push_back(figure("Parameters as the number of tokens grows", "A head has the same parameters for any number of tokens.",
                                   Plot{.body = Lines{.across = {"tokens N", true},
                                                      .up = {"numbers", true},
                                                      .series = {{"fully connected, learned", tokens, joined, Mark::both},
@@ -132,7 +132,7 @@ Experiment parameter_counts() {
   return {.number = "L10",
           .name = "parameter-counts",
           .topic = Topic::cost,
-          .title = "What attention learns, counted",
+          .title = "Parameters of attention, counted",
           .claim =
               "One head of width D has $3D^2$ weights and $3D$ biases and computes a map of $N^2$ weights; a fully connected layer over "
               "the same N tokens has $D^2 N^2$ weights and $D N$ biases.",

@@ -1,4 +1,4 @@
-// L12: what scores cost with absolute positions in the tokens, and with Gaussian positions alone.
+// L12: the cost of scores with absolute positions in the tokens, and with Gaussian positions alone.
 #include <cmath>
 
 #include "heed/attention/probabilities.h"
@@ -21,11 +21,11 @@ void declare_position_cost(Settings& settings, PositionCostOptions& options, Siz
   if (size == Size::full) options.sides = 4, options.rounds = 11;
   settings.add("width", options.width, "D, of tokens", {.least = 1, .most = 4096});
   settings.add("least_side", options.least_side, "of the smallest grid of tokens", {.least = 2, .most = 64});
-  settings.add("sides", options.sides, "how many grids, each twice as wide as the one before", {.least = 2, .most = 6});
-  settings.add("alpha", options.alpha, "how narrow the Gaussian is", {.least = 0, .most = 1000});
+  settings.add("sides", options.sides, "number of grids, each twice as wide as the previous one", {.least = 2, .most = 6});
+  settings.add("alpha", options.alpha, "sharpness of the Gaussian", {.least = 0, .most = 1000});
   settings.add("down", options.down, "rows from a query to its centre", {.least = -64, .most = 64});
   settings.add("along", options.along, "columns from a query to its centre", {.least = -64, .most = 64});
-  settings.add("rounds", options.rounds, "times that everything is timed", {.least = 3, .most = 1000});
+  settings.add("rounds", options.rounds, "timing rounds", {.least = 3, .most = 1000});
   settings.add("seed", options.seed, "of tokens, positions and weights");
 }
 
@@ -34,7 +34,7 @@ constexpr int64_t kOffsets = 3;  // D_p: |delta|^2 and the two parts of delta
 struct CostedGrid {
   int64_t side, N;
   Tensor z, p, w, v;  // tokens and positions: (N, D); W_q W_k^T: (D, D); values: (1, 1, N, D)
-  Tensor r, u;        // of every pair of tokens (|delta|^2, delta): (3, N N); -alpha (1, -2 Delta): (1, 3)
+  Tensor r, u;        // r: (3, N N), (|delta|^2, delta) of every pair of tokens; u: (1, 3), -alpha (1, -2 Delta)
   Gaussian2d term;
 
   CostedGrid(const PositionCostOptions& options, int64_t grid_side, Rng& rng) : side(grid_side), N(grid_side * grid_side) {
@@ -60,7 +60,7 @@ struct CostedGrid {
     return matmul(matmul(x, w), transpose(x, 0, 1));
   }
   Tensor gaussian_scores() const { return reshape(matmul(u, r), {N, N}); }
-  // The whole of attention, values included: (1, 1, N, D)
+  // Full attention, including values: (1, 1, N, D)
   Tensor absolute_attention() const {
     const Tensor x = z + p;
     const Shape shape{1, 1, N, x.size(1)};
@@ -82,25 +82,24 @@ double counted_scores(const std::function<Tensor()>& compute) {
   return static_cast<double>(count.multiply_adds());
 }
 
-// The map of the query in the middle, over the grid.
+// The map of the central query, on the grid.
 HeatMap middle_of_map(const Tensor& map, int64_t side) {
   const int64_t middle = side / 2 * side + side / 2;
   return heat_map(reshape(slice(map, 0, middle, middle + 1), {side, side}), "row", "column");
 }
 
-Report run_position_cost(const PositionCostOptions& options, const Say& say) {
+Report run_position_cost(const PositionCostOptions& options, const ProgressCallback& progress) {
   const auto D = static_cast<double>(options.width);
   Rng rng(options.seed);
   std::vector<CostedGrid> grids;
   for (int64_t i = 0; i < options.sides; ++i) grids.emplace_back(options, options.least_side << i, rng);
   Report report;
   report.statement =
-      "Scores of tokens with absolute positions take N D² + N² D multiply-adds, Gaussian ones N² D_p with D_p = 3: what a head knows of a "
-      "pair of "
-      "places is three numbers. As such a map is the product of one over rows and one over columns, attention need not even make it: "
-      "values are joined along columns, then along rows, with 2 N D √N multiply-adds.";
+      "Scores of tokens with absolute positions take N D² + N² D multiply-adds, Gaussian ones N² D_p with D_p = 3: a head uses three "
+      "numbers per pair of positions. Such a map is the product of one over rows and one over columns, so attention need not form it: "
+      "values are averaged along columns, then along rows, with 2 N D √N multiply-adds.";
   std::vector<double> tokens, absolute_work;
-  std::vector<std::function<void()>> works;
+  std::vector<std::function<void()>> functions;
   double apart = 0;
   for (const CostedGrid& x : grids) {
     const auto N = static_cast<double>(x.N);
@@ -110,16 +109,16 @@ Report run_position_cost(const PositionCostOptions& options, const Say& say) {
     report.measured.push_back(equal_to(name + "absolute scores, N D² + N² D", N * D * D + N * N * D, absolute_work.back()));
     report.measured.push_back(
         equal_to(name + "Gaussian scores, N² D_p", N * N * kOffsets, counted_scores([&] { return x.gaussian_scores(); })));
-    report.measured.push_back(equal_to(name + "Gaussian attention whole, 2 N D √N", 2 * N * D * std::sqrt(N),
+    report.measured.push_back(equal_to(name + "full Gaussian attention, 2 N D √N", 2 * N * D * std::sqrt(N),
                                        counted_scores([&] { return x.gaussian_attention(); })));
     apart = std::max(apart, largest_difference(softmax(x.gaussian_scores()), x.gaussian_map()));
-    works.emplace_back([&x] { x.absolute_scores(); });
-    works.emplace_back([&x] { x.gaussian_scores(); });
-    works.emplace_back([&x] { x.absolute_attention(); });
-    works.emplace_back([&x] { x.gaussian_attention(); });
+    functions.emplace_back([&x] { x.absolute_scores(); });
+    functions.emplace_back([&x] { x.gaussian_scores(); });
+    functions.emplace_back([&x] { x.absolute_attention(); });
+    functions.emplace_back([&x] { x.gaussian_attention(); });
   }
-  say("times");
-  const std::vector<double> seconds = processor_seconds(works, static_cast<int>(options.rounds));
+  progress("times");
+  const std::vector<double> seconds = processor_seconds(functions, static_cast<int>(options.rounds));
   std::vector<std::vector<double>> ms(4);
   Table table{.title = "Milliseconds",
               .columns = {"N", "absolute: scores", "Gaussian: scores", "absolute: attention", "Gaussian: attention"}};
@@ -129,15 +128,15 @@ Report run_position_cost(const PositionCostOptions& options, const Say& say) {
   }
   const auto exponent = [&](size_t kind) { return fitted_power(tokens, ms[kind]).exponent; };
   report.measured.push_back(at_most("softmax of the three-number scores against the term's map: difference", 1e-5, apart));
-  report.measured.push_back(equal_to("absolute scores: exponent of time in N, as of its multiply-adds",
+  report.measured.push_back(equal_to("absolute scores: exponent of time in N, as that of the multiply-adds",
                                      fitted_power(tokens, absolute_work).exponent, exponent(0), 0.35));
   report.measured.push_back(equal_to("Gaussian scores: exponent of time in N", 2, exponent(1), 0.5));
-  report.measured.push_back(at_most("Gaussian attention whole: exponent of time in N", 1.8, exponent(3)));
-  report.measured.push_back(at_least("times that Gaussian scores are quicker, at the largest N", 1.2, ms[0].back() / ms[1].back()));
-  report.measured.push_back(at_least("times that Gaussian attention is quicker, at the largest N", 2, ms[2].back() / ms[3].back()));
+  report.measured.push_back(at_most("full Gaussian attention: exponent of time in N", 1.8, exponent(3)));
+  report.measured.push_back(at_least("speedup of Gaussian scores, at the largest N", 1.2, ms[0].back() / ms[1].back()));
+  report.measured.push_back(at_least("speedup of Gaussian attention, at the largest N", 2, ms[2].back() / ms[3].back()));
   report.tables.push_back(std::move(table));
   report.figures.push_back(
-      figure("Time against tokens", "Scores alone, and the whole of attention with its values.",
+      figure("Time against tokens", "Scores alone, and full attention with its values.",
              {Plot{"Scores", Lines{.across = {"tokens N", true},
                                    .up = {"milliseconds", true},
                                    .series = {{"absolute", tokens, ms[0], Mark::both}, {"Gaussian", tokens, ms[1], Mark::both}}}},
@@ -145,7 +144,7 @@ Report run_position_cost(const PositionCostOptions& options, const Say& say) {
                                       .up = {"milliseconds", true},
                                       .series = {{"absolute", tokens, ms[2], Mark::both}, {"Gaussian", tokens, ms[3], Mark::both}}}}}));
   const CostedGrid& shown = grids.front();
-  report.figures.push_back(figure("What the token in the middle sees", "Tokens and positions at random, and a Gaussian: three numbers.",
+  report.figures.push_back(figure("Attention of the central token", "Random tokens and positions, and a Gaussian with three numbers.",
                                   {Plot{"Absolute", middle_of_map(softmax(shown.absolute_scores()), shown.side)},
                                    Plot{"Gaussian", middle_of_map(shown.gaussian_map(), shown.side)}}));
   return report;
@@ -158,10 +157,10 @@ Experiment position_cost() {
       .number = "L12",
       .name = "position-cost",
       .topic = Topic::cost,
-      .title = "Absolute positions against three numbers",
+      .title = "Absolute positions against Gaussian positions",
       .claim =
-          "Scores cost $N D^2 + N^2 D$ multiply-adds with absolute positions, and $N^2 D_p$ with Gaussian ones, of which a pair of places "
-          "has $D_p = 3$ numbers.",
+          "Scores cost $N D^2 + N^2 D$ multiply-adds with absolute positions, and $N^2 D_p$ with Gaussian ones, with $D_p = 3$ numbers per "
+          "pair of positions.",
       .formula = R"((Z + P) W_q W_k^T (Z + P)^T \quad \mathrm{against} \quad v^T r_\delta = -\alpha (|\delta - \Delta|^2 - |\Delta|^2))",
       .prepare = prepared(declare_position_cost, run_position_cost)};
 }

@@ -17,14 +17,14 @@ std::string short_power(std::string text) {
   return text.substr(0, e + 1) + (text[e + 1] == '-' ? "-" : "") + text.substr(std::min(digits, text.size()));
 }
 
-// 67108864 -> 67 108 864, with spaces at which no line breaks; to four digits as it is.
+// 67108864 -> 67 108 864 with narrow no-break spaces, from five digits on.
 std::string in_thousands(int64_t number) {
   std::string out = std::to_string(std::abs(number));
   for (size_t at = out.size(); out.size() > 4 && at > 3;) out.insert(at -= 3, "\u202f");
   return number < 0 ? "-" + out : out;
 }
 
-// Without digits that say nothing: 0.5, not 0.5000.
+// Without trailing zeros: 0.5, not 0.5000.
 std::string brief_text(double value) {
   if (value == std::round(value) && std::abs(value) < 1e9) return number_text(value);
   const std::string usual = number_text(value), exact = setting_text(value);
@@ -33,7 +33,7 @@ std::string brief_text(double value) {
 
 }  // namespace
 
-std::string word_for(Verdict verdict) {
+std::string verdict_text(Verdict verdict) {
   return verdict == Verdict::holds ? "holds" : verdict == Verdict::corrected ? "holds, corrected" : "does not hold";
 }
 
@@ -94,7 +94,7 @@ std::string number_text(double value) {
   std::array<char, 64> text{};
   if (value == std::round(value) && std::abs(value) < 1e12) return in_thousands(static_cast<int64_t>(value));
   std::snprintf(text.data(), text.size(), "%.3e", value);
-  const double size = std::abs(std::strtod(text.data(), nullptr));  // as it is shown: 0.99999 is 1.000
+  const double size = std::abs(std::strtod(text.data(), nullptr));  // as displayed: 0.99999 is 1.000
   if (size >= 1e-3 && size < 1e7)
     std::snprintf(text.data(), text.size(), "%.*f", std::max(0, 3 - static_cast<int>(std::floor(std::log10(size) + 1e-9))), value);
   else

@@ -1,4 +1,4 @@
-// What an experiment found: numbers held against predictions, tables and figures. The verdict follows from the numbers alone.
+// The outcome of an experiment: measurements against predictions, tables and figures. The verdict follows from the measurements alone.
 #pragma once
 
 #include <string>
@@ -10,23 +10,23 @@
 namespace heed::lab {
 
 enum class Verdict { holds, corrected, fails };  // corrected: the published claim is wrong, the right one holds
-std::string word_for(Verdict verdict);           // "holds", "holds, corrected", "does not hold"
+std::string verdict_text(Verdict verdict);       // "holds", "holds, corrected", "does not hold"
 
-// A number and what it has to be. Made by the functions below.
+// A measurement and its prediction, made by the functions below.
 struct Measured {
   enum class Rule { share, distance, at_most, at_least, contradicts };
   std::string name = {};
   double predicted = 0, measured = 0, tolerance = 0;
   Rule rule = Rule::share;
 
-  bool passes() const;             // never with a number that is none
+  bool passes() const;             // false for NaN and infinity
   std::string prediction() const;  // "12 ± 2 %", "≤ 1e-5", ...
 };
 Measured close_to(std::string name, double predicted, double measured, double share);         // |m - p| <= share |p|
 Measured equal_to(std::string name, double predicted, double measured, double distance = 0);  // |m - p| <= distance
 Measured at_most(std::string name, double limit, double measured);
 Measured at_least(std::string name, double limit, double measured);
-// What was published, which is off by more than this share of what is measured.
+// A published value that differs from the measured one by more than this share.
 Measured contradicts(std::string name, double published, double measured, double share = 0.1);
 
 using Cell = std::variant<std::string, double>;
@@ -37,15 +37,15 @@ struct Table {
 };
 
 struct Report {
-  std::string statement = {};  // what is true, in a sentence or two
+  std::string statement = {};  // the finding, one or two sentences
   std::vector<Measured> measured = {};
   std::vector<Table> tables = {};
   std::vector<Figure> figures = {};
 };
-// Fails if any number fails or there is none; corrected if a published claim is contradicted.
+// fails if a measurement fails or there is none; corrected if a published claim is contradicted.
 Verdict verdict_of(const Report& report);
 
-std::string number_text(double value);   // for people: about four digits
-std::string setting_text(double value);  // as somebody would say it: 0.5, not 0.5000
+std::string number_text(double value);   // about four significant digits
+std::string setting_text(double value);  // shortest form: 0.5, not 0.5000
 
 }  // namespace heed::lab

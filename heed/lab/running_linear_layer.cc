@@ -1,11 +1,11 @@
-// L5: self-attention as a linear layer that runs over all tokens, which is a convolution with a 1x1 kernel.
+// L5: self-attention as a linear layer applied to each token, which is a 1x1 convolution.
 #include <algorithm>
 #include <cmath>
 
 #include "heed/attention/probabilities.h"
 #include "heed/lab/experiments.h"
+#include "heed/lab/images.h"
 #include "heed/lab/measure.h"
-#include "heed/lab/pictures.h"
 #include "heed/nn/multi_head.h"
 
 namespace heed::lab {
@@ -13,19 +13,19 @@ namespace {
 
 struct RunningOptions {
   int64_t side = 32, channels = 12, outputs = 20;
-  std::string picture = {};
+  std::string image = {};
   uint64_t seed = 1;
 };
 
 void declare_running(Settings& settings, RunningOptions& options, Size) {
-  settings.add("side", options.side, "of the grid of tokens, and of the picture; it is even", {.least = 4, .most = 64});
+  settings.add("side", options.side, "of the grid of tokens and of the image, an even number", {.least = 4, .most = 64});
   settings.add("channels", options.channels, "of the random tokens", {.least = 1, .most = 512});
-  settings.add("outputs", options.outputs, "channels that come out", {.least = 1, .most = 512});
-  settings.add("picture", options.picture, "a PNG or JPEG file to show it on; empty: one made by rule");
+  settings.add("outputs", options.outputs, "output channels", {.least = 1, .most = 512});
+  settings.add("image", options.image, "a PNG or JPEG file for the figure; empty: a synthetic one");
   settings.add("seed", options.seed, "of tokens and weights");
 }
 
-// A layer whose map comes from the places of tokens alone, and the convolution that it should be.
+// A layer whose map depends on positions alone, and the convolution that it should equal.
 struct RunningLayer {
   int64_t side;
   MultiHeadAttention layer = {};
@@ -37,17 +37,17 @@ struct RunningLayer {
     layer.value = std::move(value), layer.output = std::move(output);
   }
 
-  // -alpha times the squared distance on the grid: 0 is equal weights, infinity the identity.
+  // -alpha |offset|^2 on the grid: alpha = 0 gives equal weights, infinity the identity.
   Term gaussian(double alpha) const {
     return Gaussian2d{.alpha = Tensor::full({1}, alpha), .center = Tensor::zeros({1, 2}), .width = side};
   }
-  static Tensor tokens(const Tensor& picture) {  // (1, C, Y, X) -> (1, Y X, C)
-    return transpose(reshape(picture, {1, picture.size(1), -1}), 1, 2);
+  static Tensor tokens(const Tensor& image) {  // (1, C, Y, X) -> (1, Y X, C)
+    return transpose(reshape(image, {1, image.size(1), -1}), 1, 2);
   }
   Tensor with(const Term& term, const Tensor& x) const { return layer(tokens(x), {.terms = {term}}); }  // x: (1, I, Y, X) -> (1, Y X, O)
-  Tensor convolution(const Tensor& x) const { return tokens(conv2d(x, kernel, bias)); }                 // the same
-  Tensor linear_layer(const Tensor& x) const { return layer.output(layer.value(tokens(x))); }           // the same
-  Tensor as_picture(const Tensor& y) const { return reshape(transpose(y, 1, 2), {y.size(2), side, side}); }  // y: (1, Y X, O)
+  Tensor convolution(const Tensor& x) const { return tokens(conv2d(x, kernel, bias)); }
+  Tensor linear_layer(const Tensor& x) const { return layer.output(layer.value(tokens(x))); }
+  Tensor as_image(const Tensor& y) const { return reshape(transpose(y, 1, 2), {y.size(2), side, side}); }  // y: (1, Y X, O)
 };
 
 Linear random_linear(int64_t outputs, int64_t inputs, Rng& rng) {
@@ -62,7 +62,7 @@ Linear linear_of(const std::vector<float>& weight) {  // 3 x 3, of colours
   return out;
 }
 
-// How far from the convolution, as a share of how its tokens differ from their mean.
+// RMS distance from the convolution, relative to the spread of its tokens around their mean.
 double running_distance(const Tensor& y, const Tensor& wanted) {
   const Tensor away = y - wanted, spread = wanted - mean(wanted, {1}, true);
   return std::sqrt(static_cast<double>(mean(away * away).item()) / static_cast<double>(mean(spread * spread).item()));
@@ -75,33 +75,32 @@ void draw_running(Report& report, const RunningOptions& options, const RunningLa
   for (double alpha : alphas) distances.push_back(running_distance(random.with(random.gaussian(alpha), x), wanted));
   report.figures.push_back(figure(
       "From the mean to the 1x1 convolution",
-      "Distance of the output from the convolution, as a share of the spread of its tokens: 1 says that nothing is left "
-      "of what tells tokens apart.",
+      "Distance of the output from the convolution, relative to the spread of its tokens: at 1 all differences between tokens are lost.",
       Plot{.body = Lines{.across = {"α: how narrow the map is", true},
                          .up = {"distance", true, 1e-7},
                          .series = {{"attention", alphas, distances, Mark::both}, {"equal weights", {1e-3, 30}, {1, 1}, Mark::dashed}}}}));
-  const Tensor colours = reshape(colours_of(picture_for(options.picture, random.side, options.seed)), {1, 3, random.side, random.side});
-  const RunningLayer mixer(random.side, linear_of({0, 1, 0, 0, 0, 1, 1, 0, 0}), linear_of({1, 0, 0, 0, 1, 0, 0, 0, 1}));
-  const auto shown = [&](const Tensor& y) { return picture_of(mixer.as_picture(y)); };
-  Figure film{.title = "On a picture",
+  const Tensor colours = reshape(colours_of(image_for(options.image, random.side, options.seed)), {1, 3, random.side, random.side});
+  const RunningLayer permuting(random.side, linear_of({0, 1, 0, 0, 0, 1, 1, 0, 0}), linear_of({1, 0, 0, 0, 1, 0, 0, 0, 1}));
+  const auto shown = [&](const Tensor& y) { return image_of(permuting.as_image(y)); };
+  Figure film{.title = "On an image",
               .caption =
-                  "$W_v$ makes red of green, green of blue and blue of red. At α = 0 every pixel gets the same mean, with a narrow map "
-                  "each its own.",
+                  "$W_v$ permutes the colour channels: red takes the value of green, green of blue, and blue of red. At α = 0 every pixel "
+                  "gets the same mean, with a narrow map its own value.",
               .parameter = "α"};
-  const Picture before = picture_of(reshape(colours, {3, random.side, random.side}));
+  const Image before = image_of(reshape(colours, {3, random.side, random.side}));
   for (const double alpha : {0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0})
     film.frames.push_back({setting_text(alpha),
-                           {Plot{"tokens", before}, Plot{"attention", shown(mixer.with(mixer.gaussian(alpha), colours))},
-                            Plot{"1x1 convolution", shown(mixer.convolution(colours))}}});
+                           {Plot{"tokens", before}, Plot{"attention", shown(permuting.with(permuting.gaussian(alpha), colours))},
+                            Plot{"1x1 convolution", shown(permuting.convolution(colours))}}});
   report.figures.push_back(std::move(film));
 }
 
-Report run_running(const RunningOptions& options, const Say&) {
+Report run_running(const RunningOptions& options, const ProgressCallback&) {
   check<UsageError>(options.side % 2 == 0, "lab: side is ", options.side, ", expected an even number");
   Rng rng(options.seed);
-  const int64_t between = std::max(options.channels, options.outputs);  // no narrower than the ends
-  const Linear value = random_linear(between, options.channels, rng);
-  const RunningLayer random(options.side, value, random_linear(options.outputs, between, rng));
+  const int64_t inner = std::max(options.channels, options.outputs);  // at least as wide as input and output
+  const Linear value = random_linear(inner, options.channels, rng);
+  const RunningLayer random(options.side, value, random_linear(options.outputs, inner, rng));
   const Tensor x = random_normal({1, options.channels, options.side, options.side}, 0, 1, rng);
   const Tensor wanted = random.convolution(x), equal = random.with(random.gaussian(0), x);
   const Tensor mean_token = mean(RunningLayer::tokens(x), {1}, true);
@@ -117,16 +116,16 @@ Report run_running(const RunningOptions& options, const Say&) {
 
   Report report;
   report.statement =
-      "Where the map is the identity, each token goes through $W_o W_v$ by itself: a linear layer that runs over the tokens, the 1x1 "
-      "convolution with that kernel. Equal weights give every token the same mean, which is as far from it as a constant is.";
+      "If the map is the identity, each token goes through $W_o W_v$ alone: a linear layer applied to each token, the 1x1 convolution with "
+      "that kernel. Equal weights give every token the same mean, which is as far from it as a constant.";
   report.measured = {
-      equal_to("narrow map: smallest weight of the own token", 1, own, 1e-6),
+      equal_to("narrow map: smallest weight on the diagonal", 1, own, 1e-6),
       at_most("narrow map: distance from the 1x1 convolution", 1e-5, running_distance(random.with(random.gaussian(100), x), wanted)),
-      at_most("only the own token allowed: distance from it", 1e-5, running_distance(random.with(Window{}, x), wanted)),
+      at_most("diagonal mask: distance from it", 1e-5, running_distance(random.with(Window{}, x), wanted)),
       at_most("linear layer, token by token: distance from it", 1e-5, running_distance(random.linear_layer(x), wanted)),
-      at_most("equal weights: distance of every token from the mean's output", 1e-4, largest_difference(equal, mean_out)),
+      at_most("equal weights: distance of every token from the output of the mean", 1e-4, largest_difference(equal, mean_out)),
       equal_to("equal weights: distance from the 1x1 convolution", 1, running_distance(equal, wanted), 1e-3),
-      contradicts("equal weights: distance, were they that convolution", 0, running_distance(equal, wanted)),
+      contradicts("equal weights: published distance from that convolution", 0, running_distance(equal, wanted)),
   };
   draw_running(report, options, random, x);
   return report;
@@ -138,8 +137,8 @@ Experiment running_linear_layer() {
   return {.number = "L5",
           .name = "running-linear-layer",
           .topic = Topic::expression,
-          .title = "A linear layer that runs over the tokens",
-          .claim = "Self-attention whose map is the identity is a linear layer applied to each token, that is a 1x1 convolution.",
+          .title = "A linear layer applied to each token",
+          .claim = "Self-attention whose map is the identity is a linear layer applied to each token, that is, a 1x1 convolution.",
           .formula = R"(a_{ij} = 1[i = j] \quad \Rightarrow \quad h_i = W_o W_v z_i + b = (z \ast K)_i, \quad K = W_o W_v)",
           .published = "Self-attention acts as a running linear layer when all attention weights are equal.",
           .expected = Verdict::corrected,

@@ -1,4 +1,4 @@
-// L8: the derivative of the softmax, where it vanishes, and what scaling does about it.
+// L8: the derivative of the softmax, where it vanishes, and the effect of scaling.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -22,27 +22,27 @@ struct SaturationOptions {
 
 void declare_saturation(Settings& settings, SaturationOptions& options, Size size) {
   if (size == Size::full) options.draws = 8192, options.widest = 4096;
-  settings.add("scores", options.scores, "numbers parted by commas, for the figures");
+  settings.add("scores", options.scores, "comma-separated numbers, for the figures");
   settings.add("keys", options.keys, "of random queries", {.least = 2, .most = 256});
-  settings.add("draws", options.draws, "random queries a width", {.least = 16, .most = 100000});
+  settings.add("draws", options.draws, "random queries per width", {.least = 16, .most = 100000});
   settings.add("widest", options.widest, "the largest width of random queries and keys", {.least = 64, .most = 4096});
   settings.add("seed", options.seed, "of the random queries and keys");
 }
 
 std::vector<float> scores_in(const std::string& text) {
   std::vector<float> out;
-  for (const std::string& word : heed::split(text, ',')) {
+  for (const std::string& number : heed::split(text, ',')) {
     float value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    check<UsageError>(error == std::errc() && end == word.data() + word.size() && std::abs(value) <= 1e4f, "lab: scores has ", quoted(word),
-                      ", expected numbers between -10000 and 10000, parted by commas");
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    check<UsageError>(error == std::errc() && end == number.data() + number.size() && std::abs(value) <= 1e4f, "lab: scores has ",
+                      quoted(number), ", expected comma-separated numbers between -10000 and 10000");
     out.push_back(value);
   }
   check<UsageError>(out.size() >= 2 && out.size() <= 64, "lab: scores has ", out.size(), " numbers, expected 2 to 64");
   return out;
 }
 
-// d softmax(beta z)_i / d z_j, from heed's own gradient. -> (N, N)
+// d softmax(beta z)_i / d z_j by autograd. -> (N, N)
 Tensor jacobian_of_softmax(const std::vector<float>& scores, float beta) {
   const int64_t N = std::ssize(scores);
   Tensors rows;
@@ -61,13 +61,13 @@ struct SoftmaxFormula {
   std::vector<double> y = {}, jacobian = {};  // jacobian: N N
 
   SoftmaxFormula(const std::vector<float>& scores, double beta) {
-    const double top = *std::max_element(scores.begin(), scores.end());
-    double total = 0;
-    for (const double z : scores) y.push_back(std::exp(beta * (z - top))), total += y.back();
-    for (double& each : y) each /= total;
+    const double max_score = *std::max_element(scores.begin(), scores.end());
+    double sum_of_exp = 0;
+    for (const double z : scores) y.push_back(std::exp(beta * (z - max_score))), sum_of_exp += y.back();
+    for (double& each : y) each /= sum_of_exp;
     for (size_t i = 0; i < y.size(); ++i)
       for (size_t j = 0; j < y.size(); ++j) {
-        double others = 0;  // 1 - y_i without loss
+        double others = 0;  // 1 - y_i without cancellation
         for (size_t m = 0; m < y.size(); ++m) others += m == i ? 0 : y[m];
         jacobian.push_back(beta * y[i] * (i == j ? others : -y[j]));
       }
@@ -87,11 +87,11 @@ double distance_from_formula(const std::vector<float>& scores, double beta) {
   return out;
 }
 
-// 1 - sum of y^2, the trace of the derivative, as a mean over queries with random keys.
+// 1 - sum of y^2, the trace of the Jacobian, averaged over queries with random keys.
 double trace_of_random(const SaturationOptions& options, int64_t d, bool scaled, Rng& rng) {
   const int64_t rows = 16, batches = std::max<int64_t>(1, options.draws / rows);
   double sum_of_squares = 0;
-  for (int64_t b = 0; b < batches; b += 16) {  // in pieces that fit into a cache
+  for (int64_t b = 0; b < batches; b += 16) {  // in chunks that fit into the cache
     const int64_t B = std::min<int64_t>(16, batches - b);
     const Tensor q = random_normal({B, 1, rows, d}, 0, 1, rng), k = random_normal({B, 1, options.keys, d}, 0, 1, rng);
     const Tensor y = attention_probabilities(q, k, {.beta = scaled ? Beta() : Beta(1.0f)});
@@ -106,7 +106,8 @@ void draw_saturation(Report& report, const std::vector<float>& scores) {
               .parameter = "β"};
   std::vector<std::string> names;
   for (const float score : scores) names.push_back("z = " + number_text(score));
-  Table table{.title = "Scaled scores", .columns = {"β", "largest y", "largest entry, by the scaled score", "largest entry, by the score"}};
+  Table table{.title = "Scaled scores",
+              .columns = {"β", "largest y", "largest entry, with respect to the scaled score", "largest entry, with respect to the score"}};
   for (const float beta : {0.0f, 0.003f, 0.01f, 0.02f, 0.03f, 0.05f, 0.1f, 0.2f, 0.5f, 1.0f}) {
     const SoftmaxFormula formula(scores, beta);
     const Tensor scaled = softmax(Tensor::from(scores, {1, std::ssize(scores)}) * beta);
@@ -123,13 +124,12 @@ void draw_saturation(Report& report, const std::vector<float>& scores) {
   report.tables.push_back(std::move(table));
 }
 
-Report run_saturation(const SaturationOptions& options, const Say& say) {
+Report run_saturation(const SaturationOptions& options, const ProgressCallback& progress) {
   const std::vector<float> scores = scores_in(options.scores);
   Report report;
   report.statement =
-      "The derivative is $y_i (1[i = j] - y_j)$. At these scores $y$ is one-hot, so that all entries vanish: nothing can be learned "
-      "through this "
-      "softmax. Scaled scores leave that corner; with $\\beta = 1 / \\sqrt{d}$ the derivative no longer depends on the width of random "
+      "The derivative is $y_i (1[i = j] - y_j)$. At these scores $y$ is one-hot, so all entries vanish and no gradient passes through this "
+      "softmax. Scaling the scores avoids that; with $\\beta = 1 / \\sqrt{d}$ the derivative no longer depends on the width of random "
       "queries and keys.";
   double distance = 0, best = 0, vanished = 0;
   for (const double beta : powers(1e-3, 1, 61)) {
@@ -144,7 +144,7 @@ Report run_saturation(const SaturationOptions& options, const Say& say) {
   std::vector<double> widths, plain, scaled;
   Rng rng(options.seed);
   for (int64_t d = 4; d <= options.widest; d *= 2) {
-    say("d = " + std::to_string(d));
+    progress("d = " + std::to_string(d));
     widths.push_back(static_cast<double>(d));
     plain.push_back(trace_of_random(options, d, false, rng)), scaled.push_back(trace_of_random(options, d, true, rng));
   }
@@ -155,12 +155,12 @@ Report run_saturation(const SaturationOptions& options, const Say& say) {
       at_most("distance of all entries from y (1[i=j] − y), β = 0.001 to 1", 1e-6, distance),
       close_to("largest entry over all β (¼, where y = ½)", 0.25, best, 0.02),
       equal_to("random scores over √d: exponent of the trace in d", 0, fitted_power(widths, scaled).exponent, 0.05),
-      at_most("random scores, not scaled: trace at the largest d, as a share of that over √d", 0.25, plain.back() / scaled.back()),
+      at_most("random scores, not scaled: trace at the largest d, relative to that over √d", 0.25, plain.back() / scaled.back()),
   };
   draw_saturation(report, scores);
   report.figures.push_back(figure(
-      "Room to learn, by the width",
-      "The trace of the derivative, $1 - \\sum_i y_i^2$, as a mean over random queries. Dividing by $\\sqrt{d}$ keeps it.",
+      "Trace of the derivative by width",
+      "The trace of the derivative, $1 - \\sum_i y_i^2$, averaged over random queries. Dividing by $\\sqrt{d}$ keeps it constant.",
       Plot{.body = Lines{.across = {"d", true},
                          .up = {"trace", false, 0.0, 1.0},
                          .series = {{"softmax of q·k", widths, plain, Mark::both}, {"softmax of q·k / √d", widths, scaled, Mark::both}}}}));
@@ -170,14 +170,13 @@ Report run_saturation(const SaturationOptions& options, const Say& say) {
 }  // namespace
 
 Experiment softmax_saturation() {
-  return {
-      .number = "L8",
-      .name = "softmax-saturation",
-      .topic = Topic::statistics,
-      .title = "Where the softmax stops learning",
-      .claim = "At $z = (-3, 1, 100, 5, -1)$ all 25 entries of the derivative of the softmax vanish; scaling the scores brings them back.",
-      .formula = R"(\frac{\partial y_i}{\partial z_j} = y_i (1[i = j] - y_j), \quad y = \softmax(z))",
-      .prepare = prepared(declare_saturation, run_saturation)};
+  return {.number = "L8",
+          .name = "softmax-saturation",
+          .topic = Topic::statistics,
+          .title = "Where the gradient of the softmax vanishes",
+          .claim = "At $z = (-3, 1, 100, 5, -1)$ all 25 entries of the derivative of the softmax vanish; scaling the scores restores them.",
+          .formula = R"(\frac{\partial y_i}{\partial z_j} = y_i (1[i = j] - y_j), \quad y = \softmax(z))",
+          .prepare = prepared(declare_saturation, run_saturation)};
 }
 
 }  // namespace heed::lab

@@ -1,4 +1,4 @@
-// L1: the inverse temperature of attention, from the mean of all values to one value alone.
+// L1: the inverse temperature of attention, from the mean of all values to a single value.
 #include <cmath>
 
 #include "heed/attention/probabilities.h"
@@ -16,7 +16,7 @@ struct TemperatureOptions {
 };
 
 void declare_temperature(Settings& settings, TemperatureOptions& options, Size) {
-  settings.add("tokens", options.tokens, "queries, and as many keys and values", {.least = 2, .most = 512});
+  settings.add("tokens", options.tokens, "number of queries, and of keys and values", {.least = 2, .most = 512});
   settings.add("width", options.width, "of queries, keys and values", {.least = 1, .most = 4096});
   settings.add("betas", options.betas, "points of the curve", {.least = 3, .most = 1000});
   settings.add("beta", options.beta, "the largest inverse temperature", {.least = 1, .most = 1e9});
@@ -36,7 +36,7 @@ struct TemperatureTokens {
   }
 };
 
-Report run_temperature(const TemperatureOptions& options, const Say&) {
+Report run_temperature(const TemperatureOptions& options, const ProgressCallback&) {
   const int64_t N = options.tokens, D = options.width;
   Rng rng(options.seed);
   const auto draw = [&] { return random_normal({1, 1, N, D}, 0, 1, rng); };
@@ -48,7 +48,7 @@ Report run_temperature(const TemperatureOptions& options, const Say&) {
   double rise = 0;
   for (size_t i = 1; i < entropies.size(); ++i) rise = std::max(rise, entropies[i] - entropies[i - 1]);
 
-  // A fully connected layer mixes tokens with weights of its own: all equal, or one 1 a row.
+  // A fully connected layer mixes tokens with fixed weights: all equal, or one-hot rows.
   const Tensor v = reshape(tokens.v, {N, D});
   const Tensor equal = matmul(Tensor::full({N, N}, 1 / static_cast<double>(N)), v);
   const Tensor hard = reshape(attention_probabilities(tokens.q, tokens.k, {.hard = Hard::no_gradient}), {N, N});
@@ -59,18 +59,18 @@ Report run_temperature(const TemperatureOptions& options, const Say&) {
 
   Report report;
   report.statement =
-      "The entropy of a row falls from log N at β = 0 to 0 as β grows. At 0 every query gets the mean of all values, in the limit the "
-      "value of its best key, unchanged: what a fully connected layer with equal weights, and one with a single 1 a row, do.";
+      "The entropy of a row falls from log N at β = 0 to 0 as β grows. At β = 0 every query gets the mean of all values, in the limit the "
+      "value of its best key, unchanged. These are fully connected layers with equal weights, and with one-hot rows.";
   report.measured = {
       equal_to("entropy at β = 0 (log N)", all, tokens.entropy(0), 1e-5),
       equal_to("entropy at the largest β", 0, entropies.back(), 1e-3),
-      at_most("largest rise of entropy on the way", 1e-5, rise),
+      at_most("largest increase of the entropy between two β", 1e-5, rise),
       at_most("β = 0: distance from the mean of the values", 1e-5, largest_difference(at_zero, mean_value)),
       at_most("β = 0: distance from a layer with weights 1/N", 1e-5, largest_difference(at_zero, equal)),
       at_most("largest β: distance from the best key's value", 1e-3, largest_difference(at_most_beta, best)),
       at_most("hard attention: distance from the best key's value", 0,
               largest_difference(reshape(attention(tokens.q, tokens.k, tokens.v, {.hard = Hard::no_gradient}), {N, D}), best)),
-      at_most("a layer with one 1 a row: distance from it", 0, largest_difference(one, best)),
+      at_most("a layer with one-hot rows: distance from it", 0, largest_difference(one, best)),
   };
   report.figures.push_back(figure(
       "Entropy of a row", "Mean over queries, from log N down to 0.",
@@ -94,7 +94,7 @@ Experiment softmax_temperature() {
           .name = "softmax-temperature",
           .topic = Topic::temperature,
           .title = "From the mean to one value: the inverse temperature",
-          .claim = "As the inverse temperature grows from 0, attention turns from the plain mean of all values into the choice of one.",
+          .claim = "As the inverse temperature grows from 0, attention changes from the plain mean of all values to the selection of one.",
           .formula = R"(h_i = \sum_j a_{ij} v_j, \quad a_{ij} = \frac{e^{\beta q_i \cdot k_j}}{\sum_m e^{\beta q_i \cdot k_m}}, \quad )"
                      R"(0 \le -\sum_j a_{ij} \log a_{ij} \le \log N)",
           .prepare = prepared(declare_temperature, run_temperature)};

@@ -1,4 +1,4 @@
-// Figures on a terminal: curves as sparks, maps as shades.
+// Figures on a terminal: curves as sparklines, maps as shades.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,7 @@ TextLines spark_lines(const Lines& lines) {
   double left = 1e300, right = -1e300, least = 1e300, most = -1e300;
   size_t widest = 0;
   for (const Series& series : lines.series) {
-    widest = std::max(widest, wide(series.name));
+    widest = std::max(widest, display_width(series.name));
     for (size_t i = 0; i < series.x.size(); ++i) {
       left = std::min(left, on_axis(lines.across, series.x[i])), right = std::max(right, on_axis(lines.across, series.x[i]));
       least = std::min(least, on_axis(lines.up, series.y[i])), most = std::max(most, on_axis(lines.up, series.y[i]));
@@ -55,7 +55,7 @@ TextLines spark_lines(const Lines& lines) {
   return out;
 }
 
-// Two rows a line where there is colour: the upper half of a letter and its ground.
+// With colours two rows per line: the upper half block and its background.
 TextLines shade_lines(const HeatMap& map, bool colour) {
   if (map.rows > kMostShaded || map.columns > kMostShaded || map.values.empty())
     return {std::to_string(map.rows) + " x " + std::to_string(map.columns) + ", in the report"};
@@ -90,7 +90,8 @@ TextLines bar_lines(const Bars& bars) {
   size_t widest = 0;
   const auto name = [&](size_t group, const BarSet& set) { return bars.groups[group] + (bars.sets.size() > 1 ? ", " + set.name : ""); };
   for (const BarSet& set : bars.sets)
-    for (size_t i = 0; i < set.values.size(); ++i) most = std::max(most, set.values[i]), widest = std::max(widest, wide(name(i, set)));
+    for (size_t i = 0; i < set.values.size(); ++i)
+      most = std::max(most, set.values[i]), widest = std::max(widest, display_width(name(i, set)));
   TextLines out;
   for (size_t i = 0; i < bars.groups.size(); ++i)
     for (const BarSet& set : bars.sets) {
@@ -107,41 +108,41 @@ struct AsText {
   TextLines operator()(const Lines& lines) const { return spark_lines(lines); }
   TextLines operator()(const HeatMap& map) const { return shade_lines(map, terminal.colour); }
   TextLines operator()(const Bars& bars) const { return bar_lines(bars); }
-  TextLines operator()(const Picture& picture) const {
-    return {"a picture of " + std::to_string(picture.width) + " x " + std::to_string(picture.height) + ", in the report"};
+  TextLines operator()(const Image& image) const {
+    return {"an image of " + std::to_string(image.width) + " x " + std::to_string(image.height) + ", in the report"};
   }
 };
 
-size_t seen_width(const std::string& line) {  // without colours
+size_t visible_width(const std::string& line) {  // without colour codes
   size_t out = 0;
   for (size_t at = 0; at < line.size();) {
     const size_t code = line.find('\x1b', at);
-    out += wide(std::string_view(line).substr(at, code == line.npos ? line.npos : code - at));
+    out += display_width(std::string_view(line).substr(at, code == line.npos ? line.npos : code - at));
     if (code == line.npos) break;
     at = line.find('m', code) + 1;
   }
   return out;
 }
 
-// Blocks beside each other as long as there is room.
-TextLines beside(const std::vector<TextLines>& blocks, size_t room) {
+// Places blocks side by side while they fit into the width.
+TextLines side_by_side(const std::vector<TextLines>& blocks, size_t width) {
   TextLines out;
   for (size_t first = 0; first < blocks.size();) {
     size_t used = 0, last = first, rows = 0;
     std::vector<size_t> widths;
     for (; last < blocks.size(); ++last) {
-      size_t width = 0;
-      for (const std::string& line : blocks[last]) width = std::max(width, seen_width(line));
-      if (last > first && used + 3 + width > room) break;
-      used += width + (last > first ? 3 : 0);
-      widths.push_back(width);
+      size_t block_width = 0;
+      for (const std::string& line : blocks[last]) block_width = std::max(block_width, visible_width(line));
+      if (last > first && used + 3 + block_width > width) break;
+      used += block_width + (last > first ? 3 : 0);
+      widths.push_back(block_width);
       rows = std::max(rows, blocks[last].size());
     }
     for (size_t row = 0; row < rows; ++row) {
       std::string line;
       for (size_t i = first; i < last; ++i) {
-        const std::string piece = row < blocks[i].size() ? blocks[i][row] : "";
-        line += (i > first ? "   " : "") + piece + std::string(widths[i - first] - seen_width(piece), ' ');
+        const std::string cell = row < blocks[i].size() ? blocks[i][row] : "";
+        line += (i > first ? "   " : "") + cell + std::string(widths[i - first] - visible_width(cell), ' ');
       }
       line.erase(line.find_last_not_of(' ') + 1);
       out.push_back(line);
@@ -155,7 +156,7 @@ TextLines beside(const std::vector<TextLines>& blocks, size_t room) {
 
 std::vector<std::string> figure_lines(const Figure& figure, const Terminal& terminal) {
   const size_t frames = figure.frames.size();
-  std::vector<size_t> shown;  // the first, one between, the last
+  std::vector<size_t> shown;  // the first, middle and last
   for (const size_t frame : {size_t{0}, frames / 2, frames - 1})
     if (frames > 0 && (shown.empty() || shown.back() != frame)) shown.push_back(frame);
   std::vector<TextLines> blocks;
@@ -167,7 +168,7 @@ std::vector<std::string> figure_lines(const Figure& figure, const Terminal& term
       for (std::string& line : std::visit(AsText{terminal}, plot.body)) block.push_back(std::move(line));
       blocks.push_back(std::move(block));
     }
-  return beside(blocks, static_cast<size_t>(std::max(terminal.width, 40)) - 4);
+  return side_by_side(blocks, static_cast<size_t>(std::max(terminal.width, 40)) - 4);
 }
 
 }  // namespace heed::lab

@@ -1,4 +1,4 @@
-// L3: what happens to the weight of a key that is made longer.
+// L3: the attention weight of a key that is scaled up.
 #include <algorithm>
 #include <cmath>
 
@@ -17,12 +17,12 @@ struct StretchOptions {
 };
 
 void declare_stretch(Settings& settings, StretchOptions& options, Size) {
-  settings.add("queries", options.queries, "how many", {.least = 16, .most = 4096});
-  settings.add("keys", options.keys, "how many, with a value each", {.least = 2, .most = 4096});
+  settings.add("queries", options.queries, "number of queries", {.least = 16, .most = 4096});
+  settings.add("keys", options.keys, "number of keys and values", {.least = 2, .most = 4096});
   settings.add("width", options.width, "of queries, keys and values", {.least = 1, .most = 1024});
   settings.add("key", options.key, "which key is stretched, from 0", {.least = 0, .most = 4095});
   settings.add("beta", options.beta, "inverse temperature", {.least = 0.001, .most = 4});
-  settings.add("stretch", options.stretch, "the largest factor of the figures", {.least = 2, .most = 1000});
+  settings.add("stretch", options.stretch, "the largest factor in the figures", {.least = 2, .most = 1000});
   settings.add("seed", options.seed, "of the random tokens");
 }
 
@@ -45,7 +45,7 @@ struct StretchedKey {
   }
 };
 
-// What is left without the key, and the logistic curve that the factor moves along: a = 1 / (1 + e^(rest - s beta q.k)).
+// The weight as a logistic curve in the factor s: a = 1 / (1 + e^(rest - s beta q.k)).
 struct StretchCurve {
   double score, rest;  // beta q.k_j, log of the sum of e^(beta q.k_m) over the others
   double at(double factor) const { return 1 / (1 + std::exp(rest - factor * score)); }
@@ -59,15 +59,15 @@ std::vector<StretchCurve> stretch_curves(const StretchedKey& tokens) {
     std::vector<double> scores(M);
     for (size_t m = 0; m < M; ++m)
       for (size_t d = 0; d < D; ++d) scores[m] += tokens.beta * q[i * D + d] * k[m * D + d];
-    const double top = *std::max_element(scores.begin(), scores.end());
+    const double max_score = *std::max_element(scores.begin(), scores.end());
     double others = 0;
-    for (size_t m = 0; m < M; ++m) others += m == j ? 0 : std::exp(scores[m] - top);
-    out.push_back({scores[j], top + std::log(others)});
+    for (size_t m = 0; m < M; ++m) others += m == j ? 0 : std::exp(scores[m] - max_score);
+    out.push_back({scores[j], max_score + std::log(others)});
   }
   return out;
 }
 
-// The largest distance of rows that have the sign. a, b: (Q, D)
+// The largest distance over rows whose score has that sign. a, b: (Q, D)
 double distance_of_rows(const Tensor& a, const Tensor& b, const std::vector<StretchCurve>& curves, bool positive) {
   const std::vector<double> distances = values_of(sqrt(max((a - b) * (a - b), {1})));
   double out = 0;
@@ -90,12 +90,12 @@ void draw_stretch(Report& report, const StretchOptions& options, const Stretched
     for (const std::vector<double>& each : weights) series.y.push_back(each[query]);
     lines.series.push_back(std::move(series));
   }
-  report.figures.push_back(figure("Up or down, by the sign of q·k", "Six queries, from the nearest to the key to the farthest from it.",
+  report.figures.push_back(figure("Up or down, by the sign of q·k", "Six queries, from the highest score with the key to the lowest.",
                                   Plot{.body = std::move(lines)}));
 
   Figure film{
       .title = "The weight of the key, query by query",
-      .caption = "Left a point for every query; right all weights, queries in the order of q·k from above. The curve becomes a step.",
+      .caption = "Left: one point per query. Right: all weights, queries sorted by q·k in descending order. The curve becomes a step.",
       .parameter = "s"};
   std::vector<int64_t> rows(order.begin(), order.end());
   const double reach = std::max(std::abs(curves[order.front()].score), std::abs(curves[order.back()].score));
@@ -112,7 +112,7 @@ void draw_stretch(Report& report, const StretchOptions& options, const Stretched
   report.figures.push_back(std::move(film));
 }
 
-Report run_stretch(const StretchOptions& options, const Say&) {
+Report run_stretch(const StretchOptions& options, const ProgressCallback&) {
   const int64_t Q = options.queries, M = options.keys, D = options.width;
   check<UsageError>(options.key < M, "lab: key is ", options.key, ", expected one of the ", M, " keys, from 0");
   Rng rng(options.seed);
@@ -120,7 +120,7 @@ Report run_stretch(const StretchOptions& options, const Say&) {
   const StretchedKey tokens{q, k, random_normal({1, 1, M, D}, 0, 1, rng), options.key, options.beta};
   const std::vector<StretchCurve> curves = stretch_curves(tokens);
 
-  double far = 1, positive = 0;  // so far that even the query nearest to a right angle has decided
+  double far = 1, positive = 0;  // large enough that even the query closest to a right angle has saturated
   for (const StretchCurve& curve : curves) {
     far = std::max(far, (std::abs(curve.rest) + 30) / std::abs(curve.score));
     positive += curve.score > 0;
@@ -152,18 +152,17 @@ Report run_stretch(const StretchOptions& options, const Say&) {
 
   Report report;
   report.statement =
-      "A longer key takes all of the weight of queries with $q \\cdot k > 0$ and none of those with $q \\cdot k < 0$: the first end with "
-      "its value alone, the others with what they would get without it. The weight is a logistic curve in the stretch, of slope $\\beta q "
-      "\\cdot k$.";
+      "A longer key gets all the weight of queries with $q \\cdot k > 0$ and none of those with $q \\cdot k < 0$: the first end with its "
+      "value alone, the others with their output without it. The weight is a logistic curve in the factor, of slope $\\beta q \\cdot k$.";
   report.measured = {
       at_most("distance of the weights from the logistic curve", 1e-4, from_formula),
       at_most("largest step against the sign of q·k", 1e-6, wrong_way),
       equal_to("q·k > 0: smallest weight in the limit", 1, least, 1e-4),
       equal_to("q·k < 0: largest weight in the limit", 0, most, 1e-4),
       at_most("q·k > 0: distance of the output from the key's value", 1e-3, distance_of_rows(at_end, its_value, curves, true)),
-      at_most("q·k < 0: distance of the output from that without the key", 1e-3, distance_of_rows(at_end, without, curves, false)),
-      equal_to("share of queries whose weight ends higher (those with q·k > 0)", positive / count, higher / count),
-      contradicts("share of queries whose weight ends higher", 1, higher / count),
+      at_most("q·k < 0: distance from the output without the key", 1e-3, distance_of_rows(at_end, without, curves, false)),
+      equal_to("share of queries whose weight increases (those with q·k > 0)", positive / count, higher / count),
+      contradicts("share of queries whose weight increases", 1, higher / count),
   };
   draw_stretch(report, options, tokens, curves);
   return report;
@@ -176,7 +175,7 @@ Experiment stretched_key() {
       .number = "L3",
       .name = "stretched-key",
       .topic = Topic::temperature,
-      .title = "A key that is made longer",
+      .title = "A key that is scaled up",
       .claim = "Stretching a key by $s$ drives its weight to 1 for queries with $q \\cdot k > 0$ and to 0 for those with $q \\cdot k < 0$.",
       .formula = R"(a_j(s) = \frac{1}{1 + e^{r - s \beta q \cdot k_j}}, \quad r = \log \sum_{m \ne j} e^{\beta q \cdot k_m}, \quad )"
                  R"(a_j(\infty) = 1 \;\text{or}\; 0)",

@@ -1,4 +1,4 @@
-// Pieces of what a terminal shows.
+// Terminal output.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace heed::lab {
 
-size_t wide(std::string_view text);  // letters, not bytes
+size_t display_width(std::string_view text);  // in characters, not bytes
 std::string padded(std::string text, size_t width, bool right = false);
 std::vector<std::string> wrapped(const std::string& text, size_t width);
 
-// A figure in a few lines: curves as sparks, maps as shades. Of films some frames.
+// A figure as text: curves as sparklines, maps as shades. Of several frames the first, middle and last.
 std::vector<std::string> figure_lines(const Figure& figure, const Terminal& terminal);
 
 }  // namespace heed::lab

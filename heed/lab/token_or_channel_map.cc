@@ -1,4 +1,4 @@
-// L14: on tokens in columns, Q K^T is a map between channels; the one between tokens is Q^T K.
+// L14: with tokens in columns, Q K^T is a map between channels; the map between tokens is Q^T K.
 #include <algorithm>
 
 #include "heed/attention/channel_attention.h"
@@ -21,18 +21,18 @@ void declare_maps(Settings& settings, MapOptions& options, Size) {
   settings.add("seed", options.seed, "of tokens and weights");
 }
 
-// The matrices as the claim has them: channels down, tokens across.
+// The matrices in the layout of the claim: channels down, tokens across.
 struct ColumnTokens {
   Tensor q, k, v;  // (D, N)
-  Heads rows;      // the same as heed has them: (1, 1, N, D)
+  Heads rows;      // in heed's layout: (1, 1, N, D)
 
   ColumnTokens(int64_t D, const Tensor& x, uint64_t seed) {  // x: (D, N)
     Params params(seed);
-    Initialisation initial = initial::vit();
-    initial.weight = initial::lecun_normal();
-    const MultiHeadAttention layer = make_multi_head(Scope(params, initial), {.width = D});
-    const Heads made = layer.project(reshape(transpose(x, 0, 1), {1, x.size(1), D}));
-    rows = {made.q.detach(), made.k.detach(), made.v.detach()};
+    Initializers initializers = initializer::vit();
+    initializers.weight = initializer::lecun_normal();
+    const MultiHeadAttention layer = make_multi_head(Scope(params, initializers), {.width = D});
+    const Heads projected = layer.project(reshape(transpose(x, 0, 1), {1, x.size(1), D}));
+    rows = {projected.q.detach(), projected.k.detach(), projected.v.detach()};
     const auto columns = [&](const Tensor& y) { return transpose(reshape(y, {y.size(2), y.size(3)}), 0, 1); };
     q = columns(rows.q), k = columns(rows.k), v = columns(rows.v);
   }
@@ -45,13 +45,13 @@ Tensor columns_in_order(const Tensor& x, const std::vector<int64_t>& order) {
   return index_select(x, 1, Tensor::from(order, {std::ssize(order)}));
 }
 
-// The upper left corner of a map between channels, as it would fill a page.
+// The upper left corner of a map between channels, which is too large to draw.
 HeatMap corner_of(const Tensor& matrix, int64_t most) {
   const int64_t side = std::min(most, matrix.size(0));
   return heat_map(slice(slice(matrix, 0, 0, side), 1, 0, side), "channel of Q", "channel of K");
 }
 
-Report run_maps(const MapOptions& options, const Say&) {
+Report run_maps(const MapOptions& options, const ProgressCallback&) {
   const int64_t D = options.width, N = options.tokens;
   Rng rng(options.seed);
   const Tensor x = random_normal({D, N}, 0, 1, rng);
@@ -69,8 +69,8 @@ Report run_maps(const MapOptions& options, const Say&) {
 
   Report report;
   report.statement = "The map between tokens is $Q^T K$ of shape (N, N), here " + std::to_string(N) + " x " + std::to_string(N) +
-                     ". $Q K^T$ of shape (D, D) is the map of channel "
-                     "attention: it sums over tokens, so it does not change with their order and does not grow with their number.";
+                     ". $Q K^T$ of shape (D, D) is the map of channel attention: it sums over tokens, so it does not change with their "
+                     "order and does not grow with their number.";
   report.measured = {
       equal_to("entries of heed's map between tokens (N²)", n * n, static_cast<double>(token_map.count())),
       at_most("softmax(Qᵀ K): distance from it", 1e-5, largest_difference(at.between_tokens(beta), reshape(token_map, {N, N}))),
@@ -81,18 +81,17 @@ Report run_maps(const MapOptions& options, const Say&) {
       at_most(
           "softmax(Q Kᵀ) V: distance from heed's channel attention", 1e-4,
           largest_difference(matmul(channel_map, at.v), at.as_columns(channel_attention(at.rows.q, at.rows.k, at.rows.v, {.beta = beta})))),
-      at_most("tokens in another order: change of the map between channels", 1e-5,
-              largest_difference(moved.between_channels(beta), channel_map)),
-      at_most("tokens in another order: distance of the map between tokens from it in that order", 1e-5,
+      at_most("permuted tokens: change of the map between channels", 1e-5, largest_difference(moved.between_channels(beta), channel_map)),
+      at_most("permuted tokens: distance of the map between tokens from the permuted map", 1e-5,
               largest_difference(moved.between_tokens(beta), expected)),
-      equal_to("one token more: entries of the map between tokens", (n + 1) * (n + 1),
+      equal_to("one more token: entries of the map between tokens", (n + 1) * (n + 1),
                static_cast<double>(longer.between_tokens(beta).count())),
-      equal_to("one token more: entries of the map between channels", d * d, static_cast<double>(longer.between_channels(beta).count())),
+      equal_to("one more token: entries of the map between channels", d * d, static_cast<double>(longer.between_channels(beta).count())),
       contradicts("entries of the map between tokens", d * d, static_cast<double>(token_map.count())),
   };
   report.tables.push_back(
       {.title = "The two maps",
-       .columns = {"", "shape", "entries", "multiply-adds of map and output", "adds up over"},
+       .columns = {"", "shape", "entries", "multiply-adds of map and output", "sums over"},
        .rows = {{"Qᵀ K: attention", std::to_string(N) + " x " + std::to_string(N), n * n, 2 * n * n * d, "channels"},
                 {"Q Kᵀ: channel attention", std::to_string(D) + " x " + std::to_string(D), d * d, 2 * d * d * n, "tokens"}}});
   HeatMap tokens = heat_map(reshape(token_map, {N, N}), "query token", "key token");
@@ -100,7 +99,7 @@ Report run_maps(const MapOptions& options, const Say&) {
   const std::string corner = D > 48 ? "D softmax(Q Kᵀ): 48 of " + std::to_string(D) + " channels" : "D softmax(Q Kᵀ): channels";
   report.figures.push_back(
       figure("The two maps of the same matrices",
-             "Left between tokens. Right between channels, times D: with few tokens to sum over all weights are close to 1 / D.",
+             "Left: between tokens. Right: between channels, times D. With few tokens to sum over all weights are close to 1 / D.",
              {Plot{"softmax(Qᵀ K): tokens", std::move(tokens)}, Plot{corner, corner_of(channel_map * static_cast<float>(D), 48)}}));
   Figure film{.title = "As tokens are added",
               .caption = "24 channels. The map between tokens grows; the one between channels keeps its size and only gets sharper.",
@@ -108,10 +107,10 @@ Report run_maps(const MapOptions& options, const Say&) {
   const Tensor many = random_normal({24, 24}, 0, 1, rng);
   for (const int64_t count : {2, 4, 6, 8, 12, 16, 20, 24}) {
     const ColumnTokens some(24, slice(many, 1, 0, count), options.seed);
-    const float warm = Beta().number_for(24);
-    const std::vector<double> small = values_of(some.between_tokens(warm));
-    HeatMap right = corner_of(some.between_channels(warm), 24);
-    // Cells that are not there yet stay dark, so that the growth is seen.
+    const float small_beta = Beta().number_for(24);
+    const std::vector<double> small = values_of(some.between_tokens(small_beta));
+    HeatMap right = corner_of(some.between_channels(small_beta), 24);
+    // Missing cells stay dark, so that the growth is visible.
     HeatMap grown{.rows = 24,
                   .columns = 24,
                   .values = std::vector<double>(24 * 24),

@@ -1,4 +1,4 @@
-// The architectures, each in a file of its own. A new one is a file and its line in architectures.cc.
+// The list of architectures. A new one is a file and a line in architectures.cc.
 #pragma once
 
 #include "heed/models/config.h"
@@ -8,10 +8,10 @@ namespace heed {
 
 struct Architecture {
   std::string name;   // as in config.json's "architectures"
-  std::string base;   // what names of the inner model begin with; checkpoints of that model alone lack it
-  bool bare = false;  // this is the inner model: its own names lack it
+  std::string base;   // name prefix of the inner model; absent in checkpoints of the inner model
+  bool bare = false;  // this is the inner model: its parameter names have no prefix
   std::function<Network(const Scope& scope, const Config& config)> make = {};
-  std::vector<std::string> ignored = {};  // ends of names that old checkpoints hold and nobody needs
+  std::vector<std::string> ignored = {};  // name fragments of tensors in old checkpoints that are not used
 };
 
 const std::vector<Architecture>& architectures();

@@ -3,35 +3,36 @@
 namespace heed {
 namespace {
 
-Named run(const CausalModel& model, const Named& inputs, const Ask& ask) {
-  const Tensor tokens = tokens_in(inputs, "input_ids"), types = given(inputs, "token_type_ids"), places = given(inputs, "position_ids");
+TensorMap run(const CausalModel& model, const TensorMap& inputs, const ForwardOptions& options) {
+  const Tensor tokens = token_input(inputs, "input_ids"), types = optional_input(inputs, "token_type_ids"),
+               positions = optional_input(inputs, "position_ids");
   const int64_t B = tokens.size(0), N = tokens.size(1);
-  Tensor x = model.words(tokens);
-  if (types.defined()) x = x + model.words(types);
-  x = model.positions(x, places);
-  const AttentionOptions options{.terms = mask_terms(given(inputs, "attention_mask"), B, N, N, true)};
-  Named out;
-  Witness witness(ask);
-  x = run_layers(model.layers, dropout(x, model.dropout, ask.mode), options, ask, witness, places);
+  Tensor x = model.word_embeddings(tokens);
+  if (types.defined()) x = x + model.word_embeddings(types);
+  x = model.positions(x, positions);
+  const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, true)};
+  TensorMap out;
+  OutputCollector collector(options);
+  x = run_layers(model.layers, dropout(x, model.dropout, options.mode), attention, options, collector, positions);
   x = model.norm(x);
-  witness.last_state(x);
-  witness.tell(out, std::ssize(model.layers));
+  collector.last_state(x);
+  collector.add_outputs(out, std::ssize(model.layers));
   if (!model.head.defined()) {
     out["last_hidden_state"] = x;
     return out;
   }
-  tell_words(out, "logits", model.head, x, labels_of_next(given(inputs, "labels")), ask);
+  add_token_logits(out, "logits", model.head, x, shift_labels(optional_input(inputs, "labels")), options);
   return out;
 }
 
 // (B, n) -> (B, V)
-Tensor step(const CausalModel& model, Writing& texts, const Tensor& tokens) {
+Tensor step(const CausalModel& model, DecodeState& state, const Tensor& tokens) {
   const int64_t B = tokens.size(0), n = tokens.size(1);
-  NextTokens next = next_tokens(texts, B, n);
+  NextTokens next = next_tokens(state, B, n);
   next.options.terms.insert(next.options.terms.begin(), Causal{});
-  Tensor x = model.words(tokens);
-  x = model.positions(x, next.positions, texts.length());
-  for (size_t i = 0; i < model.layers.size(); ++i) x = model.layers[i](x, next.options, {}, {&texts.past[i], next.positions});
+  Tensor x = model.word_embeddings(tokens);
+  x = model.positions(x, next.positions, state.length());
+  for (size_t i = 0; i < model.layers.size(); ++i) x = model.layers[i](x, next.options, {}, {&state.past[i], next.positions});
   const Tensor last = reshape(slice(x, 1, n - 1, n), {B, x.size(2)});
   return model.head(model.norm(last));
 }
@@ -39,17 +40,17 @@ Tensor step(const CausalModel& model, Writing& texts, const Tensor& tokens) {
 }  // namespace
 
 Network causal_network(const CausalModel& model) {
-  Network out{.run = [=](const Named& inputs, const Ask& ask) { return run(model, inputs, ask); },
+  Network out{.run = [=](const TensorMap& inputs, const ForwardOptions& options) { return run(model, inputs, options); },
               .inputs = {"input_ids", "attention_mask", "position_ids"}};
   if (model.positions.has_table()) out.inputs.emplace_back("token_type_ids");
   if (!model.head.defined()) return out;
   out.inputs.emplace_back("labels");
-  out.decoder.start = [layers = model.layers.size()](const Named& inputs) {
-    const Tensor tokens = tokens_in(inputs, "input_ids");
-    return Writing{.past = std::vector<KeyValueCache>(layers),
-                   .seen = rows_of(given(inputs, "attention_mask"), tokens.size(0), tokens.size(1))};
+  out.decoder.start = [layers = model.layers.size()](const TensorMap& inputs) {
+    const Tensor tokens = token_input(inputs, "input_ids");
+    return DecodeState{.past = std::vector<KeyValueCache>(layers),
+                       .mask = rows_of(optional_input(inputs, "attention_mask"), tokens.size(0), tokens.size(1))};
   };
-  out.decoder.step = [=](Writing& texts, const Tensor& tokens) { return step(model, texts, tokens); };
+  out.decoder.step = [=](DecodeState& state, const Tensor& tokens) { return step(model, state, tokens); };
   return out;
 }
 

@@ -11,18 +11,18 @@ namespace {
 
 std::vector<std::string> label_names(const Config& config) {
   std::vector<std::string> names;
-  const Config given = config.below("id2label");
+  const Config id2label = config.below("id2label");
   for (int64_t id = 0; id < config.labels(); ++id) {
     const std::string key = std::to_string(id);
-    check<FileError>(!config.has("id2label") || given.has(key), config.source(), ": id2label has ", config.labels(), " names but none for ",
-                     id, ", expected one for every number from 0 to ", config.labels() - 1);
-    names.push_back(given.word(key, "LABEL_" + key));
+    check<FileError>(!config.has("id2label") || id2label.has(key), config.source(), ": id2label has ", config.labels(),
+                     " names but none for ", id, ", expected one for every number from 0 to ", config.labels() - 1);
+    names.push_back(id2label.string(key, "LABEL_" + key));
   }
   return names;
 }
 
 Labels::Kind kind_in(const Config& config, size_t labels) {
-  const std::string problem = config.word("problem_type", labels == 1 ? "regression" : "single_label_classification");
+  const std::string problem = config.string("problem_type", labels == 1 ? "regression" : "single_label_classification");
   if (problem == "regression") return Labels::Kind::value;
   if (problem == "multi_label_classification") return Labels::Kind::each;
   if (problem != "single_label_classification")
@@ -30,14 +30,14 @@ Labels::Kind kind_in(const Config& config, size_t labels) {
   return Labels::Kind::one;
 }
 
-// The places of the largest numbers of a row, at most `top` of them; 0: all.
+// The indices of the `top` largest numbers of a row; 0: all.
 std::vector<size_t> best_of(std::span<const float> row, int64_t top) {
   std::vector<size_t> order(row.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  const size_t kept = top > 0 ? std::min(order.size(), static_cast<size_t>(top)) : order.size();
+  const size_t count = top > 0 ? std::min(order.size(), static_cast<size_t>(top)) : order.size();
   const auto better = [&](size_t a, size_t b) { return row[a] != row[b] ? row[a] > row[b] : a < b; };
-  std::partial_sort(order.begin(), order.begin() + static_cast<int64_t>(kept), order.end(), better);
-  order.resize(kept);
+  std::partial_sort(order.begin(), order.begin() + static_cast<int64_t>(count), order.end(), better);
+  order.resize(count);
   return order;
 }
 
@@ -45,9 +45,9 @@ std::span<const float> row_of(const std::vector<float>& values, size_t row, size
   return std::span(values).subspan(row * width, width);
 }
 
-Tensor logits_of(const TextModel& model, const TextBatch& batch, const char* of_pretraining) {
-  const auto found = batch.out.find(batch.out.contains("logits") ? "logits" : of_pretraining);
-  check(found != batch.out.end(), model.model.architecture(), ": gives no logits, expected a model with such a head");
+Tensor logits_of(const TextModel& model, const TextBatch& batch, const char* pretraining_name) {
+  const auto found = batch.out.find(batch.out.contains("logits") ? "logits" : pretraining_name);
+  check(found != batch.out.end(), model.model.architecture(), ": has no output logits, expected a model with such a head");
   return found->second;
 }
 

@@ -1,4 +1,4 @@
-// What models say about sentences and pictures, in words: labels of whole ones, of every word, and words for masked places.
+// From logits to predictions: labels of sentences and images, labels of words, and tokens for masks.
 #pragma once
 
 #include "heed/models/text_model.h"
@@ -7,19 +7,19 @@ namespace heed {
 
 struct Label {
   std::string name;
-  int64_t id;   // its place among the model's outputs
-  float score;  // a probability; of a regression the value itself
+  int64_t id;   // index in the model's outputs
+  float score;  // a probability; the value itself for regression
 };
 
-// From logits to labels as config.json says: problem_type chooses between one of the labels, a yes or no for each, and values
-// (also where there is a single label and nothing is said); id2label has the names.
+// Converts logits to labels according to config.json: problem_type chooses between one label (softmax), independent labels
+// (sigmoid) and regression, the default if there is a single label; id2label has the names.
 class Labels {
  public:
   enum class Kind { one, each, value };
 
-  explicit Labels(const Model& model, const std::string& source = "config.json");  // source: for messages
+  explicit Labels(const Model& model, const std::string& source = "config.json");  // source: file name for messages
 
-  // logits: (B, C) -> for each row the best first, at most `top` of them. 0: all. Values stay in their order.
+  // logits: (B, C) -> for each row the `top` best labels, the best first. 0: all. Regression values keep their order.
   std::vector<std::vector<Label>> operator()(const Tensor& logits, int64_t top = 0) const;
 
   Kind kind() const { return kind_; }
@@ -30,26 +30,26 @@ class Labels {
   std::vector<std::string> names_;
 };
 
-// Called after every batch with the number of its sentences.
+// Progress callback, called after every batch with its number of sentences.
 using Done = std::function<void(int64_t sentences)>;
 
-// Of whole sentences or pairs, by models for sequence classification or next sentences; in the order of the sentences.
+// Labels of sentences or sentence pairs, for sequence classification or next-sentence models; in the order of the sentences.
 std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const Encoding> encodings, int64_t top = 0,
                                          const Done& done = {});
 std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const Sentence> sentences, int64_t top = 0);
 
 struct LabelledWord {
   text::Span at;  // bytes of the sentence
-  Label label;    // the best of the word's first token, which is what such models are trained on
+  Label label;    // the best of the word's first token, as such models are trained
 };
-// Of every word, by models for token classification.
+// Labels of every word, for token classification models.
 std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::span<const Encoding> encodings, const Done& done = {});
 
 struct FilledMask {
-  text::Span at;             // bytes of the sentence: where it says [MASK]
+  text::Span at;             // bytes of the [MASK] in the sentence
   std::vector<Label> words;  // tokens of the vocabulary, the best first
 };
-// By masked language models. Every sentence must have a mask.
+// For masked language models. Every sentence must contain a mask.
 std::vector<std::vector<FilledMask>> fill_masks(const TextModel& model, std::span<const Encoding> encodings, int64_t top = 5,
                                                 const Done& done = {});
 

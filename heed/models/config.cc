@@ -8,9 +8,9 @@
 namespace heed {
 namespace {
 
-// Larger ones are no sizes of models: the product of two cannot overflow.
+// Larger sizes are rejected, so that the product of two cannot overflow.
 constexpr int64_t kLargest = int64_t{1} << 24;
-// Layers and heads are gone through one by one before the checkpoint is found to lack them.
+// Layers and heads are created one by one before names are compared with the checkpoint.
 constexpr int64_t kMostLayers = 1'000, kMostHeads = 4'096;
 constexpr size_t kLongestList = 256;
 
@@ -19,7 +19,7 @@ int64_t most_of(std::string_view key) {
   return key.ends_with("heads") || key == "n_head" ? kMostHeads : kLargest;
 }
 
-// A string has its own quotes already.
+// Strings without JSON quotes.
 std::string shown_value(const Json& value, size_t longest) {
   return in_quotes(value.is_string() ? value.get_ref<const std::string&>() : value.dump(), longest);
 }
@@ -33,7 +33,7 @@ std::string shown_number(double value) {
 }  // namespace
 
 Config::Config(Json json, std::string source) : json_(std::move(json)), source_(std::move(source)) {
-  check<FileError>(json_.is_object(), source_, ": found ", shown_value(json_, 40), ", expected a JSON object of keys and values");
+  check<FileError>(json_.is_object(), source_, ": found ", shown_value(json_, 40), ", expected a JSON object");
 }
 
 const Json* Config::find(std::string_view key) const {
@@ -46,9 +46,9 @@ void Config::refuse(std::string_view key, std::string_view expected) const {
   fail<FileError>(source_, ": ", path_, key, " is ", found ? shown_value(*found, 60) : "absent", ", expected ", expected);
 }
 
-int64_t Config::size(std::string_view key, int64_t otherwise, int64_t least) const {
+int64_t Config::size(std::string_view key, int64_t fallback, int64_t least) const {
   const Json* found = find(key);
-  if (!found) return otherwise;
+  if (!found) return fallback;
   const int64_t most = most_of(key);
   const bool whole = found->is_number_integer() && (!found->is_number_unsigned() || found->get<uint64_t>() <= static_cast<uint64_t>(most));
   if (!whole || found->get<int64_t>() < least || found->get<int64_t>() > most)
@@ -56,9 +56,9 @@ int64_t Config::size(std::string_view key, int64_t otherwise, int64_t least) con
   return found->get<int64_t>();
 }
 
-float Config::number(std::string_view key, float otherwise, double least, double most) const {
+float Config::number(std::string_view key, float fallback, double least, double most) const {
   const Json* found = find(key);
-  if (!found) return otherwise;
+  if (!found) return fallback;
   if (!found->is_number()) refuse(key, "a number");
   const auto value = found->get<double>();
   if (!(value >= least && value <= most))
@@ -66,26 +66,26 @@ float Config::number(std::string_view key, float otherwise, double least, double
   return static_cast<float>(value);
 }
 
-float Config::probability(std::string_view key, float otherwise) const {
-  const float p = number(key, otherwise);
+float Config::probability(std::string_view key, float fallback) const {
+  const float p = number(key, fallback);
   if (!(p >= 0 && p < 1)) refuse(key, "a probability from 0 to below 1");
   return p;
 }
 
-bool Config::flag(std::string_view key, bool otherwise) const {
+bool Config::flag(std::string_view key, bool fallback) const {
   const Json* found = find(key);
   if (found && !found->is_boolean()) refuse(key, "true or false");
-  return found ? found->get<bool>() : otherwise;
+  return found ? found->get<bool>() : fallback;
 }
 
-std::string Config::word(std::string_view key, std::string_view otherwise) const {
+std::string Config::string(std::string_view key, std::string_view fallback) const {
   const Json* found = find(key);
   if (found && !found->is_string()) refuse(key, "a string");
-  return found ? found->get<std::string>() : std::string(otherwise);
+  return found ? found->get<std::string>() : std::string(fallback);
 }
 
-Activation Config::activation(std::string_view key, std::string_view otherwise) const {
-  const std::string name = word(key, otherwise);
+Activation Config::activation(std::string_view key, std::string_view fallback) const {
+  const std::string name = string(key, fallback);
   try {
     return activation_named(name);
   } catch (const Error& error) {
@@ -93,11 +93,11 @@ Activation Config::activation(std::string_view key, std::string_view otherwise) 
   }
 }
 
-std::vector<int64_t> Config::sizes(std::string_view key, std::vector<int64_t> otherwise) const {
+std::vector<int64_t> Config::sizes(std::string_view key, std::vector<int64_t> fallback) const {
   const Json* found = find(key);
-  if (!found) return otherwise;
+  if (!found) return fallback;
   if (found->is_number_integer()) return {size(key, 0)};
-  if (!found->is_array() || found->empty()) refuse(key, "a whole number or a list of them");
+  if (!found->is_array() || found->empty()) refuse(key, "a whole number or a list of whole numbers");
   if (found->size() > kLongestList) refuse(key, "at most " + std::to_string(kLongestList) + " numbers");
   const int64_t most = most_of(key);
   std::vector<int64_t> out;
@@ -109,8 +109,8 @@ std::vector<int64_t> Config::sizes(std::string_view key, std::vector<int64_t> ot
   return out;
 }
 
-std::array<int64_t, 2> Config::sides(std::string_view key, int64_t otherwise) const {
-  const std::vector<int64_t> both = sizes(key, {otherwise});
+std::array<int64_t, 2> Config::sides(std::string_view key, int64_t fallback) const {
+  const std::vector<int64_t> both = sizes(key, {fallback});
   if (both.size() > 2 || std::max(both.front(), both.back()) > kLargestImageSide)
     refuse(key, "one or two numbers of pixels, at most " + std::to_string(kLargestImageSide));
   return {both.front(), both.back()};
@@ -118,7 +118,7 @@ std::array<int64_t, 2> Config::sides(std::string_view key, int64_t otherwise) co
 
 Config Config::below(std::string_view key) const {
   const Json* found = find(key);
-  if (found && !found->is_object()) refuse(key, "an object of keys and values");
+  if (found && !found->is_object()) refuse(key, "an object");
   Config inner(found ? *found : Json::object(), source_);
   inner.path_ = path_ + std::string(key) + ".";
   return inner;
@@ -136,7 +136,7 @@ int64_t Config::labels() const {
 
 void Config::only(std::string_view key, const Json& value) const {
   const Json* found = find(key);
-  if (found && *found != value) refuse(key, value.dump() + "; heed knows no other");
+  if (found && *found != value) refuse(key, value.dump() + "; heed supports no other value");
 }
 
 }  // namespace heed

@@ -18,11 +18,12 @@ int64_t product(std::initializer_list<int64_t> factors) {
   return out;
 }
 
-using Words = std::initializer_list<const char*>;
-constexpr Words kWords{"word_embeddings", "wte", "embed_tokens", "shared"};
-constexpr Words kLookedUp{"word_embeddings",       "wte", "embed_tokens",    "shared",   "position_embeddings", "position_embeddings_2d",
-                          "token_type_embeddings", "wpe", "embed_positions", "positions"};
-constexpr Words kOfPixels{"patch_embeddings", "embedder"};  // which take no gradient
+using NameParts = std::initializer_list<const char*>;
+constexpr NameParts kWordEmbeddings{"word_embeddings", "wte", "embed_tokens", "shared"};
+constexpr NameParts kLookedUp{
+    "word_embeddings",       "wte", "embed_tokens",    "shared",   "position_embeddings", "position_embeddings_2d",
+    "token_type_embeddings", "wpe", "embed_positions", "positions"};
+constexpr NameParts kOfPixels{"patch_embeddings", "embedder"};  // their input needs no gradient
 
 class Counter {
  public:
@@ -44,7 +45,7 @@ class Counter {
  private:
   void add(std::vector<ModelPart>& parts, const Parameter& parameter) const;
   void cost(ModelPart& part) const;
-  void cost_product(ModelPart& part, int64_t rows, int64_t trained, const Shape& weight, bool passes_on) const;
+  void cost_product(ModelPart& part, int64_t rows, int64_t trained, const Shape& weight, bool input_gradient) const;
   void add_tied_head(std::vector<ModelPart>& parts) const;
   void add_attention(ModelCost& out) const;
   AttentionShape attention_at(const std::string& path, bool causal) const;
@@ -55,7 +56,7 @@ class Counter {
   const int64_t B_;
 };
 
-// Weight and bias make a module; what has neither stands alone.
+// Weight and bias form a module; other parameters are parts of their own.
 void Counter::add(std::vector<ModelPart>& parts, const Parameter& parameter) const {
   std::string name = parameter.name;
   if (name.ends_with(".weight")) name = name.substr(0, name.size() - 7);
@@ -67,11 +68,11 @@ void Counter::add(std::vector<ModelPart>& parts, const Parameter& parameter) con
   part.bytes += product({parameter.tensor.count(), static_cast<int64_t>(bytes_of(parameter.stored))});
 }
 
-// Of rows of every item; `trained` of them in training, where the product is made once more for the gradient of the weight and, where it
-// is passed on, for that of the input. weight: (O, I, ...)
-void Counter::cost_product(ModelPart& part, int64_t rows, int64_t trained, const Shape& weight, bool passes_on) const {
-  const bool overlap = has_word(part.name, "convolution");  // whose windows read pixels that others read too
-  const int64_t numbers = heed::count(weight), O = weight[0], times = passes_on ? 3 : 2;
+// A product of `rows` rows per item, `trained` in training, where it is repeated for the gradient of the weight and, with
+// input_gradient, for that of the input. weight: (O, I, ...)
+void Counter::cost_product(ModelPart& part, int64_t rows, int64_t trained, const Shape& weight, bool input_gradient) const {
+  const bool overlap = has_part(part.name, "convolution");  // windows share pixels, which are counted once
+  const int64_t numbers = heed::count(weight), O = weight[0], times = input_gradient ? 3 : 2;
   const int64_t I = overlap ? weight[1] : O == 0 ? 0 : numbers / O;
   part.multiply_adds = product({B_, rows, numbers});
   part.training_multiply_adds = product({times, B_, trained, numbers});
@@ -82,29 +83,29 @@ void Counter::cost_product(ModelPart& part, int64_t rows, int64_t trained, const
 
 void Counter::cost(ModelPart& part) const {
   const Parameter& weight = part.parameters.front();
-  if (!weight.name.ends_with(".weight") || !weight.options.learned) return;  // those that are not learned only serve other programs
+  if (!weight.name.ends_with(".weight") || !weight.options.learned) return;  // others are kept for other programs only
   const Shape& shape = weight.tensor.shape();
   const int64_t rows = rows_.of(part.name), trained = rows_.in_training(part.name);
-  if (has_word(part.name, "relative_content")) {  // a vector for every distance, whatever the batch
+  if (has_part(part.name, "relative_content")) {  // a vector per distance, independent of the batch
     const int64_t distances = 2 * std::max(rows, int64_t{1}) - 1;
     cost_product(part, distances, distances, shape, false);
     for (int64_t* each : {&part.multiply_adds, &part.training_multiply_adds, &part.activation_bytes}) *each /= B_;
     return;
   }
-  if (has_word(part.name, kLookedUp)) {
-    if (!has_word(part.name, kWords)) return;
+  if (has_part(part.name, kLookedUp)) {
+    if (!has_part(part.name, kWordEmbeddings)) return;
     part.activation_bytes = product({kFloat, B_, rows, shape.back()});
     part.moved_bytes = 2 * part.activation_bytes;
     part.training_moved_bytes = 2 * part.moved_bytes;
     return;
   }
-  if (shape.rank() >= 2) return cost_product(part, rows, trained, shape, !has_word(part.name, kOfPixels));
+  if (shape.rank() >= 2) return cost_product(part, rows, trained, shape, !has_part(part.name, kOfPixels));
   part.activation_bytes = product({kFloat, B_, rows, shape[0]});
   part.moved_bytes = 2 * part.activation_bytes;
   part.training_moved_bytes = product({6 * kFloat, B_, trained, shape[0]});
 }
 
-// Words that are read and written with the same table.
+// The output projection of models that tie it to the word embeddings.
 void Counter::add_tied_head(std::vector<ModelPart>& parts) const {
   const std::string& architecture = model_.architecture();
   const bool bert = architecture == "BertForMaskedLM" || architecture == "BertForPreTraining";
@@ -113,7 +114,7 @@ void Counter::add_tied_head(std::vector<ModelPart>& parts) const {
   const ModelPart* words = nullptr;
   for (const ModelPart& part : parts) {
     if (part.name == name) return;
-    if (has_word(part.name, kWords) && part.parameters[0].options.learned) words = &part;  // the last: a decoder's behind an encoder's
+    if (has_part(part.name, kWordEmbeddings) && part.parameters[0].options.learned) words = &part;  // the last one is the decoder's
   }
   if (!words) return;
   ModelPart tied{.name = name + ".(tied)"};
@@ -121,11 +122,11 @@ void Counter::add_tied_head(std::vector<ModelPart>& parts) const {
   parts.push_back(std::move(tied));
 }
 
-// Where an attention stands: how many queries meet how many keys.
+// The numbers of queries and keys of an attention module.
 AttentionShape Counter::attention_at(const std::string& path, bool causal) const {
   const InputSize& size = rows_.size();
   AttentionShape at{.grid = rows_.grid()};
-  const bool cross = path.ends_with("encoder_attn"), pooling = has_word(path, "pooling"), target = path.starts_with("model.decoder.");
+  const bool cross = path.ends_with("encoder_attn"), pooling = has_part(path, "pooling"), target = path.starts_with("model.decoder.");
   at.self = !cross && !pooling;
   at.causal = causal || target;
   at.M = target && !cross ? size.target : size.tokens;
@@ -149,19 +150,19 @@ void Counter::add_attention(ModelCost& out) const {
     AttentionShape at = attention_at(path, causal);
     at.width = out.parts[begin].parameters[0].tensor.shape().back();
     while (end < out.parts.size() && attention_path(out.parts[end].name) == path) ++end;
-    for (size_t i = begin; i < end; ++i) at.see(out.parts[i]);
+    for (size_t i = begin; i < end; ++i) at.add_projection(out.parts[i]);
     AttentionShape trained = at;
     trained.N = std::min(at.N, rows_.in_training(path + ".(attend)"));
     trained.drops = config_.probability("attention_probs_dropout_prob", 0) > 0;
     const auto moved = [&](const AttentionShape& x) {
       return product({kFloat, B_, product({x.N, x.query + x.output}) + product({x.M, x.key + (x.value > 0 ? x.value : x.width)})});
     };
-    const AttentionWork learning = attention_work(trained, config_, path, pairs_of);
+    const AttentionWork training = attention_work(trained, config_, path, pairs_of);
     const ModelPart attend{.name = path + ".(attend)",
                            .multiply_adds = product({B_, attention_work(at, config_, path, pairs_of).forward}),
                            .activation_bytes = product({kFloat, B_, at.N, at.output}),
                            .moved_bytes = moved(at),
-                           .training_multiply_adds = product({B_, learning.forward + learning.backward}),
+                           .training_multiply_adds = product({B_, training.forward + training.backward}),
                            .training_moved_bytes = 3 * moved(trained)};
     std::move(out.parts.begin() + static_cast<int64_t>(begin), out.parts.begin() + static_cast<int64_t>(end), std::back_inserter(all));
     all.push_back(attend);
@@ -174,13 +175,13 @@ void Counter::add_attention(ModelCost& out) const {
 }  // namespace
 
 InputKind input_kind(const Model& model) {
-  if (std::find(model.inputs().begin(), model.inputs().end(), "pixel_values") != model.inputs().end()) return InputKind::picture;
+  if (std::find(model.inputs().begin(), model.inputs().end(), "pixel_values") != model.inputs().end()) return InputKind::image;
   for (const Parameter& parameter : model.params().all())
-    if (has_word(parameter.name, "encoder_attn")) return InputKind::translation;
+    if (has_part(parameter.name, "encoder_attn")) return InputKind::translation;
   return model.architecture() == "MarianMTModel" ? InputKind::translation : InputKind::text;
 }
 
-int64_t most_tokens(const Model& model) {
+int64_t max_tokens(const Model& model) {
   const Config config(model.config(), "config.json");
   if (config.below("heed").has("positions")) return int64_t{1} << 40;
   const std::string& name = model.architecture();
@@ -192,10 +193,10 @@ void ModelPart::add(const ModelPart& other) {
   using Number = int64_t ModelPart::*;
   for (Number number : {&ModelPart::count, &ModelPart::bytes, &ModelPart::multiply_adds, &ModelPart::activation_bytes,
                         &ModelPart::moved_bytes, &ModelPart::training_multiply_adds, &ModelPart::training_moved_bytes})
-    check(!__builtin_add_overflow(this->*number, other.*number, &(this->*number)), "cost: the model is too large to be counted");
+    check(!__builtin_add_overflow(this->*number, other.*number, &(this->*number)), "cost: the model is too large, the counts overflow");
 }
 
-InputSize settled_size(const Model& model, InputSize size) { return CostRows(model, size).size(); }
+InputSize resolve_input_size(const Model& model, InputSize size) { return CostRows(model, size).size(); }
 
 ModelCost cost_of(const Model& model, InputSize size) {
   return counted([&] { return Counter(model, size).count(); });

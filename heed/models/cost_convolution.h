@@ -1,4 +1,4 @@
-// How many places the convolutions of a residual network see: private to cost.cc.
+// Output sizes of the convolutions of a residual network: private to cost.cc.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace heed {
 
-// Rows and columns that a part puts out; 1 x 1 behind the mean over all of them. name: "resnet.encoder.stages.1.layers.0.shortcut"
-std::array<int64_t, 2> convolution_places(const Config& config, const std::string& name);
+// Rows and columns of a module's output; 1 x 1 after global pooling. name: "resnet.encoder.stages.1.layers.0.shortcut"
+std::array<int64_t, 2> convolution_output_size(const Config& config, const std::string& name);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// How many vectors of an item each module of a model sees: all tokens, some, one, or the pixels that are left.
+// The number of vectors per item that each module of a model processes: all tokens, some, one, or pixels.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace heed {
 
-// Whether one of the words stands between the dots of a name.
-bool has_word(const std::string& name, std::initializer_list<const char*> words);
-inline bool has_word(const std::string& name, const char* word) { return has_word(name, {word}); }
+// Whether a dotted name has one of these parts.
+bool has_part(const std::string& name, std::initializer_list<const char*> choices);
+inline bool has_part(const std::string& name, const char* part) { return has_part(name, {part}); }
 
 class CostRows {
  public:
@@ -21,13 +21,13 @@ class CostRows {
   InputKind kind() const { return kind_; }
   const std::array<int64_t, 2>& grid() const { return grid_; }  // of patches
 
-  int64_t of(const std::string& module) const;  // in a call that is asked for everything
-  // In a step of training, which leaves out what its loss does not need: tokens of the last layer that no head reads, words without label.
+  int64_t of(const std::string& module) const;  // in a full forward pass
+  // In a training step, which skips what the loss does not need: tokens of the last layer that no head reads, logits without label.
   int64_t in_training(const std::string& module) const;
 
  private:
-  void settle();
-  bool leaves_out() const;
+  void resolve_size();
+  bool skips_tokens() const;
 
   const Model& model_;
   const Config config_;
@@ -35,8 +35,9 @@ class CostRows {
   InputKind kind_ = InputKind::text;
   int64_t patches_ = 0;
   std::array<int64_t, 2> grid_{};
-  std::string last_layer_ = {};  // which gives only some tokens in training; empty: all
-  int64_t read_ = 0, told_ = 0;  // tokens that it gives, tokens whose words are learned
+  std::string last_layer_ = {};    // computes only some tokens in training; empty: all
+  int64_t last_layer_tokens_ = 0;  // that it computes in training
+  int64_t predicted_tokens_ = 0;   // tokens with a label, for language models
 };
 
 }  // namespace heed

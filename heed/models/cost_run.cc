@@ -10,10 +10,8 @@
 namespace heed {
 namespace {
 
-Tensor nothing(const Shape& shape, DType dtype) { return Tensor::zeros(shape, dtype); }
-
-// The first of every text has none, so that the labels of masked words are as many in each. -> (B, N)
-Tensor hidden_words(int64_t B, int64_t N, int64_t labels) {
+// Labels for tokens 1 ... labels of every sequence. -> (B, N)
+Tensor masked_labels(int64_t B, int64_t N, int64_t labels) {
   std::vector<int64_t> out;
   for (int64_t b = 0; b < B; ++b)
     for (int64_t i = 0; i < N; ++i) out.push_back(i >= 1 && i <= labels ? 0 : -100);
@@ -22,30 +20,30 @@ Tensor hidden_words(int64_t B, int64_t N, int64_t labels) {
 
 Tensor example_labels(const Model& model, const InputSize& size) {
   const std::string& name = model.architecture();
-  if (name == "BertForMaskedLM" || name == "BertForPreTraining") return hidden_words(size.batch, size.tokens, size.labels);
-  if (name == "MarianMTModel") return nothing({size.batch, size.target}, DType::i64);
+  if (name == "BertForMaskedLM" || name == "BertForPreTraining") return masked_labels(size.batch, size.tokens, size.labels);
+  if (name == "MarianMTModel") return Tensor::zeros({size.batch, size.target}, DType::i64);
   const bool tokens = name.find("LM") != std::string::npos || name.find("TokenClassification") != std::string::npos;
-  if (tokens) return nothing({size.batch, size.tokens}, DType::i64);
+  if (tokens) return Tensor::zeros({size.batch, size.tokens}, DType::i64);
   const Config config(model.config(), "config.json");
-  const std::string problem = config.word("problem_type", "");
-  if (problem == "multi_label_classification") return nothing({size.batch, config.labels()}, DType::f32);
+  const std::string problem = config.string("problem_type", "");
+  if (problem == "multi_label_classification") return Tensor::zeros({size.batch, config.labels()}, DType::f32);
   const bool numbers = problem == "regression" || config.labels() == 1;
-  return nothing(numbers ? Shape{size.batch, config.labels()} : Shape{size.batch}, numbers ? DType::f32 : DType::i64);
+  return Tensor::zeros(numbers ? Shape{size.batch, config.labels()} : Shape{size.batch}, numbers ? DType::f32 : DType::i64);
 }
 
 bool takes(const Model& model, const char* input) {
   return std::find(model.inputs().begin(), model.inputs().end(), input) != model.inputs().end();
 }
 
-Model made(const CostedModel& model, Purpose purpose) {
+Model build(const CostedModel& model, Purpose purpose) {
   return make_model(model.config,
                     {.weights = purpose == Purpose::training ? Weights::trainable : Weights::packed, .architecture = model.architecture});
 }
 
-// One call. Training leaves its gradients with the parameters.
-void call(const Model& model, const Named& inputs, Purpose purpose) {
+// One call. Training leaves gradients in the parameters.
+void call(const Model& model, const TensorMap& inputs, Purpose purpose) {
   if (purpose == Purpose::inference) {
-    const NoGrad quiet;
+    const NoGrad no_grad;
     model(inputs);
     return;
   }
@@ -54,14 +52,14 @@ void call(const Model& model, const Named& inputs, Purpose purpose) {
   backward(loss);
 }
 
-// in_use, peak: of whoever hands out memory
+// in_use, peak, reset: functions of the memory counter
 template <class InUse, class Peak, class Reset>
 MemoryCost memory_of_call(const Model& model, int64_t before, const InputSize& size, Purpose purpose, const InUse& in_use, const Peak& peak,
                           const Reset& reset) {
   MemoryCost out{.weights = in_use() - before};
   reset();
   {
-    const Named inputs = example_inputs(model, size, purpose == Purpose::training);
+    const TensorMap inputs = example_inputs(model, size, purpose == Purpose::training);
     call(model, inputs, purpose);
   }
   out.activations = peak() - before - out.weights;
@@ -73,37 +71,37 @@ MemoryCost memory_of_call(const Model& model, int64_t before, const InputSize& s
 
 bool has_loss(const Model& model) { return takes(model, "labels"); }
 
-Named example_inputs(const Model& model, const InputSize& size, bool labels) {
-  Named out;
-  if (input_kind(model) == InputKind::picture) {
+TensorMap example_inputs(const Model& model, const InputSize& size, bool labels) {
+  TensorMap out;
+  if (input_kind(model) == InputKind::image) {
     const Config config(model.config(), "config.json");
     const std::array<int64_t, 2> image = config.sides("image_size", 224);
-    out["pixel_values"] = nothing({size.batch, config.size("num_channels", 3), image[0], image[1]}, DType::f32);
+    out["pixel_values"] = Tensor::zeros({size.batch, config.size("num_channels", 3), image[0], image[1]}, DType::f32);
   } else {
-    out["input_ids"] = nothing({size.batch, size.tokens}, DType::i64);
+    out["input_ids"] = Tensor::zeros({size.batch, size.tokens}, DType::i64);
   }
-  if (takes(model, "decoder_input_ids") && !labels) out["decoder_input_ids"] = nothing({size.batch, size.target}, DType::i64);
+  if (takes(model, "decoder_input_ids") && !labels) out["decoder_input_ids"] = Tensor::zeros({size.batch, size.target}, DType::i64);
   if (labels) out["labels"] = example_labels(model, size);
-  if (labels && takes(model, "next_sentence_label")) out["next_sentence_label"] = nothing({size.batch}, DType::i64);
+  if (labels && takes(model, "next_sentence_label")) out["next_sentence_label"] = Tensor::zeros({size.batch}, DType::i64);
   return out;
 }
 
-MemoryCost predicted_memory(const CostedModel& what, const InputSize& size, Purpose purpose) {
+MemoryCost predicted_memory(const CostedModel& costed, const InputSize& size, Purpose purpose) {
   return counted([&] {
     DryRun dry;
-    const Model model = made(what, purpose);
+    const Model model = build(costed, purpose);
     return memory_of_call(
         model, 0, size, purpose, [&] { return dry.in_use(); }, [&] { return dry.peak(); }, [&] { dry.reset_peak(); });
   });
 }
 
-MeasuredCost measured_cost(const CostedModel& what, const InputSize& size, Purpose purpose, int rounds) {
+MeasuredCost measured_cost(const CostedModel& costed, const InputSize& size, Purpose purpose, int rounds) {
   const int64_t before = memory_use().in_use;
-  const Model model = made(what, purpose);
+  const Model model = build(costed, purpose);
   MeasuredCost out{
       .memory = memory_of_call(
           model, before, size, purpose, [] { return memory_use().in_use; }, [] { return memory_use().peak; }, [] { reset_peak_memory(); })};
-  const Named inputs = example_inputs(model, size, purpose == Purpose::training);
+  const TensorMap inputs = example_inputs(model, size, purpose == Purpose::training);
   {
     const WorkCount count;
     call(model, inputs, purpose);

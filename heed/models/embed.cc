@@ -9,13 +9,11 @@
 namespace heed {
 namespace {
 
-bool is_there(const Path& path) { return path_exists(path); }
-
-// sentence-transformers' names for ways of pooling; older files have a flag for each.
+// The pooling of a sentence-transformers config; older files have one flag per kind.
 SentencePooling read_pooling(const Path& path) {
   const Config config(read_json(path), path.string());
   if (config.has("pooling_mode")) {
-    const std::string name = config.word("pooling_mode", "");
+    const std::string name = config.string("pooling_mode", "");
     if (name != "mean" && name != "cls" && name != "max") config.refuse("pooling_mode", "mean, cls or max");
     return sentence_pooling_named(name);
   }
@@ -25,11 +23,11 @@ SentencePooling read_pooling(const Path& path) {
   if (config.flag("pooling_mode_max_tokens", false)) chosen.push_back(SentencePooling::largest);
   for (const char* other : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"})
     config.only(other, false);
-  check<FileError>(chosen.size() == 1, path.string(), ": found ", chosen.size(), " ways of pooling, expected one: mean, cls or max");
+  check<FileError>(chosen.size() == 1, path.string(), ": found ", chosen.size(), " kinds of pooling, expected one: mean, cls or max");
   return chosen.front();
 }
 
-// What happens to a sentence in turn: the encoder in the folder itself, pooling, and perhaps a norm.
+// The list of modules: the encoder in the folder itself, pooling, and optionally normalization.
 void read_modules(const Path& folder, EmbedOptions& options) {
   const Path path = folder / "modules.json";
   const Json modules = read_json(path);
@@ -37,11 +35,11 @@ void read_modules(const Path& folder, EmbedOptions& options) {
   options.normalize = false;
   for (const Json& entry : modules) {
     const Config module(entry, path.string());
-    const std::string type = module.word("type", ""), kind = type.substr(type.rfind('.') + 1), place = module.word("path", "");
+    const std::string type = module.string("type", ""), kind = type.substr(type.rfind('.') + 1), subfolder = module.string("path", "");
     if (kind == "Transformer")
       module.only("path", "");
     else if (kind == "Pooling")
-      options.pooling = read_pooling(folder / place / "config.json");
+      options.pooling = read_pooling(folder / subfolder / "config.json");
     else if (kind == "Normalize")
       options.normalize = true;
     else
@@ -49,7 +47,7 @@ void read_modules(const Path& folder, EmbedOptions& options) {
   }
 }
 
-// "BertForMaskedLM" -> "BertModel"; the family whose name it begins with.
+// "BertForMaskedLM" -> "BertModel": the inner model of the family.
 std::string inner_architecture(const Path& folder) {
   const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
   const auto found = config.json().find("architectures");
@@ -57,10 +55,10 @@ std::string inner_architecture(const Path& folder) {
   const std::string name = named ? found->front().get<std::string>() : "";
   for (const Architecture& each : architectures())
     if (each.bare && name.starts_with(each.name.substr(0, each.name.size() - std::string_view("Model").size()))) return each.name;
-  return {};  // load() says what is wrong
+  return {};  // load() reports the error
 }
 
-// x: (B, N, D), lengths: B of them -> (B, D)
+// x: (B, N, D), lengths: B numbers -> (B, D)
 Tensor pool(const Tensor& x, std::span<const int64_t> lengths, SentencePooling pooling) {
   if (pooling == SentencePooling::first) return pool_class(x);
   if (pooling == SentencePooling::mean) return pool_mean(x, Tensor::from(lengths, {std::ssize(lengths)}));
@@ -81,11 +79,11 @@ SentencePooling sentence_pooling_named(const std::string& name) {
 
 EmbedOptions embed_options(const Path& folder) {
   EmbedOptions options;
-  if (is_there(folder / "modules.json"))
+  if (path_exists(folder / "modules.json"))
     read_modules(folder, options);
-  else if (is_there(folder / "1_Pooling" / "config.json"))
+  else if (path_exists(folder / "1_Pooling" / "config.json"))
     options.pooling = read_pooling(folder / "1_Pooling" / "config.json");
-  if (const Path path = folder / "sentence_bert_config.json"; is_there(path))
+  if (const Path path = folder / "sentence_bert_config.json"; path_exists(path))
     options.max_length = Config(read_json(path), path.string()).size("max_seq_length", 0);
   return options;
 }
@@ -99,19 +97,19 @@ TextModel load_embedder(const Path& folder, Weights weights, const Warn& allow_n
                    .allow_nonfinite = allow_nonfinite};
   TextModel out = load_text_model(folder, options);
   check<FileError>(!options.architecture.empty(), (folder / "config.json").string(), ": ", out.model.architecture(),
-                   " gives no states of its tokens, expected an encoder");
+                   " has no token states, expected an encoder");
   return out;
 }
 
 Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const EmbedOptions& options,
              const std::function<void(int64_t sentences)>& done) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   Tensors parts;
-  std::vector<int64_t> order(encodings.size());  // where each sentence lies in the parts
+  std::vector<int64_t> order(encodings.size());  // row of each sentence in the concatenated parts
   int64_t count = 0;
   each_batch(model, encodings, [&](const TextBatch& batch) {
     const auto states = batch.out.find("last_hidden_state");
-    check(states != batch.out.end(), "embed: ", model.model.architecture(), " gives no last_hidden_state, expected an encoder");
+    check(states != batch.out.end(), "embed: ", model.model.architecture(), " has no output last_hidden_state, expected an encoder");
     const Tensor pooled = pool(states->second, batch.lengths, options.pooling);
     parts.push_back(options.normalize ? pooled / scale(sqrt(sum(pooled * pooled, {1}, true)), 1, 1e-12f) : pooled);
     for (const size_t place : batch.places) order[place] = count++;

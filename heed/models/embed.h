@@ -1,21 +1,21 @@
-// Sentences as vectors (Reimers and Gurevych 2019): what an encoder says about the tokens, pooled and brought to length 1, so that
-// the product of two is their cosine.
+// Sentence embeddings (Reimers and Gurevych 2019): the token states of an encoder, pooled and normalized to length 1, so that the
+// dot product of two is their cosine.
 #pragma once
 
 #include "heed/models/text_model.h"
 
 namespace heed {
 
-enum class SentencePooling { mean, first, largest };              // of the tokens that are no padding; first: [CLS]
+enum class SentencePooling { mean, first, largest };              // over tokens without padding; first: [CLS]
 SentencePooling sentence_pooling_named(const std::string& name);  // "mean", "cls", "max"
 
 struct EmbedOptions {
   SentencePooling pooling = SentencePooling::mean;
   bool normalize = true;
-  int64_t max_length = 0;  // tokens; 0: as many as the model can read
+  int64_t max_length = 0;  // tokens; 0: the model's maximum
 };
-// As the folder's files of sentence-transformers say: modules.json, 1_Pooling/config.json, sentence_bert_config.json; as above
-// where there are none.
+// From the sentence-transformers files of a folder: modules.json, 1_Pooling/config.json, sentence_bert_config.json. The defaults
+// above if there are none.
 EmbedOptions embed_options(const Path& folder);
 
 // The encoder of any checkpoint, without its head.

@@ -8,7 +8,7 @@
 namespace heed {
 
 void check_finite(const Model& model, const Tensor& out, std::span<const int64_t> lengths) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   if (out.count() == 0 || all_finite(out)) return;
   const int64_t B = out.size(0), each = out.count() / B, token = lengths.empty() ? each : each / out.size(1);
   const std::vector<float> values = out.to_vector<float>();
@@ -19,7 +19,7 @@ void check_finite(const Model& model, const Tensor& out, std::span<const int64_t
     const std::string& weights = model.params().nonfinite();
     throw NonfiniteOutput(
         "the output of " + model.architecture() + " is NaN or infinite: " +
-            (weights.empty() ? "its weights are finite, but they or numbers in its config.json are too large" : "it has " + weights),
+            (weights.empty() ? "its weights are finite, but they or values in its config.json are too large" : "it has " + weights),
         b);
   }
 }

@@ -1,4 +1,4 @@
-// Outputs that are not numbers are errors, never answers.
+// Outputs that are NaN or infinite are errors.
 #pragma once
 
 #include <span>
@@ -7,15 +7,14 @@
 
 namespace heed {
 
-// A model gave NaN or infinity.
 class NonfiniteOutput : public FileError {
  public:
   NonfiniteOutput(const std::string& text, int64_t which) : FileError(text), item(which) {}
 
-  const int64_t item;  // of the batch that it was given
+  const int64_t item;  // index in the batch
 };
 
-// An error unless all numbers are finite. out: (B, ...), or (B, N, ...), of which item b has lengths[b] tokens that count
+// Throws NonfiniteOutput unless all numbers are finite. out: (B, ...), or (B, N, ...) where item b has lengths[b] tokens before padding
 void check_finite(const Model& model, const Tensor& out, std::span<const int64_t> lengths = {});
 
 }  // namespace heed

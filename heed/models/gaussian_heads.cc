@@ -8,9 +8,9 @@
 namespace heed {
 namespace {
 
-// A neighbour of the best key weighs less than exp(-14), a millionth of it: nothing is left for a gradient to feel.
-constexpr double kSharpest = 14;
-constexpr double kTwins = 0.99;
+// Neighbours of the best key have less than exp(-14), a millionth, of its weight: the gradient vanishes.
+constexpr double kMaxPrecision = 14;
+constexpr double kTwinOverlap = 0.99;
 
 struct FoundGaussian {
   std::string layer;
@@ -67,9 +67,9 @@ std::optional<std::array<double, 3>> GaussianHead::covariance() const {
   return std::array{precision[2] / twice, -precision[1] / twice, precision[0] / twice};
 }
 
-std::array<double, 2> Ellipse::at(double turn) const {
-  const double far = longer * std::cos(turn), side = shorter * std::sin(turn);
-  return {far * std::sin(angle) + side * std::cos(angle), far * std::cos(angle) - side * std::sin(angle)};
+std::array<double, 2> Ellipse::at(double t) const {
+  const double along = longer * std::cos(t), across = shorter * std::sin(t);
+  return {along * std::sin(angle) + across * std::cos(angle), along * std::cos(angle) - across * std::sin(angle)};
 }
 
 std::optional<Ellipse> contour(const GaussianHead& head, double mass) {
@@ -77,7 +77,7 @@ std::optional<Ellipse> contour(const GaussianHead& head, double mass) {
   const auto [least, most] = head.eigenvalues();
   if (!(least > 0) || !std::isfinite(most)) return {};
   const double r = -std::log1p(-mass);
-  // The precision is least along the longer axis: half the angle of (down-down - along-along, 2 down-along), turned by 90 degrees.
+  // The precision is smallest along the longer axis: half the angle of (row-row - column-column, 2 row-column), rotated by 90 degrees.
   const auto [dd, da, aa] = head.precision;
   return Ellipse{std::sqrt(r / least), std::sqrt(r / most), std::atan2(-2 * da, dd - aa) / 2};
 }
@@ -92,15 +92,15 @@ GaussianHeads gaussian_heads(const Model& model) {
   for (const FoundGaussian& layer : found) {
     const std::vector<float> shapes = layer.shape.to_vector<float>(), centers = layer.center.to_vector<float>();
     const int64_t H = layer.center.size(0), each = std::ssize(shapes) / H;
-    GaussianLayer& made = out.layers.emplace_back(GaussianLayer{.name = layer.layer});
+    GaussianLayer& added = out.layers.emplace_back(GaussianLayer{.name = layer.layer});
     for (int64_t h = 0; h < H; ++h)
-      made.heads.push_back(gaussian_head({shapes.begin() + h * each, shapes.begin() + (h + 1) * each},
-                                         {centers[static_cast<size_t>(2 * h)], centers[static_cast<size_t>(2 * h + 1)]}));
+      added.heads.push_back(gaussian_head({shapes.begin() + h * each, shapes.begin() + (h + 1) * each},
+                                          {centers[static_cast<size_t>(2 * h)], centers[static_cast<size_t>(2 * h + 1)]}));
   }
   return out;
 }
 
-double likeness(const GaussianHead& a, const GaussianHead& b) {
+double head_overlap(const GaussianHead& a, const GaussianHead& b) {
   const auto first = a.covariance(), second = b.covariance();
   if (!first || !second) return 0;
   std::array<double, 3> mean{};
@@ -122,23 +122,24 @@ std::vector<HeadAlarm> alarms_of(const GaussianHeads& all) {
         out.push_back({kind, layer, h, twin, text});
       };
       const std::string shape =
-          head.isotropic() ? "alpha is " + head_number_text(head.learned[0]) : "the precision is down to " + head_number_text(least);
+          head.isotropic() ? "alpha is " + head_number_text(head.learned[0]) : "the smallest precision is " + head_number_text(least);
       if (!(least > 0) || !std::isfinite(most))
-        add(Kind::no_gaussian, shape + ": its weights grow with the distance or do not change with it, and have no covariance");
+        add(Kind::no_gaussian, shape + ": its weights do not fall with the distance, so it has no covariance");
       else if (const double deviation = std::sqrt(0.5 / least); deviation > static_cast<double>(std::max(all.grid[0], all.grid[1])))
         add(Kind::everywhere,
-            shape + ": a deviation of " + head_number_text(deviation) + " tokens is wider than the picture, it takes the mean");
-      else if (least > kSharpest)
+            shape + ": a deviation of " + head_number_text(deviation) + " tokens is wider than the image, it averages over all of it");
+      else if (least > kMaxPrecision)
         add(Kind::one_key, (head.isotropic() ? shape : "the precision is at least " + head_number_text(least)) +
-                               ": one key has all the weight, and learning cannot move it");
+                               ": one key has all the weight, and training cannot move it");
       const auto [down, along] = head.looks_at();
       if (!std::isfinite(down) || !std::isfinite(along) || std::abs(down) > static_cast<double>(all.grid[0] - 1) ||
           std::abs(along) > static_cast<double>(all.grid[1] - 1))
-        add(Kind::outside, "it looks " + head_number_text(down) + " down and " + head_number_text(along) + " along, where no picture of " +
-                               std::to_string(all.grid[0]) + " x " + std::to_string(all.grid[1]) + " tokens has a key");
+        add(Kind::outside, "it attends " + head_number_text(down) + " rows down and " + head_number_text(along) +
+                               " columns right, outside of any image of " + std::to_string(all.grid[0]) + " x " +
+                               std::to_string(all.grid[1]) + " tokens");
       for (size_t other = 0; other < h; ++other)
-        if (likeness(head, heads[other]) > kTwins)
-          add(Kind::twins, "it stands where head " + std::to_string(other) + " stands, and is as wide: one of them is enough", other);
+        if (head_overlap(head, heads[other]) > kTwinOverlap)
+          add(Kind::twins, "it has the same center and width as head " + std::to_string(other) + ": one of them is redundant", other);
     }
   }
   return out;

@@ -32,7 +32,7 @@ std::vector<Row> bad_words(const Config& config) {
   return out;
 }
 
-constexpr int64_t kMostTexts = 1024;  // that are written at the same time for each input
+constexpr int64_t kMaxSequences = 1024;  // generated at the same time for each input
 
 int64_t at_most(const Config& config, const char* key, int64_t most) {
   const int64_t value = config.size(key, 1);
@@ -40,8 +40,8 @@ int64_t at_most(const Config& config, const char* key, int64_t most) {
   return value;
 }
 
-float between(const Config& config, std::string_view key, float otherwise) {
-  const float value = config.number(key, otherwise);
+float between(const Config& config, std::string_view key, float fallback) {
+  const float value = config.number(key, fallback);
   if (!(value >= 0 && value <= 1)) config.refuse(key, "a number from 0 to 1");
   return value;
 }
@@ -91,10 +91,10 @@ GenerationOptions generation_options(const Json& json, const std::string& source
                             .renormalize = config.flag("renormalize_logits", false),
                             .sample = sample,
                             .sampling = sample ? sampling(config) : Sampling{},
-                            .beams = at_most(config, "num_beams", kMostTexts),
+                            .beams = at_most(config, "num_beams", kMaxSequences),
                             .length_penalty = config.number("length_penalty", 1),
                             .early_stopping = early_stopping(config),
-                            .count = at_most(config, "num_return_sequences", kMostTexts)};
+                            .count = at_most(config, "num_return_sequences", kMaxSequences)};
   if (options.start < 0) options.start = token(config, "bos_token_id");
   if (!(options.repetition_penalty > 0)) config.refuse("repetition_penalty", "a number above 0");
   return options;

@@ -1,4 +1,4 @@
-// What writing token by token and writing with beams share: how texts begin, and which scores the rules change.
+// Shared by token-by-token generation and beam search: processing the prompt, and the rules that change scores.
 #pragma once
 
 #include <algorithm>
@@ -9,32 +9,33 @@ namespace heed {
 
 using TokenRow = std::vector<int64_t>;
 
-inline bool holds(const TokenRow& row, int64_t token) { return std::find(row.begin(), row.end(), token) != row.end(); }
+inline bool contains(const TokenRow& row, int64_t token) { return std::find(row.begin(), row.end(), token) != row.end(); }
 
 class GenerationRules {
  public:
-  GenerationRules(const GenerationOptions& options, int64_t began);  // began: the number of tokens that texts begin with
+  GenerationRules(const GenerationOptions& options, int64_t prompt_length);
 
-  bool none() const;                                                // no rule ever changes a score
-  void apply(std::span<float> scores, const TokenRow& text) const;  // scores: V numbers, of what may follow the text
+  bool none() const;                                                    // no rule ever changes a score
+  void apply(std::span<float> scores, const TokenRow& sequence) const;  // scores: V numbers, of the token after the sequence
 
-  int64_t began() const { return began_; }
-  int64_t longest() const { return longest_; }
-  bool ends(int64_t token) const { return holds(options_.end, token); }
+  int64_t prompt_length() const { return prompt_length_; }
+  int64_t max_length() const { return max_length_; }
+  bool ends(int64_t token) const { return contains(options_.end, token); }
 
  private:
   const GenerationOptions& options_;
-  int64_t began_, longest_, shortest_;
+  int64_t prompt_length_, max_length_, min_length_;
 };
 
-struct BegunTexts {
-  std::vector<TokenRow> tokens;  // B texts
-  Writing writing;
-  Tensor logits = {};  // (B, V): of what may follow
+struct DecodeBatch {
+  std::vector<TokenRow> tokens;  // B sequences
+  DecodeState state;
+  Tensor logits = {};  // (B, V): of the next token
 };
-BegunTexts begin_texts(const Model& model, const Named& inputs, const GenerationOptions& options);
+// Runs the prompts, or the encoder and the start token.
+DecodeBatch prefill(const Model& model, const TensorMap& inputs, const GenerationOptions& options);
 
-// The one row after the other. rows: of equal lengths -> (rows, length)
+// rows: of equal length -> (rows, length)
 Tensor tensor_of(const std::vector<TokenRow>& rows);
 
 }  // namespace heed

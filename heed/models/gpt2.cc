@@ -1,4 +1,4 @@
-// GPT-2 (Radford et al. 2019): a decoder with learned positions and norms before its branches.
+// GPT-2 (Radford et al. 2019): a pre-norm decoder with learned positions.
 #include <cmath>
 
 #include "heed/models/architecture.h"
@@ -9,17 +9,17 @@ namespace {
 
 constexpr LayerNames kGpt2Layer{"attn", "ln_1", "mlp", "ln_2"};
 
-Initialisation gpt2_beginning(const Config& config, int64_t layers) {
-  Initialisation begin = beginning(config, "initializer_range", false);
-  begin.residual =
-      initial::normal(config.number("initializer_range", 0.02f, 0, 100) / std::sqrt(2 * static_cast<float>(std::max<int64_t>(layers, 1))));
-  return begin;
+Initializers gpt2_initializers(const Config& config, int64_t layers) {
+  Initializers out = initializer_from(config, "initializer_range", false);
+  out.residual = initializer::normal(config.number("initializer_range", 0.02f, 0, 100) /
+                                     std::sqrt(2 * static_cast<float>(std::max<int64_t>(layers, 1))));
+  return out;
 }
 
 Network make(const Scope& root, const Config& config, bool head) {
   config.only("add_cross_attention", false);
   const int64_t D = config.size("n_embd", 768), H = config.size("n_head", 12), layers = config.size("n_layer", 12, 0);
-  const Scope scope = root.with(gpt2_beginning(config, layers)), inner = head ? scope / "transformer" : scope;
+  const Scope scope = root.with(gpt2_initializers(config, layers)), inner = head ? scope / "transformer" : scope;
   const bool shared = head && tied(scope, config, true, "lm_head.weight", "transformer.wte.weight");
   const float eps = config.epsilon("layer_norm_epsilon", 1e-5f);
   const LayerOptions options{.attention = {.width = D,
@@ -28,7 +28,7 @@ Network make(const Scope& root, const Config& config, bool head) {
                                            .dropout = config.probability("attn_pdrop", 0.1f),
                                            .stored_transposed = true,
                                            .names = {.qkv = "c_attn", .output = "c_proj"}},
-                             .feed_forward = {.wide = config.size("n_inner", 4 * D),
+                             .feed_forward = {.hidden_width = config.size("n_inner", 4 * D),
                                               .activation = config.activation("activation_function", "gelu_new"),
                                               .stored_transposed = true,
                                               .names = {.up = "c_fc", .down = "c_proj"}},
@@ -37,26 +37,27 @@ Network make(const Scope& root, const Config& config, bool head) {
                              .branch = {.dropout = config.probability("resid_pdrop", 0.1f)}};
   const int64_t tokens = config.size("n_positions", 1024);
   const Variant variant(config, tokens);
-  CausalModel model{.words = Embedding(inner / "wte", config.size("vocab_size", 50257), D),
-                    .positions = variant.added(inner, D, [&] { return AddedPositions{LearnedPositions(inner / "wpe", tokens, D).weight}; }),
-                    .layers = {},
-                    .norm = Norm(inner / "ln_f", D, eps),
-                    .head = {},
-                    .dropout = config.probability("embd_pdrop", 0.1f)};
+  CausalModel model{
+      .word_embeddings = Embedding(inner / "wte", config.size("vocab_size", 50257), D),
+      .positions = variant.added_positions(inner, D, [&] { return AddedPositions{LearnedPositions(inner / "wpe", tokens, D).weight}; }),
+      .layers = {},
+      .norm = Norm(inner / "ln_f", D, eps),
+      .head = {},
+      .dropout = config.probability("embd_pdrop", 0.1f)};
   const bool scaled = config.flag("scale_attn_weights", true), by_layer = config.flag("scale_attn_by_inverse_layer_idx", false);
   for (int64_t i = 0; i < layers; ++i) {
-    model.layers.push_back(make_encoder_layer(inner / "h" / i, variant.changed(options, i, layers), kGpt2Layer));
+    model.layers.push_back(make_encoder_layer(inner / "h" / i, variant.apply(options, i, layers), kGpt2Layer));
     const float width = scaled ? static_cast<float>(D / H) : 1;
     model.layers.back().attention.beta = 1 / (std::sqrt(width) * static_cast<float>(by_layer ? i + 1 : 1));
   }
-  if (head) model.head = language_head(scope, model.words, shared);
+  if (head) model.head = language_head(scope, model.word_embeddings, shared);
   return causal_network(model);
 }
 
 }  // namespace
 
 Architectures gpt2_architectures() {
-  const std::vector<std::string> masks{".attn.bias", ".attn.masked_bias"};  // what old checkpoints keep of the causal mask
+  const std::vector<std::string> masks{".attn.bias", ".attn.masked_bias"};  // causal masks in old checkpoints
   return {{.name = "GPT2LMHeadModel",
            .base = "transformer",
            .make = [](const Scope& scope, const Config& config) { return make(scope, config, true); },

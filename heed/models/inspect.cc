@@ -8,12 +8,12 @@
 namespace heed {
 namespace {
 
-// The maps of all layers, as the model gave them: (B, H, N, M) each.
-Tensors maps_of_layers(const Named& outputs, const std::string& prefix) {
+// The maps of all layers: (B, H, N, M) each.
+Tensors maps_of_layers(const TensorMap& outputs, const std::string& prefix) {
   Tensors out;
   for (auto found = outputs.find(prefix + "0"); found != outputs.end(); found = outputs.find(prefix + std::to_string(out.size())))
     out.push_back(found->second);
-  check(!out.empty(), "inspect: the model gave no maps \"", prefix, "0\"; it has no layers, or none that attend");
+  check(!out.empty(), "inspect: the model has no output \"", prefix, "0\"; it has no layers, or none with attention");
   return out;
 }
 
@@ -49,8 +49,8 @@ std::vector<float> AttentionMaps::mean(size_t layer) const {
 bool AttentionMaps::causal() const {
   if (N != M || N < 2) return false;
   for (size_t i = 0; i < weights.size(); ++i) {
-    const int64_t place = static_cast<int64_t>(i) % (N * M);
-    if (place % M > place / M && weights[i] != 0) return false;
+    const int64_t index = static_cast<int64_t>(i) % (N * M);
+    if (index % M > index / M && weights[i] != 0) return false;
   }
   return true;
 }
@@ -63,7 +63,7 @@ std::vector<float> scaled_by_row(std::span<const float> map, int64_t M) {
   return out;
 }
 
-AttentionMaps maps_in(const Named& outputs, const std::string& prefix, const std::string& kind, const MapChoice& choice, bool lenient) {
+AttentionMaps maps_in(const TensorMap& outputs, const std::string& prefix, const std::string& kind, const MapChoice& choice, bool lenient) {
   const Tensors layers = maps_of_layers(outputs, prefix);
   std::vector<int64_t> wanted = choice.layers;
   if (lenient) std::erase_if(wanted, [&](int64_t layer) { return layer >= std::ssize(layers); });
@@ -83,18 +83,18 @@ AttentionMaps maps_in(const Named& outputs, const std::string& prefix, const std
 }
 
 bool has_maps(const Model& model) {
-  const std::string kind = Config(model.config(), "config.json").below("heed").word("attention", "soft");
+  const std::string kind = Config(model.config(), "config.json").below("heed").string("attention", "soft");
   return kind != "kernel" && kind != "channel";
 }
 
-std::array<int64_t, 2> patch_grid(const Model& model, const Picture& picture) {
+std::array<int64_t, 2> patch_grid(const Model& model, const Image& image) {
   const std::array<int64_t, 2> patch = Config(model.config(), "config.json").sides("patch_size", 16);
-  return {picture.height / patch[0], picture.width / patch[1]};
+  return {image.height / patch[0], image.width / patch[1]};
 }
 
 std::vector<float> patches_seen(std::span<const float> map, int64_t N, int64_t patches) {
   check(std::ssize(map) == N * N && 0 < patches && patches <= N, "patches: a map of ", map.size(), " weights, expected ", N, " x ", N,
-        " tokens, of which ", patches, " are patches");
+        " tokens with ", patches, " patches");
   const int64_t first = N - patches, queries = first > 0 ? 1 : N;
   std::vector<float> out(static_cast<size_t>(patches));
   for (int64_t q = 0; q < queries; ++q)
@@ -103,10 +103,10 @@ std::vector<float> patches_seen(std::span<const float> map, int64_t N, int64_t p
   return out;
 }
 
-std::vector<float> rollout(const Named& outputs, const std::string& prefix) {
+std::vector<float> rollout(const TensorMap& outputs, const std::string& prefix) {
   const Tensors layers = maps_of_layers(outputs, prefix);
   const int64_t N = layers[0].size(2);
-  check(layers[0].size(3) == N, "rollout: maps of ", N, " queries and ", layers[0].size(3), " keys, expected as many");
+  check(layers[0].size(3) == N, "rollout: maps of ", N, " queries and ", layers[0].size(3), " keys, expected equal numbers");
   Tensor sum;  // (1, N, N)
   for (const Tensor& layer : layers) {
     std::vector<float> half = (mean(slice(layer, 0, 0, 1), {1}) * 0.5f).to_vector<float>();

@@ -1,4 +1,4 @@
-// Llama (Touvron et al. 2023): rotary positions, root-mean-square norms, a gated feed-forward and heads that share keys.
+// Llama (Touvron et al. 2023): rotary positions, RMS norms, a gated feed-forward and grouped-query attention.
 #include <cmath>
 #include <numbers>
 
@@ -13,8 +13,8 @@ constexpr double kLeastTheta = 1, kMostTheta = 1e12;      // of rope_theta
 constexpr double kLeastFactor = 1e-3, kMostFactor = 1e6;  // of rope_scaling
 constexpr LayerNames kLlamaLayer{"self_attn", "input_layernorm", "mlp", "post_attention_layernorm"};
 
-// Long waves are stretched by a factor, short ones stay, those between are mixed: Llama 3.1 (Grattafiori et al. 2024).
-void stretch_long_waves(std::vector<double>& frequencies, const Config& rope, int64_t positions) {
+// Llama 3.1 (Grattafiori et al. 2024): low frequencies are divided by a factor, high ones are unchanged, those between interpolated.
+void scale_low_frequencies(std::vector<double>& frequencies, const Config& rope, int64_t positions) {
   for (const char* key : {"factor", "low_freq_factor", "high_freq_factor"})
     if (!rope.has(key)) rope.refuse(key, "a number");
   const auto number = [&](const char* key) { return rope.number(key, 1, kLeastFactor, kMostFactor); };
@@ -22,8 +22,8 @@ void stretch_long_waves(std::vector<double>& frequencies, const Config& rope, in
   if (!(high > low)) rope.refuse("high_freq_factor", "more than low_freq_factor");
   const auto before = static_cast<double>(rope.size("original_max_position_embeddings", positions));
   for (double& frequency : frequencies) {
-    const double turns = before * frequency / (2 * std::numbers::pi);  // within the length that the model was first trained on
-    const double share = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    const double periods = before * frequency / (2 * std::numbers::pi);  // within the original context length
+    const double share = std::clamp((periods - low) / (high - low), 0.0, 1.0);
     frequency = (1 - share) * frequency / factor + share * frequency;
   }
 }
@@ -34,8 +34,8 @@ Rotary make_rotary(const Config& config, int64_t D) {
   rope.only("partial_rotary_factor", 1);
   config.only("partial_rotary_factor", 1);
   const float base = rope.number("rope_theta", config.number("rope_theta", 10000, kLeastTheta, kMostTheta), kLeastTheta, kMostTheta);
-  const char* key = rope.has("rope_type") ? "rope_type" : "type";  // the second in older files
-  const std::string kind = rope.word(key, "default");
+  const char* key = rope.has("rope_type") ? "rope_type" : "type";  // "type" in older files
+  const std::string kind = rope.string(key, "default");
   if (D % 2 != 0 || D > kWidestHead) config.refuse("head_dim", "an even number of at most " + std::to_string(kWidestHead));
   std::vector<double> frequencies;
   for (int64_t i = 0; i < D / 2; ++i) frequencies.push_back(1 / std::pow(base, 2 * static_cast<float>(i) / static_cast<float>(D)));
@@ -43,7 +43,7 @@ Rotary make_rotary(const Config& config, int64_t D) {
     if (!rope.has("factor")) rope.refuse("factor", "a number");
     for (double& frequency : frequencies) frequency /= rope.number("factor", 1, kLeastFactor, kMostFactor);
   } else if (kind == "llama3") {
-    stretch_long_waves(frequencies, rope, positions);
+    scale_low_frequencies(frequencies, rope, positions);
   } else if (kind != "default") {
     rope.refuse(key, "default, linear or llama3");
   }
@@ -51,7 +51,7 @@ Rotary make_rotary(const Config& config, int64_t D) {
 }
 
 Network make(const Scope& root, const Config& config, bool head) {
-  const Scope scope = root.with(beginning(config, "initializer_range", false)), inner = head ? scope / "model" : scope;
+  const Scope scope = root.with(initializer_from(config, "initializer_range", false)), inner = head ? scope / "model" : scope;
   const bool shared = head && tied(scope, config, false, "lm_head.weight", "model.embed_tokens.weight");
   const int64_t D = config.size("hidden_size", 4096), H = config.size("num_attention_heads", 32);
   if (D % H != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
@@ -67,7 +67,7 @@ Network make(const Scope& root, const Config& config, bool head) {
                                            .dropout = config.probability("attention_dropout", 0),
                                            .names = {"q_proj", "k_proj", "v_proj", "", "o_proj"},
                                            .rotary = make_rotary(config, head_width)},
-                             .feed_forward = {.wide = config.size("intermediate_size", 11008),
+                             .feed_forward = {.hidden_width = config.size("intermediate_size", 11008),
                                               .activation = config.activation("hidden_act", "silu"),
                                               .gated = true,
                                               .bias = config.flag("mlp_bias", false),
@@ -77,21 +77,21 @@ Network make(const Scope& root, const Config& config, bool head) {
                              .eps = eps};
   const Variant variant(config, config.size("max_position_embeddings", 2048));
   const int64_t layers = config.size("num_hidden_layers", 32, 0);
-  CausalModel model{.words = Embedding(inner / "embed_tokens", config.size("vocab_size", 32000), D),
-                    .positions = variant.added(inner, D, [] { return AddedPositions(); }),
+  CausalModel model{.word_embeddings = Embedding(inner / "embed_tokens", config.size("vocab_size", 32000), D),
+                    .positions = variant.added_positions(inner, D, [] { return AddedPositions(); }),
                     .layers = {},
                     .norm = Norm(inner / "norm", D, eps, NormKind::root_mean_square),
                     .head = {}};
   for (int64_t i = 0; i < layers; ++i)
-    model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.changed(options, i, layers), kLlamaLayer));
-  if (head) model.head = language_head(scope, model.words, shared);
+    model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.apply(options, i, layers), kLlamaLayer));
+  if (head) model.head = language_head(scope, model.word_embeddings, shared);
   return causal_network(model);
 }
 
 }  // namespace
 
 Architectures llama_architectures() {
-  const std::vector<std::string> tables{"rotary_emb.inv_freq"};  // computed, but in old checkpoints
+  const std::vector<std::string> tables{"rotary_emb.inv_freq"};  // in old checkpoints; heed computes it
   return {{.name = "LlamaForCausalLM",
            .base = "model",
            .make = [](const Scope& scope, const Config& config) { return make(scope, config, true); },

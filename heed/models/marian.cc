@@ -1,5 +1,5 @@
-// The encoder-decoder of Vaswani et al. 2017 as Marian trains it (Junczys-Dowmunt et al. 2018): norms after the branches,
-// sinusoidal positions with sines first, embeddings that may be shared by both sides and the output.
+// The encoder-decoder of Vaswani et al. 2017 as in Marian (Junczys-Dowmunt et al. 2018): post-norm layers, sinusoidal positions with
+// all sines first, embeddings that may be shared by encoder, decoder and output.
 #include <cmath>
 
 #include "heed/models/architecture.h"
@@ -12,15 +12,15 @@ namespace {
 constexpr LayerNames kEncoder{"self_attn", "self_attn_layer_norm", "", "final_layer_norm"};
 constexpr LayerNames kDecoder{"self_attn", "self_attn_layer_norm", "", "final_layer_norm", "encoder_attn", "encoder_attn_layer_norm"};
 
-// Tokens as vectors with positions: one for each side.
+// Embeddings and final norm of the encoder or the decoder.
 struct Side {
-  Embedding words;
+  Embedding word_embeddings;
   AddedPositions positions;
-  Norm last;  // of norms before the branches
+  Norm last;  // final norm of pre-norm layers
   float scale, dropout;
 
   Tensor operator()(const Tensor& tokens, Mode mode, int64_t first = 0) const {  // (B, N) -> (B, N, D)
-    return heed::dropout(positions(words(tokens) * scale, {}, first), dropout, mode);
+    return heed::dropout(positions(word_embeddings(tokens) * scale, {}, first), dropout, mode);
   }
 };
 
@@ -31,24 +31,24 @@ struct Marian {
   Linear head;  // (V, D)
   int64_t pad, start;
 
-  Tensor encode(const Named& inputs, const Ask& ask, Named& out) const;  // -> (B, M, D)
-  Named run(const Named& inputs, const Ask& ask) const;
-  Writing begin(const Named& inputs) const;
-  Tensor step(Writing& texts, const Tensor& tokens) const;  // (B, n) -> (B, V)
+  Tensor encode(const TensorMap& inputs, const ForwardOptions& options, TensorMap& out) const;  // -> (B, M, D)
+  TensorMap run(const TensorMap& inputs, const ForwardOptions& options) const;
+  DecodeState start_decoding(const TensorMap& inputs) const;
+  Tensor step(DecodeState& state, const Tensor& tokens) const;  // (B, n) -> (B, V)
 };
 
-Tensor Marian::encode(const Named& inputs, const Ask& ask, Named& out) const {
-  const Tensor tokens = tokens_in(inputs, "input_ids");
+Tensor Marian::encode(const TensorMap& inputs, const ForwardOptions& options, TensorMap& out) const {
+  const Tensor tokens = token_input(inputs, "input_ids");
   const int64_t B = tokens.size(0), M = tokens.size(1);
-  const AttentionOptions options{.terms = mask_terms(given(inputs, "attention_mask"), B, M, M, false)};
-  Witness witness(ask);
-  const Tensor x = normed(source.last, run_layers(encoder, source(tokens, ask.mode), options, ask, witness));
-  witness.last_state(x);
-  witness.tell(out, std::ssize(encoder), "encoder_");
+  const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, M, M, false)};
+  OutputCollector collector(options);
+  const Tensor x = apply_norm(source.last, run_layers(encoder, source(tokens, options.mode), attention, options, collector));
+  collector.last_state(x);
+  collector.add_outputs(out, std::ssize(encoder), "encoder_");
   return x;
 }
 
-// The labels one place later behind the token that texts begin with. labels: (B, N)
+// Decoder inputs from labels: shifted right, after the start token. labels: (B, N)
 Tensor shifted(const Tensor& labels, int64_t start, int64_t pad) {
   check(labels.rank() == 2, "marian: labels of shape ", labels.shape(), ", expected (B, N)");
   std::vector<int64_t> out;
@@ -59,44 +59,44 @@ Tensor shifted(const Tensor& labels, int64_t start, int64_t pad) {
   return Tensor::from(out, labels.shape());
 }
 
-Named Marian::run(const Named& inputs, const Ask& ask) const {
-  Named out;
-  const Tensor memory = encode(inputs, ask, out), labels = given(inputs, "labels");
+TensorMap Marian::run(const TensorMap& inputs, const ForwardOptions& options) const {
+  TensorMap out;
+  const Tensor memory = encode(inputs, options, out), labels = optional_input(inputs, "labels");
   const bool from_labels = labels.defined() && !inputs.contains("decoder_input_ids");
-  const Tensor tokens = from_labels ? shifted(labels, start, pad) : tokens_in(inputs, "decoder_input_ids");
+  const Tensor tokens = from_labels ? shifted(labels, start, pad) : token_input(inputs, "decoder_input_ids");
   const int64_t B = tokens.size(0), N = tokens.size(1), M = memory.size(1);
-  DecoderTerms terms{.self = {.terms = mask_terms(given(inputs, "decoder_attention_mask"), B, N, N, true)},
-                     .cross = {.terms = mask_terms(given(inputs, "attention_mask"), B, N, M, false)},
+  DecoderTerms terms{.self = {.terms = mask_terms(optional_input(inputs, "decoder_attention_mask"), B, N, N, true)},
+                     .cross = {.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, M, false)},
                      .causal = false};
-  Witness witness(ask);
-  Tensor x = target(tokens, ask.mode);
-  witness.state(x);
+  OutputCollector collector(options);
+  Tensor x = target(tokens, options.mode);
+  collector.state(x);
   for (const DecoderLayer& layer : decoder) {
-    x = layer(x, memory, terms, ask.mode);
-    witness.state(x);
+    x = layer(x, memory, terms, options.mode);
+    collector.state(x);
   }
-  x = normed(target.last, x);
-  witness.last_state(x);
-  witness.tell(out, std::ssize(decoder), "decoder_", true);
+  x = apply_norm(target.last, x);
+  collector.last_state(x);
+  collector.add_outputs(out, std::ssize(decoder), "decoder_", true);
   out["encoder_last_hidden_state"] = memory;
-  tell_words(out, "logits", head, x, labels, ask);
+  add_token_logits(out, "logits", head, x, labels, options);
   return out;
 }
 
-Writing Marian::begin(const Named& inputs) const {
-  Named unused;
+DecodeState Marian::start_decoding(const TensorMap& inputs) const {
+  TensorMap unused;
   const Tensor memory = encode(inputs, {}, unused);
-  Writing texts{.past = std::vector<KeyValueCache>(decoder.size()), .memory_mask = given(inputs, "attention_mask")};
-  for (const DecoderLayer& layer : decoder) texts.memory.push_back(layer.cross_attention.keys_values(memory));
-  return texts;
+  DecodeState state{.past = std::vector<KeyValueCache>(decoder.size()), .memory_mask = optional_input(inputs, "attention_mask")};
+  for (const DecoderLayer& layer : decoder) state.memory.push_back(layer.cross_attention.keys_values(memory));
+  return state;
 }
 
-Tensor Marian::step(Writing& texts, const Tensor& tokens) const {
-  const int64_t B = tokens.size(0), n = tokens.size(1), M = texts.memory.empty() ? 0 : texts.memory[0].first.size(2);
-  const DecoderTerms terms{.cross = {.terms = mask_terms(texts.memory_mask, B, n, M, false)}};
-  Tensor x = target(tokens, {}, texts.length());
-  for (size_t i = 0; i < decoder.size(); ++i) x = decoder[i].step(x, texts.memory[i], terms, {}, {.cache = &texts.past[i]});
-  return head(normed(target.last, reshape(slice(x, 1, n - 1, n), {B, x.size(2)})));
+Tensor Marian::step(DecodeState& state, const Tensor& tokens) const {
+  const int64_t B = tokens.size(0), n = tokens.size(1), M = state.memory.empty() ? 0 : state.memory[0].first.size(2);
+  const DecoderTerms terms{.cross = {.terms = mask_terms(state.memory_mask, B, n, M, false)}};
+  Tensor x = target(tokens, {}, state.length());
+  for (size_t i = 0; i < decoder.size(); ++i) x = decoder[i].step(x, state.memory[i], terms, {}, {.cache = &state.past[i]});
+  return head(apply_norm(target.last, reshape(slice(x, 1, n - 1, n), {B, x.size(2)})));
 }
 
 LayerOptions layer_options(const Config& config, int64_t D, const std::string& side) {
@@ -104,14 +104,14 @@ LayerOptions layer_options(const Config& config, int64_t D, const std::string& s
                         .heads = config.size(side + "_attention_heads", 16),
                         .dropout = config.probability("attention_dropout", 0),
                         .names = {"q_proj", "k_proj", "v_proj", "", "out_proj"}},
-          .feed_forward = {.wide = config.size(side + "_ffn_dim", 4096),
+          .feed_forward = {.hidden_width = config.size(side + "_ffn_dim", 4096),
                            .activation = config.activation("activation_function", "gelu"),
                            .dropout = config.probability("activation_dropout", 0),
                            .names = {.up = "fc1", .down = "fc2"}},
           .branch = {.dropout = config.probability("dropout", 0.1f)}};
 }
 
-// Computed, unless a checkpoint holds them all the same.
+// Computed unless the checkpoint contains them.
 AddedPositions positions_of(const Scope& scope, int64_t P, int64_t D) {
   const auto sines = [](const Shape& shape, Rng&) { return sinusoidal_positions(shape[0], shape[1], Pairing::halves); };
   if (scope.params().file_has(scope.path() + ".embed_positions.weight"))
@@ -128,45 +128,46 @@ Marian make_marian(const Scope& scope, const Config& config) {
   const bool shared = config.flag("share_encoder_decoder_embeddings", true), tie = config.flag("tie_word_embeddings", true);
   const int64_t W = shared ? V : config.size("decoder_vocab_size", V);
   const Scope inner = scope / "model", encoder = inner / "encoder", decoder = inner / "decoder";
-  const std::string one = shared ? "model.shared.weight" : "model.decoder.embed_tokens.weight";
-  Marian made{};
+  const std::string tied_name = shared ? "model.shared.weight" : "model.decoder.embed_tokens.weight";
+  Marian marian{};
   if (tie) {
     for (const char* other : {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"})
-      if (shared) scope.params().alias(other, one);
-    scope.params().alias("lm_head.weight", one);
+      if (shared) scope.params().alias(other, tied_name);
+    scope.params().alias("lm_head.weight", tied_name);
   }
-  if (shared && !tie) inner.get("shared.weight", {V, D}, scope.initial().embedding, {.learned = false});  // kept, but nobody reads it
-  made.source.words = tie && shared ? Embedding(inner / "shared", V, D) : Embedding(encoder / "embed_tokens", V, D);
-  made.target.words = tie && shared ? made.source.words : Embedding(decoder / "embed_tokens", W, D);
-  made.head = language_head(scope, made.target.words, tie);
+  if (shared && !tie)
+    inner.get("shared.weight", {V, D}, scope.initializer().embedding, {.learned = false});  // unused, kept for other programs
+  marian.source.word_embeddings = tie && shared ? Embedding(inner / "shared", V, D) : Embedding(encoder / "embed_tokens", V, D);
+  marian.target.word_embeddings = tie && shared ? marian.source.word_embeddings : Embedding(decoder / "embed_tokens", W, D);
+  marian.head = language_head(scope, marian.target.word_embeddings, tie);
   if (scope.params().file_names().empty() || scope.params().file_has("final_logits_bias"))
-    made.head.bias = reshape(scope.get("final_logits_bias", {1, W}, initial::zeros(), {.learned = false, .decays = false}), {-1});
+    marian.head.bias = reshape(scope.get("final_logits_bias", {1, W}, initializer::zeros(), {.learned = false, .decays = false}), {-1});
   const Variant variant(config, P);
-  made.source.positions = variant.added(encoder, D, [&] { return positions_of(encoder, P, D); });
-  made.target.positions = variant.added(decoder, D, [&] { return positions_of(decoder, P, D); });
-  const LayerOptions reading = layer_options(config, D, "encoder"), writing = layer_options(config, D, "decoder");
-  made.source.last = last_norm(encoder / "layer_norm", variant.changed(reading));
-  made.target.last = last_norm(decoder / "layer_norm", variant.changed(writing));
-  for (Side* side : {&made.source, &made.target}) {
+  marian.source.positions = variant.added_positions(encoder, D, [&] { return positions_of(encoder, P, D); });
+  marian.target.positions = variant.added_positions(decoder, D, [&] { return positions_of(decoder, P, D); });
+  const LayerOptions encoder_options = layer_options(config, D, "encoder"), decoder_options = layer_options(config, D, "decoder");
+  marian.source.last = final_norm(encoder / "layer_norm", variant.apply(encoder_options));
+  marian.target.last = final_norm(decoder / "layer_norm", variant.apply(decoder_options));
+  for (Side* side : {&marian.source, &marian.target}) {
     side->scale = config.flag("scale_embedding", false) ? std::sqrt(static_cast<float>(D)) : 1;
     side->dropout = config.probability("dropout", 0.1f);
   }
-  const int64_t readers = config.size("encoder_layers", 12, 0), writers = config.size("decoder_layers", 12, 0);
-  for (int64_t i = 0; i < readers; ++i)
-    made.encoder.push_back(make_encoder_layer(encoder / "layers" / i, variant.changed(reading, i, readers), kEncoder));
-  for (int64_t i = 0; i < writers; ++i)
-    made.decoder.push_back(make_decoder_layer(decoder / "layers" / i, variant.changed(writing, i, writers), kDecoder));
-  made.pad = config.size("pad_token_id", 58100, 0);
-  made.start = config.size("decoder_start_token_id", 58100, 0);
-  return made;
+  const int64_t encoder_layers = config.size("encoder_layers", 12, 0), decoder_layers = config.size("decoder_layers", 12, 0);
+  for (int64_t i = 0; i < encoder_layers; ++i)
+    marian.encoder.push_back(make_encoder_layer(encoder / "layers" / i, variant.apply(encoder_options, i, encoder_layers), kEncoder));
+  for (int64_t i = 0; i < decoder_layers; ++i)
+    marian.decoder.push_back(make_decoder_layer(decoder / "layers" / i, variant.apply(decoder_options, i, decoder_layers), kDecoder));
+  marian.pad = config.size("pad_token_id", 58100, 0);
+  marian.start = config.size("decoder_start_token_id", 58100, 0);
+  return marian;
 }
 
 Network make(const Scope& root, const Config& config) {
-  const auto marian = std::make_shared<const Marian>(make_marian(root.with(beginning(config, "init_std", false)), config));
-  return {.run = [=](const Named& inputs, const Ask& ask) { return marian->run(inputs, ask); },
+  const auto marian = std::make_shared<const Marian>(make_marian(root.with(initializer_from(config, "init_std", false)), config));
+  return {.run = [=](const TensorMap& inputs, const ForwardOptions& options) { return marian->run(inputs, options); },
           .inputs = {"input_ids", "attention_mask", "decoder_input_ids", "decoder_attention_mask", "labels"},
-          .decoder = {.start = [=](const Named& inputs) { return marian->begin(inputs); },
-                      .step = [=](Writing& texts, const Tensor& tokens) { return marian->step(texts, tokens); },
+          .decoder = {.start = [=](const TensorMap& inputs) { return marian->start_decoding(inputs); },
+                      .step = [=](DecodeState& state, const Tensor& tokens) { return marian->step(state, tokens); },
                       .encoder = true}};
 }
 

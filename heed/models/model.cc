@@ -19,11 +19,11 @@ bool is_pickle(const Path& path) {
   return std::any_of(ends.begin(), ends.end(), [&](const char* end) { return path.extension() == end; });
 }
 
-// The error that a folder without safetensors deserves.
+// The error for a folder without safetensors.
 [[noreturn]] void refuse_folder(const Path& folder, const std::string& architecture) {
   for (const Path& entry : folder_entries(folder))
     if (is_pickle(entry))
-      fail<FileError>(entry.string(), ": pickles and the like can run any code, so heed reads safetensors alone. Convert it: python3 -c ",
+      fail<FileError>(entry.string(), ": pickle files can execute code, so heed reads only safetensors. Convert it: python3 -c ",
                       "\"from transformers import ", architecture, " as M; M.from_pretrained('.').save_pretrained('.')\" in that folder");
   fail<FileError>(folder.string(), ": found neither ", kWeights, " nor ", kIndex, ", expected one of them");
 }
@@ -36,37 +36,36 @@ std::string architecture_in(const Config& config, const ModelOptions& options) {
   return found->front().get<std::string>();
 }
 
-// Names that files of other ages and of inner models alone have for the names that the architecture asks for.
+// Aliases for the parameter names of old checkpoints, and of checkpoints of the inner model.
 void alias_names(Params& params, const Architecture& architecture) {
   const std::string prefix = architecture.base + ".";
   const std::vector<std::string> names = params.file_names();
   const bool prefixed = std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(prefix); });
   for (const std::string& name : names) {
-    std::string asked = name;
-    if (name.ends_with(".gamma")) asked.replace(name.size() - 5, 5, "weight");  // layer norms before 2019
-    if (name.ends_with(".beta")) asked.replace(name.size() - 4, 4, "bias");
-    const std::string plain = asked;
-    if (architecture.bare && name.starts_with(prefix)) asked = asked.substr(prefix.size());
-    if (!architecture.bare && !prefixed) asked = prefix + asked;
-    if (asked != name) params.alias(name, asked);
-    if (plain != name && plain != asked) params.alias(name, plain);
+    std::string parameter = name;
+    if (name.ends_with(".gamma")) parameter.replace(name.size() - 5, 5, "weight");  // layer norms before 2019
+    if (name.ends_with(".beta")) parameter.replace(name.size() - 4, 4, "bias");
+    const std::string plain = parameter;
+    if (architecture.bare && name.starts_with(prefix)) parameter = parameter.substr(prefix.size());
+    if (!architecture.bare && !prefixed) parameter = prefix + parameter;
+    if (parameter != name) params.alias(name, parameter);
+    if (plain != name && plain != parameter) params.alias(name, plain);
   }
 }
 
-Network made(const Architecture& architecture, Params& params, const Config& config) {
+Network build_network(const Architecture& architecture, Params& params, const Config& config) {
   try {
-    return architecture.make(Scope(params, initial::bert()), config);
+    return architecture.make(Scope(params, initializer::bert()), config);
   } catch (const Error& error) {
-    if (error.exit_code() != 1) throw;                       // it says itself what was wrong: a file, the environment, Ctrl-C
+    if (error.exit_code() != 1) throw;                       // a file, the environment, Ctrl-C: the message is complete
     throw FileError(config.source() + ": " + error.what());  // sizes that do not fit together
   }
 }
 
-Json read_if_there(const Path& path) { return path_exists(path) ? read_json(path) : Json(); }
+Json read_if_exists(const Path& path) { return path_exists(path) ? read_json(path) : Json(); }
 
-// Beside its statistics a batch norm of PyTorch keeps how many batches it saw. heed needs no such number, but a checkpoint is not whole
-// without it.
-void count_batches(NamedTensors& tensors) {
+// PyTorch's batch norms also store the number of batches, which heed does not need but other programs expect in a checkpoint.
+void add_batch_counts(NamedTensors& tensors) {
   const std::string_view end = "running_mean";
   for (size_t i = 0, count = tensors.size(); i < count; ++i)
     if (const std::string name = tensors[i].first; name.ends_with(end))
@@ -75,7 +74,7 @@ void count_batches(NamedTensors& tensors) {
 
 }  // namespace
 
-void Writing::reorder(std::span<const int64_t> items) {
+void DecodeState::reorder(std::span<const int64_t> items) {
   const Tensor indices = Tensor::from(items, {std::ssize(items)});
   const auto chosen = [&](const Tensor& x) { return x.defined() ? index_select(x, 0, indices) : x; };
   reorder_past(items);
@@ -85,12 +84,12 @@ void Writing::reorder(std::span<const int64_t> items) {
   }
   memory_mask = chosen(memory_mask);
   std::vector<std::vector<int64_t>> rows;
-  if (!seen.empty())
-    for (int64_t item : items) rows.push_back(seen[static_cast<size_t>(item)]);
-  seen = std::move(rows);
+  if (!mask.empty())
+    for (int64_t item : items) rows.push_back(mask[static_cast<size_t>(item)]);
+  mask = std::move(rows);
 }
 
-void Writing::reorder_past(std::span<const int64_t> items) {
+void DecodeState::reorder_past(std::span<const int64_t> items) {
   for (KeyValueCache& cache : past) cache.reorder(items);
 }
 
@@ -101,17 +100,17 @@ Model::Model(Network network, std::unique_ptr<Params> params, std::string archit
       config_(std::move(config)),
       generation_(std::move(generation)) {}
 
-Named Model::operator()(const Named& inputs, const Ask& ask) const {
+TensorMap Model::operator()(const TensorMap& inputs, const ForwardOptions& options) const {
   for (const auto& [name, tensor] : inputs) {
     const bool known = std::find(network_.inputs.begin(), network_.inputs.end(), name) != network_.inputs.end();
     check(known, architecture_, ": the input '", name, "' is not known", did_you_mean(name, network_.inputs));
-    check(tensor.defined(), architecture_, ": the input '", name, "' is no tensor");
+    check(tensor.defined(), architecture_, ": the input '", name, "' is an undefined tensor");
   }
-  return network_.run(inputs, ask);
+  return network_.run(inputs, options);
 }
 
 const TextDecoder& Model::decoder() const {
-  check(static_cast<bool>(network_.decoder.step), architecture_, ": writes no text, expected a language model");
+  check(static_cast<bool>(network_.decoder.step), architecture_, ": does not generate text, expected a language model");
   return network_.decoder;
 }
 
@@ -125,26 +124,26 @@ Model load(const Path& folder, const ModelOptions& options) {
   const auto file = std::make_shared<const Safetensors>(Safetensors::open(folder));
   const auto build = [&](std::unique_ptr<Params>& params) {
     alias_names(*params, architecture);
-    Network network = made(architecture, *params, config);
+    Network network = build_network(architecture, *params, config);
     params->finish();
     return network;
   };
-  if (!names.shapes_only) {  // sizes are compared with the checkpoint before any memory is taken for them
-    LoadOptions outline = names;
-    outline.shapes_only = true;
-    auto params = std::make_unique<Params>(file, options.seed, outline);
+  if (!names.shapes_only) {  // compare shapes with the checkpoint before memory is allocated
+    LoadOptions shapes = names;
+    shapes.shapes_only = true;
+    auto params = std::make_unique<Params>(file, options.seed, shapes);
     build(params);
   }
   auto params = std::make_unique<Params>(file, options.seed, names, options.weights);
   Network network = build(params);
-  return {std::move(network), std::move(params), architecture.name, config.json(), read_if_there(folder / "generation_config.json")};
+  return {std::move(network), std::move(params), architecture.name, config.json(), read_if_exists(folder / "generation_config.json")};
 }
 
 Model make_model(const Json& json, const ModelOptions& options) {
   const Config config(json, "config");
   const Architecture& architecture = architecture_named(config.source(), architecture_in(config, options));
   auto params = std::make_unique<Params>(options.seed, options.names, options.weights);
-  Network network = made(architecture, *params, config);
+  Network network = build_network(architecture, *params, config);
   return {std::move(network), std::move(params), architecture.name, json, Json()};
 }
 
@@ -153,7 +152,7 @@ void save(const Model& model, const Path& folder, const SaveOptions& options) {
   make_folders(folder);
   NamedTensors tensors = model.params().stored();
   for (auto& [name, tensor] : tensors) tensor = converted(tensor, options.dtype);
-  count_batches(tensors);
+  add_batch_counts(tensors);
   const Metadata metadata{{"format", "pt"}};
   if (options.shard_bytes > 0) {
     write_sharded(folder, tensors, options.shard_bytes, metadata);

@@ -12,7 +12,7 @@ namespace {
 Difference difference(const std::string& name, const Tensor& found, const Tensor& expected, double tolerance) {
   Difference out{.name = name, .shape = expected.shape()};
   if (!found.defined()) {
-    out.problem = "the model gives no such output";
+    out.problem = "the model has no such output";
     return out;
   }
   if (found.shape() != expected.shape()) {
@@ -30,7 +30,7 @@ Difference difference(const std::string& name, const Tensor& found, const Tensor
     largest = std::max(largest, std::abs(static_cast<double>(b[i])));
   }
   out.relative = out.absolute == 0 ? 0 : out.absolute / std::max(largest, 1e-30);
-  if (!numbers) out.problem = "not all are numbers";
+  if (!numbers) out.problem = "NaN or infinite";
   out.within = numbers && (is_floating(expected.dtype()) ? out.relative <= tolerance : out.absolute == 0);
   return out;
 }
@@ -39,7 +39,7 @@ bool any_has(const std::vector<std::string>& names, const char* part) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.find(part) != std::string::npos; });
 }
 
-// "beam4", "beams4", "beam.4", "beam_4" -> 4; "beam", "beams" -> as the config has it, or 4; 0 for other names
+// "beam4", "beams4", "beam.4", "beam_4" -> 4; "beam", "beams" -> num_beams of the config, or 4; 0 for other names
 int64_t beams_of(const std::string& name, const Model& model) {
   if (name == "beam" || name == "beams") {
     const int64_t beams = generation_options(model).beams;
@@ -52,8 +52,8 @@ int64_t beams_of(const std::string& name, const Model& model) {
   return digits ? std::stoll(number) : 0;
 }
 
-// What the model writes on from the inputs, by beams or greedily. expected: (rows, length) of tokens
-Tensor written(const Model& model, const Named& inputs, int64_t beams, const Tensor& expected) {
+// Generates from the inputs with beams or greedily. expected: (rows, length) of tokens
+Tensor generated(const Model& model, const TensorMap& inputs, int64_t beams, const Tensor& expected) {
   if (expected.rank() != 2 || expected.size(1) == 0 || !inputs.contains("input_ids")) return {};
   GenerationOptions options = generation_options(model);
   options.sample = false;
@@ -63,7 +63,7 @@ Tensor written(const Model& model, const Named& inputs, int64_t beams, const Ten
   const bool all_ended = std::all_of(last.begin(), last.end(), [&](int64_t token) {
     return token == options.pad || std::find(options.end.begin(), options.end.end(), token) != options.end.end();
   });
-  // Where beams did not all end by themselves, the longest text is as long as texts were allowed to get.
+  // If not all sequences ended with an end token, the expected length is the maximum length.
   if (beams == 0 || !all_ended) options.max_length = expected.size(1);
   return generate(model, inputs, options);
 }
@@ -71,9 +71,9 @@ Tensor written(const Model& model, const Named& inputs, int64_t beams, const Ten
 }  // namespace
 
 std::vector<Difference> compare(const Model& model, const Path& file, double tolerance) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   const Safetensors io = Safetensors::open(file);
-  Named inputs;
+  TensorMap inputs;
   std::vector<std::string> outputs;
   for (const std::string& name : io.names()) {
     if (name.starts_with("in.")) inputs[name.substr(3)] = io.tensor(name);
@@ -82,14 +82,14 @@ std::vector<Difference> compare(const Model& model, const Path& file, double tol
   check<FileError>(!inputs.empty() && !outputs.empty(), file.string(), ": found ", inputs.size(), " tensors \"in.*\" and ", outputs.size(),
                    " \"out.*\", expected both");
   std::sort(outputs.begin(), outputs.end());
-  Named given = model(inputs, {.hidden_states = any_has(outputs, "hidden_states."), .attentions = any_has(outputs, "attentions.")});
+  TensorMap results = model(inputs, {.hidden_states = any_has(outputs, "hidden_states."), .attentions = any_has(outputs, "attentions.")});
   for (const std::string& name : outputs)
     if (const int64_t beams = beams_of(name, model); name == "greedy" || beams > 0)
-      given[name] = written(model, inputs, beams, io.tensor("out." + name));
+      results[name] = generated(model, inputs, beams, io.tensor("out." + name));
   std::vector<Difference> out;
   for (const std::string& name : outputs) {
-    const auto found = given.find(name);
-    out.push_back(difference(name, found == given.end() ? Tensor() : found->second, io.tensor("out." + name), tolerance));
+    const auto found = results.find(name);
+    out.push_back(difference(name, found == results.end() ? Tensor() : found->second, io.tensor("out." + name), tolerance));
   }
   return out;
 }

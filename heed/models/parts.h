@@ -1,4 +1,4 @@
-// What the architectures share: inputs by name, masks, losses, and what a caller asked to see.
+// Shared by the architectures: inputs by name, masks, losses, optional outputs.
 #pragma once
 
 #include <optional>
@@ -11,76 +11,74 @@
 
 namespace heed {
 
-Tensor given(const Named& inputs, const std::string& name);  // undefined where there is none
-// From states to words: the words' own vectors where they are shared, else lm_head.
-Linear language_head(const Scope& scope, const Embedding& words, bool shared);
+Tensor optional_input(const TensorMap& inputs, const std::string& name);  // undefined if absent
+Tensor required_input(const TensorMap& inputs, const std::string& name);  // an error if absent
+// input_ids or decoder_input_ids. -> (B, N) i64
+Tensor token_input(const TensorMap& inputs, const std::string& name);
 
-Tensor needed(const Named& inputs, const std::string& name);  // an error where there is none
-// input_ids and the like. -> (B, N) i64
-Tensor tokens_in(const Named& inputs, const std::string& name);
+// From states to logits of tokens: the word embeddings if they are tied, else lm_head.
+Linear language_head(const Scope& scope, const Embedding& word_embeddings, bool shared);
 
-// Which keys are seen. mask: (B, M) of 1 and 0, or undefined. `transformers` lets a query that may see nothing see all keys
-// alike; so do these terms, where a mask leaves such queries, N of them that see no later key when causal.
+// Terms for an attention mask. mask: (B, M) of 1 and 0, or undefined; N: queries. In `transformers` a query that may see no key
+// attends to all keys equally; these terms do the same.
 std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M, bool causal);
-// The rows of a mask or of tokens (B, N) in memory; empty where there is no tensor.
+// The rows of a mask or of tokens (B, N) in host memory; empty if x is undefined.
 std::vector<std::vector<int64_t>> rows_of(const Tensor& x, int64_t B, int64_t N);
 
-// Sentences as vectors, of the tokens that the mask (B, N) lets be seen. x: (B, N, D) -> (B, D)
+// Sentence vectors, pooled over the tokens that the mask (B, N) leaves visible. x: (B, N, D) -> (B, D)
 Tensor pool_text(const Pool& pool, const Tensor& x, const Tensor& mask, Mode mode);
-// The norm that ends layers with norms before their branches; undefined where norms stand behind them.
-Norm last_norm(const Scope& scope, const LayerOptions& options);
-inline Tensor normed(const Norm& norm, const Tensor& x) { return norm.weight.defined() ? norm(x) : x; }
+// The final norm of pre-norm layers; undefined for post-norm layers.
+Norm final_norm(const Scope& scope, const LayerOptions& options);
+inline Tensor apply_norm(const Norm& norm, const Tensor& x) { return norm.weight.defined() ? norm(x) : x; }
 
-// Collects the outputs that were asked for while layers run.
-class Witness {
+// Collects the requested outputs while layers run.
+class OutputCollector {
  public:
-  explicit Witness(const Ask& ask) : ask_(ask) {
-    if (ask.attentions) tap_.emplace();
+  explicit OutputCollector(const ForwardOptions& options) : options_(options) {
+    if (options.attentions) tap_.emplace();
   }
   void state(const Tensor& x) {
-    if (ask_.hidden_states) states_.push_back(x);
+    if (options_.hidden_states) states_.push_back(x);
   }
-  void last_state(const Tensor& x) {  // in place of the one before
-    if (ask_.hidden_states) states_.back() = x;
+  void last_state(const Tensor& x) {  // replaces the last one
+    if (options_.hidden_states) states_.back() = x;
   }
-  // prefix + "hidden_states.0", prefix + "attentions.0", ...: one map a layer. With `cross`, every second map is one of
-  // "cross_attentions".
-  void tell(Named& out, int64_t layers, const std::string& prefix = "", bool cross = false) const;
+  // Adds prefix + "hidden_states.0", prefix + "attentions.0", ... With `cross`, every second attention is one of "cross_attentions".
+  void add_outputs(TensorMap& out, int64_t layers, const std::string& prefix = "", bool cross = false) const;
 
  private:
-  Ask ask_;
+  ForwardOptions options_;
   Tensors states_;
   std::optional<AttentionTap> tap_;
 };
 
-// The layers in turn; the witness sees every state, and the last one. wanted: (B, n) i64, the tokens that the last layer is to give,
-// or undefined: all
-Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& options, const Ask& ask, Witness& witness,
-                  const Tensor& positions = {}, const Tensor& wanted = {});
-// Whether the last layer may leave out tokens that no head reads.
-bool may_leave_out(const std::vector<EncoderLayer>& layers, const AttentionOptions& options, const Ask& ask);
+// Runs the layers; the collector gets every state. query_indices: (B, n) i64, the tokens that the last layer computes; undefined: all
+Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& attention, const ForwardOptions& options,
+                  OutputCollector& collector, const Tensor& positions = {}, const Tensor& query_indices = {});
+// Whether the last layer may skip tokens that no head reads.
+bool can_skip_tokens(const std::vector<EncoderLayer>& layers, const AttentionOptions& attention, const ForwardOptions& options);
 
-// What n more tokens of texts see and where they stand, told by which tokens are seen. To be asked before they are appended.
+// Masks and positions of the next n tokens. Extends state.mask; call it before the tokens are added to the cache.
 struct NextTokens {
-  AttentionOptions options = {};  // besides the causal mask
-  Tensor positions = {};          // (B, n) i64; undefined: behind those before
+  AttentionOptions options = {};  // without the causal mask
+  Tensor positions = {};          // (B, n) i64; undefined: consecutive
 };
-NextTokens next_tokens(Writing& texts, int64_t B, int64_t n);
+NextTokens next_tokens(DecodeState& state, int64_t B, int64_t n);
 
-// By config.json's problem_type: cross-entropy, or the mean square, or a yes or no for every label. logits: (B, labels)
-Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config, const Ask& ask);
-Tensor token_loss(const Tensor& logits, const Tensor& labels, const Ask& ask);  // cross-entropy; labels of -100 do not count
-// Words of tokens, and their loss where there are labels: as the outputs `name` and "loss". x: (B, N, D), labels: (B, N), words: (V, D').
-// before: what a head does to states first, or nothing
-void tell_words(Named& out, const std::string& name, const Linear& words, const Tensor& x, const Tensor& labels, const Ask& ask,
-                const std::function<Tensor(const Tensor&)>& before = {});
-// The labels one place earlier, for a head that tells what follows; the last token has none. labels: (B, N)
-Tensor labels_of_next(const Tensor& labels);
+// By problem_type of config.json: cross-entropy, mean squared error, or binary cross-entropy per label. logits: (B, labels)
+Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config, const ForwardOptions& options);
+Tensor token_loss(const Tensor& logits, const Tensor& labels, const ForwardOptions& options);  // cross-entropy; labels of -100 are ignored
+// Adds the outputs `name`, the logits, and "loss" if there are labels. x: (B, N, D), labels: (B, N), head: (V, D').
+// transform: applied to states before the head
+void add_token_logits(TensorMap& out, const std::string& name, const Linear& head, const Tensor& x, const Tensor& labels,
+                      const ForwardOptions& options, const std::function<Tensor(const Tensor&)>& transform = {});
+// Labels shifted by one token, for next-token prediction; the last is -100. labels: (B, N)
+Tensor shift_labels(const Tensor& labels);
 
-// All parameters begin as normal numbers of this deviation. key: config.json's name for it
-Initialisation beginning(const Config& config, std::string_view key, bool truncated);
+// All parameters are normal with the deviation config.json has under `key`.
+Initializers initializer_from(const Config& config, std::string_view key, bool truncated);
 
-// Whether a checkpoint's `other` is `name`: unless config.json says no, or the file holds two different ones.
-bool tied(const Scope& scope, const Config& config, bool otherwise, const std::string& other, const std::string& name);
+// Whether the parameter `other` is tied to `name`: unless tie_word_embeddings is false or the file has two different tensors.
+bool tied(const Scope& scope, const Config& config, bool fallback, const std::string& other, const std::string& name);
 
 }  // namespace heed

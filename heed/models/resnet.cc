@@ -1,4 +1,4 @@
-// Residual networks (He et al. 2016), the baseline that attention on pictures is held against.
+// Residual networks (He et al. 2016), the baseline for attention on images.
 #include <numeric>
 #include <optional>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostBlocks = 1000;
 
-// A convolution with batch norm behind it, and ReLU behind that.
+// Convolution, batch norm, and optionally ReLU.
 struct ConvolutionUnit {
   Tensor weight;          // (O, C, K, K)
   Tensor scale, shift;    // (O)
@@ -20,12 +20,12 @@ struct ConvolutionUnit {
   bool active;
 
   ConvolutionUnit(const Scope& scope, int64_t C, int64_t O, int64_t K, int64_t step, bool with_activation = true)
-      : weight(scope.get("convolution.weight", {O, C, K, K}, initial::kaiming_normal())), stride(step), active(with_activation) {
+      : weight(scope.get("convolution.weight", {O, C, K, K}, initializer::kaiming_normal())), stride(step), active(with_activation) {
     const Scope norm = scope / "normalization";
-    scale = norm.get("weight", {O}, initial::ones(), {.decays = false});
-    shift = norm.get("bias", {O}, initial::zeros(), {.decays = false});
-    mean = norm.get("running_mean", {O}, initial::zeros(), {.learned = false});
-    variance = norm.get("running_var", {O}, initial::ones(), {.learned = false});
+    scale = norm.get("weight", {O}, initializer::ones(), {.decays = false});
+    shift = norm.get("bias", {O}, initializer::zeros(), {.decays = false});
+    mean = norm.get("running_mean", {O}, initializer::zeros(), {.learned = false});
+    variance = norm.get("running_var", {O}, initializer::ones(), {.learned = false});
   }
 
   // (B, C, Y, X) -> (B, O, Y / stride, X / stride)
@@ -39,7 +39,7 @@ struct ConvolutionUnit {
 
 struct ResidualBlock {
   std::vector<ConvolutionUnit> units;
-  std::optional<ConvolutionUnit> shortcut;  // where sizes change
+  std::optional<ConvolutionUnit> shortcut;  // if sizes change
 
   Tensor operator()(const Tensor& x, Mode mode) const {
     Tensor y = x;
@@ -50,28 +50,28 @@ struct ResidualBlock {
 
 struct ResidualNetwork {
   ConvolutionUnit stem;
-  bool small;  // pictures: the stem keeps their size, in place of a quarter of it
+  bool small;  // for small images: the stem keeps their size instead of reducing it to a quarter
   std::vector<std::vector<ResidualBlock>> stages;
 
   // (B, C, Y, X) -> (B, O, y, x)
-  Tensor operator()(const Named& inputs, const Ask& ask, Named& out) const {
-    const Tensor pixels = needed(inputs, "pixel_values");
+  Tensor operator()(const TensorMap& inputs, const ForwardOptions& options, TensorMap& out) const {
+    const Tensor pixels = required_input(inputs, "pixel_values");
     check(pixels.rank() == 4 && pixels.size(1) == stem.weight.size(1), "resnet: pixel_values of shape ", pixels.shape(), ", expected (B, ",
           stem.weight.size(1), ", Y, X)");
-    Witness witness(ask);
-    Tensor x = stem(pixels, ask.mode);
+    OutputCollector collector(options);
+    Tensor x = stem(pixels, options.mode);
     if (!small) x = max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
     for (const std::vector<ResidualBlock>& stage : stages) {
-      witness.state(x);
-      for (const ResidualBlock& block : stage) x = block(x, ask.mode);
+      collector.state(x);
+      for (const ResidualBlock& block : stage) x = block(x, options.mode);
     }
-    witness.state(x);
-    witness.tell(out, 0);
+    collector.state(x);
+    collector.add_outputs(out, 0);
     return x;
   }
 };
 
-// Two convolutions of 3 x 3; or, of deep networks, one of 3 x 3 between two of 1 x 1 with a quarter of the channels.
+// Basic: two 3 x 3 convolutions. Bottleneck: one of 3 x 3 between two of 1 x 1, with a quarter of the channels.
 ResidualBlock make_residual_block(const Scope& scope, const Config& config, bool basic, int64_t C, int64_t O, int64_t stride) {
   ResidualBlock out;
   const Scope layer = scope / "layer";
@@ -91,14 +91,14 @@ bool small_stem(const Config& config) {
   const Config own = config.below("heed");
   for (const auto& [key, value] : own.json().items())
     check<FileError>(key == "stem", config.source(), ": heed.", key, " is not known", did_you_mean(key, {"stem"}));
-  const std::string stem = own.word("stem", "published");
+  const std::string stem = own.string("stem", "published");
   if (stem != "published" && stem != "small") own.refuse("stem", "published or small");
   return stem == "small";
 }
 
 ResidualNetwork make_residual_network(const Scope& scope, const Config& config) {
   config.only("hidden_act", "relu");
-  const std::string kind = config.word("layer_type", "bottleneck");
+  const std::string kind = config.string("layer_type", "bottleneck");
   if (kind != "basic" && kind != "bottleneck") config.refuse("layer_type", "basic or bottleneck");
   const std::vector<int64_t> widths = config.sizes("hidden_sizes", {256, 512, 1024, 2048}), depths = config.sizes("depths", {3, 4, 6, 3});
   if (std::accumulate(depths.begin(), depths.end(), int64_t{0}) > kMostBlocks)
@@ -125,12 +125,12 @@ Network make_residual_classifier(const Scope& scope, const Config& config) {
   const int64_t width = config.sizes("hidden_sizes", {2048}).back();
   const Linear head = config.labels() == 0 ? Linear() : Linear(scope / "classifier.1", width, config.labels());
   return {.run =
-              [=](const Named& inputs, const Ask& ask) {
-                Named out;
-                const Tensor pooled = mean(network(inputs, ask, out), {2, 3});  // (B, O)
+              [=](const TensorMap& inputs, const ForwardOptions& options) {
+                TensorMap out;
+                const Tensor pooled = mean(network(inputs, options, out), {2, 3});  // (B, O)
                 out["logits"] = head.defined() ? head(pooled) : pooled;
-                if (const Tensor labels = given(inputs, "labels"); labels.defined())
-                  out["loss"] = classification_loss(out["logits"], labels, config, ask);
+                if (const Tensor labels = optional_input(inputs, "labels"); labels.defined())
+                  out["loss"] = classification_loss(out["logits"], labels, config, options);
                 return out;
               },
           .inputs = {"pixel_values", "labels"}};
@@ -139,16 +139,16 @@ Network make_residual_classifier(const Scope& scope, const Config& config) {
 Network make_residual_inner(const Scope& scope, const Config& config) {
   const ResidualNetwork network = make_residual_network(scope, config);
   return {.run =
-              [=](const Named& inputs, const Ask& ask) {
-                Named out;
-                out["last_hidden_state"] = network(inputs, ask, out);
+              [=](const TensorMap& inputs, const ForwardOptions& options) {
+                TensorMap out;
+                out["last_hidden_state"] = network(inputs, options, out);
                 out["pooler_output"] = mean(out["last_hidden_state"], {2, 3}, true);
                 return out;
               },
           .inputs = {"pixel_values"}};
 }
 
-const std::vector<std::string> kIgnoredOfBatchNorms{"num_batches_tracked"};  // which heed's running statistics do not need
+const std::vector<std::string> kIgnoredOfBatchNorms{"num_batches_tracked"};  // not needed for running statistics
 
 }  // namespace
 

@@ -15,13 +15,13 @@ namespace {
 struct Candidate {
   float score;
   int32_t token;
-  double weight;  // e^(score - best): its probability but for a factor
+  double weight;  // e^(score - best): the unnormalized probability
 
   bool operator<(const Candidate& other) const { return score < other.score || (score == other.score && token < other.token); }
 };
 using Candidates = std::vector<Candidate>;
 
-// A heap of the k best so far: few scores of a long row get into it while k is small.
+// For small k, a heap of the k best so far: few scores of a long row enter it.
 float kth_largest(std::span<const float> scores, int64_t k) {
   constexpr int64_t small = 200;
   std::vector<float> best(scores.begin(), scores.begin() + (k > small ? std::ssize(scores) : k));
@@ -39,7 +39,7 @@ float kth_largest(std::span<const float> scores, int64_t k) {
   return best.front();
 }
 
-// Those that can be drawn at all, by token.
+// The tokens that can be drawn, in order of their ids.
 Candidates candidates_of(std::span<const float> scores, int64_t top_k) {
   const float best = *std::max_element(scores.begin(), scores.end());
   check(std::isfinite(best), "generate: the largest score is ", best, ", expected a number");
@@ -53,11 +53,11 @@ Candidates candidates_of(std::span<const float> scores, int64_t top_k) {
   return out;
 }
 
-// Drops the least likely as long as they, together, have at most the probability 1 - top_p. Equal ones go by number, the
-// smaller first. Buckets of like scores find the end of them, so that one bucket is sorted and not a vocabulary.
-void keep_likely(Candidates& all, float top_p) {
+// Drops the least likely tokens as long as their total probability is at most 1 - top_p; of equal ones, smaller ids first. A
+// histogram of scores finds the bucket with the limit, so that only this bucket is sorted and not the vocabulary.
+void apply_top_p(Candidates& all, float top_p) {
   constexpr size_t buckets = 1024;
-  constexpr float reach = 40;  // what is further below the best counts for nothing
+  constexpr float reach = 40;  // e^-40: lower scores have no weight
   const auto [lowest, best] = std::minmax_element(all.begin(), all.end());
   const Candidate likeliest = *best;
   const float least = std::max(lowest->score, likeliest.score - reach);
@@ -93,25 +93,26 @@ int64_t draw(const Candidates& all, const std::array<uint32_t, 4>& words) {
     left -= each.weight;
     if (left < 0) return each.token;
   }
-  return std::max_element(all.begin(), all.end())->token;  // rounding left a crumb
+  return std::max_element(all.begin(), all.end())->token;  // rounding error
 }
 
 }  // namespace
 
 int64_t choose_best(std::span<float> scores, int64_t, int64_t) { return std::max_element(scores.begin(), scores.end()) - scores.begin(); }
 
-Chooser choose_by_chance(const Sampling& how) {
-  check(how.temperature > 0 && std::isfinite(how.temperature), "sample: a temperature of ", how.temperature, ", expected one above 0");
-  check(how.top_k >= 0, "sample: a top_k of ", how.top_k, ", expected 0 or more");
-  check(how.top_p >= 0 && how.top_p <= 1, "sample: a top_p of ", how.top_p, ", expected one from 0 to 1");
-  check(how.min_p >= 0 && how.min_p <= 1, "sample: a min_p of ", how.min_p, ", expected one from 0 to 1");
-  return [how](std::span<float> scores, int64_t text, int64_t place) {
-    if (how.temperature != 1)
-      for (float& score : scores) score /= how.temperature;
-    Candidates all = candidates_of(scores, how.top_k);
-    if (how.top_p < 1) keep_likely(all, how.top_p);
-    if (how.min_p > 0) std::erase_if(all, [&](const Candidate& each) { return each.weight < static_cast<double>(how.min_p); });
-    return draw(all, philox({how.seed, static_cast<uint64_t>(text)}, static_cast<uint64_t>(place)));
+Chooser make_sampler(const Sampling& sampling) {
+  check(sampling.temperature > 0 && std::isfinite(sampling.temperature), "sample: a temperature of ", sampling.temperature,
+        ", expected one above 0");
+  check(sampling.top_k >= 0, "sample: a top_k of ", sampling.top_k, ", expected 0 or more");
+  check(sampling.top_p >= 0 && sampling.top_p <= 1, "sample: a top_p of ", sampling.top_p, ", expected one from 0 to 1");
+  check(sampling.min_p >= 0 && sampling.min_p <= 1, "sample: a min_p of ", sampling.min_p, ", expected one from 0 to 1");
+  return [sampling](std::span<float> scores, int64_t sequence, int64_t step) {
+    if (sampling.temperature != 1)
+      for (float& score : scores) score /= sampling.temperature;
+    Candidates all = candidates_of(scores, sampling.top_k);
+    if (sampling.top_p < 1) apply_top_p(all, sampling.top_p);
+    if (sampling.min_p > 0) std::erase_if(all, [&](const Candidate& each) { return each.weight < static_cast<double>(sampling.min_p); });
+    return draw(all, philox({sampling.seed, static_cast<uint64_t>(sequence)}, static_cast<uint64_t>(step)));
   };
 }
 

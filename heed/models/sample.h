@@ -1,4 +1,4 @@
-// Choosing the next token of a text: the likeliest, or one by chance.
+// Choosing the next token: greedily or by sampling.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@
 
 namespace heed {
 
-// Which token comes next. scores: V numbers, -infinity where a rule forbids a token; a chooser may change them. text: its
-// number in the batch. place: how many tokens were written before.
-using Chooser = std::function<int64_t(std::span<float> scores, int64_t text, int64_t place)>;
+// Returns the next token. scores: V numbers, -infinity for forbidden tokens; may be changed. sequence: its index in the batch.
+// step: the number of tokens generated before.
+using Chooser = std::function<int64_t(std::span<float> scores, int64_t sequence, int64_t step)>;
 
-int64_t choose_best(std::span<float> scores, int64_t text, int64_t place);  // the first of equal ones
+int64_t choose_best(std::span<float> scores, int64_t sequence, int64_t step);  // argmax, the first of equal scores
 
-// How chance chooses, in the order in which the steps are taken. The values that change nothing: 1, 0, 1, 0.
+// The filters are applied in this order. 1, 0, 1, 0 disable them.
 struct Sampling {
   float temperature = 1;  // scores are divided by it
-  int64_t top_k = 50;     // only so many of the likeliest, and those as likely as the last of them; 0: all (Fan et al. 2018)
-  float top_p = 1;        // only the likeliest that together reach this probability (Holtzman et al. 2020)
-  float min_p = 0;        // only those at least so likely beside the likeliest (Nguyen et al. 2024)
+  int64_t top_k = 50;     // keep the k most likely tokens, and ties with the last of them; 0: all (Fan et al. 2018)
+  float top_p = 1;        // keep the most likely tokens that together reach this probability (Holtzman et al. 2020)
+  float min_p = 0;        // keep tokens with at least this share of the largest probability (Nguyen et al. 2024)
   uint64_t seed = 1;
 };
 
-// Draw number `place` of a text depends on the seed, the text's number and its own scores alone.
-Chooser choose_by_chance(const Sampling& how);
+// Draws depend only on the seed, the index of the sequence, the step and the scores.
+Chooser make_sampler(const Sampling& sampling);
 
 }  // namespace heed

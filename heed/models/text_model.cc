@@ -14,8 +14,8 @@ bool takes(const Model& model, std::string_view input) {
   return std::find(model.inputs().begin(), model.inputs().end(), input) != model.inputs().end();
 }
 
-// The table of words; undefined where the model calls it something else.
-Tensor words_of(const Model& model) {
+// The word embeddings; undefined if the name is not known.
+Tensor word_embeddings_of(const Model& model) {
   for (const Parameter& each : model.params().all())
     for (const char* end : {"word_embeddings.weight", "wte.weight", "embed_tokens.weight", "model.shared.weight"})
       if (each.name.ends_with(end)) return each.tensor;
@@ -28,7 +28,7 @@ int64_t most_tokens_of(const Model& model, const Path& folder) {
   const Path path = folder / "tokenizer_config.json";
   if (!path_exists(path)) return most;
   const Config tokenizer(read_json(path), path.string());
-  const float named = tokenizer.number("model_max_length", 0);  // 1e30 where nobody said
+  const float named = tokenizer.number("model_max_length", 0);  // transformers writes 1e30 for none
   return named >= 1 && named < static_cast<float>(most) ? static_cast<int64_t>(named) : most;
 }
 
@@ -38,24 +38,24 @@ TextModel load_text_model(const Path& folder, const ModelOptions& options) { ret
 
 TextModel with_tokenizer(Model model, const Path& folder) {
   check<FileError>(takes(model, "input_ids"), (folder / "config.json").string(), ": ", model.architecture(),
-                   " reads no text, expected a model that does");
+                   " takes no input_ids, expected a text model");
   Tokenizer tokenizer = Tokenizer::open(folder);
   const int64_t ids = tokenizer.id_limit();
-  if (const Tensor words = words_of(model); words.defined())
-    check<FileError>(ids <= words.size(0), folder.string(), ": the tokenizer has ids up to ", ids - 1, ", the model vectors for ",
-                     words.size(0), " of them, expected one for each");
+  if (const Tensor embeddings = word_embeddings_of(model); embeddings.defined())
+    check<FileError>(ids <= embeddings.size(0), folder.string(), ": the tokenizer has ids up to ", ids - 1, ", the model has ",
+                     embeddings.size(0), " embeddings, expected one for each id");
   const int64_t most = most_tokens_of(model, folder);
   return {std::move(model), std::move(tokenizer), folder, most};
 }
 
 EncodedSentences encode_sentences(const TextModel& model, std::span<const Sentence> sentences, int64_t max_length) {
-  const int64_t most = max_length > 0 ? std::min(max_length, model.most_tokens) : model.most_tokens;
+  const int64_t most = max_length > 0 ? std::min(max_length, model.max_tokens) : model.max_tokens;
   return encode_sentences(model.tokenizer, sentences, EncodeOptions{.max_length = most});
 }
 
 void each_batch(const TextModel& model, std::span<const Encoding> encodings, const std::function<void(const TextBatch& batch)>& use) {
-  const NoGrad quiet;
-  const Padding padding{.id = model.tokenizer.padding_id().value_or(0)};  // any will do: it is masked
+  const NoGrad no_grad;
+  const Padding padding{.id = model.tokenizer.padding_id().value_or(0)};  // any id works: it is masked
   for (std::vector<size_t>& places : batches_by_length(encodings)) {
     std::vector<Encoding> chosen;
     std::vector<int64_t> lengths;
@@ -65,7 +65,7 @@ void each_batch(const TextModel& model, std::span<const Encoding> encodings, con
     }
     check(lengths.back() > 0, model.model.architecture(), ": found a sentence without any token, expected at least one");
     const EncodedBatch batch = model.tokenizer.batch(chosen, padding);
-    Named inputs{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
+    TensorMap inputs{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
     if (takes(model.model, "token_type_ids")) inputs["token_type_ids"] = batch.token_type_ids;
     TextBatch done{std::move(places), std::move(lengths), model.model(inputs)};
     for (const auto& [name, out] : done.out) {

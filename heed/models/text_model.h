@@ -1,4 +1,4 @@
-// A model that reads text, with its tokenizer: sentences in, outputs of batches out.
+// A text model with its tokenizer: sentences in, outputs of batches out.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,24 @@ namespace heed {
 struct TextModel {
   Model model;
   Tokenizer tokenizer;
-  Path folder;          // where both came from, for messages
-  int64_t most_tokens;  // that the model can read at once
+  Path folder;         // for messages
+  int64_t max_tokens;  // maximum length of a sequence
 };
 
-// From a folder with a checkpoint and a tokenizer. The model must have a vector for every token.
+// From a folder with a checkpoint and a tokenizer. The model must have an embedding for every token.
 TextModel load_text_model(const Path& folder, const ModelOptions& options = {});
-TextModel with_tokenizer(Model model, const Path& folder);  // of that folder
+TextModel with_tokenizer(Model model, const Path& folder);  // adds the tokenizer of that folder
 
-// Cut to what the model can read, or to fewer tokens. 0: as many as it can read
+// Truncates to max_length tokens, or to the model's maximum if it is smaller or max_length is 0.
 EncodedSentences encode_sentences(const TextModel& model, std::span<const Sentence> sentences, int64_t max_length = 0);
 
 struct TextBatch {
-  std::vector<size_t> places;    // of its B sentences among all
-  std::vector<int64_t> lengths;  // tokens of each; what follows in its row is padding
-  Named out;                     // what the model gave
+  std::vector<size_t> places;    // indices of its B sentences
+  std::vector<int64_t> lengths;  // tokens without padding
+  TensorMap out;                 // outputs of the model
 };
-// Sentences in batches of like length; `use` sees each of them. Outputs that are not finite are a NonfiniteOutput, whose item is the
-// place of the sentence.
+// Runs sentences in batches of similar length and calls `use` with each. NaN or infinite outputs throw NonfiniteOutput, whose item is
+// the index of the sentence.
 void each_batch(const TextModel& model, std::span<const Encoding> encodings, const std::function<void(const TextBatch& batch)>& use);
 
 }  // namespace heed

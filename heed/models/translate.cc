@@ -8,8 +8,8 @@
 
 namespace heed {
 
-std::vector<int32_t> tokens_written(const Tensor& texts, int64_t row, int64_t began, const GenerationOptions& options) {
-  const std::vector<int64_t> tokens = slice(slice(texts, 0, row, row + 1), 1, began, texts.size(1)).to_vector<int64_t>();
+std::vector<int32_t> generated_tokens(const Tensor& texts, int64_t row, int64_t prompt_length, const GenerationOptions& options) {
+  const std::vector<int64_t> tokens = slice(slice(texts, 0, row, row + 1), 1, prompt_length, texts.size(1)).to_vector<int64_t>();
   auto end = std::find_first_of(tokens.begin(), tokens.end(), options.end.begin(), options.end.end());
   if (end != tokens.end()) ++end;
   return {tokens.begin(), end};
@@ -21,12 +21,12 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
   return tokenizer.decode(known);
 }
 
-std::vector<Translated> translate(const Model& model, const Languages& languages, std::span<const Encoding> sentences,
+std::vector<Translated> translate(const Model& model, const TranslationTokenizers& tokenizers, std::span<const Encoding> sentences,
                                   const GenerationOptions& options, const std::function<void(int64_t count)>& done) {
-  constexpr int64_t most_tokens = 4096;
-  const Padding padding{.id = languages.pad};
+  constexpr int64_t batch_tokens = 4096;
+  const Padding padding{.id = tokenizers.pad};
   std::vector<Translated> out(sentences.size());
-  for (const std::vector<size_t>& places : batches_by_length(sentences, std::max<int64_t>(most_tokens / options.beams, 1))) {
+  for (const std::vector<size_t>& places : batches_by_length(sentences, std::max<int64_t>(batch_tokens / options.beams, 1))) {
     std::vector<size_t> filled;
     std::vector<Encoding> batch;
     for (const size_t place : places)
@@ -35,13 +35,13 @@ std::vector<Translated> translate(const Model& model, const Languages& languages
         batch.push_back(sentences[place]);
       }
     if (!batch.empty()) {
-      const EncodedBatch texts = languages.source.batch(batch, padding);
-      const Named inputs{{"input_ids", texts.input_ids}, {"attention_mask", texts.attention_mask}};
+      const EncodedBatch texts = tokenizers.source.batch(batch, padding);
+      const TensorMap inputs{{"input_ids", texts.input_ids}, {"attention_mask", texts.attention_mask}};
       const Beams found = options.beams > 1 ? beam_search(model, inputs, options) : Beams{generate(model, inputs, options), {}};
       for (size_t i = 0; i < filled.size(); ++i) {
         Translated& each = out[filled[i]];
-        each.tokens = tokens_written(found.tokens, static_cast<int64_t>(i), 1, options);
-        each.text = text_of(languages.target, each.tokens);
+        each.tokens = generated_tokens(found.tokens, static_cast<int64_t>(i), 1, options);
+        each.text = text_of(tokenizers.target, each.tokens);
         if (!found.scores.empty()) each.score = found.scores[i];
       }
     }

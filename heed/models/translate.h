@@ -1,4 +1,4 @@
-// Many sentences through an encoder-decoder: batched with others of their length, translated, and told as text.
+// Translation of many sentences with an encoder-decoder, in batches of similar length.
 #pragma once
 
 #include <optional>
@@ -8,26 +8,25 @@
 
 namespace heed {
 
-// Row `row` of texts (rows, L) behind the first `began` tokens: up to the token that ends it, without padding.
-std::vector<int32_t> tokens_written(const Tensor& texts, int64_t row, int64_t began, const GenerationOptions& options);
+// Row `row` of texts (rows, L) after the first `prompt_length` tokens, up to and including the end token, without padding.
+std::vector<int32_t> generated_tokens(const Tensor& texts, int64_t row, int64_t prompt_length, const GenerationOptions& options);
 
-// Special tokens are left out, and ids beyond the tokenizer's: some vocabularies are filled up to a round number.
+// Skips special tokens, and ids beyond the tokenizer's: some vocabularies are padded to a round number.
 std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> ids);
 
-// What is read and what is written.
-struct Languages {
+struct TranslationTokenizers {
   const Tokenizer &source, &target;
-  int64_t pad;  // fills up what is read
+  int64_t pad;  // padding token of the source
 };
 
 struct Translated {
   std::vector<int32_t> tokens = {};
   std::string text = {};
-  std::optional<float> score = {};  // of beams
+  std::optional<float> score = {};  // with beam search
 };
 
-// In the order of the sentences; one without tokens stays empty. done: told how many more are ready
-std::vector<Translated> translate(const Model& model, const Languages& languages, std::span<const Encoding> sentences,
+// In the order of the sentences; empty for sentences without tokens. done: called after every batch with its number of sentences
+std::vector<Translated> translate(const Model& model, const TranslationTokenizers& tokenizers, std::span<const Encoding> sentences,
                                   const GenerationOptions& options, const std::function<void(int64_t count)>& done = {});
 
 }  // namespace heed

@@ -14,11 +14,11 @@ const std::vector<std::string> kPositions{"none",     "learned",     "learned_2d
 
 constexpr int64_t kWidestRandomHead = 256;
 
-void check_known(const Config& config, std::string_view key, const std::string& word, const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), word) != known.end()) return;
+void check_known(const Config& config, std::string_view key, const std::string& value, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), value) != known.end()) return;
   std::string all;
   for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
-  config.refuse(key, "one of " + all + did_you_mean(word, known));
+  config.refuse(key, "one of " + all + did_you_mean(value, known));
 }
 
 }  // namespace
@@ -28,14 +28,14 @@ Tensor AddedPositions::operator()(const Tensor& x, const Tensor& position_ids, i
   if (grid) return x + grid();
   if (computed && position_ids.defined()) return x + computed->at(position_ids);
   if (computed) {
-    check(first + N <= computed->positions(), "model: ", first + N, " tokens, the positions end at ", computed->positions());
+    check(first + N <= computed->positions(), "model: ", first + N, " tokens, expected at most ", computed->positions());
     return x + slice(computed->rows(first + N), 0, first, first + N);
   }
   if (!table.defined()) return x;
   const int64_t P = table.size(-2);
   const Tensor rows = reshape(table, {P, table.size(-1)});
   if (position_ids.defined()) return x + embedding(rows, position_ids);
-  check(first + N <= P, "model: ", first + N, " tokens, the positions end at ", P);
+  check(first + N <= P, "model: ", first + N, " tokens, expected at most ", P);
   return x + slice(rows, 0, first, first + N);
 }
 
@@ -53,33 +53,33 @@ Variant::Variant(const Config& config, int64_t tokens, std::optional<TokenGrid> 
   }
 }
 
-bool Variant::says(std::string_view position) const {
+bool Variant::uses(std::string_view position) const {
   return std::find(positions_.begin(), positions_.end(), position) != positions_.end();
 }
 
 const TokenGrid& Variant::grid(std::string_view key) const {
-  if (!grid_) own_.refuse(key, "what needs no grid: there is one only of pictures, without class token (heed.pooling gap, map or flatten)");
+  if (!grid_) own_.refuse(key, "one without a grid: only images without class token have one (heed.pooling gap, map or flatten)");
   return *grid_;
 }
 
 Pooling Variant::pooling() const {
-  const std::string name = own_.word("pooling", "cls");
+  const std::string name = own_.string("pooling", "cls");
   check_known(own_, "pooling", name, {"cls", "gap", "map", "flatten"});
   return pooling_named(name);
 }
 
-NormPlace Variant::place(NormPlace otherwise) const {
-  if (!own_.has("norm")) return otherwise;
-  const std::string name = own_.word("norm", "");
+NormPlace Variant::place(NormPlace fallback) const {
+  if (!own_.has("norm")) return fallback;
+  const std::string name = own_.string("norm", "");
   check_known(own_, "norm", name, {"before", "after"});
   return name == "before" ? NormPlace::before : NormPlace::after;
 }
 
-AddedPositions Variant::added(const Scope& scope, int64_t D, const std::function<AddedPositions()>& own) const {
-  if (positions_.empty() || says("learned")) return own();
-  if (says("sinusoidal")) return {.computed = sinusoidal_table(tokens_, D)};
-  if (says("sinusoidal_2d")) return {.grid = SinusoidalPositions2d(grid("positions")[0], grid("positions")[1], D)};
-  if (!says("learned_2d")) return {};
+AddedPositions Variant::added_positions(const Scope& scope, int64_t D, const std::function<AddedPositions()>& own) const {
+  if (positions_.empty() || uses("learned")) return own();
+  if (uses("sinusoidal")) return {.computed = sinusoidal_table(tokens_, D)};
+  if (uses("sinusoidal_2d")) return {.grid = SinusoidalPositions2d(grid("positions")[0], grid("positions")[1], D)};
+  if (!uses("learned_2d")) return {};
   return {.grid = LearnedPositions2d(scope / "position_embeddings_2d", grid("positions")[0], grid("positions")[1], D)};
 }
 
@@ -87,20 +87,20 @@ std::vector<ScorePositions> Variant::in_scores(const Scope& scope, const MultiHe
   const int64_t H = options.heads, D = options.head_width == 0 ? options.width / H : options.head_width;
   const int64_t reach = own_.size("reach", std::max<int64_t>(tokens_ - 1, 1));
   std::vector<ScorePositions> out;
-  if (says("relative")) out.emplace_back(Term(relative_positions(scope / "relative", H, reach)));
-  if (says("relative_2d"))
+  if (uses("relative")) out.emplace_back(Term(relative_positions(scope / "relative", H, reach)));
+  if (uses("relative_2d"))
     out.emplace_back(Term(relative_positions_2d(scope / "relative_2d", H, grid("positions")[0], grid("positions")[1])));
-  if (says("relative_content")) out.emplace_back(RelativeContent(scope / "relative_content", H, D, options.width));
-  if (says("alibi")) out.emplace_back(Term(Alibi{alibi_slopes(H)}));
-  if (says("gaussian")) out.emplace_back(Term(gaussian_positions(scope / "gaussian", H, grid("positions")[1])));
-  if (says("gaussian_full")) {
-    const Initialiser round = [](const Shape& shape, Rng& rng) {  // the identity and a little noise
+  if (uses("relative_content")) out.emplace_back(RelativeContent(scope / "relative_content", H, D, options.width));
+  if (uses("alibi")) out.emplace_back(Term(Alibi{alibi_slopes(H)}));
+  if (uses("gaussian")) out.emplace_back(Term(gaussian_positions(scope / "gaussian", H, grid("positions")[1])));
+  if (uses("gaussian_full")) {
+    const Initializer near_identity = [](const Shape& shape, Rng& rng) {
       const Tensor one = Tensor::from(std::vector<float>{1, 0, 0, 1}, {1, 2, 2});
-      return one + initial::normal(0.01f)(shape, rng);
+      return one + initializer::normal(0.01f)(shape, rng);
     };
     const Scope full = scope / "gaussian_full";
-    out.emplace_back(Term(Gaussian2dFull{.spread = full.get("spread", {H, 2, 2}, round, {.decays = false}),
-                                         .center = full.get("center", {H, 2}, initial::normal(2), {.decays = false}),
+    out.emplace_back(Term(Gaussian2dFull{.spread = full.get("spread", {H, 2, 2}, near_identity, {.decays = false}),
+                                         .center = full.get("center", {H, 2}, initializer::normal(2), {.decays = false}),
                                          .width = grid("positions")[1]}));
   }
   if (own_.has("pattern")) {
@@ -113,7 +113,7 @@ std::vector<ScorePositions> Variant::in_scores(const Scope& scope, const MultiHe
 }
 
 void Variant::add_pattern(std::vector<ScorePositions>& out, const Config& pattern, int64_t layer) const {
-  const std::string kind = pattern.word("kind", "");
+  const std::string kind = pattern.string("kind", "");
   check_known(pattern, "kind", kind, {"causal", "window", "chunks", "dilated", "grid_window"});
   const auto add = [&](const Term& term) { out.emplace_back(term); };
   if (kind == "causal") add(Causal{});
@@ -135,7 +135,7 @@ void Variant::add_pattern(std::vector<ScorePositions>& out, const Config& patter
 
 AttentionKind Variant::kind(int64_t head_width) const {
   AttentionKind out;
-  const std::string name = own_.word("attention", "soft");
+  const std::string name = own_.string("attention", "soft");
   check_known(own_, "attention", name, {"soft", "hard", "kernel", "channel", "pooled"});
   if (name == "hard") out.kind = AttentionKind::hard;
   if (name == "channel") out.kind = AttentionKind::channel;
@@ -145,14 +145,14 @@ AttentionKind Variant::kind(int64_t head_width) const {
     out.reduction = own_.size("reduction", 2);
   }
   if (name == "kernel") {
-    out.kind = AttentionKind::kernel;
-    const std::string map = own_.word("features", "elu");
+    out.kind = AttentionKind::linear;
+    const std::string map = own_.string("features", "elu");
     check_known(own_, "features", map, {"elu", "relu", "random"});
     if (map == "relu") out.features.map = FeatureMap::relu;
     if (map == "random") {
       check(head_width <= kWidestRandomHead, "heed.features random: heads of ", head_width, " features, expected at most ",
             kWidestRandomHead);
-      Rng rng(1);  // fixed features: a checkpoint need not hold them
+      Rng rng(1);  // fixed features, not stored in checkpoints
       out.features.map = FeatureMap::random;
       Tensor& projection = (*projections_)[head_width];
       if (!projection.defined()) projection = random_projection(4 * head_width, head_width, rng);
@@ -162,7 +162,7 @@ AttentionKind Variant::kind(int64_t head_width) const {
   return out;
 }
 
-LayerOptions Variant::changed(LayerOptions options, int64_t layer, int64_t layers) const {
+LayerOptions Variant::apply(LayerOptions options, int64_t layer, int64_t layers) const {
   MultiHeadOptions& attention = options.attention;
   const int64_t head_width = attention.head_width == 0 ? attention.width / attention.heads : attention.head_width;
   attention.content = own_.flag("content", attention.content);
@@ -174,7 +174,7 @@ LayerOptions Variant::changed(LayerOptions options, int64_t layer, int64_t layer
   options.branch.stochastic_depth = own_.probability("stochastic_depth", options.branch.stochastic_depth);
   if (!positions_.empty()) {
     attention.rotary.reset();
-    if (says("rotary")) attention.rotary = Rotary(tokens_, head_width);
+    if (uses("rotary")) attention.rotary = Rotary(tokens_, head_width);
   }
   attention.positions = [*this, attention, layer](const Scope& scope) { return in_scores(scope, attention, layer); };
   return options_of_layer(options, layer, layers);
@@ -183,8 +183,9 @@ LayerOptions Variant::changed(LayerOptions options, int64_t layer, int64_t layer
 Pool Variant::pool(const Scope& scope, const LayerOptions& options) const {
   Pool out{.kind = pooling()};
   if (out.kind != Pooling::attention) return out;
-  FeedForwardOptions wide{.wide = options.feed_forward.wide, .activation = options.feed_forward.activation};
-  out.attention = make_attention_pooling(scope, {.width = options.attention.width, .heads = options.attention.heads}, wide, options.eps);
+  FeedForwardOptions feed_forward{.hidden_width = options.feed_forward.hidden_width, .activation = options.feed_forward.activation};
+  out.attention =
+      make_attention_pooling(scope, {.width = options.attention.width, .heads = options.attention.heads}, feed_forward, options.eps);
   return out;
 }
 

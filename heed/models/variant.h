@@ -1,5 +1,5 @@
-// heed's own part of config.json, the object "heed": other positions, attention, patterns, pooling and norms for any
-// architecture. docs/models.md lists the keys. Without it nothing changes.
+// The object "heed" in config.json: changes positions, attention, patterns, pooling and norms of any architecture.
+// docs/models.md lists the keys.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 
 namespace heed {
 
-// Positions that are added to tokens: a table, two tables on a grid, either learned or computed, or none.
+// Positions added to tokens: a learned table, a computed one, positions on a grid, or none.
 struct AddedPositions {
   Tensor table = {};                           // (P, D) or (1, P, D)
-  std::optional<PositionTable> computed = {};  // in place of the table
+  std::optional<PositionTable> computed = {};  // replaces the table
   std::function<Tensor()> grid = {};           // -> (P, D)
 
   bool has_table() const { return table.defined() || computed; }
@@ -26,20 +26,20 @@ struct AddedPositions {
 
 class Variant {
  public:
-  // tokens: how many there may be. grid: rows and columns of pictures; what stands before them is no part of it.
+  // tokens: the maximum. grid: rows and columns of patches, if there is no class token before them
   Variant(const Config& config, int64_t tokens, std::optional<TokenGrid> grid = {});
 
-  Pooling pooling() const;  // the class token unless config.json says otherwise
-  NormPlace place(NormPlace otherwise) const;
-  // The options of a layer, from 0, with what config.json says: some patterns alternate, and stochastic depth grows from layer to layer.
-  LayerOptions changed(LayerOptions options, int64_t layer = 0, int64_t layers = 1) const;
-  // The positions that are added to tokens. own: makes those of the architecture, which are "learned" as well unless it has others
-  AddedPositions added(const Scope& scope, int64_t D, const std::function<AddedPositions()>& own) const;
+  Pooling pooling() const;  // default: the class token
+  NormPlace place(NormPlace fallback) const;
+  // The options of layer `layer`, from 0, changed by config.json. Some patterns alternate, and stochastic depth grows with the layer.
+  LayerOptions apply(LayerOptions options, int64_t layer = 0, int64_t layers = 1) const;
+  // The positions added to tokens. own: creates those of the architecture, also used for "learned"
+  AddedPositions added_positions(const Scope& scope, int64_t D, const std::function<AddedPositions()>& own) const;
   Pool pool(const Scope& scope, const LayerOptions& options) const;
 
  private:
-  bool says(std::string_view position) const;
-  const TokenGrid& grid(std::string_view key) const;  // an error that names the key where there is none
+  bool uses(std::string_view position) const;
+  const TokenGrid& grid(std::string_view key) const;  // an error naming the key if there is none
   std::vector<ScorePositions> in_scores(const Scope& scope, const MultiHeadOptions& options, int64_t layer) const;
   void add_pattern(std::vector<ScorePositions>& out, const Config& pattern, int64_t layer) const;
   AttentionKind kind(int64_t head_width) const;
@@ -48,7 +48,7 @@ class Variant {
   int64_t tokens_;
   std::optional<TokenGrid> grid_;
   std::vector<std::string> positions_ = {};                 // empty: the architecture's own
-  std::shared_ptr<std::map<int64_t, Tensor>> projections_;  // random features by the width of heads; layers share them
+  std::shared_ptr<std::map<int64_t, Tensor>> projections_;  // random features by head width, shared by the layers
 };
 
 }  // namespace heed

@@ -1,5 +1,4 @@
-// Vision transformers: ViT (Dosovitskiy et al. 2021), and DeiT (Touvron et al. 2021), which adds a token that learns from a
-// teacher.
+// Vision transformers: ViT (Dosovitskiy et al. 2021), and DeiT (Touvron et al. 2021), which adds a distillation token.
 #include "heed/models/architecture.h"
 #include "heed/models/parts.h"
 #include "heed/nn/patches.h"
@@ -10,31 +9,32 @@ namespace {
 
 struct Vision {
   PatchEmbedding patches;
-  Tensor class_token, teacher_token;  // (1, 1, D); the second is DeiT's; undefined where tokens are pooled otherwise
+  Tensor class_token, distillation_token;  // (1, 1, D); the second for DeiT; undefined with other pooling
   AddedPositions positions;
   std::vector<EncoderLayer> layers;
-  Norm norm;  // undefined behind layers with norms of their own at the end
+  Norm norm;  // final norm of pre-norm layers
   Pool pool;
   float dropout;
   std::array<int64_t, 2> image;  // height and width
 
-  // (B, C, height, width) -> (B, N, D), or (B, 1, D) where only the first token is wanted and the others can be left out
-  Tensor operator()(const Named& inputs, const Ask& ask, Named& out, bool first_only = false) const {
-    const Tensor pixels = needed(inputs, "pixel_values");
+  // (B, C, height, width) -> (B, N, D), or (B, 1, D) with first_only if the other tokens can be skipped
+  Tensor operator()(const TensorMap& inputs, const ForwardOptions& options, TensorMap& out, bool first_only = false) const {
+    const Tensor pixels = required_input(inputs, "pixel_values");
     check(pixels.rank() == 4 && pixels.size(2) == image[0] && pixels.size(3) == image[1], "vit: pixel_values of shape ", pixels.shape(),
           ", expected (B, ", patches.weight.size(1), ", ", image[0], ", ", image[1], ")");
     const int64_t height = image[0] - image[0] % patches.weight.size(2), width = image[1] - image[1] % patches.weight.size(3);
-    const Tensor tokens = patches(slice(slice(pixels, 2, 0, height), 3, 0, width));  // what fills no patch is not seen
+    const Tensor tokens = patches(slice(slice(pixels, 2, 0, height), 3, 0, width));  // incomplete patches are dropped
     Tensors parts;
-    for (const Tensor& token : {class_token, teacher_token})
+    for (const Tensor& token : {class_token, distillation_token})
       if (token.defined()) parts.push_back(expand(token, {tokens.size(0), 1, tokens.size(2)}));
     parts.push_back(tokens);
-    Witness witness(ask);
-    const bool leave_out = first_only && may_leave_out(layers, {}, ask);
-    const Tensor wanted = leave_out ? Tensor::zeros({pixels.size(0), 1}, DType::i64) : Tensor();
-    const Tensor x = run_layers(layers, heed::dropout(positions(concat(parts, 1)), dropout, ask.mode), {}, ask, witness, {}, wanted);
-    witness.tell(out, std::ssize(layers));
-    return normed(norm, x);
+    OutputCollector collector(options);
+    const bool skip = first_only && can_skip_tokens(layers, {}, options);
+    const Tensor indices = skip ? Tensor::zeros({pixels.size(0), 1}, DType::i64) : Tensor();
+    const Tensor x =
+        run_layers(layers, heed::dropout(positions(concat(parts, 1)), dropout, options.mode), {}, options, collector, {}, indices);
+    collector.add_outputs(out, std::ssize(layers));
+    return apply_norm(norm, x);
   }
 };
 
@@ -49,7 +49,7 @@ LayerOptions layer_options(const Config& config) {
                         .bias = config.flag("qkv_bias", true),
                         .dropout = config.probability("attention_probs_dropout_prob", 0),
                         .names = {"attention.query", "attention.key", "attention.value", "", "output.dense"}},
-          .feed_forward = {.wide = config.size("intermediate_size", 3072),
+          .feed_forward = {.hidden_width = config.size("intermediate_size", 3072),
                            .activation = config.activation("hidden_act", "gelu"),
                            .names = {.up = "intermediate.dense", .down = "output.dense"}},
           .place = NormPlace::before,
@@ -57,7 +57,7 @@ LayerOptions layer_options(const Config& config) {
           .branch = {.dropout = dropout}};
 }
 
-Vision make_vision(const Scope& scope, const Config& config, bool teacher) {
+Vision make_vision(const Scope& scope, const Config& config, bool distilled) {
   const LayerOptions options = layer_options(config);
   const int64_t D = options.attention.width;
   const std::array<int64_t, 2> image = config.sides("image_size", 224), patch = config.sides("patch_size", 16);
@@ -65,90 +65,90 @@ Vision make_vision(const Scope& scope, const Config& config, bool teacher) {
     if (patch[side] > image[side]) config.refuse("patch_size", "at most image_size");
   const TokenGrid grid{image[0] / patch[0], image[1] / patch[1]};
   const bool first_token = Variant(config, 0).pooling() == Pooling::class_token;
-  const int64_t tokens = grid[0] * grid[1] + (!first_token ? 0 : teacher ? 2 : 1);
+  const int64_t tokens = grid[0] * grid[1] + (!first_token ? 0 : distilled ? 2 : 1);
   const Variant variant(config, tokens, first_token ? std::nullopt : std::optional(grid));
   const int64_t layers = config.size("num_hidden_layers", 12, 0);
   const Scope embeddings = scope / "embeddings";
-  const auto token = [&](const char* name) { return embeddings.get(name, {1, 1, D}, initial::zeros(), {.decays = false}); };
+  const auto token = [&](const char* name) { return embeddings.get(name, {1, 1, D}, initializer::zeros(), {.decays = false}); };
   const auto own = [&] {
-    return AddedPositions{embeddings.get("position_embeddings", {1, tokens, D}, scope.initial().position, {.decays = false})};
+    return AddedPositions{embeddings.get("position_embeddings", {1, tokens, D}, scope.initializer().position, {.decays = false})};
   };
-  Vision made{
+  Vision vision{
       .patches = PatchEmbedding(embeddings / "patch_embeddings.projection", config.size("num_channels", 3), patch[0], patch[1], D, true),
       .class_token = first_token ? token("cls_token") : Tensor(),
-      .teacher_token = first_token && teacher ? token("distillation_token") : Tensor(),
-      .positions = variant.added(embeddings, D, own),
+      .distillation_token = first_token && distilled ? token("distillation_token") : Tensor(),
+      .positions = variant.added_positions(embeddings, D, own),
       .layers = {},
-      .norm = last_norm(scope / "layernorm", variant.changed(options)),
+      .norm = final_norm(scope / "layernorm", variant.apply(options)),
       .pool = variant.pool(scope / "pooling", options),
       .dropout = options.branch.dropout,
       .image = image};
   for (int64_t i = 0; i < layers; ++i)
-    made.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.changed(options, i, layers), kVitLayer));
-  return made;
+    vision.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.apply(options, i, layers), kVitLayer));
+  return vision;
 }
 
-// How wide pooled pictures are.
+// The width of pooled images.
 int64_t pooled_width(const Vision& vision) {
   const int64_t D = vision.patches.weight.size(0), P = vision.patches.weight.size(2), Q = vision.patches.weight.size(3);
   return vision.pool.kind == Pooling::flatten ? count({D, vision.image[0] / P, vision.image[1] / Q}) : D;
 }
 
-// The token at a place. (B, N, D) -> (B, D)
-Tensor token_at(const Tensor& x, int64_t place) { return reshape(slice(x, 1, place, place + 1), {x.size(0), x.size(2)}); }
+// (B, N, D) -> (B, D)
+Tensor token_at(const Tensor& x, int64_t index) { return reshape(slice(x, 1, index, index + 1), {x.size(0), x.size(2)}); }
 
-// A linear layer to the labels, or nothing where there are none.
+// The linear head; undefined if the config has no labels.
 Linear classifier(const Scope& scope, const Config& config, int64_t width) {
   return config.labels() == 0 ? Linear() : Linear(scope, width, config.labels());
 }
 Tensor classified(const Linear& head, const Tensor& x) { return head.defined() ? head(x) : x; }
 
-Network make_classifier(const Scope& root, const Config& config, const char* base, bool teacher) {
-  const Scope scope = root.with(beginning(config, "initializer_range", true));
-  const Vision vision = make_vision(scope / base, config, teacher);
+Network make_classifier(const Scope& root, const Config& config, const char* base, bool distilled) {
+  const Scope scope = root.with(initializer_from(config, "initializer_range", true));
+  const Vision vision = make_vision(scope / base, config, distilled);
   const Linear head = classifier(scope / "classifier", config, pooled_width(vision));
   return {.run =
-              [=](const Named& inputs, const Ask& ask) {
-                Named out;
+              [=](const TensorMap& inputs, const ForwardOptions& options) {
+                TensorMap out;
                 const bool first_only = vision.pool.kind == Pooling::class_token;
-                out["logits"] = classified(head, vision.pool(vision(inputs, ask, out, first_only), ask.mode));
-                if (const Tensor labels = given(inputs, "labels"); labels.defined())
-                  out["loss"] = classification_loss(out["logits"], labels, config, ask);
+                out["logits"] = classified(head, vision.pool(vision(inputs, options, out, first_only), options.mode));
+                if (const Tensor labels = optional_input(inputs, "labels"); labels.defined())
+                  out["loss"] = classification_loss(out["logits"], labels, config, options);
                 return out;
               },
           .inputs = {"pixel_values", "labels"}};
 }
 
-// Both tokens have a head; predictions are the mean of the two.
-Network make_taught(const Scope& root, const Config& config) {
-  const Scope scope = root.with(beginning(config, "initializer_range", true));
+// The class token and the distillation token have a head each; the logits are the mean of both.
+Network make_distilled(const Scope& root, const Config& config) {
+  const Scope scope = root.with(initializer_from(config, "initializer_range", true));
   const Vision vision = make_vision(scope / "deit", config, true);
-  check(vision.teacher_token.defined(), "deit: heed.pooling leaves no token for the teacher, expected cls");
+  check(vision.distillation_token.defined(), "deit: heed.pooling leaves no distillation token, expected cls");
   const int64_t D = pooled_width(vision);
-  const Linear own = classifier(scope / "cls_classifier", config, D), taught = classifier(scope / "distillation_classifier", config, D);
+  const Linear own = classifier(scope / "cls_classifier", config, D), distilled = classifier(scope / "distillation_classifier", config, D);
   return {.run =
-              [=](const Named& inputs, const Ask& ask) {
-                Named out;
-                const Tensor x = vision(inputs, ask, out);
+              [=](const TensorMap& inputs, const ForwardOptions& options) {
+                TensorMap out;
+                const Tensor x = vision(inputs, options, out);
                 out["cls_logits"] = classified(own, token_at(x, 0));
-                out["distillation_logits"] = classified(taught, token_at(x, 1));
+                out["distillation_logits"] = classified(distilled, token_at(x, 1));
                 out["logits"] = (out["cls_logits"] + out["distillation_logits"]) * 0.5f;
                 return out;
               },
           .inputs = {"pixel_values"}};
 }
 
-Network make_inner(const Scope& root, const Config& config, bool teacher) {
-  const Scope scope = root.with(beginning(config, "initializer_range", true));
-  const Vision vision = make_vision(scope, config, teacher);
+Network make_inner(const Scope& root, const Config& config, bool distilled) {
+  const Scope scope = root.with(initializer_from(config, "initializer_range", true));
+  const Vision vision = make_vision(scope, config, distilled);
   const int64_t D = config.size("hidden_size", 768);
   const Linear pooler(scope / "pooler.dense", pooled_width(vision), config.size("pooler_output_size", D));
   const Activation activation = config.activation("pooler_act", "tanh");
   return {.run =
-              [=](const Named& inputs, const Ask& ask) {
-                Named out;
-                out["last_hidden_state"] = vision(inputs, ask, out);
-                out["pooler_output"] = pooler(vision.pool(out["last_hidden_state"], ask.mode), activation);
+              [=](const TensorMap& inputs, const ForwardOptions& options) {
+                TensorMap out;
+                out["last_hidden_state"] = vision(inputs, options, out);
+                out["pooler_output"] = pooler(vision.pool(out["last_hidden_state"], options.mode), activation);
                 return out;
               },
           .inputs = {"pixel_values"}};
@@ -157,16 +157,16 @@ Network make_inner(const Scope& root, const Config& config, bool teacher) {
 }  // namespace
 
 Architectures vit_architectures() {
-  const auto classify = [](const char* base, bool teacher) {
-    return [=](const Scope& scope, const Config& config) { return make_classifier(scope, config, base, teacher); };
+  const auto classify = [](const char* base, bool distilled) {
+    return [=](const Scope& scope, const Config& config) { return make_classifier(scope, config, base, distilled); };
   };
-  const auto inner = [](bool teacher) {
-    return [=](const Scope& scope, const Config& config) { return make_inner(scope, config, teacher); };
+  const auto inner = [](bool distilled) {
+    return [=](const Scope& scope, const Config& config) { return make_inner(scope, config, distilled); };
   };
   return {{.name = "ViTForImageClassification", .base = "vit", .make = classify("vit", false)},
           {.name = "ViTModel", .base = "vit", .bare = true, .make = inner(false)},
           {.name = "DeiTForImageClassification", .base = "deit", .make = classify("deit", true)},
-          {.name = "DeiTForImageClassificationWithTeacher", .base = "deit", .make = make_taught},
+          {.name = "DeiTForImageClassificationWithTeacher", .base = "deit", .make = make_distilled},
           {.name = "DeiTModel", .base = "deit", .bare = true, .make = inner(true)}};
 }
 

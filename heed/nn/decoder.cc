@@ -3,19 +3,19 @@
 namespace heed {
 
 Tensor DecoderLayer::step(const Tensor& x, const std::pair<Tensor, Tensor>& memory, const DecoderTerms& terms, Mode mode,
-                          const Places& places) const {
+                          const AttentionContext& context) const {
   AttentionOptions causal = terms.self;
   if (terms.causal) causal.terms.insert(causal.terms.begin(), Causal{});
   const auto cross = [&](const Tensor& y) {
     return cross_attention.join(cross_attention.attend({cross_attention.queries(y), memory.first, memory.second}, terms.cross, mode));
   };
   if (place == NormPlace::after) {
-    const Tensor y = self_norm.added(x, branch(self_attention(x, causal, mode, places), mode)).second;
-    const Tensor z = cross_norm.added(y, branch(cross(y), mode)).second;
-    return feed_forward_norm.added(z, branch(feed_forward(z, mode), mode)).second;
+    const Tensor y = self_norm.add_norm(x, branch(self_attention(x, causal, mode, context), mode)).second;
+    const Tensor z = cross_norm.add_norm(y, branch(cross(y), mode)).second;
+    return feed_forward_norm.add_norm(z, branch(feed_forward(z, mode), mode)).second;
   }
-  const auto [sum, y] = cross_norm.added(x, branch(self_attention(self_norm(x), causal, mode, places), mode));
-  const auto [total, z] = feed_forward_norm.added(sum, branch(cross(y), mode));
+  const auto [sum, y] = cross_norm.add_norm(x, branch(self_attention(self_norm(x), causal, mode, context), mode));
+  const auto [total, z] = feed_forward_norm.add_norm(sum, branch(cross(y), mode));
   return total + branch(feed_forward(z, mode), mode);
 }
 
@@ -47,11 +47,11 @@ DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options,
 }
 
 Decoder make_decoder(const Scope& scope, int64_t layers, const LayerOptions& options) {
-  Decoder made;
+  Decoder out;
   for (int64_t layer = 0; layer < layers; ++layer)
-    made.layers.push_back(make_decoder_layer(scope / "layers" / layer, options_of_layer(options, layer, layers)));
-  if (options.place == NormPlace::before) made.norm = Norm(scope / "norm", options.attention.width, options.eps, options.norm);
-  return made;
+    out.layers.push_back(make_decoder_layer(scope / "layers" / layer, options_of_layer(options, layer, layers)));
+  if (options.place == NormPlace::before) out.norm = Norm(scope / "norm", options.attention.width, options.eps, options.norm);
+  return out;
 }
 
 }  // namespace heed

@@ -7,10 +7,10 @@
 
 namespace heed {
 
-// What the two attentions are told, for example the lengths of both sequences.
+// Options of the two attentions of a call, for example the lengths of both sequences.
 struct DecoderTerms {
   AttentionOptions self = {}, cross = {};
-  bool causal = true;  // the causal mask is there already; false: the terms of self bring their own
+  bool causal = true;  // adds the causal mask to self; false: the terms of self contain it
 };
 
 struct DecoderLayer {
@@ -24,14 +24,14 @@ struct DecoderLayer {
   Tensor operator()(const Tensor& x, const Tensor& memory, const DecoderTerms& terms = {}, Mode mode = {}) const {
     return step(x, cross_attention.keys_values(memory), terms, mode);
   }
-  // The same with the memory's keys and values, which do not change from token to token, and those of earlier tokens.
+  // One decoding step. memory: keys and values of the encoder's output, projected once; context: the cache of earlier tokens
   Tensor step(const Tensor& x, const std::pair<Tensor, Tensor>& memory, const DecoderTerms& terms = {}, Mode mode = {},
-              const Places& places = {}) const;
+              const AttentionContext& context = {}) const;
 };
 
 struct Decoder {
   std::vector<DecoderLayer> layers = {};
-  Norm norm = {};  // the end of a pre-norm stack
+  Norm norm = {};  // final norm of a pre-norm stack; undefined after post-norm layers
 
   Tensor operator()(Tensor x, const Tensor& memory, const DecoderTerms& terms = {}, Mode mode = {}) const;
 };
@@ -39,8 +39,7 @@ struct Decoder {
 inline constexpr LayerNames kDecoderNames{"self_attention",    "self_norm",       "feed_forward",
                                           "feed_forward_norm", "cross_attention", "cross_norm"};
 
-// Positions in the scores, rotary ones and attention's memory_width are for one of the two attentions: the first two for
-// self, the last for cross.
+// Score positions and rotary positions apply to self-attention only, attention.memory_width to cross-attention only.
 DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names = kDecoderNames);
 Decoder make_decoder(const Scope& scope, int64_t layers, const LayerOptions& options);  // names: layers.0, ...; norm
 

@@ -2,13 +2,13 @@
 
 namespace heed {
 
-Tensor EncoderLayer::operator()(const Tensor& x, const AttentionOptions& options, Mode mode, const Places& places) const {
-  const Tensor own = places.wanted.defined() ? tokens_at(x, places.wanted) : x;
+Tensor EncoderLayer::operator()(const Tensor& x, const AttentionOptions& options, Mode mode, const AttentionContext& context) const {
+  const Tensor residual = context.query_indices.defined() ? gather_tokens(x, context.query_indices) : x;
   if (place == NormPlace::after) {
-    const Tensor y = attention_norm.added(own, branch(attention(x, options, mode, places), mode)).second;
-    return feed_forward_norm.added(y, branch(feed_forward(y, mode), mode)).second;
+    const Tensor y = attention_norm.add_norm(residual, branch(attention(x, options, mode, context), mode)).second;
+    return feed_forward_norm.add_norm(y, branch(feed_forward(y, mode), mode)).second;
   }
-  const auto [sum, y] = feed_forward_norm.added(own, branch(attention(attention_norm(x), options, mode, places), mode));
+  const auto [sum, y] = feed_forward_norm.add_norm(residual, branch(attention(attention_norm(x), options, mode, context), mode));
   return sum + branch(feed_forward(y, mode), mode);
 }
 
@@ -30,11 +30,11 @@ EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options,
 }
 
 Encoder make_encoder(const Scope& scope, int64_t layers, const LayerOptions& options) {
-  Encoder made;
+  Encoder out;
   for (int64_t layer = 0; layer < layers; ++layer)
-    made.layers.push_back(make_encoder_layer(scope / "layers" / layer, options_of_layer(options, layer, layers)));
-  if (options.place == NormPlace::before) made.norm = Norm(scope / "norm", options.attention.width, options.eps, options.norm);
-  return made;
+    out.layers.push_back(make_encoder_layer(scope / "layers" / layer, options_of_layer(options, layer, layers)));
+  if (options.place == NormPlace::before) out.norm = Norm(scope / "norm", options.attention.width, options.eps, options.norm);
+  return out;
 }
 
 LayerOptions options_of_layer(LayerOptions options, int64_t layer, int64_t layers) {

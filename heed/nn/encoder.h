@@ -1,5 +1,5 @@
-// Encoder layers: attention and feed-forward, each on a residual branch with its norm. After it (post-norm: Vaswani et al.
-// 2017, BERT) or before it (pre-norm: ViT, GPT). With Causal{} among the terms an encoder is a decoder-only language model.
+// Encoder layers: attention and feed-forward, each on a residual branch with a norm, after the addition (post-norm: Vaswani et
+// al. 2017, BERT) or before the branch (pre-norm: ViT, GPT). With Causal{} in its terms an encoder is a decoder-only model.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace heed {
 
 enum class NormPlace { before, after };
 
-// A residual branch in training: dropout of its numbers, then of whole items.
+// Regularization of a residual branch in training: dropout, then stochastic depth.
 struct Branch {
   float dropout = 0, stochastic_depth = 0;
 
@@ -21,10 +21,10 @@ struct Branch {
   }
 };
 
-// For encoders and decoders alike.
+// Of encoder and decoder layers.
 struct LayerOptions {
   MultiHeadOptions attention = {};
-  FeedForwardOptions feed_forward = {};  // its width is that of attention
+  FeedForwardOptions feed_forward = {};  // .width is ignored: attention.width is used
   NormPlace place = NormPlace::after;
   NormKind norm = NormKind::layer;
   float eps = 1e-5f;
@@ -38,28 +38,28 @@ struct EncoderLayer {
   NormPlace place = NormPlace::after;
   Branch branch = {};
 
-  // (B, N, D) -> (B, N, D), or (B, n, D) where the places name n tokens
-  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const Places& places = {}) const;
+  // (B, N, D) -> (B, N, D), or (B, n, D) with context.query_indices (B, n)
+  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const AttentionContext& context = {}) const;
 };
 
 struct Encoder {
   std::vector<EncoderLayer> layers = {};
-  Norm norm = {};  // the end of a pre-norm stack; undefined after post-norm layers
+  Norm norm = {};  // final norm of a pre-norm stack; undefined after post-norm layers
 
   Tensor operator()(Tensor x, const AttentionOptions& options = {}, Mode mode = {}) const;  // (B, N, D) -> (B, N, D)
 };
 
-// What checkpoints call the parts of a layer; an empty name is the layer's own scope.
+// Parameter names of the parts of a layer; an empty name is the layer's own scope.
 struct LayerNames {
   std::string_view attention, attention_norm, feed_forward, feed_forward_norm, cross_attention = {}, cross_norm = {};
 };
 inline constexpr LayerNames kEncoderNames{"attention", "attention_norm", "feed_forward", "feed_forward_norm"};
 
 EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names = kEncoderNames);
-// Names: layers.0, layers.1, ...; norm. Stochastic depth grows from layer to layer up to what the options say.
+// Names: layers.0, layers.1, ...; norm. Stochastic depth grows linearly over the layers up to the value in the options.
 Encoder make_encoder(const Scope& scope, int64_t layers, const LayerOptions& options);
 
-// The options of one layer of several.
+// The options of layer `layer` of `layers`: scales stochastic depth.
 LayerOptions options_of_layer(LayerOptions options, int64_t layer, int64_t layers);
 
 }  // namespace heed

@@ -7,15 +7,15 @@
 namespace heed {
 
 FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& options) {
-  const int64_t width = options.width, wide = options.wide == 0 ? 4 * width : options.wide;
-  check(width >= 1 && wide >= 1, "feed_forward: widths ", width, " and ", wide, ", expected 1 or more");
-  FeedForward made{.activation = options.activation, .dropout = options.dropout};
+  const int64_t width = options.width, hidden_width = options.hidden_width == 0 ? 4 * width : options.hidden_width;
+  check(width >= 1 && hidden_width >= 1, "feed_forward: widths ", width, " and ", hidden_width, ", expected 1 or more");
+  FeedForward out{.activation = options.activation, .dropout = options.dropout};
   LinearOptions part{.bias = options.bias, .stored_transposed = options.stored_transposed};
-  made.up = Linear(scope / options.names.up, width, wide, part);
-  if (options.gated) made.gate = Linear(scope / options.names.gate, width, wide, part);
-  part.weight = scope.initial().residual;
-  made.down = Linear(scope / options.names.down, wide, width, part);
-  return made;
+  out.up = Linear(scope / options.names.up, width, hidden_width, part);
+  if (options.gated) out.gate = Linear(scope / options.names.gate, width, hidden_width, part);
+  part.weight = scope.initializer().residual;
+  out.down = Linear(scope / options.names.down, hidden_width, width, part);
+  return out;
 }
 
 Activation activation_named(const std::string& name) {

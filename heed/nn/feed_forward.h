@@ -1,4 +1,4 @@
-// Two linear layers with an activation between them (Vaswani et al. 2017), or three of which one is a gate (Shazeer 2020).
+// Two linear layers with an activation between them (Vaswani et al. 2017), or three with a gate (Shazeer 2020).
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace heed {
 
-// What checkpoints call the parts.
+// Parameter names.
 struct FeedForwardNames {
   std::string_view up = "up", gate = "gate", down = "down";
 };
 
 struct FeedForwardOptions {
-  int64_t width = 0, wide = 0;  // of x and the result, and between the layers; 0: 4 times the width
+  int64_t width = 0;         // of x and the output
+  int64_t hidden_width = 0;  // between the layers; 0: 4 width
   Activation activation = Activation::relu;
   bool gated = false;  // down(activation(gate(x)) up(x))
   bool bias = true;
   float dropout = 0;               // between the layers
-  bool stored_transposed = false;  // the weights in files, as GPT-2's
+  bool stored_transposed = false;  // files store weights as (I, O), as GPT-2 does
   FeedForwardNames names = {};
 };
 
@@ -37,7 +38,7 @@ struct FeedForward {
 
 FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& options);
 
-// By the names that config.json files use: relu, gelu (with erf), gelu_new and gelu_pytorch_tanh, silu or swish ...
+// Names as in config.json: relu, gelu (erf), gelu_new and gelu_pytorch_tanh (tanh), silu or swish ...
 Activation activation_named(const std::string& name);
 
 }  // namespace heed

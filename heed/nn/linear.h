@@ -1,4 +1,4 @@
-// The smallest modules: linear layers, norms, embeddings. A module is its tensors; a Scope gives it those.
+// Basic modules: linear layers, norms, embeddings. A module is a struct of tensors, which it gets from a Scope.
 #pragma once
 
 #include <utility>
@@ -10,18 +10,18 @@ namespace heed {
 
 struct LinearOptions {
   bool bias = true;
-  bool stored_transposed = false;  // files hold the weight as (I, O)
-  Initialiser weight = {};         // unless given: the scope's for linear layers
+  bool stored_transposed = false;  // files store the weight as (I, O)
+  Initializer weight = {};         // default: the scope's initializer for linear layers
 };
 
 struct Linear {
-  Tensor weight;                                    // (O, I); undefined where it is packed
+  Tensor weight;                                    // (O, I); undefined if packed
   Tensor bias;                                      // (O) or undefined
-  std::shared_ptr<const PackedWeight> packed = {};  // in place of the weight, for inference
+  std::shared_ptr<const PackedWeight> packed = {};  // replaces `weight` for inference
 
   Linear() = default;
   Linear(const Scope& scope, int64_t inputs, int64_t outputs, const LinearOptions& options = {});
-  // With a weight that others use too. weight: (O, I), bias: (O) or undefined
+  // With a shared (tied) weight. weight: (O, I), bias: (O) or undefined
   Linear(const Scope& scope, const Tensor& weight, const Tensor& bias = {});
 
   bool defined() const { return weight.defined() || packed; }
@@ -34,27 +34,27 @@ struct Linear {
   }
 };
 
-// Layers with the same inputs as one product, for inference.
-Linear packed_together(const std::vector<Scope>& scopes, int64_t inputs, const std::vector<int64_t>& outputs, const LinearOptions& options);
+// Packs layers with the same input into one matrix product, for inference.
+Linear pack_together(const std::vector<Scope>& scopes, int64_t inputs, const std::vector<int64_t>& outputs, const LinearOptions& options);
 
 enum class NormKind { layer, root_mean_square };  // Ba et al. 2016; Zhang and Sennrich 2019
 
 struct Norm {
   Tensor weight;  // (D)
-  Tensor bias;    // (D); undefined: the root mean square
+  Tensor bias;    // (D); undefined: RMS norm
   float eps = 1e-5f;
 
   Norm() = default;
   Norm(const Scope& scope, int64_t D, float epsilon = 1e-5f, NormKind kind = NormKind::layer)
-      : weight(scope.get("weight", {D}, initial::ones(), {.decays = false})), eps(epsilon) {
-    if (kind == NormKind::layer) bias = scope.get("bias", {D}, initial::zeros(), {.decays = false});
+      : weight(scope.get("weight", {D}, initializer::ones(), {.decays = false})), eps(epsilon) {
+    if (kind == NormKind::layer) bias = scope.get("bias", {D}, initializer::zeros(), {.decays = false});
   }
 
   // x: (..., D) -> (..., D)
   Tensor operator()(const Tensor& x) const { return bias.defined() ? layer_norm(x, weight, bias, eps) : rms_norm(x, weight, eps); }
 
-  // s = x + branch and the norm of s, in one pass where there is one. x, branch: (..., D)
-  std::pair<Tensor, Tensor> added(const Tensor& x, const Tensor& branch) const {
+  // Returns s = x + branch and norm(s), fused for layer norms. x, branch: (..., D)
+  std::pair<Tensor, Tensor> add_norm(const Tensor& x, const Tensor& branch) const {
     if (bias.defined()) return add_layer_norm(branch, x, weight, bias, eps);
     const Tensor s = x + branch;
     return {s, rms_norm(s, weight, eps)};
@@ -65,7 +65,7 @@ struct Embedding {
   Tensor weight;  // (V, D)
 
   Embedding() = default;
-  Embedding(const Scope& scope, int64_t V, int64_t D) : weight(scope.get("weight", {V, D}, scope.initial().embedding)) {}
+  Embedding(const Scope& scope, int64_t V, int64_t D) : weight(scope.get("weight", {V, D}, scope.initializer().embedding)) {}
 
   Tensor operator()(const Tensor& indices) const { return embedding(weight, indices); }  // (...) -> (..., D)
 };

@@ -1,4 +1,4 @@
-// Whether a call trains or evaluates. Training brings the random numbers for what happens by chance.
+// Training or evaluation mode. In training it carries the random generator of dropout and stochastic depth.
 #pragma once
 
 #include "heed/ops/ops.h"
@@ -6,7 +6,7 @@
 namespace heed {
 
 struct Mode {
-  Rng* rng = nullptr;  // null: evaluation, nothing happens by chance
+  Rng* rng = nullptr;  // null: evaluation
 
   bool training() const { return rng != nullptr; }
 };
@@ -15,8 +15,8 @@ inline Mode training_with(Rng& rng) { return {&rng}; }
 
 inline Tensor dropout(const Tensor& x, float p, Mode mode) { return mode.training() ? dropout(x, p, *mode.rng) : x; }
 
-// Stochastic depth (Huang et al. 2016): in training each item of a residual branch is dropped with probability p; the
-// others are scaled by 1 / (1 - p), so that evaluation needs no factor. branch: (B, ...)
+// Stochastic depth (Huang et al. 2016): in training, each item of a residual branch is dropped with probability p and the
+// others are scaled by 1 / (1 - p), so evaluation needs no factor. branch: (B, ...)
 inline Tensor stochastic_depth(const Tensor& branch, float p, Mode mode) {
   if (!mode.training() || p == 0) return branch;
   Shape items;
@@ -24,7 +24,7 @@ inline Tensor stochastic_depth(const Tensor& branch, float p, Mode mode) {
   return branch * dropout(Tensor::ones(items, branch.dtype(), branch.device()), p, *mode.rng);
 }
 
-// Their linear rule: from near 0 at the first layer to p_last at the last one. layer: 0 ... layers - 1
+// Linear schedule of the paper: p_last (layer + 1) / layers. layer: 0 ... layers - 1
 inline float stochastic_depth_of(int64_t layer, int64_t layers, float p_last) {
   check(0 <= layer && layer < layers, "stochastic_depth: layer ", layer, " of ", layers);
   return p_last * static_cast<float>(layer + 1) / static_cast<float>(layers);

@@ -12,46 +12,47 @@ Tensor split_heads(const Tensor& x, int64_t heads) {
   return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / std::max<int64_t>(heads, 1)}), 1, 2);
 }
 
-// Stands for queries and keys where there is no content. -> (B, H, N, 1)
-Tensor nothing_said(const Tensor& x, int64_t heads) {
+// Placeholder queries and keys for attention without content. -> (B, H, N, 1)
+Tensor zero_heads(const Tensor& x, int64_t heads) {
   return expand(Tensor::zeros({1, 1, 1, 1}, DType::f32, x.device()), {x.size(0), heads, x.size(1), 1});
 }
 
 void check_tokens(const Tensor& x) { check(x.rank() == 3, "multi_head: x has shape ", x.shape(), ", expected (B, N, D)"); }
 
-// The lengths that a mask of keys stands for, or an error. keep: (B, 1, 1, M) -> (B)
+// The lengths equivalent to a mask of keys; an error if there are none. keep: (B, 1, 1, M) -> (B)
 Tensor lengths_of(const Tensor& keep) {
   check(keep.rank() == 4 && keep.size(1) == 1 && keep.size(2) == 1, "multi_head: a mask of shape ", keep.shape(),
-        " for kernel attention, expected (B, 1, 1, M)");
+        " for linear attention, expected (B, 1, 1, M)");
   const int64_t B = keep.size(0), M = keep.size(3);
-  const std::vector<uint8_t> seen = converted(keep, DType::u8).to_vector<uint8_t>();
+  const std::vector<uint8_t> visible = converted(keep, DType::u8).to_vector<uint8_t>();
   std::vector<int64_t> lengths;
   for (int64_t b = 0; b < B; ++b) {
-    const auto row = seen.begin() + b * M;
+    const auto row = visible.begin() + b * M;
     lengths.push_back(std::find(row, row + M, 0) - row);
-    check(std::find(row + lengths.back(), row + M, 1) == row + M, "multi_head: kernel attention knows lengths, not masks with holes");
+    check(std::find(row + lengths.back(), row + M, 1) == row + M, "multi_head: linear attention supports lengths, not masks with gaps");
   }
   return Tensor::from(lengths, {B});
 }
 
-Tensor attend_as_kernel(KernelOptions kernel, const Heads& at, const AttentionOptions& options) {
+Tensor attend_linear(LinearAttentionOptions linear, const Heads& at, const AttentionOptions& options) {
   for (const Term& term : options.terms) {
     const auto* lengths = std::get_if<KeyLengths>(&term);
     const auto* mask = std::get_if<Mask>(&term);
-    if (lengths) kernel.lengths = lengths->lengths;
-    if (mask) kernel.lengths = lengths_of(mask->keep);
-    if (std::get_if<Causal>(&term)) kernel.causal = true;
-    check(lengths || mask || std::get_if<Causal>(&term), "multi_head: kernel attention knows the causal mask and lengths, no other terms");
+    if (lengths) linear.lengths = lengths->lengths;
+    if (mask) linear.lengths = lengths_of(mask->keep);
+    if (std::get_if<Causal>(&term)) linear.causal = true;
+    check(lengths || mask || std::get_if<Causal>(&term),
+          "multi_head: linear attention supports the causal mask and lengths, no other terms");
   }
   const int64_t N = at.q.size(2), M = at.k.size(2);
-  check(!kernel.causal || N == M || N == 1, "multi_head: kernel attention of ", N, " tokens to a cache of ", M, ", expected one at a time");
-  kernel.causal = kernel.causal && N == M;  // the last token sees all
-  return kernel_attention(at.q, at.k, at.v, kernel);
+  check(!linear.causal || N == M || N == 1, "multi_head: linear attention of ", N, " tokens to a cache of ", M, ", expected one at a time");
+  linear.causal = linear.causal && N == M;  // the last token sees all keys
+  return linear_attention(at.q, at.k, at.v, linear);
 }
 
-Tensor attend_as(const AttentionKind& kind, const Heads& at, AttentionOptions options) {
+Tensor attend_by_kind(const AttentionKind& kind, const Heads& at, AttentionOptions options) {
   if (kind.kind == AttentionKind::hard) options.hard = Hard::straight_through;
-  if (kind.kind == AttentionKind::kernel) return attend_as_kernel(kind.features, at, options);
+  if (kind.kind == AttentionKind::linear) return attend_linear(kind.features, at, options);
   const bool plain = kind.kind == AttentionKind::soft || kind.kind == AttentionKind::hard;
   if (plain) return attention(at.q, at.k, at.v, options);
   check(options.terms.empty(), "multi_head: ", options.terms.size(), " terms for channel or pooled attention, expected none");
@@ -61,35 +62,35 @@ Tensor attend_as(const AttentionKind& kind, const Heads& at, AttentionOptions op
 
 }  // namespace
 
-Tensor tokens_at(const Tensor& x, const Tensor& places) {
-  const int64_t B = x.size(0), N = x.size(1), n = places.size(1);
-  std::vector<int64_t> rows = places.to_vector<int64_t>();
+Tensor gather_tokens(const Tensor& x, const Tensor& indices) {
+  const int64_t B = x.size(0), N = x.size(1), n = indices.size(1);
+  std::vector<int64_t> rows = indices.to_vector<int64_t>();
   for (int64_t i = 0; i < B * n; ++i) rows[static_cast<size_t>(i)] += i / n * N;
   return reshape(index_select(reshape(x, {B * N, x.size(2)}), 0, Tensor::from(rows, {B * n})), {B, n, x.size(2)});
 }
 
-bool MultiHeadAttention::picks(const AttentionOptions& options) const {
-  const auto of_keys = [](const Term& term) {
+bool MultiHeadAttention::can_select_queries(const AttentionOptions& options) const {
+  const auto masks_keys_only = [](const Term& term) {
     const auto* mask = std::get_if<Mask>(&term);
     return std::get_if<KeyLengths>(&term) || (mask && mask->keep.rank() == 4 && mask->keep.size(2) == 1);
   };
   return !qkv.defined() && !rotary && positions.empty() && kind.kind == AttentionKind::soft &&
-         std::all_of(options.terms.begin(), options.terms.end(), of_keys);
+         std::all_of(options.terms.begin(), options.terms.end(), masks_keys_only);
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& options, Mode mode, const Places& places) const {
-  if (places.wanted.defined()) {
-    check(!places.cache && picks(options), "multi_head: chosen queries, but scores depend on where they stand");
+Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& options, Mode mode, const AttentionContext& context) const {
+  if (context.query_indices.defined()) {
+    check(!context.cache && can_select_queries(options), "multi_head: query_indices, but scores depend on the positions of queries");
     const auto [k, v] = keys_values(x);
-    return join(attend({queries(tokens_at(x, places.wanted)), k, v}, options, mode));
+    return join(attend({queries(gather_tokens(x, context.query_indices)), k, v}, options, mode));
   }
-  const int64_t before = places.cache ? places.cache->length() : 0;
-  Heads at = project(x, places.positions.defined() ? Positions(places.positions) : Positions(before));
-  if (!places.cache) return join(attend(at, options, mode));
-  places.cache->append(at.k, at.v);
-  AttentionOptions behind = options;
-  behind.first_query = before;
-  return join(attend({at.q, places.cache->keys(), places.cache->values()}, behind, mode));
+  const int64_t before = context.cache ? context.cache->length() : 0;
+  Heads at = project(x, context.positions.defined() ? Positions(context.positions) : Positions(before));
+  if (!context.cache) return join(attend(at, options, mode));
+  context.cache->append(at.k, at.v);
+  AttentionOptions cached = options;
+  cached.first_query = before;
+  return join(attend({at.q, context.cache->keys(), context.cache->values()}, cached, mode));
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options, Mode mode) const {
@@ -112,7 +113,7 @@ Heads MultiHeadAttention::project(const Tensor& x, const Positions& first) const
 Tensor MultiHeadAttention::queries(const Tensor& x, const Positions& first) const {
   check_tokens(x);
   check(!qkv.defined(), "multi_head: a fused projection attends to its own tokens only, expected separate ones");
-  if (!query.defined()) return nothing_said(x, heads);
+  if (!query.defined()) return zero_heads(x, heads);
   const Tensor q = split_heads(query(x), heads);
   return rotary ? (*rotary)(q, first) : q;
 }
@@ -121,7 +122,7 @@ std::pair<Tensor, Tensor> MultiHeadAttention::keys_values(const Tensor& memory, 
   check_tokens(memory);
   check(!qkv.defined(), "multi_head: a fused projection attends to its own tokens only, expected separate ones");
   const Tensor v = split_heads(value.defined() ? value(memory) : memory, key_heads);
-  if (!key.defined()) return {nothing_said(memory, key_heads), v};
+  if (!key.defined()) return {zero_heads(memory, key_heads), v};
   const Tensor k = split_heads(key(memory), key_heads);
   return {rotary ? (*rotary)(k, first) : k, v};
 }
@@ -138,7 +139,7 @@ Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mod
   for (const ScorePositions& position : positions) {
     if (const auto* term = std::get_if<Term>(&position)) own.push_back(*term);
     if (const auto* relative = std::get_if<RelativeContent>(&position)) {
-      check(!all.beta.tensor.defined(), "multi_head: a learned beta beside relative content, expected a number");
+      check(!all.beta.tensor.defined(), "multi_head: a learned beta with relative content, expected a number");
       check(all.first_query == 0, "multi_head: relative content from a cache, expected all tokens at once");
       const auto [queries_used, term] = (*relative)(at.q, at.k.size(2), all.beta.number_for(at.q.size(3)));
       at.q = queries_used;
@@ -146,7 +147,7 @@ Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mod
     }
   }
   all.terms.insert(all.terms.begin(), own.begin(), own.end());
-  return attend_as(kind, at, all);
+  return attend_by_kind(kind, at, all);
 }
 
 Tensor MultiHeadAttention::join(const Tensor& attended) const {
@@ -155,7 +156,7 @@ Tensor MultiHeadAttention::join(const Tensor& attended) const {
 }
 
 MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& options) {
-  const auto or_else = [](int64_t given, int64_t otherwise) { return given == 0 ? otherwise : given; };
+  const auto or_else = [](int64_t value, int64_t fallback) { return value == 0 ? fallback : value; };
   const int64_t width = options.width, H = options.heads;
   check(width >= 1 && H >= 1, "multi_head: width ", width, " and ", H, " heads, expected 1 or more");
   const bool projects = options.content || options.project_values;
@@ -163,32 +164,33 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
   const int64_t G = or_else(options.key_heads, options.project_values ? H : 1), memory = or_else(options.memory_width, width);
   const int64_t D = or_else(options.head_width, width / H), E = options.project_values ? or_else(options.value_width, D) : memory;
   check(G >= 1 && H % G == 0, "multi_head: ", H, " heads do not share ", G, " key heads evenly");
-  check(options.project_values || G == 1, "multi_head: ", G, " key heads of tokens that are not projected, expected 1");
+  check(options.project_values || G == 1, "multi_head: ", G, " key heads without value projection, expected 1");
 
-  MultiHeadAttention made{.heads = H, .key_heads = G, .dropout = options.dropout, .kind = options.kind, .rotary = options.rotary};
-  const Initialiser& weight = scope.initial().weight;
+  MultiHeadAttention out{.heads = H, .key_heads = G, .dropout = options.dropout, .kind = options.kind, .rotary = options.rotary};
+  const Initializer& weight = scope.initializer().weight;
   const MultiHeadNames& names = options.names;
   const bool transposed = options.stored_transposed;
   const LinearOptions part{.bias = options.bias, .stored_transposed = transposed};
   if (options.fused) {
     check(options.content && E == D && memory == width, "multi_head: fused projections of widths ", D, " and ", E, " from ", width, " and ",
           memory, ", expected equal ones");
-    made.qkv = Linear(scope / names.qkv, width, (H + 2 * G) * D,
-                      {.bias = options.bias, .stored_transposed = transposed, .weight = initial::in_parts({H * D, G * D, G * D}, weight)});
+    out.qkv =
+        Linear(scope / names.qkv, width, (H + 2 * G) * D,
+               {.bias = options.bias, .stored_transposed = transposed, .weight = initializer::in_parts({H * D, G * D, G * D}, weight)});
   } else if (scope.params().weights() != Weights::trainable && options.content && options.project_values && !options.cross && E == D &&
              memory == width) {
-    made.qkv = packed_together({scope / names.query, scope / names.key, scope / names.value}, width, {H * D, G * D, G * D}, part);
+    out.qkv = pack_together({scope / names.query, scope / names.key, scope / names.value}, width, {H * D, G * D, G * D}, part);
   } else {
     if (options.content) {
-      made.query = Linear(scope / names.query, width, H * D, part);
-      made.key = Linear(scope / names.key, memory, G * D, part);
+      out.query = Linear(scope / names.query, width, H * D, part);
+      out.key = Linear(scope / names.key, memory, G * D, part);
     }
-    if (options.project_values) made.value = Linear(scope / names.value, memory, G * E, part);
+    if (options.project_values) out.value = Linear(scope / names.value, memory, G * E, part);
   }
-  made.output = Linear(scope / names.output, H * E, or_else(options.output_width, width),
-                       {.bias = options.output_bias, .stored_transposed = transposed, .weight = scope.initial().residual});
-  if (options.positions) made.positions = options.positions(scope / names.positions);
-  return made;
+  out.output = Linear(scope / names.output, H * E, or_else(options.output_width, width),
+                      {.bias = options.output_bias, .stored_transposed = transposed, .weight = scope.initializer().residual});
+  if (options.positions) out.positions = options.positions(scope / names.positions);
+  return out;
 }
 
 }  // namespace heed

@@ -1,5 +1,5 @@
-// Multi-head attention (Vaswani et al. 2017), self and cross: project, attend in every head, join. Heads may be of any
-// width, share keys in groups (Ainslie et al. 2023), or live by their score terms alone (Cordonnier et al. 2020).
+// Multi-head attention (Vaswani et al. 2017), self and cross: project, attend in every head, join. Heads may have any width,
+// share keys in groups (GQA, Ainslie et al. 2023), or use score terms only, without QK^T (Cordonnier et al. 2020).
 #pragma once
 
 #include <functional>
@@ -8,23 +8,23 @@
 #include <vector>
 
 #include "heed/attention/cache.h"
-#include "heed/attention/kernel_attention.h"
+#include "heed/attention/linear_attention.h"
 #include "heed/attention/pooled_keys.h"
 #include "heed/nn/mode.h"
 #include "heed/nn/positions.h"
 
 namespace heed {
 
-// How queries meet keys: docs/cheaper_attention.md. Kernel attention knows the causal mask and lengths alone; channel and
-// pooled attention know no masks.
+// Kinds of attention: docs/cheaper_attention.md. Linear attention supports the causal mask and lengths only; channel and
+// pooled attention support no masks.
 struct AttentionKind {
-  enum Kind { soft, hard, kernel, channel, pooled } kind = soft;
-  KernelOptions features = {};  // of the kernel
-  TokenGrid grid = {};          // of pooled keys
-  int64_t reduction = 1;
+  enum Kind { soft, hard, linear, channel, pooled } kind = soft;
+  LinearAttentionOptions features = {};  // of linear attention
+  TokenGrid grid = {};                   // of pooled attention
+  int64_t reduction = 1;                 // of pooled attention
 };
 
-// What checkpoints call the parts.
+// Parameter names.
 struct MultiHeadNames {
   std::string_view query = "query", key = "key", value = "value", qkv = "qkv", output = "output", positions = "positions";
 };
@@ -35,32 +35,32 @@ struct MultiHeadOptions {
   int64_t key_heads = 0;     // G, divides H; 0: H
   int64_t head_width = 0;    // D of queries and keys; 0: width / heads
   int64_t value_width = 0;   // E; 0: head_width
-  int64_t memory_width = 0;  // of the tokens that keys and values are made of; 0: width
+  int64_t memory_width = 0;  // input width of keys and values; 0: width
   int64_t output_width = 0;  // 0: width
-  bool cross = false;        // keys and values are of other tokens than queries
-  bool fused = false;        // one projection "qkv" in place of "query", "key", "value"
+  bool cross = false;        // keys and values come from other tokens than queries
+  bool fused = false;        // one projection "qkv" instead of "query", "key", "value"
   bool bias = true;          // of queries, keys and values
   bool output_bias = true;
   float dropout = 0;           // of attention weights, in training
-  bool content = true;         // false: neither queries nor keys, the terms alone speak
-  bool project_values = true;  // false: the tokens themselves are the values of every head
+  bool content = true;         // false: no queries and keys; scores come from the terms only
+  bool project_values = true;  // false: the values of every head are the tokens themselves
   AttentionKind kind = {};
-  bool stored_transposed = false;  // the weights in files, as GPT-2's
+  bool stored_transposed = false;  // files store weights as (I, O), as GPT-2 does
   MultiHeadNames names = {};
   std::optional<Rotary> rotary = {};
-  // Makes the positions of a layer from its scope; they may be shared between layers by not using it.
+  // Creates the score positions of a layer in its scope. A function that ignores the scope shares them between layers.
   std::function<std::vector<ScorePositions>(const Scope&)> positions = {};
 };
 
-// Where the tokens of a call stand: at 0, 1, 2, ..., behind those of a cache, or anywhere.
-struct Places {
-  KeyValueCache* cache = nullptr;  // their keys and values are appended, and all of the cache's are attended to
-  Tensor positions = {};           // (B, N) i64, for rotary positions
-  Tensor wanted = {};              // (B, n) i64: only these tokens ask, all are keys; undefined: all ask. See MultiHeadAttention::picks
+// Optional inputs of a self-attention call.
+struct AttentionContext {
+  KeyValueCache* cache = nullptr;  // new keys and values are appended; queries attend to all of the cache
+  Tensor positions = {};           // (B, N) i64, for rotary positions; undefined: consecutive after the cache
+  Tensor query_indices = {};       // (B, n) i64: tokens that have a query; undefined: all. See can_select_queries
 };
 
-// The tokens at those places of every item. x: (B, N, D), places: (B, n) i64 -> (B, n, D)
-Tensor tokens_at(const Tensor& x, const Tensor& places);
+// Gathers tokens of every item. x: (B, N, D), indices: (B, n) i64 -> (B, n, D)
+Tensor gather_tokens(const Tensor& x, const Tensor& indices);
 
 struct Heads {
   Tensor q;  // (B, H, N, D)
@@ -70,8 +70,8 @@ struct Heads {
 
 struct MultiHeadAttention {
   int64_t heads = 1, key_heads = 1;
-  Linear query = {}, key = {}, value = {};  // (H D, I), (G D, I'), (G E, I'); query and key may be undefined together, value may
-  Linear qkv = {};                          // ((H + 2 G) D, I): in place of those three
+  Linear query = {}, key = {}, value = {};  // (H D, I), (G D, I'), (G E, I'); without content or value projection: undefined
+  Linear qkv = {};                          // ((H + 2 G) D, I), replaces the three
   Linear output = {};                       // (O, H E)
   Beta beta = {};                           // as in AttentionOptions
   float dropout = 0;                        // of attention weights, in training
@@ -80,14 +80,14 @@ struct MultiHeadAttention {
   std::vector<ScorePositions> positions = {};
 
   // Self-attention. x: (B, N, I) -> (B, N, O)
-  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const Places& places = {}) const;
+  Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const AttentionContext& context = {}) const;
   // Cross-attention. x: (B, N, I), memory: (B, M, I') -> (B, N, O)
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options = {}, Mode mode = {}) const;
 
-  // Whether queries may be asked for by place: nothing in a score tells where its query stands.
-  bool picks(const AttentionOptions& options) const;
+  // Whether AttentionContext::query_indices may be used: no score depends on the position of its query.
+  bool can_select_queries(const AttentionOptions& options) const;
 
-  // The steps, for caches and for looking inside. Positions: as rotary ones take them.
+  // The single steps, for caches and inspection. Positions are those of rotary embeddings.
   Heads project(const Tensor& x, const Positions& positions_of_x = 0) const;
   Tensor queries(const Tensor& x, const Positions& positions_of_x = 0) const;  // x: (B, N, I) -> (B, H, N, D)
   std::pair<Tensor, Tensor> keys_values(const Tensor& memory, const Positions& positions_of_memory = 0) const;  // memory: (B, M, I')

@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-// FNV-1a (Fowler, Noll and Vo): a stream of random numbers for every name.
+// FNV-1a hash (Fowler, Noll and Vo): every name has its own stream of random numbers.
 uint64_t stream_of(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
@@ -43,11 +43,11 @@ std::string text_of(const Shape& shape) {
   return text.str();
 }
 
-// Of any shape, in the memory of one number.
-Tensor stand_in(const Shape& shape) {
-  Shape still = shape;
-  for (int axis = 0; axis < still.rank(); ++axis) still[axis] = 0;
-  return Tensor::zeros({1}).view(shape, still);
+// A tensor of any shape with the memory of one number: all strides are 0.
+Tensor placeholder(const Shape& shape) {
+  Shape strides = shape;
+  for (int axis = 0; axis < strides.rank(); ++axis) strides[axis] = 0;
+  return Tensor::zeros({1}).view(shape, strides);
 }
 
 }  // namespace
@@ -58,41 +58,41 @@ Params::Params(const Path& file, uint64_t seed, LoadOptions options, Weights wei
 Params::Params(std::shared_ptr<const Safetensors> file, uint64_t seed, LoadOptions options, Weights weights)
     : seed_(seed), weights_(weights), file_(std::move(file)), options_(std::move(options)) {}
 
-Tensor Params::get(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options) {
+Tensor Params::get(const std::string& name, const Shape& shape, const Initializer& initializer, const ParameterOptions& options) {
   if (const auto place = places_.find(name); place != places_.end()) {
     const Parameter& before = all_[place->second];
-    check(before.tensor.shape() == shape, "params: ", name, " is asked for with shape ", shape, ", before with ", before.tensor.shape());
-    return before.packed ? made(name, shape, initial, options).tensor : before.tensor;
+    check(before.tensor.shape() == shape, "params: ", name, " requested with shape ", shape, ", before with ", before.tensor.shape());
+    return before.packed ? create(name, shape, initializer, options).tensor : before.tensor;
   }
   check(!options.stored_transposed || shape.rank() == 2, "params: ", name, " is stored transposed and has shape ", shape,
         ", expected two axes");
-  all_.push_back(made(name, shape, initial, options));
+  all_.push_back(create(name, shape, initializer, options));
   places_[name] = all_.size() - 1;
   return all_.back().tensor;
 }
 
-Parameter Params::made(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options) {
+Parameter Params::create(const std::string& name, const Shape& shape, const Initializer& initializer, const ParameterOptions& options) {
   const std::optional<std::string> found = name_in_file(name, shape, options.stored_transposed);
   count_numbers(shape, found.has_value());
   Parameter parameter{.name = name, .tensor = {}, .options = options, .read = found.has_value()};
   Tensor& tensor = parameter.tensor;
   if (found) parameter.stored = file_->entry(*found).dtype;
-  // A stand-in costs nothing, whatever its size. Where the file lacks a name, finish() will fail.
+  // A parameter that is missing and not allowed to be gets a placeholder: finish() will report it.
   if (DryRun::newest()) {
     tensor = Tensor::empty(shape);
   } else if (options_.shapes_only || (!found && file_ && !allowed(options_.allow_missing, name))) {
-    tensor = stand_in(shape);
+    tensor = placeholder(shape);
   } else if (found) {
     tensor = converted(file_->tensor(*found), DType::f32);
     find_nonfinite(*found, tensor);
     if (options.stored_transposed) tensor = contiguous(transpose(tensor, 0, 1));
-    // It has been copied, or read for NaN alone: of a table of words few rows are ever needed.
+    // Drop the file's pages: the tensor was copied, or it is large and was only scanned for NaN (few rows of an embedding are used).
     if (options.stored_transposed || parameter.stored != DType::f32 || tensor.count() >= kLarge) file_->release(*found);
   } else {
-    check(static_cast<bool>(initial), "params: ", name, " has no initialiser");
+    check(static_cast<bool>(initializer), "params: ", name, " has no initializer");
     Rng rng(seed_, stream_of(name));
-    tensor = initial(shape, rng);
-    check(tensor.shape() == shape, "params: the initialiser of ", name, " gives shape ", tensor.shape(), ", expected ", shape);
+    tensor = initializer(shape, rng);
+    check(tensor.shape() == shape, "params: the initializer of ", name, " gives shape ", tensor.shape(), ", expected ", shape);
   }
   if (options.learned && weights_ == Weights::trainable) tensor.require_grad();
   return parameter;
@@ -109,22 +109,22 @@ void Params::find_nonfinite(const std::string& name, const Tensor& tensor) {
 
 std::string Params::nonfinite() const { return nonfinite_.empty() ? "" : "weights that are NaN or infinite" + first_of(nonfinite_); }
 
-// A model of a hostile config is refused before memory is taken for it.
+// Rejects models of malicious configs before memory is allocated for them.
 void Params::count_numbers(const Shape& shape, bool in_file) {
   constexpr int64_t most = int64_t{1} << 44, most_new = int64_t{1} << 24;  // 17 trillion; 64 MiB of f32
   const int64_t count = heed::count(shape);
   check(count <= most - numbers_, "params: the model has more than ", most, " parameters, expected at most that");
   numbers_ += count;
   if (!file_ || in_file || options_.shapes_only) return;
-  initialised_ += count;
+  initialized_ += count;
   const int64_t allowed_new = std::max(most_new, file_->numbers());
-  check(initialised_ <= allowed_new, "params: ", initialised_, " numbers that the checkpoint lacks would be initialised, expected at most ",
-        allowed_new, ": as many as the checkpoint has");
+  check(initialized_ <= allowed_new, "params: ", initialized_, " numbers missing in the checkpoint would be initialized, expected at most ",
+        allowed_new, ", as many as the checkpoint has");
 }
 
 void Params::release(const std::string& name) {
   Parameter& parameter = all_[places_.at(name)];
-  parameter.tensor = stand_in(parameter.tensor.shape());
+  parameter.tensor = placeholder(parameter.tensor.shape());
   parameter.packed = true;
   if (parameter.read)
     for (const std::string& each : names_in_file(name)) file_->release(each);
@@ -150,14 +150,14 @@ std::optional<std::string> Params::name_in_file(const std::string& name, const S
   const Shape expected = transposed ? Shape{shape[1], shape[0]} : shape;
   if (found != expected) {
     if (!allowed(options_.allow_missing, name))
-      misfits_.push_back(in_quotes(names[0]) + " " + text_of(found) + ", expected " + text_of(expected));
+      mismatched_.push_back(in_quotes(names[0]) + " " + text_of(found) + ", expected " + text_of(expected));
     return std::nullopt;
   }
   return names[0];
 }
 
 void Params::alias(const std::string& other, const std::string& name) {
-  check(!places_.contains(name), "params: ", name, " was asked for before its other name ", other, " was given");
+  check(!places_.contains(name), "params: ", name, " was requested before its alias ", other, " was set");
   aliases_[name].push_back(other);
 }
 
@@ -171,12 +171,11 @@ void Params::finish() const {
   std::vector<std::string> unused;
   for (const std::string& name : file_->names())
     if (!used_.contains(name) && !allowed(options_.allow_unused, name)) unused.push_back(in_quotes(name));
-  check<FileError>(missing_.empty() && unused.empty() && misfits_.empty(), file_->source(), ": does not fit the model",
-                   listed(" missing", missing_), listed(" not used", unused), listed(" of another shape", misfits_));
+  check<FileError>(missing_.empty() && unused.empty() && mismatched_.empty(), file_->source(), ": does not fit the model",
+                   listed(" missing", missing_), listed(" not used", unused), listed(" of another shape", mismatched_));
   if (nonfinite_.empty()) return;
   const std::string message = file_->source() + ": has " + nonfinite() + "; the checkpoint is damaged";
-  check<FileError>(static_cast<bool>(options_.allow_nonfinite), message,
-                   ". Use another one, or load it all the same with --allow-nonfinite");
+  check<FileError>(static_cast<bool>(options_.allow_nonfinite), message, ". Use another one, or load it anyway with --allow-nonfinite");
   options_.allow_nonfinite(message);
 }
 
@@ -190,7 +189,7 @@ int64_t Params::count() const {
 NamedTensors Params::stored() const {
   NamedTensors out;
   for (const Parameter& parameter : all_) {
-    check(!parameter.packed, "params: ", parameter.name, " is packed for inference, expected a model that was loaded to be trained");
+    check(!parameter.packed, "params: ", parameter.name, " is packed for inference, expected a model loaded for training");
     const Tensor tensor = parameter.tensor.detach();
     out.emplace_back(parameter.name, parameter.options.stored_transposed ? transpose(tensor, 0, 1) : tensor);
   }
@@ -205,14 +204,14 @@ Scope Scope::operator/(std::string_view name) const {
   return below;
 }
 
-Scope Scope::with(Initialisation initial) const {
+Scope Scope::with(Initializers initializer) const {
   Scope same = *this;
-  same.initial_ = std::make_shared<const Initialisation>(std::move(initial));
+  same.initializers_ = std::make_shared<const Initializers>(std::move(initializer));
   return same;
 }
 
-Tensor Scope::get(std::string_view name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options) const {
-  return params_->get((*this / name).path_, shape, initial, options);
+Tensor Scope::get(std::string_view name, const Shape& shape, const Initializer& initializer, const ParameterOptions& options) const {
+  return params_->get((*this / name).path_, shape, initializer, options);
 }
 
 }  // namespace heed

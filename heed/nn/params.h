@@ -1,5 +1,5 @@
-// The parameters of a model, by name. A model asks for them one by one while it is built; the store reads each from a file
-// or initialises it from (seed, name), so values never depend on the order. Modules keep the tensors, not the store.
+// The parameters of a model, by name. Modules request them one by one while the model is built; the store reads each from a file
+// or initializes it from (seed, name), so values do not depend on the order. Modules keep the tensors, not the store.
 #pragma once
 
 #include <cstdint>
@@ -12,73 +12,71 @@
 #include <vector>
 
 #include "heed/io/safetensors.h"
-#include "heed/nn/initial.h"
+#include "heed/nn/initializer.h"
 
 namespace heed {
 
 struct ParameterOptions {
-  bool learned = true;             // takes a gradient; false: running statistics and the like, saved all the same
-  bool decays = true;              // weight decay is for matrices: norms, biases and positions take none
-  bool stored_transposed = false;  // files hold (I, O), as GPT-2's do; the tensor here is (O, I)
+  bool learned = true;             // takes a gradient; false: buffers such as running statistics, which are saved too
+  bool decays = true;              // weight decay applies: to matrices, not to norms, biases and positions
+  bool stored_transposed = false;  // files store (I, O), as GPT-2 does; the tensor here is (O, I)
 };
 
 struct Parameter {
   std::string name;
-  Tensor tensor;  // f32; a stand-in of the same shape where the weight is packed
+  Tensor tensor;  // f32; a placeholder of the same shape if the weight is packed
   ParameterOptions options;
   bool read = false;          // from the file
   DType stored = DType::f32;  // in the file
-  bool packed = false;        // lives in a linear layer, in another form
+  bool packed = false;        // stored packed in a linear layer
 };
 
-// How linear layers keep their weights: to be trained, laid out for the machine, or that as bytes. Without gradients but for
-// the first.
+// How linear layers store their weights: f32 with gradients, packed for fast products, or packed and quantized to int8.
 enum class Weights { trainable, packed, int8 };
 
 using Warn = std::function<void(const std::string& message)>;
 
-// What a file may lack or hold too much: names that contain one of these. {""} allows every name.
+// Name fragments of parameters that a file may lack, and of tensors that may be unused. {""} matches every name.
 struct LoadOptions {
-  std::vector<std::string> allow_missing = {};  // these are initialised where the file lacks them or has another shape
+  std::vector<std::string> allow_missing = {};  // initialized if missing in the file or of another shape
   std::vector<std::string> allow_unused = {};
-  bool shapes_only = false;   // for looking at a model of any size: tensors have shapes, but no values and no memory
-  Warn allow_nonfinite = {};  // called with a message where weights are NaN or infinite; such files are refused without it
+  bool shapes_only = false;   // tensors have shapes but neither values nor memory: to inspect models of any size
+  Warn allow_nonfinite = {};  // called with a message if weights are NaN or infinite; unset: such files are an error
 };
 
 class Params {
  public:
   explicit Params(uint64_t seed, LoadOptions options = {}, Weights weights = Weights::trainable)
       : seed_(seed), weights_(weights), options_(std::move(options)) {}
-  // A safetensors file, an index of several, or a folder that holds either. Half precision becomes f32.
+  // A safetensors file, an index of several, or a folder with either. Half precision is converted to f32.
   Params(const Path& file, uint64_t seed, LoadOptions options = {}, Weights weights = Weights::trainable);
-  // A checkpoint that is open already.
   Params(std::shared_ptr<const Safetensors> file, uint64_t seed, LoadOptions options = {}, Weights weights = Weights::trainable);
 
-  // The parameter of that name. Asking again gives the same tensor: that is how weights are tied.
-  Tensor get(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options = {});
-  // A layer has packed the parameter: its memory is free again. Who asks for it once more gets it as it was.
+  // The parameter of that name. A second call returns the same tensor: this is how weights are tied.
+  Tensor get(const std::string& name, const Shape& shape, const Initializer& initializer, const ParameterOptions& options = {});
+  // Frees the memory of a parameter that a layer has packed. A later get() reads it again.
   void release(const std::string& name);
   Weights weights() const { return weights_; }
-  // Files may hold `name` as `other`, or hold both. To be said before `name` is asked for.
+  // Files may store `name` as `other`, or both. Call it before get(name).
   void alias(const std::string& other, const std::string& name);
   bool file_has(std::string_view name) const { return file_ && file_->contains(name); }
   std::vector<std::string> file_names() const { return file_ ? file_->names() : std::vector<std::string>(); }
   bool file_differs(const std::string& a, const std::string& b) const;  // the file has both, with different contents
 
-  // When the model is built: an error that lists every name missing, unused or of another shape, unless it was allowed.
+  // Call it when the model is built. Throws an error listing all names that are missing, unused or of another shape and not allowed.
   void finish() const;
 
-  const std::vector<Parameter>& all() const { return all_; }  // as they were asked for
-  int64_t count() const;                                      // of numbers that are learned
-  std::string nonfinite() const;  // which weights of the file are NaN or infinite, for a message; empty where there are none
-  NamedTensors stored() const;    // as files hold them: write_safetensors(path, params.stored())
+  const std::vector<Parameter>& all() const { return all_; }  // in the order of get()
+  int64_t count() const;                                      // of learned numbers
+  std::string nonfinite() const;  // message listing weights of the file that are NaN or infinite; empty if there are none
+  NamedTensors stored() const;    // in the layout of files: write_safetensors(path, params.stored())
 
  private:
-  Parameter made(const std::string& name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options);
+  Parameter create(const std::string& name, const Shape& shape, const Initializer& initializer, const ParameterOptions& options);
   std::vector<std::string> names_in_file(const std::string& name) const;
   void find_nonfinite(const std::string& name_in_file, const Tensor& tensor);
   void count_numbers(const Shape& shape, bool in_file);
-  std::optional<std::string> name_in_file(const std::string& name, const Shape& shape, bool transposed);  // none: absent, or a misfit
+  std::optional<std::string> name_in_file(const std::string& name, const Shape& shape, bool transposed);  // none: absent or wrong shape
 
   uint64_t seed_;
   Weights weights_;
@@ -88,30 +86,31 @@ class Params {
   std::map<std::string, size_t, std::less<>> places_ = {};                     // in all_
   std::map<std::string, std::vector<std::string>, std::less<>> aliases_ = {};  // other names
   std::set<std::string, std::less<>> used_ = {};                               // names in the file
-  std::vector<std::string> missing_ = {}, misfits_ = {};                       // as messages show them
+  std::vector<std::string> missing_ = {}, mismatched_ = {};                    // formatted for messages
   std::vector<std::string> nonfinite_ = {};                                    // "3 of 9216 in NAME"
-  int64_t numbers_ = 0, initialised_ = 0;                                      // of all parameters; of those that the file lacks
+  int64_t numbers_ = 0, initialized_ = 0;                                      // of all parameters; of those missing in the file
 };
 
-// A path into a store, and how what lies below it begins.
+// A name prefix in a store, and the initializers of the parameters below it.
 class Scope {
  public:
-  Scope(Params& params, Initialisation initial) : params_(&params), initial_(std::make_shared<const Initialisation>(std::move(initial))) {}
+  Scope(Params& params, Initializers initializer)
+      : params_(&params), initializers_(std::make_shared<const Initializers>(std::move(initializer))) {}
 
   Scope operator/(std::string_view name) const;
   Scope operator/(int64_t number) const { return *this / std::to_string(number); }
-  Scope with(Initialisation initial) const;  // the same place, other beginnings
+  Scope with(Initializers initializer) const;  // the same path, other initializers
 
-  Tensor get(std::string_view name, const Shape& shape, const Initialiser& initial, const ParameterOptions& options = {}) const;
+  Tensor get(std::string_view name, const Shape& shape, const Initializer& initializer, const ParameterOptions& options = {}) const;
   void release(std::string_view name) const { params_->release((*this / name).path_); }
-  const Initialisation& initial() const { return *initial_; }
+  const Initializers& initializer() const { return *initializers_; }
   const std::string& path() const { return path_; }
   Params& params() const { return *params_; }
 
  private:
   Params* params_;
   std::string path_ = {};
-  std::shared_ptr<const Initialisation> initial_;
+  std::shared_ptr<const Initializers> initializers_;
 };
 
 }  // namespace heed

@@ -1,17 +1,17 @@
-// Pictures as tokens. Dosovitskiy et al. 2021: a strided convolution, which is a linear layer on patches.
+// Images as tokens (Dosovitskiy et al. 2021): a strided convolution, computed as a linear layer on patches.
 #pragma once
 
 #include "heed/nn/linear.h"
 
 namespace heed {
 
-// Patches row by row, each as the weights of a convolution lie. x: (B, C, Y, X) -> (B, Y/P X/Q, C P Q)
+// Patches row by row, in the layout of convolution weights. x: (B, C, Y, X) -> (B, Y/P X/Q, C P Q)
 Tensor unfold_patches(const Tensor& x, int64_t P, int64_t Q);
-// The same with the channels last in a token: (B, Y/P X/P, P P C)
+// The same with channels last: (B, Y/P X/P, P P C)
 Tensor space_to_depth(const Tensor& x, int64_t P);
 
 struct PatchEmbedding {
-  Tensor weight;  // (D, C, P, Q), as checkpoints hold it
+  Tensor weight;  // (D, C, P, Q), as in checkpoints
   Tensor bias;    // (D) or undefined
 
   PatchEmbedding() = default;

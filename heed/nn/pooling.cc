@@ -12,13 +12,13 @@ Tensor pool_mean(const Tensor& x, const Tensor& lengths) {
   if (!lengths.defined()) return mean(x, {1});
   const int64_t B = x.size(0), N = x.size(1);
   check(lengths.rank() == 1 && lengths.size(0) == B, "pool_mean: lengths of shape ", lengths.shape(), ", expected (", B, ")");
-  std::vector<float> shares(static_cast<size_t>(B * N), 0);
+  std::vector<float> weights(static_cast<size_t>(B * N), 0);
   const std::vector<int64_t> counts = lengths.to_vector<int64_t>();
   for (size_t b = 0; b < counts.size(); ++b) {
     check(counts[b] >= 1 && counts[b] <= N, "pool_mean: a length of ", counts[b], ", expected 1 to ", N);
-    for (size_t i = 0; i < static_cast<size_t>(counts[b]); ++i) shares[b * static_cast<size_t>(N) + i] = 1 / static_cast<float>(counts[b]);
+    for (size_t i = 0; i < static_cast<size_t>(counts[b]); ++i) weights[b * static_cast<size_t>(N) + i] = 1 / static_cast<float>(counts[b]);
   }
-  return reshape(matmul(Tensor::from(shares, {B, 1, N}), x), {B, x.size(2)});
+  return reshape(matmul(Tensor::from(weights, {B, 1, N}), x), {B, x.size(2)});
 }
 
 Tensor AttentionPooling::operator()(const Tensor& x, const AttentionOptions& options, Mode mode) const {
@@ -29,16 +29,16 @@ Tensor AttentionPooling::operator()(const Tensor& x, const AttentionOptions& opt
 
 AttentionPooling make_attention_pooling(const Scope& scope, const MultiHeadOptions& attention, const FeedForwardOptions& feed_forward,
                                         float eps) {
-  FeedForwardOptions wide = feed_forward;
-  wide.width = attention.width;
-  MultiHeadOptions asking = attention;  // its query is no token: projections that are packed together would not do
-  asking.cross = true;
-  // Xavier with fans 1 and D, as their code draws it.
-  const Initialiser probe = [](const Shape& shape, Rng& rng) { return reshape(initial::xavier_uniform()({1, shape[2]}, rng), shape); };
+  FeedForwardOptions block = feed_forward;
+  block.width = attention.width;
+  MultiHeadOptions cross = attention;  // the query is not a token, so the projections cannot be packed together
+  cross.cross = true;
+  // Xavier with fans 1 and D, as in the authors' code.
+  const Initializer probe = [](const Shape& shape, Rng& rng) { return reshape(initializer::xavier_uniform()({1, shape[2]}, rng), shape); };
   return {.probe = scope.get("probe", {1, 1, attention.width}, probe, {.decays = false}),
-          .attention = make_multi_head(scope / "attention", asking),
+          .attention = make_multi_head(scope / "attention", cross),
           .norm = Norm(scope / "norm", attention.width, eps),
-          .feed_forward = make_feed_forward(scope / "feed_forward", wide)};
+          .feed_forward = make_feed_forward(scope / "feed_forward", block)};
 }
 
 Tensor Pool::operator()(const Tensor& x, Mode mode) const {

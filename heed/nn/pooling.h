@@ -1,4 +1,4 @@
-// From tokens to one vector: the class token (CLS), the average (GAP), attention with one learned query (MAP), or all of them.
+// From tokens to one vector: the class token (CLS), the mean (GAP), attention with one learned query (MAP), or concatenation.
 #pragma once
 
 #include "heed/nn/feed_forward.h"
@@ -10,7 +10,8 @@ struct ClassToken {
   Tensor token;  // (1, 1, D)
 
   ClassToken() = default;
-  ClassToken(const Scope& scope, const char* name, int64_t D) : token(scope.get(name, {1, 1, D}, initial::zeros(), {.decays = false})) {}
+  ClassToken(const Scope& scope, const char* name, int64_t D)
+      : token(scope.get(name, {1, 1, D}, initializer::zeros(), {.decays = false})) {}
   Tensor operator()(const Tensor& x) const;  // x: (B, N, D) -> (B, 1 + N, D), the token first
 };
 
@@ -18,7 +19,7 @@ Tensor pool_class(const Tensor& x);                             // (B, N, D) -> 
 Tensor pool_mean(const Tensor& x, const Tensor& lengths = {});  // (B, N, D), lengths: (B) i64 or undefined -> (B, D)
 inline Tensor pool_flatten(const Tensor& x) { return reshape(x, {x.size(0), x.size(1) * x.size(2)}); }  // -> (B, N D)
 
-// Multi-head attention pooling (Zhai et al. 2022): a learned query attends over the tokens; a feed-forward block follows.
+// Multi-head attention pooling (Zhai et al. 2022): a learned query attends to the tokens; a feed-forward block follows.
 struct AttentionPooling {
   Tensor probe;  // (1, 1, D)
   MultiHeadAttention attention = {};
@@ -32,14 +33,13 @@ struct AttentionPooling {
 AttentionPooling make_attention_pooling(const Scope& scope, const MultiHeadOptions& attention, const FeedForwardOptions& feed_forward,
                                         float eps = 1e-6f);
 
-// One of them, chosen when the model is built.
 enum class Pooling { class_token, mean, attention, flatten };
 
 struct Pool {
   Pooling kind = Pooling::class_token;
   AttentionPooling attention = {};
 
-  Tensor operator()(const Tensor& x, Mode mode = {}) const;  // (B, N, D) -> (B, D), or (B, N D) when flat
+  Tensor operator()(const Tensor& x, Mode mode = {}) const;  // (B, N, D) -> (B, D); flatten: (B, N D)
 };
 
 Pooling pooling_named(const std::string& name);  // "cls", "gap", "map", "flatten"

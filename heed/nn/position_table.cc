@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kFewestRows = 256;  // computed at once; then twice as many each time
+constexpr int64_t kMinRows = 256;  // computed first; the table doubles when it grows
 
 }  // namespace
 
@@ -27,31 +27,31 @@ PositionTable::PositionTable(int64_t positions, int64_t width, std::function<Fil
 }
 
 Tensor PositionTable::rows(int64_t count) const {
-  check(0 <= count && count <= positions_, "positions: ", count, " tokens, the positions end at ", positions_);
+  check(0 <= count && count <= positions_, "positions: ", count, " tokens, expected at most ", positions_);
   if (DryRun::newest()) return Tensor::zeros({1}).view({count, width_}, {0, 0});
   const std::lock_guard lock(computed_->mutex);
   Tensor& table = computed_->table;
   if (const int64_t before = table.defined() ? table.size(0) : 0; before < count || !table.defined()) {
-    const int64_t made = std::min(positions_, std::max({count, 2 * before, kFewestRows}));
-    const auto numbers = static_cast<size_t>(heed::count({made, width_})), width = static_cast<size_t>(width_);
+    const int64_t rows = std::min(positions_, std::max({count, 2 * before, kMinRows}));
+    const auto numbers = static_cast<size_t>(heed::count({rows, width_})), width = static_cast<size_t>(width_);
     if (!computed_->fill) computed_->fill = computed_->prepare();
     const std::shared_ptr<float[]> values(new float[numbers]);
-    parallel_for(made, 256, [&](int64_t begin, int64_t end) {
+    parallel_for(rows, 256, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) computed_->fill(n, std::span(values.get() + static_cast<size_t>(n) * width, width));
     });
-    table = Tensor::borrow(values, reinterpret_cast<std::byte*>(values.get()), {made, width_}, DType::f32);
+    table = Tensor::borrow(values, reinterpret_cast<std::byte*>(values.get()), {rows, width_}, DType::f32);
   }
   return slice(table, 0, 0, count);
 }
 
-Tensor PositionTable::at(const Tensor& places) const {
-  int64_t most = positions_ - 1;
+Tensor PositionTable::at(const Tensor& positions) const {
+  int64_t largest = positions_ - 1;
   if (!DryRun::newest()) {
-    const std::vector<int64_t> all = places.to_vector<int64_t>();
-    most = all.empty() ? 0 : *std::max_element(all.begin(), all.end());
-    check(most < positions_, "positions: a token at ", most, ", the positions end at ", positions_);
+    const std::vector<int64_t> all = positions.to_vector<int64_t>();
+    largest = all.empty() ? 0 : *std::max_element(all.begin(), all.end());
+    check(largest < positions_, "positions: a token at position ", largest, ", expected less than ", positions_);
   }
-  return embedding(rows(std::max<int64_t>(most, 0) + 1), places);
+  return embedding(rows(std::max<int64_t>(largest, 0) + 1), positions);
 }
 
 }  // namespace heed

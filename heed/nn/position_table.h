@@ -1,5 +1,5 @@
-// Tables that are computed from positions alone: sinusoids, and the angles of rotary positions. A config may allow any number of
-// positions, so rows are computed when somebody asks for them.
+// Tables that depend on the position only: sinusoids, cos and sin of rotary positions. Rows are computed on first use, as a
+// config may allow any number of positions.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@ class PositionTable {
  public:
   using Fill = std::function<void(int64_t position, std::span<float> row)>;
 
-  // positions: how many there may be. prepare: called before the first row is computed; gives a function that writes one row of
-  // `width` numbers and may be called from several threads
+  // positions: the maximum. prepare: called before the first row is computed; returns a function that writes one row of
+  // `width` numbers and is called from several threads
   PositionTable(int64_t positions, int64_t width, std::function<Fill()> prepare);
 
   int64_t positions() const { return positions_; }
   int64_t width() const { return width_; }
-  // The first rows. Copies of a table share what is computed. In a dry run the rows have a shape alone. -> (count, width)
+  // The first rows. Copies of a table share computed rows. In a dry run the result has a shape but no values. -> (count, width)
   Tensor rows(int64_t count) const;
-  // The rows of any positions, an error where one lies outside. places: (B, N) i64 -> (B, N, width)
-  Tensor at(const Tensor& places) const;
+  // The rows of the given positions; an error if one is out of range. positions: (B, N) i64 -> (B, N, width)
+  Tensor at(const Tensor& positions) const;
 
  private:
   struct Computed;

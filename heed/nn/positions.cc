@@ -21,10 +21,10 @@ std::vector<double> frequencies_of(int64_t D, double base) {
   return out;
 }
 
-// Pair i of a row of `pairs` pairs: two numbers of the row.
+// The two features of pair i, of `pairs` pairs in the row.
 std::pair<float&, float&> pair_in(std::span<float> row, size_t i, size_t pairs, Pairing pairing) {
-  return pairing == Pairing::neighbours ? std::pair<float&, float&>(row[2 * i], row[2 * i + 1])
-                                        : std::pair<float&, float&>(row[i], row[i + pairs]);
+  return pairing == Pairing::interleaved ? std::pair<float&, float&>(row[2 * i], row[2 * i + 1])
+                                         : std::pair<float&, float&>(row[i], row[i + pairs]);
 }
 
 PositionTable::Fill sinusoids_of(int64_t D, Pairing pairing, double base) {
@@ -39,8 +39,8 @@ PositionTable::Fill sinusoids_of(int64_t D, Pairing pairing, double base) {
 }
 
 // The sinusoids of the distances reach, reach - 1, ..., -reach. -> (2 reach + 1, D)
-Tensor distances(int64_t reach, int64_t D) {
-  const PositionTable::Fill fill = sinusoids_of(D, Pairing::neighbours, 10000);
+Tensor distance_sinusoids(int64_t reach, int64_t D) {
+  const PositionTable::Fill fill = sinusoids_of(D, Pairing::interleaved, 10000);
   const int64_t rows = 2 * reach + 1;
   if (DryRun::newest()) return Tensor::empty({rows, D});
   std::vector<float> values(static_cast<size_t>(count({rows, D})));
@@ -56,7 +56,8 @@ Tensor on_grid(const Tensor& row, const Tensor& column) {
   return reshape(concat({by_row, by_column}, 2), {rows * columns, R + C});
 }
 
-// Cosines of the angles of a row, or their sines: negative for the first of each pair. What does not turn turns by nothing.
+// Rows of cosines, or of sines with the sign they have in the rotation: negative for the first of each pair. Features that are
+// not rotated have the angle 0.
 PositionTable rotary_table(int64_t positions, int64_t D, int64_t rotated, const RotaryOptions& options, bool sines) {
   return {positions, D, [=]() -> PositionTable::Fill {
             const std::vector<double> frequencies =
@@ -69,14 +70,14 @@ PositionTable rotary_table(int64_t positions, int64_t D, int64_t rotated, const 
                 second = static_cast<float>(sines ? std::sin(angle) : std::cos(angle));
                 first = sines ? -second : second;
               }
-              for (float& still : row.subspan(2 * frequencies.size())) still = sines ? 0 : 1;
+              for (float& unrotated : row.subspan(2 * frequencies.size())) unrotated = sines ? 0 : 1;
             };
           }};
 }
 
 int64_t checked_features(int64_t D, const RotaryOptions& options) {
   const int64_t rotated = options.rotated == 0 ? D : options.rotated;
-  check(rotated <= D, "rotary: ", rotated, " features turn, the heads have ", D);
+  check(rotated <= D, "rotary: ", rotated, " rotated features, expected at most the head width of ", D);
   check_features(rotated);
   check(options.frequencies.empty() || std::ssize(options.frequencies) * 2 == rotated, "rotary: ", options.frequencies.size(),
         " frequencies for ", rotated, " features, expected half");
@@ -101,12 +102,12 @@ SinusoidalPositions2d::SinusoidalPositions2d(int64_t rows, int64_t columns, int6
 Tensor SinusoidalPositions2d::operator()() const { return on_grid(row.rows(row.positions()), column.rows(column.positions())); }
 
 LearnedPositions::LearnedPositions(const Scope& scope, int64_t N, int64_t D)
-    : weight(scope.get("weight", {N, D}, scope.initial().position, kPosition)) {}
+    : weight(scope.get("weight", {N, D}, scope.initializer().position, kPosition)) {}
 
 LearnedPositions2d::LearnedPositions2d(const Scope& scope, int64_t rows, int64_t columns, int64_t D) {
   check(D % 2 == 0, "positions: ", D, " features on a grid, expected an even number");
-  row = scope.get("row", {rows, D / 2}, scope.initial().position, kPosition);
-  column = scope.get("column", {columns, D / 2}, scope.initial().position, kPosition);
+  row = scope.get("row", {rows, D / 2}, scope.initializer().position, kPosition);
+  column = scope.get("column", {columns, D / 2}, scope.initializer().position, kPosition);
 }
 
 Tensor LearnedPositions2d::operator()() const { return on_grid(row, column); }
@@ -117,17 +118,17 @@ Rotary::Rotary(int64_t positions, int64_t D, const RotaryOptions& options)
       rotated(checked_features(D, options)),
       pairing(options.pairing) {}
 
-// (a, b) becomes (a cos - b sin, b cos + a sin): the features times cosines and their partners times signed sines.
+// (a, b) becomes (a cos - b sin, b cos + a sin): features times cosines plus their partners times signed sines.
 Tensor Rotary::operator()(const Tensor& x, const Positions& positions) const {
   check(x.rank() >= 2 && x.size(-1) == cosine.width(), "rotary: x has shape ", x.shape(), ", expected (..., N, ", cosine.width(), ")");
   const int64_t N = x.size(-2), D = x.size(-1), half = rotated / 2, first = positions.first;
-  const bool any = positions.each.defined();
-  check(any || (first >= 0 && first + N <= cosine.positions()), "rotary: tokens ", first, " to ", first + N, ", the table has ",
+  const bool arbitrary = positions.each.defined();
+  check(arbitrary || (first >= 0 && first + N <= cosine.positions()), "rotary: tokens ", first, " to ", first + N, ", the table has ",
         cosine.positions());
-  check(!any || (x.rank() == 4 && positions.each.shape() == Shape{x.size(0), N}), "rotary: x has shape ", x.shape(), ", its positions ",
-        positions.each.shape(), ", expected (B, H, N, D) and (B, N)");
+  check(!arbitrary || (x.rank() == 4 && positions.each.shape() == Shape{x.size(0), N}), "rotary: x has shape ", x.shape(),
+        ", its positions ", positions.each.shape(), ", expected (B, H, N, D) and (B, N)");
   const auto rows = [&](const PositionTable& table) {
-    return any ? reshape(table.at(positions.each), {x.size(0), 1, N, D}) : slice(table.rows(first + N), 0, first, first + N);
+    return arbitrary ? reshape(table.at(positions.each), {x.size(0), 1, N, D}) : slice(table.rows(first + N), 0, first, first + N);
   };
   Tensor partners;
   if (pairing == Pairing::halves) {
@@ -144,17 +145,17 @@ Tensor Rotary::operator()(const Tensor& x, const Positions& positions) const {
 }
 
 Gaussian2d gaussian_positions(const Scope& scope, int64_t heads, int64_t width) {
-  return {.alpha = scope.get("alpha", {heads}, initial::normal(0.01f, 1), kPosition),
-          .center = scope.get("center", {heads, 2}, initial::normal(2), kPosition),
+  return {.alpha = scope.get("alpha", {heads}, initializer::normal(0.01f, 1), kPosition),
+          .center = scope.get("center", {heads, 2}, initializer::normal(2), kPosition),
           .width = width};
 }
 
 RelativeBias relative_positions(const Scope& scope, int64_t heads, int64_t reach) {
-  return {scope.get("table", {heads, 2 * reach + 1}, scope.initial().position, kPosition)};
+  return {scope.get("table", {heads, 2 * reach + 1}, scope.initializer().position, kPosition)};
 }
 
-// 2^(-8 h / H) for h = 1 ... H when H is a power of two; otherwise those of the power below, then every other one of the
-// power above.
+// 2^(-8 h / H) for h = 1 ... H if H is a power of two; otherwise the slopes of the next lower power, then every other slope of
+// the next higher power.
 Tensor alibi_slopes(int64_t heads) {
   check(heads >= 1, "alibi_slopes: ", heads, " heads, expected 1 or more");
   const auto below = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
@@ -167,20 +168,20 @@ Tensor alibi_slopes(int64_t heads) {
 }
 
 RelativeBias2d relative_positions_2d(const Scope& scope, int64_t heads, int64_t rows, int64_t columns) {
-  return {.table = scope.get("table", {heads, 2 * rows - 1, 2 * columns - 1}, scope.initial().position, kPosition), .width = columns};
+  return {.table = scope.get("table", {heads, 2 * rows - 1, 2 * columns - 1}, scope.initializer().position, kPosition), .width = columns};
 }
 
 RelativeContent::RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R)
     : position(scope / "position", R, heads * head_width, {.bias = false}),
-      key_bias(scope.get("key_bias", {heads, head_width}, initial::zeros(), kPosition)),
-      position_bias(scope.get("position_bias", {heads, head_width}, initial::zeros(), kPosition)) {}
+      key_bias(scope.get("key_bias", {heads, head_width}, initializer::zeros(), kPosition)),
+      position_bias(scope.get("position_bias", {heads, head_width}, initializer::zeros(), kPosition)) {}
 
 std::pair<Tensor, RelativeKeys> RelativeContent::operator()(const Tensor& q, int64_t M, float beta) const {
   const int64_t H = key_bias.size(0), N = q.size(2), D = key_bias.size(1), reach = std::max(N, M) - 1;
   check(q.size(1) == H && q.size(3) == D, "relative_content: q ", q.shape(), ", expected ", H, " heads of width ", D);
   // Row r of the table is for j - i = r - reach, so for the distance reach - r.
-  const Tensor places = distances(reach, position.inputs());
-  const Tensor table = permute(reshape(position(places), {2 * reach + 1, H, D}), {1, 0, 2});
+  const Tensor sinusoids = distance_sinusoids(reach, position.inputs());
+  const Tensor table = permute(reshape(position(sinusoids), {2 * reach + 1, H, D}), {1, 0, 2});
   return {q + reshape(key_bias, {1, H, 1, D}), {.queries = (q + reshape(position_bias, {1, H, 1, D})) * beta, .table = table}};
 }
 

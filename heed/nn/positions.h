@@ -1,5 +1,5 @@
-// Where a token stands. Positions are added to tokens (sinusoidal, learned), rotate queries and keys (rotary), or speak in
-// the scores (Gaussian, relative): the last are terms of attention, or modules that give them.
+// Position encodings: added to tokens (sinusoidal, learned), rotating queries and keys (rotary), or added to scores (Gaussian,
+// relative). The last are terms of attention, or modules that create them.
 #pragma once
 
 #include <utility>
@@ -12,14 +12,14 @@
 
 namespace heed {
 
-// Which two features share a frequency: (2i, 2i + 1) as in the papers, or (i, i + D / 2) as in much code.
-enum class Pairing { neighbours, halves };
+// Which two features share a frequency: (2i, 2i + 1) as in the papers, or (i, i + D / 2) as in Hugging Face's rotate_half.
+enum class Pairing { interleaved, halves };
 
-// sin and cos of position / base^(2i / D): Vaswani et al. 2017. Of N positions, D features.
-PositionTable sinusoidal_table(int64_t N, int64_t D, Pairing pairing = Pairing::neighbours, double base = 10000);
-// All rows of it. -> (N, D)
-Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing = Pairing::neighbours, double base = 10000);
-// On a grid, row by row: the first half of the features tells the row, the second the column. -> (rows columns, D)
+// sin and cos of position / base^(2i / D): Vaswani et al. 2017. N positions, D features.
+PositionTable sinusoidal_table(int64_t N, int64_t D, Pairing pairing = Pairing::interleaved, double base = 10000);
+// All rows of the table. -> (N, D)
+Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing = Pairing::interleaved, double base = 10000);
+// On a grid, row by row: the first half of the features encodes the row, the second the column.
 struct SinusoidalPositions2d {
   PositionTable row, column;  // of D / 2 features each
 
@@ -36,7 +36,7 @@ struct LearnedPositions {
   Tensor operator()(int64_t count, int64_t first = 0) const { return slice(weight, 0, first, first + count); }  // (count, D)
 };
 
-struct LearnedPositions2d {  // halves for rows and columns: Dosovitskiy et al. 2021, appendix D.4
+struct LearnedPositions2d {  // half of the features for rows, half for columns: Dosovitskiy et al. 2021, appendix D.4
   Tensor row;                // (rows, D / 2)
   Tensor column;             // (columns, D / 2)
 
@@ -46,14 +46,14 @@ struct LearnedPositions2d {  // halves for rows and columns: Dosovitskiy et al. 
 };
 
 struct RotaryOptions {
-  Pairing pairing = Pairing::neighbours;
+  Pairing pairing = Pairing::interleaved;
   double base = 10000;
-  int64_t rotated = 0;                   // features that turn, the first ones; 0: all
-  std::vector<double> frequencies = {};  // of the pairs, in place of base^(-2i / rotated)
-  bool rounded = false;                  // angles to f32, as much code has them
+  int64_t rotated = 0;                   // number of leading features that are rotated; 0: all
+  std::vector<double> frequencies = {};  // of the pairs, instead of base^(-2i / rotated)
+  bool rounded = false;                  // angles are rounded to f32, as in PyTorch implementations
 };
 
-// Of tokens: first, first + 1, ... or any.
+// Token positions: first, first + 1, ... or arbitrary ones.
 struct Positions {
   int64_t first = 0;
   Tensor each = {};  // (B, N) i64
@@ -62,22 +62,22 @@ struct Positions {
   Positions(Tensor every_one) : each(std::move(every_one)) {}
 };
 
-// Turns each pair of features by an angle that grows with the position, so that q.k depends on the distance: Su et al. 2021.
+// Rotates each pair of features by an angle proportional to the position, so that q.k depends on the distance: Su et al. 2021.
 struct Rotary {
   PositionTable cosine, sine;  // of D features
   int64_t rotated;
   Pairing pairing;
 
   Rotary(int64_t positions, int64_t D, const RotaryOptions& options = {});
-  Tensor operator()(const Tensor& x, const Positions& positions = 0) const;  // x: (..., N, D); (B, H, N, D) at any positions
+  Tensor operator()(const Tensor& x, const Positions& positions = 0) const;  // x: (..., N, D); (B, H, N, D) with positions.each
 };
 
 // --- positions in the scores -----------------------------------------------------------------------------------------
-// Cordonnier et al. 2020: parameters "alpha", about 1, and "center", normal with deviation 2. width: of the grid
+// Cordonnier et al. 2020: parameters "alpha", initially about 1, and "center", normal with deviation 2. width: of the grid
 Gaussian2d gaussian_positions(const Scope& scope, int64_t heads, int64_t width);
-// A number per head and distance up to `reach`, "table": Shaw et al. 2018 in the form of Raffel et al. 2020.
+// A bias per head and distance up to `reach`: Shaw et al. 2018 in the form of Raffel et al. 2020. "table": (H, 2 reach + 1)
 RelativeBias relative_positions(const Scope& scope, int64_t heads, int64_t reach);
-// A number per head and distance on a grid: Liu et al. 2021 (Swin). "table": (H, 2 rows - 1, 2 columns - 1)
+// A bias per head and distance on a grid: Liu et al. 2021 (Swin). "table": (H, 2 rows - 1, 2 columns - 1)
 RelativeBias2d relative_positions_2d(const Scope& scope, int64_t heads, int64_t rows, int64_t columns);
 Tensor alibi_slopes(int64_t heads);  // Press et al. 2022, fixed -> (H)
 
@@ -90,7 +90,7 @@ struct RelativeContent {
 
   RelativeContent() = default;
   RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R);
-  // q: (B, H, N, D), attending to M keys, both starting at the same place -> queries to use in its place, and the term
+  // q: (B, H, N, D), M keys; both start at the same position -> queries that replace q, and the term
   std::pair<Tensor, RelativeKeys> operator()(const Tensor& q, int64_t M, float beta) const;
 };
 

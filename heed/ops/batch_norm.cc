@@ -10,8 +10,8 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/storage.h"
 
 #ifndef HEED_OPS_BATCH_NORM_CC_
 #define HEED_OPS_BATCH_NORM_CC_
@@ -132,13 +132,13 @@ HWY_EXPORT(input_gradient);
 namespace {
 
 // Without pixels the channels are columns: turned, so that kernels find the values of a channel behind one another.
-bool must_turn(const Tensor& x) { return x.size(0) > 1 && x.count() == x.size(0) * x.size(1); }
+bool must_transpose(const Tensor& x) { return x.size(0) > 1 && x.count() == x.size(0) * x.size(1); }
 
 // x: (B, C, ...) -> (1, C, B), dense.
-Tensor turned(const Tensor& x) { return contiguous(x.view({1, x.size(1), x.size(0)}, {0, x.strides()[1], x.strides()[0]})); }
+Tensor transposed(const Tensor& x) { return contiguous(x.view({1, x.size(1), x.size(0)}, {0, x.strides()[1], x.strides()[0]})); }
 
 // x: (1, C, B), dense -> a view of `shape`, (B, C, 1, ...).
-Tensor turned_back(const Tensor& x, const Shape& shape) {
+Tensor transposed_back(const Tensor& x, const Shape& shape) {
   Shape strides = dense_strides(shape);
   strides[0] = 1;
   strides[1] = shape[0];
@@ -255,8 +255,8 @@ Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
     return in_f32(input, [&](const Tensor& wide) { return batch_norm(wide, widen(weight), widen(bias), state); });
   const Tensor w = dense_f32("batch_norm", weight), b = dense_f32("batch_norm", bias), given = dense_f32("batch_norm", input);
   check_inputs(given, w, b, state);
-  const bool turn = must_turn(given);
-  const Tensor x = turn ? turned(given) : given;
+  const bool transpose = must_transpose(given);
+  const Tensor x = transpose ? transposed(given) : given;
   const BatchSizes sizes = sizes_of(x);
   const Moments moments = state.training ? batch_moments(sizes, x, state) : running_moments(state);
   const Tensor factor = Tensor::empty(w.shape()), y = Tensor::empty(x.shape(), DType::f32, x.device());
@@ -264,13 +264,13 @@ Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
     raw<float>(factor)[channel] = raw<float>(w)[channel] * raw<float>(moments.scale)[channel];
   HWY_DYNAMIC_DISPATCH(normalise)(sizes, raw<float>(x), raw<float>(moments.mean), raw<float>(factor), raw<float>(b), raw<float>(y));
 
-  const auto back = [x, w, moments, sizes, turn, shape = given.shape(), training = state.training,
+  const auto back = [x, w, moments, sizes, transpose, shape = given.shape(), training = state.training,
                      to_x = input.needs_grad()](const Tensor& gradient) {
-    Grads grads = gradients(sizes, x, turn ? turned(gradient) : contiguous(gradient), w, moments, training, to_x);
-    if (turn && to_x) grads[0] = turned_back(grads[0], shape);
+    Grads grads = gradients(sizes, x, transpose ? transposed(gradient) : contiguous(gradient), w, moments, training, to_x);
+    if (transpose && to_x) grads[0] = transposed_back(grads[0], shape);
     return grads;
   };
-  return record(op::batch_norm, turn ? turned_back(y, given.shape()) : y, {input, weight, bias}, back);
+  return record(op::batch_norm, transpose ? transposed_back(y, given.shape()) : y, {input, weight, bias}, back);
 }
 
 }  // namespace heed

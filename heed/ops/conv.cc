@@ -174,16 +174,16 @@ ConvSizes sizes_of(const Tensor& x, const Tensor& w, const Tensor& b, const Conv
   check(out % groups == 0, "conv2d: ", groups, " groups do not divide ", out, " output channels");
   check(w.size(1) == in / groups, "conv2d: the weight takes ", w.size(1), " channels, x has ", in, " in ", groups, " groups");
   check(!b.defined() || b.shape() == Shape{out}, "conv2d: the bias has shape ", b.shape(), ", the weight ", out, " output channels");
-  const Pair picture{x.size(2), x.size(3)}, kernel{w.size(2), w.size(3)};
-  const Pair places = window_places("conv2d", picture, kernel, options.stride, options.padding, options.dilation);
-  return {.in = in, .out = out, .picture = picture, .kernel = kernel, .places = places, .options = options};
+  const Pair image{x.size(2), x.size(3)}, kernel{w.size(2), w.size(3)};
+  const Pair places = window_places("conv2d", image, kernel, options.stride, options.padding, options.dilation);
+  return {.in = in, .out = out, .image = image, .kernel = kernel, .places = places, .options = options};
 }
 
-// Whether the windows tile the picture, as the patches of a vision transformer do.
-bool tiles_the_picture(const ConvSizes& s) {
+// Whether the windows tile the image, as the patches of a vision transformer do.
+bool tiles_the_image(const ConvSizes& s) {
   const Conv2d& o = s.options;
   const bool plain = o.groups == 1 && o.padding == Pair{0, 0} && o.dilation == Pair{1, 1} && o.stride == s.kernel && s.taps() > 1;
-  return plain && s.picture[0] % s.kernel[0] == 0 && s.picture[1] % s.kernel[1] == 0;
+  return plain && s.image[0] % s.kernel[0] == 0 && s.image[1] % s.kernel[1] == 0;
 }
 
 // Then the convolution is a linear layer on flattened patches, and twice as fast so.
@@ -203,7 +203,7 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, con
   const Tensor x = dense_f32("conv2d", input), w = dense_f32("conv2d", weight);
   const Tensor b = bias.defined() ? dense_f32("conv2d", bias) : Tensor();
   const ConvSizes sizes = sizes_of(x, w, b, options);
-  if (tiles_the_picture(sizes)) return linear_on_patches(input, weight, bias, sizes);
+  if (tiles_the_image(sizes)) return linear_on_patches(input, weight, bias, sizes);
   const Tensor y = Tensor::empty({x.size(0), sizes.out, sizes.places[0], sizes.places[1]}, DType::f32, x.device());
   convolve(ConvPass::forward, sizes, x, w, b, y);
 

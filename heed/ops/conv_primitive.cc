@@ -14,18 +14,18 @@ Description any_layout(const Description& of) { return {of.dims(), Memory::data_
 Memory at(const Description& layout, void* data) { return {layout, dnnl_engine(), data}; }
 
 // Room for numbers in a layout.
-Tensor room_for(const Description& layout) { return Tensor::empty({static_cast<int64_t>(layout.get_size())}, DType::u8); }
+Tensor scratch_for(const Description& layout) { return Tensor::empty({static_cast<int64_t>(layout.get_size())}, DType::u8); }
 
 }  // namespace
 
 ConvPrimitive::Reorder::Reorder(const Description& source, const Description& target) : from(source), to(target) {
-  const dnnl::reorder::primitive_desc description(dnnl_engine(), from, dnnl_engine(), to, with_own_room());
+  const dnnl::reorder::primitive_desc description(dnnl_engine(), from, dnnl_engine(), to, user_scratchpad());
   scratch = description.scratchpad_desc();
   primitive = dnnl::reorder(description);
 }
 
 void ConvPrimitive::Reorder::operator()(void* source, void* target) const try {
-  const Tensor room = room_for(scratch);
+  const Tensor room = scratch_for(scratch);
   primitive.execute(
       dnnl_stream(),
       {{DNNL_ARG_FROM, at(from, source)}, {DNNL_ARG_TO, at(to, target)}, {DNNL_ARG_SCRATCHPAD, at(scratch, raw<uint8_t>(room))}});
@@ -44,7 +44,7 @@ ConvPrimitive::ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t imag
   constexpr auto f32 = Memory::data_type::f32;
   const Conv2d& o = whole.options;
   const int64_t rows = whole.in / o.groups * whole.taps();  // floats between output channels of w
-  const auto [y_size, x_size] = whole.picture;
+  const auto [y_size, x_size] = whole.image;
   const auto [out_y, out_x] = whole.places;
   const auto [kernel_y, kernel_x] = whole.kernel;
   const Description x({images, in, y_size, x_size}, f32, Memory::dims{whole.in * y_size * x_size, y_size * x_size, x_size, 1});
@@ -57,7 +57,7 @@ ConvPrimitive::ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t imag
   const Memory::dims stride{o.stride[0], o.stride[1]}, padding{o.padding[0], o.padding[1]};
   const Memory::dims dilation{o.dilation[0] - 1, o.dilation[1] - 1};  // oneDNN counts the gap, not the step
   const Description x_any = any_layout(x), w_any = any_layout(w), y_any = any_layout(y);
-  const dnnl::primitive_attr attributes = with_own_room();
+  const dnnl::primitive_attr attributes = user_scratchpad();
   const std::lock_guard making(dnnl_making());
   const bool weighs = pass == ConvPass::weights;  // writes weights and bias
   const auto take = [&](const auto& description, const Operand& first, const Description& weights, const Operand& last) {
@@ -101,13 +101,13 @@ void ConvPrimitive::unpack(float* packed, float* weights) const { (*between_weig
 
 void ConvPrimitive::run(float* x, float* packed, float* bias, float* y) const try {
   float* const given[] = {x, packed, bias, y};
-  Tensors rooms{room_for(scratch_)};
+  Tensors rooms{scratch_for(scratch_)};
   std::unordered_map<int, Memory> bound{{DNNL_ARG_SCRATCHPAD, at(scratch_, raw<uint8_t>(rooms[0]))}};
   void* inside[std::size(given)];
   for (size_t i = 0; i < operands_.size(); ++i) {
     if (given[i] == nullptr) continue;
     const Operand& operand = operands_[i];
-    if (operand.reorder) rooms.push_back(room_for(operand.inside));
+    if (operand.reorder) rooms.push_back(scratch_for(operand.inside));
     inside[i] = operand.reorder ? static_cast<void*>(raw<uint8_t>(rooms.back())) : given[i];
     if (operand.reorder && !operand.written) (*operand.reorder)(given[i], inside[i]);
     bound.emplace(operand.name, at(operand.inside, inside[i]));

@@ -1,5 +1,5 @@
 // One of oneDNN's convolutions, on one thread, between row-major tensors. oneDNN chooses its own layouts; they are a
-// third faster than row-major ones, although the pictures are reordered on the way in and out.
+// third faster than row-major ones, although the images are reordered on the way in and out.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@ namespace heed {
 
 enum class ConvPass { forward, data, weights };  // forward, gradient of x, gradient of w and b
 
-// x: (B, in, picture), w: (out, in / groups, kernel), y: (B, out, places)
+// x: (B, in, image), w: (out, in / groups, kernel), y: (B, out, places)
 struct ConvSizes {
   int64_t in, out;
-  Pair picture, kernel, places;
+  Pair image, kernel, places;
   Conv2d options;
 
-  int64_t pixels() const { return picture[0] * picture[1]; }
+  int64_t pixels() const { return image[0] * image[1]; }
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t out_pixels() const { return places[0] * places[1]; }
   int64_t weights() const { return out * (in / options.groups) * taps(); }

@@ -8,9 +8,9 @@
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/core/work_count.h"
-#include "heed/ops/finish_tile.h"
-#include "heed/ops/one_row.h"
-#include "heed/ops/panels.h"
+#include "heed/ops/epilogue.h"
+#include "heed/ops/gemv.h"
+#include "heed/ops/packed_gemm.h"
 
 namespace heed {
 namespace {
@@ -42,31 +42,31 @@ Cut cut_of(int64_t M, int64_t N, int64_t K) {
 
 }  // namespace
 
-AfterTile bias_and_after(const Products& p) {
+Epilogue bias_and_after(const Products& p) {
   if (!p.bias) return p.after;
   return [&p](int64_t item, const Tile& tile) {
     Matrix a{}, b{}, c{};
     p.operands(item, a, b, c);
     float* at = c.data + tile.row * c.stride + tile.column;
-    finish_tile(at, at, c.stride, p.bias + tile.column, Activation::none, tile.rows, tile.columns);
+    apply_epilogue(at, at, c.stride, p.bias + tile.column, Activation::none, tile.rows, tile.columns);
     if (p.after) p.after(item, tile);
   };
 }
 
-void multiply_matrices(const Products& p) {
+void gemm(const Products& p) {
   if (p.batch == 0 || p.M == 0 || p.N == 0) return;
   count_work(p.batch * p.M * p.N * p.K);
   Matrix left{}, right{}, out{};
   p.operands(0, left, right, out);
-  const AfterTile after = bias_and_after(p);
+  const Epilogue after = bias_and_after(p);
   if (p.batch == 1 && p.K > 0 && !p.add) {
     const int64_t width = panel_width();
     if (p.K == 1) return outer_product(p.M, p.N, left, right, out, after);
-    if (p.M == 1 && width > 0) return multiply_row(p.N, p.K, left, right, out, after);
+    if (p.M == 1 && width > 0) return gemv(p.N, p.K, left, right, out, after);
     if (p.M >= rows_worth_panels(right.transposed) && width > 0 && !left.transposed) {
       const Tensor panels = Tensor::empty({panel_floats(p.N, p.K)});
       pack_panels(right, p.N, p.K, raw<float>(panels));
-      return multiply_panels(p.M, p.N, p.K, left, raw<float>(panels), p.bias, out, p.after);
+      return packed_gemm(p.M, p.N, p.K, left, raw<float>(panels), p.bias, out, p.after);
     }
   }
   if (DryRun::newest()) return;
@@ -97,17 +97,17 @@ void multiply_matrices(const Products& p) {
   });
 }
 
-void multiply_matrices(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add) {
-  multiply_matrices({.M = M,
-                     .N = N,
-                     .K = K,
-                     .operands =
-                         [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
-                           x = a;
-                           y = b;
-                           z = c;
-                         },
-                     .add = add});
+void gemm(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add) {
+  gemm({.M = M,
+        .N = N,
+        .K = K,
+        .operands =
+            [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
+              x = a;
+              y = b;
+              z = c;
+            },
+        .add = add});
 }
 
 }  // namespace heed

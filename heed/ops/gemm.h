@@ -1,5 +1,5 @@
 // Matrix products for kernels: oneDNN's sgemm on tiles that depend on the shape alone, one tile a task; kernels of our own
-// where there is nothing to reuse (one_row.h) or where finishing the result costs as much as the product.
+// where there is nothing to reuse (gemv.h) or where finishing the result costs as much as the product.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Tile {
   int64_t row, rows, column, columns;
 };
 
-using AfterTile = std::function<void(int64_t item, const Tile& tile)>;
+using Epilogue = std::function<void(int64_t item, const Tile& tile)>;
 
 // c = a b for `batch` independent products. a: (M, K), b: (K, N), c: (M, N) not transposed.
 // `operands(item, a, b, c)` sets the three for one product; `after(item, tile)`, if any, runs while the tile is in cache.
@@ -29,15 +29,15 @@ struct Products {
   int64_t batch = 1, M = 0, N = 0, K = 0;
   std::function<void(int64_t item, Matrix& a, Matrix& b, Matrix& c)> operands;
   const float* bias = nullptr;  // (N), added to every row of c
-  AfterTile after = {};
+  Epilogue after = {};
   bool add = false;  // c += a b
 };
-void multiply_matrices(const Products& products);
+void gemm(const Products& products);
 
 // For kernels that do not add the bias while they have c in registers: what is left to do with a tile.
-AfterTile bias_and_after(const Products& products);
+Epilogue bias_and_after(const Products& products);
 
 // One product.
-void multiply_matrices(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add = false);
+void gemm(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add = false);
 
 }  // namespace heed

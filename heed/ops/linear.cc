@@ -7,11 +7,11 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "heed/ops/bf16_product.h"
-#include "heed/ops/finish_tile.h"
+#include "heed/ops/bf16_gemm.h"
+#include "heed/ops/epilogue.h"
 #include "heed/ops/gemm.h"
-#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/storage.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
@@ -84,7 +84,7 @@ HWY_EXPORT(finish_rows);
 HWY_EXPORT(activate);
 HWY_EXPORT(activation_gradient);
 
-void finish_tile(float* z, float* y, int64_t stride, const float* bias, Activation activation, int64_t rows, int64_t columns) {
+void apply_epilogue(float* z, float* y, int64_t stride, const float* bias, Activation activation, int64_t rows, int64_t columns) {
   HWY_DYNAMIC_DISPATCH(finish_rows)(z, y, stride, bias, activation, rows, columns);
 }
 
@@ -120,24 +120,24 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Act
   if (active)
     products.after = [&](int64_t, const Tile& tile) {
       const int64_t offset = tile.row * O + tile.column;
-      finish_tile(sums + offset, to + offset, O, nullptr, activation, tile.rows, tile.columns);
+      apply_epilogue(sums + offset, to + offset, O, nullptr, activation, tile.rows, tile.columns);
     };
   const bool narrow = Bf16Layers::active();
-  narrow ? multiply_bf16(products) : multiply_matrices(products);
+  narrow ? gemm_bf16(products) : gemm(products);
   if (!tracked) return y;
 
   Tensors inputs{input, weight};
   if (bias.defined()) inputs.push_back(bias);
   Tensor out = record(op::linear, y, std::move(inputs),
-                      [kept = Kept(input, x), shape_of_x = x.shape(), w, z = active ? z : Tensor(), activation, need_x = input.needs_grad(),
-                       need_w = weight.needs_grad(), has_bias = bias.defined(), need_bias = bias.defined() && bias.needs_grad(), narrow,
-                       rows, I, O](const Tensor& gradient) {
+                      [kept = SavedInput(input, x), shape_of_x = x.shape(), w, z = active ? z : Tensor(), activation,
+                       need_x = input.needs_grad(), need_w = weight.needs_grad(), has_bias = bias.defined(),
+                       need_bias = bias.defined() && bias.needs_grad(), narrow, rows, I, O](const Tensor& gradient) {
                         const auto multiply = [narrow](int64_t M, int64_t N, int64_t K, Matrix left, Matrix right, Matrix product) {
-                          narrow ? multiply_bf16(M, N, K, left, right, product) : multiply_matrices(M, N, K, left, right, product);
+                          narrow ? gemm_bf16(M, N, K, left, right, product) : gemm(M, N, K, left, right, product);
                         };
                         Tensor g = contiguous(gradient);
                         if (z.defined()) {
-                          const Tensor dz = last_walk() && z.owns_data_alone() ? z : Tensor::empty(g.shape(), DType::f32, g.device());
+                          const Tensor dz = final_backward() && z.owns_data_alone() ? z : Tensor::empty(g.shape(), DType::f32, g.device());
                           HWY_DYNAMIC_DISPATCH(activation_gradient)(raw<float>(z), raw<float>(g), raw<float>(dz), activation, g.count());
                           g = dz;
                         }
@@ -156,7 +156,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Act
                         return grads;
                       });
   if (!active) return out;
-  return with_recipe(std::move(out), [z, activation] {
+  return with_recompute(std::move(out), [z, activation] {
     const Tensor again = Tensor::empty(z.shape(), DType::f32, z.device());
     HWY_DYNAMIC_DISPATCH(activate)(raw<float>(z), raw<float>(again), activation, z.count());
     return again;

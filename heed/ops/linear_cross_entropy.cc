@@ -7,7 +7,7 @@
 #include "heed/ops/cross_entropy.h"
 #include "heed/ops/gemm.h"
 #include "heed/ops/loss.h"
-#include "heed/ops/panels.h"
+#include "heed/ops/packed_gemm.h"
 #include "heed/ops/storage.h"
 
 namespace heed {
@@ -37,18 +37,18 @@ void fill_logits(const Matrix& x, const Tensor& w, const Tensor& b, const Tensor
   const float* bias = b.defined() ? raw<float>(b) : nullptr;
   if (panels.defined()) {
     count_work(rows * C * D);
-    return multiply_panels(rows, C, D, x, raw<float>(panels), bias, {z, C});
+    return packed_gemm(rows, C, D, x, raw<float>(panels), bias, {z, C});
   }
-  multiply_matrices({.M = rows,
-                     .N = C,
-                     .K = D,
-                     .operands =
-                         [&](int64_t, Matrix& left, Matrix& right, Matrix& out) {
-                           left = x;
-                           right = {raw<float>(w), D, true};
-                           out = {z, C};
-                         },
-                     .bias = bias});
+  gemm({.M = rows,
+        .N = C,
+        .K = D,
+        .operands =
+            [&](int64_t, Matrix& left, Matrix& right, Matrix& out) {
+              left = x;
+              right = {raw<float>(w), D, true};
+              out = {z, C};
+            },
+        .bias = bias});
 }
 
 }  // namespace
@@ -80,20 +80,20 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
     fill_logits({raw<float>(x) + begin * D, D}, w, b, panels, here, raw<float>(z));
     entropy.forward(raw<float>(z), DType::f32, begin, begin + here);
     entropy.backward(raw<float>(z), nullptr, raw<float>(z), DType::f32, begin, begin + here);
-    const Matrix g{raw<float>(z), C}, turned{raw<float>(z), C, true};
+    const Matrix g{raw<float>(z), C}, transposed{raw<float>(z), C, true};
     if (panels_back.defined()) {
       count_work(here * D * C);
-      multiply_panels(here, D, C, g, raw<float>(panels_back), nullptr, {raw<float>(grads[0]) + begin * D, D});
+      packed_gemm(here, D, C, g, raw<float>(panels_back), nullptr, {raw<float>(grads[0]) + begin * D, D});
     } else if (grads[0].defined()) {
-      multiply_matrices(here, D, C, g, {raw<float>(w), D}, {raw<float>(grads[0]) + begin * D, D});
+      gemm(here, D, C, g, {raw<float>(w), D}, {raw<float>(grads[0]) + begin * D, D});
     }
-    if (grads[1].defined()) multiply_matrices(C, D, here, turned, {raw<float>(x) + begin * D, D}, {raw<float>(grads[1]), D}, begin > 0);
+    if (grads[1].defined()) gemm(C, D, here, transposed, {raw<float>(x) + begin * D, D}, {raw<float>(grads[1]), D}, begin > 0);
     if (bias.defined() && grads[2].defined()) accumulate(grads[2], sum(z.view({here, C}, {C, 1}), {0}));
   }
   Tensors inputs{input, weight};
   if (bias.defined()) inputs.push_back(bias);
   return record(op::linear_cross_entropy, entropy.loss(), std::move(inputs), [grads](const Tensor& g) mutable {
-    Grads out = last_walk() ? std::move(grads) : grads;
+    Grads out = final_backward() ? std::move(grads) : grads;
     for (Tensor& gradient : out) {
       if (!gradient.defined()) continue;
       if (!gradient.owns_data_alone()) {  // kept for another walk

@@ -3,7 +3,7 @@
 #define HWY_TARGET_INCLUDE "heed/ops/loss.cc"
 #include "hwy/foreach_target.h"
 // after foreach_target
-#include "heed/ops/rows.h"
+#include "heed/ops/row_reduce.h"
 
 #include <numeric>
 
@@ -221,7 +221,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   entropy.forward(Raw::bytes(x), x.dtype(), 0, entropy.rows);
   return record(op::cross_entropy, entropy.loss(), {logits}, [x, entropy](const Tensor& gradient) {
     const Tensor g = converted(gradient, DType::f32);
-    const Tensor dx = last_walk() && x.owns_data_alone() ? x : Tensor::empty(x.shape(), x.dtype(), x.device());
+    const Tensor dx = final_backward() && x.owns_data_alone() ? x : Tensor::empty(x.shape(), x.dtype(), x.device());
     entropy.backward(Raw::bytes(x), raw<float>(g), Raw::bytes(dx), x.dtype(), 0, entropy.rows);
     return Grads{dx};
   });

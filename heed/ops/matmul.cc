@@ -1,8 +1,8 @@
 // Batched matrix product. Transposed views go to the kernel as they are.
 #include "heed/core/raw.h"
 #include "heed/ops/gemm.h"
-#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/storage.h"
 
 namespace heed {
 namespace {
@@ -44,11 +44,11 @@ Tensor product(const Tensor& left, const Tensor& right) {
   shape.push_back(N);
   const Tensor out = Tensor::empty(shape, DType::f32, a.device());
   float* to = raw<float>(out);
-  multiply_matrices({.batch = count(leading), .M = M, .N = N, .K = K, .operands = [&](int64_t item, Matrix& x, Matrix& y, Matrix& z) {
-                       x = matrix_at(a, item_offset(a, leading, item));
-                       y = matrix_at(b, item_offset(b, leading, item));
-                       z = {to + item * M * N, N};
-                     }});
+  gemm({.batch = count(leading), .M = M, .N = N, .K = K, .operands = [&](int64_t item, Matrix& x, Matrix& y, Matrix& z) {
+          x = matrix_at(a, item_offset(a, leading, item));
+          y = matrix_at(b, item_offset(b, leading, item));
+          z = {to + item * M * N, N};
+        }});
   return out;
 }
 

@@ -4,7 +4,7 @@
 #define HWY_TARGET_INCLUDE "heed/ops/norm.cc"
 #include "hwy/foreach_target.h"
 // after foreach_target
-#include "heed/ops/rows.h"
+#include "heed/ops/row_reduce.h"
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
@@ -209,7 +209,7 @@ Normalised saved(Normalised n) {
 // With a recipe: all that it needs is kept for the gradient.
 Tensor cheap(Tensor out, const Normalised& n) {
   if (!out.needs_grad()) return out;
-  return with_recipe(std::move(out), [n = saved(n)] {
+  return with_recompute(std::move(out), [n = saved(n)] {
     const Tensor y = Tensor::empty(n.x.shape(), n.x.dtype(), n.x.device());
     launch(norm_forward, n.x.device(),
            {.x = Raw::bytes(n.x),

@@ -22,7 +22,7 @@ inline const dnnl::stream& dnnl_stream() {
 }
 
 // For primitives that bring room for their scratch to every run, so that runs do not meet.
-inline dnnl::primitive_attr with_own_room() {
+inline dnnl::primitive_attr user_scratchpad() {
   dnnl::primitive_attr out;
   out.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return out;

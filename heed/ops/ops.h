@@ -124,7 +124,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);        
 Tensor masked_fill(const Tensor& x, const Tensor& mask, float value);                                // value where the mask is true
 Tensor pad(const Tensor& x, std::span<const std::array<int64_t, 2>> before_after, float value = 0);  // a pair per axis
 
-// --- pictures ----------------------------------------------------------------------------------------- conv.cc, pool.cc
+// --- images ----------------------------------------------------------------------------------------- conv.cc, pool.cc
 struct Conv2d {
   std::array<int64_t, 2> stride{1, 1}, padding{0, 0}, dilation{1, 1};
   int64_t groups = 1;

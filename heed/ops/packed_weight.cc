@@ -6,11 +6,11 @@
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/core/work_count.h"
-#include "heed/ops/byte_product.h"
-#include "heed/ops/byte_rows.h"
-#include "heed/ops/finish_tile.h"
+#include "heed/ops/epilogue.h"
+#include "heed/ops/int8_gemm.h"
+#include "heed/ops/packed_gemm.h"
+#include "heed/ops/quantize_rows.h"
 #include "heed/ops/storage.h"
-#include "heed/ops/panels.h"
 
 namespace heed {
 
@@ -20,12 +20,12 @@ class PackedWeight::Bytes {
   Bytes(const Tensor& weight) : inputs_(weight.size(1)), scales_(static_cast<size_t>(weight.size(0))) {
     const int64_t O = weight.size(0);
     std::vector<int8_t> rows(static_cast<size_t>(O * inputs_));
-    rows_to_bytes(raw<float>(weight), O, inputs_, largest_weight_byte(), rows.data(), scales_.data());
+    quantize_rows(raw<float>(weight), O, inputs_, max_int8_weight(), rows.data(), scales_.data());
     for (int64_t first = 0; first < O; first += kBlock) blocks_.emplace_back();
     const auto pack = [&](int64_t block) {
       const int64_t first = block * kBlock;
       blocks_[static_cast<size_t>(block)] =
-          std::make_unique<ByteMatrix>(rows.data() + first * inputs_, std::min(kBlock, O - first), inputs_);
+          std::make_unique<Int8Matrix>(rows.data() + first * inputs_, std::min(kBlock, O - first), inputs_);
     };
     parallel_tasks(1, pack);  // the first prepares what oneDNN's threads share
     parallel_tasks(std::ssize(blocks_) - 1, [&](int64_t block) { pack(block + 1); });
@@ -41,23 +41,23 @@ class PackedWeight::Bytes {
     const int64_t parts = (rows + kRows - 1) / kRows, height = (rows + parts - 1) / parts;
     const Tensor bytes = Tensor::empty({parts, 2 * height, inputs_}, DType::u8), scales = Tensor::empty({parts, 2 * height});
     const Tensor second = Tensor::empty({parts, height}, DType::i64);
-    std::vector<FineRows> rounded;
+    std::vector<SplitRows> rounded;
     for (int64_t part = 0; part < parts; ++part)
       rounded.push_back({raw<int8_t>(bytes) + part * 2 * height * inputs_, raw<float>(scales) + part * 2 * height,
                          raw<int64_t>(second) + part * height, 0});
     const auto rows_of = [&](int64_t part) { return std::min(height, rows - part * height); };
     parallel_tasks(parts, [&](int64_t part) {
-      to_fine_rows(raw<float>(x) + part * height * inputs_, rows_of(part), inputs_, rounded[static_cast<size_t>(part)]);
+      quantize_split_rows(raw<float>(x) + part * height * inputs_, rows_of(part), inputs_, rounded[static_cast<size_t>(part)]);
     });
     parallel_tasks(parts * across, [&](int64_t task) {
       const int64_t part = task / across, block = task % across, column = block * kBlock, columns = std::min(kBlock, O - column);
-      const FineRows& from = rounded[static_cast<size_t>(part)];
+      const SplitRows& from = rounded[static_cast<size_t>(part)];
       float* to = y + part * height * O + column;
       thread_local std::vector<float> sums(static_cast<size_t>(2 * kRows * kBlock));
       blocks_[static_cast<size_t>(block)]->multiply(from.bytes, from.count, sums.data());
       scale_tile(sums.data(), from, scales_.data() + column, rows_of(part), columns, to, O);
       if (bias || activation != Activation::none)
-        finish_tile(to, to, O, bias ? bias + column : nullptr, activation, rows_of(part), columns);
+        apply_epilogue(to, to, O, bias ? bias + column : nullptr, activation, rows_of(part), columns);
     });
   }
 
@@ -66,7 +66,7 @@ class PackedWeight::Bytes {
 
   int64_t inputs_;
   std::vector<float> scales_;  // of outputs
-  std::vector<std::unique_ptr<ByteMatrix>> blocks_ = {};
+  std::vector<std::unique_ptr<Int8Matrix>> blocks_ = {};
 };
 
 PackedWeight::PackedWeight(const Tensors& parts, WeightForm form) {
@@ -108,13 +108,13 @@ Tensor PackedWeight::operator()(const Tensor& input, const Tensor& bias, Activat
     if (rows > 0) bytes_->multiply(x, rows, to, added, activation);
     return y;
   }
-  AfterTile after;
+  Epilogue after;
   if (activation != Activation::none)
     after = [&](int64_t, const Tile& tile) {
       float* at = to + tile.row * outputs_ + tile.column;
-      finish_tile(at, at, outputs_, nullptr, activation, tile.rows, tile.columns);
+      apply_epilogue(at, at, outputs_, nullptr, activation, tile.rows, tile.columns);
     };
-  if (rows > 0) multiply_panels(rows, outputs_, inputs_, {raw<float>(x), inputs_}, raw<float>(panels_), added, {to, outputs_}, after);
+  if (rows > 0) packed_gemm(rows, outputs_, inputs_, {raw<float>(x), inputs_}, raw<float>(panels_), added, {to, outputs_}, after);
   return y;
 }
 

@@ -1,5 +1,5 @@
 // The weight of a linear layer laid out once for the machine, for products without gradients: in panels of floats, or as
-// bytes with one scale per row. Rows of x are then rounded to bytes as well: byte_rows.h.
+// bytes with one scale per row. Rows of x are then rounded to bytes as well: quantize_rows.h.
 #pragma once
 
 #include <memory>

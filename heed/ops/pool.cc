@@ -1,4 +1,4 @@
-// Pooling over windows of a picture. Every plane (one channel of one image) is on its own.
+// Pooling over windows of an image. Every plane (one channel of one image) is on its own.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/pool.cc"
 #include "hwy/foreach_target.h"
@@ -10,8 +10,8 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "heed/ops/storage.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/storage.h"
 #include "heed/ops/window.h"
 
 #ifndef HEED_OPS_POOL_CC_
@@ -20,10 +20,10 @@ namespace heed {
 
 struct PoolSizes {
   int64_t planes;
-  Pair picture, places;
+  Pair image, places;
   Pool2d options;
 
-  int64_t pixels() const { return picture[0] * picture[1]; }
+  int64_t pixels() const { return image[0] * image[1]; }
   int64_t out_pixels() const { return places[0] * places[1]; }
 };
 
@@ -34,7 +34,7 @@ struct PoolSpan {
 // The pixels under the window at a place of one axis; never none, since the padding is smaller than the kernel.
 inline PoolSpan under(const PoolSizes& sizes, size_t axis, int64_t place) {
   const int64_t begin = place * sizes.options.stride[axis] - sizes.options.padding[axis];
-  return {std::max<int64_t>(begin, 0), std::min(begin + sizes.options.kernel[axis], sizes.picture[axis])};
+  return {std::max<int64_t>(begin, 0), std::min(begin + sizes.options.kernel[axis], sizes.image[axis])};
 }
 
 template <class Body>
@@ -59,13 +59,13 @@ static HWY_INLINE void add_row(float* sum, const float* row, int64_t count) {
 void average_forward(const PoolSizes& sizes, const float* x, float* y) {
   const float share = 1.0f / static_cast<float>(sizes.options.kernel[0] * sizes.options.kernel[1]);
   for_planes(sizes, [&](int64_t plane) HWY_ATTR {
-    std::vector<float> column_sums(static_cast<size_t>(sizes.picture[1]));
+    std::vector<float> column_sums(static_cast<size_t>(sizes.image[1]));
     const float* const from = x + plane * sizes.pixels();
     float* to = y + plane * sizes.out_pixels();
     for (int64_t row = 0; row < sizes.places[0]; ++row) {
       const PoolSpan rows = under(sizes, 0, row);
-      std::copy_n(from + rows.begin * sizes.picture[1], sizes.picture[1], column_sums.data());
-      for (int64_t i = rows.begin + 1; i < rows.end; ++i) add_row(column_sums.data(), from + i * sizes.picture[1], sizes.picture[1]);
+      std::copy_n(from + rows.begin * sizes.image[1], sizes.image[1], column_sums.data());
+      for (int64_t i = rows.begin + 1; i < rows.end; ++i) add_row(column_sums.data(), from + i * sizes.image[1], sizes.image[1]);
       for (int64_t column = 0; column < sizes.places[1]; ++column) {
         const PoolSpan columns = under(sizes, 1, column);
         float total = 0;
@@ -80,7 +80,7 @@ void average_forward(const PoolSizes& sizes, const float* x, float* y) {
 void average_gradient(const PoolSizes& sizes, const float* g, float* dx) {
   const float share = 1.0f / static_cast<float>(sizes.options.kernel[0] * sizes.options.kernel[1]);
   for_planes(sizes, [&](int64_t plane) HWY_ATTR {
-    std::vector<float> spread(static_cast<size_t>(sizes.picture[1]));
+    std::vector<float> spread(static_cast<size_t>(sizes.image[1]));
     const float* from = g + plane * sizes.out_pixels();
     float* const to = dx + plane * sizes.pixels();
     std::fill_n(to, sizes.pixels(), 0.0f);
@@ -91,7 +91,7 @@ void average_gradient(const PoolSizes& sizes, const float* g, float* dx) {
         for (int64_t j = columns.begin; j < columns.end; ++j) spread[static_cast<size_t>(j)] += *from * share;
       }
       const PoolSpan rows = under(sizes, 0, row);
-      for (int64_t i = rows.begin; i < rows.end; ++i) add_row(to + i * sizes.picture[1], spread.data(), sizes.picture[1]);
+      for (int64_t i = rows.begin; i < rows.end; ++i) add_row(to + i * sizes.image[1], spread.data(), sizes.image[1]);
     }
   });
 }
@@ -117,7 +117,7 @@ static HWY_INLINE LaneMask beats(Lanes a, Lanes b) {
 // Every column under a window gives its maximum first, and then the columns compete; branches would be guesses.
 void max_forward(const PoolSizes& sizes, const float* x, float* y, int32_t* where) {
   const Pair kernel = sizes.options.kernel, stride = sizes.options.stride, padding = sizes.options.padding;
-  const int64_t width = sizes.picture[1], step = lane_count();  // whole numbers up to 2^24 are exact as lanes; kernels are smaller
+  const int64_t width = sizes.image[1], step = lane_count();  // whole numbers up to 2^24 are exact as lanes; kernels are smaller
   // Padding is beaten by everything, and the last register may read beyond it.
   const int64_t room = std::max(width + 2 * padding[1], (sizes.places[1] + step) * stride[1] + kernel[1]);
   for_planes(sizes, [&](int64_t plane) HWY_ATTR {
@@ -180,12 +180,12 @@ namespace {
 
 PoolSizes sizes_of(const char* op, const Tensor& x, const Pool2d& options) {
   check(x.rank() == 4, op, ": x has shape ", x.shape(), ", expected (B, C, Y, X)");
-  const Pair picture{x.size(2), x.size(3)};
-  const Pair places = window_places(op, picture, options.kernel, options.stride, options.padding, {1, 1});
+  const Pair image{x.size(2), x.size(3)};
+  const Pair places = window_places(op, image, options.kernel, options.stride, options.padding, {1, 1});
   for (size_t axis = 0; axis < 2; ++axis)
     check(options.padding[axis] < options.kernel[axis], op, ": the padding ", options.padding[axis], " is not smaller than the kernel ",
           options.kernel[axis]);
-  return {.planes = x.size(0) * x.size(1), .picture = picture, .places = places, .options = options};
+  return {.planes = x.size(0) * x.size(1), .image = image, .places = places, .options = options};
 }
 
 // g, where: (planes, OY, OX) -> dx: (planes, Y, X)
@@ -204,7 +204,7 @@ Tensor max_pool2d(const Tensor& input, const Pool2d& options) {
   if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return max_pool2d(wide, options); });
   const Tensor x = dense_f32("max_pool2d", input);
   const PoolSizes sizes = sizes_of("max_pool2d", x, options);
-  check(sizes.pixels() <= INT32_MAX, "max_pool2d: the picture has ", sizes.pixels(), " pixels, expected at most ", INT32_MAX);
+  check(sizes.pixels() <= INT32_MAX, "max_pool2d: the image has ", sizes.pixels(), " pixels, expected at most ", INT32_MAX);
   const Tensor y = Tensor::empty({x.size(0), x.size(1), sizes.places[0], sizes.places[1]}, DType::f32, x.device());
   const Tensor where = tracking({&input}) ? Tensor::empty(y.shape(), DType::i32, x.device()) : Tensor();
   HWY_DYNAMIC_DISPATCH(max_forward)(sizes, raw<float>(x), raw<float>(y), where.defined() ? raw<int32_t>(where) : nullptr);

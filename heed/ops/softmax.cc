@@ -3,7 +3,7 @@
 #define HWY_TARGET_INCLUDE "heed/ops/softmax.cc"
 #include "hwy/foreach_target.h"
 // after foreach_target
-#include "heed/ops/rows.h"
+#include "heed/ops/row_reduce.h"
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"

@@ -3,7 +3,7 @@
 namespace heed::text {
 namespace {
 
-constexpr size_t kLongestToken = 1024;  // bytes: every place of a text is tried for so many
+constexpr size_t kLongestToken = 1024;  // bytes; bounds the matching cost per position
 
 bool is_word(char32_t c) { return classes_of(c) & kWord; }
 
@@ -16,19 +16,19 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
     if (token.normalized && normalizer) normalizer(content);
     check<FileError>(content.text.size() <= kLongestToken, "the added token ", in_quotes(token.content, 40), " has ", content.text.size(),
                      " bytes when normalized, expected at most ", kLongestToken);
-    of_id_[static_cast<uint64_t>(token.id)] = static_cast<uint32_t>(i);
+    index_of_id_[static_cast<uint64_t>(token.id)] = static_cast<uint32_t>(i);
     if (content.text.empty()) continue;
     (token.normalized ? normalized_ : raw_).insert(content.text, static_cast<int32_t>(i));
-    begins_[token.normalized][static_cast<unsigned char>(content.text[0])] = true;
+    starts_with_byte_[token.normalized][static_cast<unsigned char>(content.text[0])] = true;
   }
 }
 
 void AddedTokens::split(std::string_view text, bool normalized, std::vector<Word>& out) const {
   const Trie& trie = normalized ? normalized_ : raw_;
   const auto span = [](size_t begin, size_t end) { return Span{static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}; };
-  size_t done = 0;  // bytes that are words already
+  size_t done = 0;  // bytes already emitted
   for (size_t i = 0; !trie.empty() && i < text.size();) {
-    const Trie::Match match = begins_[normalized][static_cast<unsigned char>(text[i])] ? trie.longest(text, i) : Trie::Match{};
+    const Trie::Match match = starts_with_byte_[normalized][static_cast<unsigned char>(text[i])] ? trie.longest(text, i) : Trie::Match{};
     if (match.value < 0) {
       ++i;
       continue;
@@ -50,8 +50,8 @@ void AddedTokens::split(std::string_view text, bool normalized, std::vector<Word
 }
 
 const AddedToken* AddedTokens::find(int64_t id) const {
-  const uint32_t* place = id < 0 ? nullptr : of_id_.find(static_cast<uint64_t>(id));
-  return place ? &tokens_[*place] : nullptr;
+  const uint32_t* index = id < 0 ? nullptr : index_of_id_.find(static_cast<uint64_t>(id));
+  return index ? &tokens_[*index] : nullptr;
 }
 
 const AddedToken* AddedTokens::find(std::string_view content) const {

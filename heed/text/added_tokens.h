@@ -1,4 +1,4 @@
-// Tokens beside the model's own: [MASK], <|endoftext|> and others that are found in the text before anything cuts it.
+// Added tokens ([MASK], <|endoftext|>, ...): matched in the text before it is split into words.
 #pragma once
 
 #include "heed/text/normalizer.h"
@@ -11,10 +11,10 @@ namespace heed::text {
 struct AddedToken {
   std::string content;
   int32_t id = 0;
-  bool special = false;                 // left out when text is decoded for people
-  bool single_word = false;             // only where no letter or digit touches it
-  bool lstrip = false, rstrip = false;  // takes the spaces on that side along
-  bool normalized = false;              // looked for after normalization, in its own normalized form
+  bool special = false;                 // dropped by decode(skip_special)
+  bool single_word = false;             // only if no word character is adjacent
+  bool lstrip = false, rstrip = false;  // also consumes the whitespace on that side
+  bool normalized = false;              // matched after normalization, in its normalized form
 };
 
 class AddedTokens {
@@ -22,7 +22,7 @@ class AddedTokens {
   AddedTokens() = default;
   AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
 
-  // Cuts a text, or the normalized text, at its added tokens: words that are tokens carry an id.
+  // Splits a raw or normalized text at its added tokens; these words carry their token id.
   void split(std::string_view text, bool normalized, std::vector<Word>& out) const;
 
   const std::vector<AddedToken>& all() const { return tokens_; }
@@ -31,9 +31,9 @@ class AddedTokens {
 
  private:
   std::vector<AddedToken> tokens_;
-  Trie raw_, normalized_;     // their contents; values are places in tokens_
-  bool begins_[2][256] = {};  // whether one of them begins with a byte
-  NumberTable<uint32_t> of_id_;
+  Trie raw_, normalized_;               // contents -> index into tokens_
+  bool starts_with_byte_[2][256] = {};  // [normalized][byte]: whether a token starts with that byte
+  NumberTable<uint32_t> index_of_id_;
 };
 
 AddedTokens read_added_tokens(const JsonPart& list, const Vocabulary& vocabulary, const Normalizer& normalizer);

@@ -31,17 +31,17 @@ Aligned::Aligned(std::string_view original) {
   limit_growth();
 }
 
-void Aligned::limit_growth() { most_ = std::min<size_t>(grown_limit(text.size()), UINT32_MAX - 4); }
+void Aligned::limit_growth() { max_bytes_ = std::min<size_t>(growth_limit(text.size()), UINT32_MAX - 4); }
 
-void Aligned::overgrown() const {
-  fail<OvergrownError>("made more than ", most_, " bytes of a text, expected at most 16 times what it had and 1024 bytes");
+void Aligned::fail_too_long() const {
+  fail<TextTooLongError>("the text grew to more than ", max_bytes_, " bytes, expected at most 16 times its size plus 1024");
 }
 
 Span Aligned::source(size_t begin, size_t end) const {
   if (begin >= end) return {};
   if (!same_) {
     Span all = sources_[begin];
-    for (size_t i = begin + 1; i < end; ++i)  // marks may have changed places
+    for (size_t i = begin + 1; i < end; ++i)  // marks may have been reordered
       all = {std::min(all.begin, sources_[i].begin), std::max(all.end, sources_[i].end)};
     return all;
   }
@@ -51,7 +51,7 @@ Span Aligned::source(size_t begin, size_t end) const {
 }
 
 void Aligned::append(const Aligned& other, size_t begin, size_t end) {
-  if (text.size() + (end - begin) > most_) overgrown();
+  if (text.size() + (end - begin) > max_bytes_) fail_too_long();
   text.append(other.text, begin, end - begin);
   if (!other.same_) {
     sources_.insert(sources_.end(), other.sources_.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -66,7 +66,7 @@ void Aligned::append(const Aligned& other, size_t begin, size_t end) {
 
 Aligned Aligned::next() const {
   Aligned out;
-  out.most_ = most_;
+  out.max_bytes_ = max_bytes_;
   out.text.reserve(text.size() + 16);
   out.sources_.reserve(text.size() + 16);
   return out;
@@ -74,7 +74,7 @@ Aligned Aligned::next() const {
 
 void Aligned::cut(Span part, Aligned& out) const {
   out.text.assign(text, part.begin, part.end - part.begin);
-  out.most_ = most_;
+  out.max_bytes_ = max_bytes_;
   out.same_ = same_;
   out.begin_ = begin_ + part.begin;
   out.sources_.clear();

@@ -1,4 +1,4 @@
-// A text on its way through normalization, and for each of its bytes the place in the original that it came from.
+// Text during normalization. Every byte keeps the span of the original text that it came from.
 #pragma once
 
 #include <string>
@@ -15,57 +15,56 @@ struct Span {  // bytes [begin, end)
   bool operator==(const Span&) const = default;
 };
 
-// A text that normalization made far longer than it was. The step at work catches it and adds its own name.
-class OvergrownError : public FileError {
+// Normalization made a text far longer. The current step catches this and adds its name (with_step_name).
+class TextTooLongError : public FileError {
  public:
   using FileError::FileError;
 };
-// How long a text of so many bytes may become. The longest decomposition of Unicode makes 33 bytes of 3.
-constexpr size_t grown_limit(size_t bytes) { return 16 * bytes + 1024; }
+// Maximum size of a normalized text. The longest Unicode decomposition turns 3 bytes into 33.
+constexpr size_t growth_limit(size_t bytes) { return 16 * bytes + 1024; }
 
 class Aligned {
  public:
   Aligned() = default;
-  explicit Aligned(std::string_view original);  // U+FFFD stands for bytes that are not UTF-8
+  explicit Aligned(std::string_view original);  // invalid UTF-8 becomes U+FFFD
 
   std::string text;
 
   void append(std::string_view bytes, Span source) {
-    if (text.size() + bytes.size() > most_) overgrown();
+    if (text.size() + bytes.size() > max_bytes_) fail_too_long();
     text.append(bytes);
     sources_.resize(text.size(), source);
   }
   void append(char32_t c, Span source) {
-    if (text.size() >= most_) overgrown();
+    if (text.size() >= max_bytes_) fail_too_long();
     append_utf8(text, c);
     sources_.resize(text.size(), source);
   }
-  void append(const Aligned& other, size_t begin, size_t end);  // bytes [begin, end) of another text, with their places
-  // Where bytes [begin, end) came from, in whole characters: all that lies between the first place and the last.
+  void append(const Aligned& other, size_t begin, size_t end);  // bytes [begin, end) of another text, with their sources
+  // The span of the original covering the sources of bytes [begin, end), in whole characters.
   Span source(size_t begin, size_t end) const;
 
-  // A text that will be appended to, with room for as many bytes as this one has.
+  // An empty text with this one's growth limit, with memory reserved for appending.
   Aligned next() const;
-  // The part [begin, end) as a text of its own.
   void cut(Span part, Aligned& out) const;
-  // From here on the text, and what is made of it, may grow to grown_limit of its size.
+  // Limits this text, and texts derived from it, to growth_limit of its current size.
   void limit_growth();
 
  private:
-  [[noreturn]] void overgrown() const;
+  [[noreturn]] void fail_too_long() const;
 
-  size_t most_ = UINT32_MAX - 4;  // bytes
-  std::vector<Span> sources_;     // of each byte; none while the text is as it was: then byte i is byte begin_ + i of the original
+  size_t max_bytes_ = UINT32_MAX - 4;  // bytes
+  std::vector<Span> sources_;          // per byte; empty while same_: byte i is then byte begin_ + i of the original
   bool same_ = false;
   uint32_t begin_ = 0;
 };
 
-// Runs a step of a tokenizer; `name` comes before its complaint that a text has grown too long.
+// Runs a tokenizer step; prefixes a TextTooLongError with the step's name.
 template <class Step>
-void naming_step(const std::string& name, const Step& step) {
+void with_step_name(const std::string& name, const Step& step) {
   try {
     step();
-  } catch (const OvergrownError& error) {
+  } catch (const TextTooLongError& error) {
     fail<FileError>(name, ": ", error.what());
   }
 }

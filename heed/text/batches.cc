@@ -27,18 +27,18 @@ EncodedSentences encode_sentences(const Tokenizer& tokenizer, std::span<const Se
   return out;
 }
 
-std::vector<std::vector<size_t>> batches_by_length(std::span<const Encoding> encodings, int64_t most_tokens) {
+std::vector<std::vector<size_t>> batches_by_length(std::span<const Encoding> encodings, int64_t max_tokens) {
   std::vector<size_t> order(encodings.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return encodings[a].size() > encodings[b].size(); });
   std::vector<std::vector<size_t>> batches;
   int64_t longest = 0;
-  for (const size_t place : order) {
-    if (batches.empty() || (std::ssize(batches.back()) + 1) * longest > most_tokens) {
+  for (const size_t index : order) {
+    if (batches.empty() || (std::ssize(batches.back()) + 1) * longest > max_tokens) {
       batches.emplace_back();
-      longest = encodings[place].size();
+      longest = encodings[index].size();
     }
-    batches.back().push_back(place);
+    batches.back().push_back(index);
   }
   return batches;
 }

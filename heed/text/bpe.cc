@@ -1,4 +1,4 @@
-// Byte pair encoding. Short words look for the best pair by a scan, long ones with a heap: O(n log n) for any word.
+// Byte pair encoding. The best pair is found by a scan in short words and with a heap in long ones: O(n log n) for any word.
 #include <algorithm>
 #include <queue>
 
@@ -10,11 +10,11 @@ namespace heed::text {
 namespace {
 
 constexpr uint32_t kNoMerge = UINT32_MAX;
-constexpr size_t kShortWord = 40;  // symbols; a scan over so few beats a heap
+constexpr size_t kShortWord = 40;  // symbols; up to this length a scan beats a heap
 
 struct Merge {
   uint32_t rank = kNoMerge;
-  int32_t id = -1;  // what the two become
+  int32_t id = -1;  // the merged token
 };
 
 uint64_t pair_key(int32_t a, int32_t b) { return uint64_t{static_cast<uint32_t>(a)} << 32 | static_cast<uint32_t>(b); }
@@ -46,7 +46,7 @@ class Bpe : public Model {
     for (size_t rank = 0; rank < merges.size(); ++rank) add_merge(merges[rank], static_cast<uint32_t>(rank), source);
   }
 
-  void split(std::string_view word, Pieces& out) const override {
+  void split(std::string_view word, TokenSpans& out) const override {
     if (options_.ignore_merges) {
       const int32_t id = options_.byte_level ? words_.find(word) : vocabulary().find(word);
       if (id >= 0) return out.push_back({id, 0, static_cast<uint32_t>(word.size())});
@@ -70,7 +70,7 @@ class Bpe : public Model {
     for (const auto& [token, id] : {std::pair(left, a), std::pair(right, b), std::pair(left + right.substr(skipped), whole)})
       check<FileError>(id >= 0, source, ": merge ", rank, ": found ", in_quotes(token), ", expected a token of the vocabulary");
     Merge& known = merges_[pair_key(a, b)];
-    known = {rank, whole};  // of a merge that is listed twice the last place counts
+    known = {rank, whole};  // a merge listed twice takes its last rank
   }
 
   Merge merge_of(int32_t a, int32_t b) const {
@@ -78,12 +78,12 @@ class Bpe : public Model {
     return merge ? *merge : Merge{};
   }
 
-  void append_bytes(std::string_view word, Pieces& out) const {
+  void append_bytes(std::string_view word, TokenSpans& out) const {
     for (uint32_t i = 0; i < word.size(); ++i)
       append(byte_ids_[i == 0][i + 1 == word.size()][static_cast<unsigned char>(word[i])], {i, i + 1}, out);
   }
 
-  void append_chars(std::string_view word, Pieces& out) const {
+  void append_chars(std::string_view word, TokenSpans& out) const {
     std::string token;
     const bool plain = options_.continuing_prefix.empty() && options_.word_suffix.empty();
     for (size_t i = 0, end = 0; i < word.size(); i = end) {
@@ -99,8 +99,8 @@ class Bpe : public Model {
     }
   }
 
-  // A character as tokens of its bytes, if all of them are known.
-  bool append_fallback(std::string_view word, size_t begin, size_t end, Pieces& out) const {
+  // Appends a character as byte tokens, if all of them exist.
+  bool append_fallback(std::string_view word, size_t begin, size_t end, TokenSpans& out) const {
     const auto id_at = [&](size_t i) { return fallback_ids_[static_cast<unsigned char>(word[i])]; };
     for (size_t i = begin; i < end; ++i)
       if (id_at(i) < 0) return false;
@@ -108,56 +108,56 @@ class Bpe : public Model {
     return true;
   }
 
-  struct Place {
+  struct ByteRange {
     uint32_t begin, end;
   };
-  void append(int32_t id, Place place, Pieces& out) const {
+  void append(int32_t id, ByteRange range, TokenSpans& out) const {
     const bool unknown = id < 0;
     if (unknown && unknown_ < 0) return;
-    if (unknown && options_.fuse_unknown && !out.empty() && out.back().id == unknown_ && out.back().end == place.begin && place.begin > 0) {
-      out.back().end = place.end;
+    if (unknown && options_.fuse_unknown && !out.empty() && out.back().id == unknown_ && out.back().end == range.begin && range.begin > 0) {
+      out.back().end = range.end;
     } else {
-      out.push_back({unknown ? unknown_ : id, place.begin, place.end});
+      out.push_back({unknown ? unknown_ : id, range.begin, range.end});
     }
   }
 
-  void merge_short(Pieces& out, size_t begin) const {
+  void merge_short(TokenSpans& out, size_t begin) const {
     size_t count = out.size() - begin;
-    Piece* pieces = out.data() + begin;
-    Merge next[kShortWord];  // of piece i and piece i + 1
-    for (size_t i = 0; i + 1 < count; ++i) next[i] = merge_of(pieces[i].id, pieces[i + 1].id);
+    TokenSpan* tokens = out.data() + begin;
+    Merge next[kShortWord];  // of tokens i and i + 1
+    for (size_t i = 0; i + 1 < count; ++i) next[i] = merge_of(tokens[i].id, tokens[i + 1].id);
     while (count > 1) {
       size_t best = 0;
       for (size_t i = 1; i + 1 < count; ++i)
         if (next[i].rank < next[best].rank) best = i;
       if (next[best].rank == kNoMerge) break;
-      pieces[best] = {next[best].id, pieces[best].begin, pieces[best + 1].end};
-      std::copy(pieces + best + 2, pieces + count, pieces + best + 1);
+      tokens[best] = {next[best].id, tokens[best].begin, tokens[best + 1].end};
+      std::copy(tokens + best + 2, tokens + count, tokens + best + 1);
       --count;
       std::copy(next + best + 1, next + count, next + best);
-      if (best > 0) next[best - 1] = merge_of(pieces[best - 1].id, pieces[best].id);
-      if (best + 1 < count) next[best] = merge_of(pieces[best].id, pieces[best + 1].id);
+      if (best > 0) next[best - 1] = merge_of(tokens[best - 1].id, tokens[best].id);
+      if (best + 1 < count) next[best] = merge_of(tokens[best].id, tokens[best + 1].id);
     }
     out.resize(begin + count);
   }
 
-  // A piece that has become part of its left neighbour has id -1.
-  void merge_long(Pieces& out, size_t begin) const {
+  // A token merged into its left neighbour gets id -1.
+  void merge_long(TokenSpans& out, size_t begin) const {
     struct Candidate {
       Merge merge;
       uint32_t left, right;
-      int32_t left_id, right_id;  // they must still be these when its turn comes
+      int32_t left_id, right_id;  // the candidate is outdated if they changed
       bool operator<(const Candidate& other) const {
         return merge.rank != other.merge.rank ? merge.rank > other.merge.rank : left > other.left;
       }
     };
     constexpr uint32_t none = UINT32_MAX;
-    Piece* pieces = out.data() + begin;
+    TokenSpan* tokens = out.data() + begin;
     const auto count = static_cast<uint32_t>(out.size() - begin);
     std::vector<uint32_t> before(count), after(count);
     std::vector<Candidate> first;
     const auto candidate = [&](uint32_t a, uint32_t b) {
-      return Candidate{merge_of(pieces[a].id, pieces[b].id), a, b, pieces[a].id, pieces[b].id};
+      return Candidate{merge_of(tokens[a].id, tokens[b].id), a, b, tokens[a].id, tokens[b].id};
     };
     for (uint32_t i = 0; i < count; ++i) {
       before[i] = i == 0 ? none : i - 1;
@@ -170,25 +170,26 @@ class Bpe : public Model {
       const Candidate pair = queue.top();
       queue.pop();
       const uint32_t left = pair.left, right = pair.right;
-      if (pieces[left].id != pair.left_id || pieces[right].id != pair.right_id || after[left] != right) continue;
-      pieces[left] = {pair.merge.id, pieces[left].begin, pieces[right].end};
-      pieces[right].id = -1;
+      if (tokens[left].id != pair.left_id || tokens[right].id != pair.right_id || after[left] != right) continue;
+      tokens[left] = {pair.merge.id, tokens[left].begin, tokens[right].end};
+      tokens[right].id = -1;
       after[left] = after[right];
       if (after[left] != none) before[after[left]] = left;
-      const auto offer = [&](const Candidate& next) {
+      const auto push_candidate = [&](const Candidate& next) {
         if (next.merge.rank != kNoMerge) queue.push(next);
       };
-      if (before[left] != none) offer(candidate(before[left], left));
-      if (after[left] != none) offer(candidate(left, after[left]));
+      if (before[left] != none) push_candidate(candidate(before[left], left));
+      if (after[left] != none) push_candidate(candidate(left, after[left]));
     }
-    out.erase(std::remove_if(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(), [](const Piece& piece) { return piece.id < 0; }),
-              out.end());
+    out.erase(
+        std::remove_if(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(), [](const TokenSpan& token) { return token.id < 0; }),
+        out.end());
   }
 
   BpeOptions options_;
   NumberTable<Merge> merges_;
-  StringTable words_;                 // whole words as bytes
-  int32_t byte_ids_[2][2][256] = {};  // of a byte that is the first of a word, and that is the last: those tokens may be marked
+  StringTable words_;                 // whole words (bytes) that are tokens, for ignore_merges
+  int32_t byte_ids_[2][2][256] = {};  // [first of the word][last of the word][byte]: with prefix and suffix
   int32_t fallback_ids_[256] = {};
   int32_t unknown_ = -1;
 };

@@ -13,19 +13,19 @@ class ClassReader {
   ClassReader(std::string_view text, size_t& i, const std::string& source) : text_(text), i_(i), source_(source) {}
 
   BracketClass read() {
-    check<FileError>(++depth_ <= kDeepest, source_, ": found character classes ", kDeepest + 1, " deep, expected at most ", kDeepest);
+    check<FileError>(++depth_ <= kMaxDepth, source_, ": found character classes ", kMaxDepth + 1, " deep, expected at most ", kMaxDepth);
     BracketClass out;
     ++i_;  // [
     if (out.negated = here('^'); out.negated) ++i_;
     std::vector<Range> ranges;
-    std::optional<CharSet> left;  // of the last &&
+    std::optional<CharSet> left;  // left operand of the last &&
     const auto close = [&] {
       CharSet set = char_set(std::move(ranges));
       ranges.clear();
-      return left ? common(*left, set) : set;
+      return left ? intersection_of(*left, set) : set;
     };
     for (bool first = true; first || !here(']'); first = false) {
-      check<FileError>(i_ < text_.size(), source_, ": found the expression ", in_quotes(text_), ", expected a ] behind each [");
+      check<FileError>(i_ < text_.size(), source_, ": found the expression ", in_quotes(text_), ", expected a ] after each [");
       if (text_.substr(i_, 2) == "&&") {
         i_ += 2;
         left = close();
@@ -40,11 +40,11 @@ class ClassReader {
   }
 
  private:
-  static constexpr int kDeepest = 16;
+  static constexpr int kMaxDepth = 16;
 
   bool here(char c) const { return i_ < text_.size() && text_[i_] == c; }
 
-  // One character, a range of them, or a class.
+  // One character, a range, or a class.
   void read_item(std::vector<Range>& ranges) {
     const auto add = [&](const CharSet& set) { ranges.insert(ranges.end(), set.begin(), set.end()); };
     if (here('[') && read_posix(ranges)) return;
@@ -59,12 +59,12 @@ class ClassReader {
     if (!range) return ranges.push_back({*first, *first});
     ++i_;
     const std::optional<char32_t> last = read_char(ranges);
-    if (!last) {  // [a-\d]: the - stands for itself
+    if (!last) {  // [a-\d]: the - is literal
       add({{'-', '-'}});
       return ranges.push_back({*first, *first});
     }
     check<FileError>(*first <= *last, source_, ": found a range from U+", static_cast<uint32_t>(*first), " to U+",
-                     static_cast<uint32_t>(*last), " (decimal), expected ascending ones");
+                     static_cast<uint32_t>(*last), " (decimal), expected an ascending range");
     ranges.push_back({*first, *last});
   }
 
@@ -76,14 +76,14 @@ class ClassReader {
     const bool negated = name.starts_with('^');
     if (negated) name.remove_prefix(1);
     if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != name.npos) return false;
-    CharSet set = chars_named(name, true, source_);
+    CharSet set = chars_of_property(name, true, source_);
     if (negated) set = complement(set);
     ranges.insert(ranges.end(), set.begin(), set.end());
     i_ = end + 2;
     return true;
   }
 
-  // A single character, or none if it was an escape for many, which are added.
+  // A single character; none if it was an escape for a set, which is added to `ranges`.
   std::optional<char32_t> read_char(std::vector<Range>& ranges) {
     if (!here('\\') || i_ + 1 >= text_.size()) return next_char(text_, i_);
     ++i_;
@@ -101,10 +101,10 @@ class ClassReader {
       return value;
     }
     constexpr std::string_view letters = "tnrfvaeb", meanings = "\t\n\r\f\v\a\x1B\b";
-    const size_t place = letters.find(letter);
-    if (place == letters.npos) return next_char(text_, i_);
+    const size_t index = letters.find(letter);
+    if (index == letters.npos) return next_char(text_, i_);
     ++i_;
-    return static_cast<char32_t>(meanings[place]);
+    return static_cast<char32_t>(meanings[index]);
   }
 
   std::string_view text_;
@@ -121,23 +121,23 @@ CharSet read_property(std::string_view text, size_t& i, const std::string& sourc
   const bool upper = text[i] == 'P';
   if (text.substr(i + 1, 1) != "{") return {};
   const size_t end = text.find('}', i);
-  check<FileError>(end != text.npos, source, ": found ", in_quotes(text.substr(i - 1), 40), ", expected a } behind the name of a property");
+  check<FileError>(end != text.npos, source, ": found ", in_quotes(text.substr(i - 1), 40), ", expected a } after the property name");
   std::string_view name = text.substr(i + 2, end - i - 2);
   const bool caret = name.starts_with('^');
   if (caret) name.remove_prefix(1);
   i = end + 1;
-  CharSet set = chars_named(name, false, source);
+  CharSet set = chars_of_property(name, false, source);
   return upper != caret ? complement(set) : set;
 }
 
 char32_t read_code_point(std::string_view text, size_t& i, const std::string& source) {
   const size_t begin = i - 1;
   const bool braced = text.substr(i, 2) == "x{";
-  const size_t most = braced ? 8 : text[i] == 'u' ? 4 : 2;
+  const size_t max_digits = braced ? 8 : text[i] == 'u' ? 4 : 2;
   i += braced ? 2 : 1;
   char32_t value = 0;
   size_t digits = 0;
-  for (; digits < most && i < text.size(); ++digits, ++i) {
+  for (; digits < max_digits && i < text.size(); ++digits, ++i) {
     const char c = text[i];
     const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
     if (digit < 0) break;
@@ -146,7 +146,7 @@ char32_t read_code_point(std::string_view text, size_t& i, const std::string& so
   const bool closed = !braced || text.substr(i, 1) == "}";
   if (braced && closed) ++i;
   check<FileError>(digits > 0 && closed && value < 0x110000 && (value < 0xD800 || value > 0xDFFF), source, ": found ",
-                   in_quotes(text.substr(begin, i - begin), 40), ", expected the number of a character");
+                   in_quotes(text.substr(begin, i - begin), 40), ", expected a valid code point");
   return value;
 }
 

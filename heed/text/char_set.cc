@@ -17,7 +17,7 @@ CharSet char_set(std::vector<Range> ranges) {
   return out;
 }
 
-CharSet joined(CharSet a, const CharSet& b) {
+CharSet union_of(CharSet a, const CharSet& b) {
   a.insert(a.end(), b.begin(), b.end());
   return char_set(std::move(a));
 }
@@ -34,7 +34,7 @@ CharSet complement(const CharSet& set) {
   return out;
 }
 
-CharSet common(const CharSet& a, const CharSet& b) {
+CharSet intersection_of(const CharSet& a, const CharSet& b) {
   CharSet out;
   for (auto i = a.begin(), k = b.begin(); i != a.end() && k != b.end(); i->last < k->last ? ++i : ++k) {
     const char32_t first = std::max(i->first, k->first), last = std::min(i->last, k->last);

@@ -1,4 +1,4 @@
-// Sets of characters, as ranges in ascending order that do not touch each other.
+// Sets of characters as sorted, disjoint, non-adjacent ranges.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@ struct Range {
 };
 using CharSet = std::vector<Range>;
 
-CharSet char_set(std::vector<Range> ranges);  // from ranges in any order, which may overlap
-CharSet joined(CharSet a, const CharSet& b);
-CharSet complement(const CharSet& set);  // of all code points
-CharSet common(const CharSet& a, const CharSet& b);
+CharSet char_set(std::vector<Range> ranges);  // from unsorted, possibly overlapping ranges
+CharSet union_of(CharSet a, const CharSet& b);
+CharSet complement(const CharSet& set);  // within all code points
+CharSet intersection_of(const CharSet& a, const CharSet& b);
 
 }  // namespace heed::text

@@ -9,25 +9,25 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-void replace_all(std::string& text, std::string_view old, std::string_view fresh) {
+void replace_all(std::string& text, std::string_view old, std::string_view replacement) {
   size_t at = old.empty() ? text.npos : text.find(old);
   if (at == text.npos) return;
   std::string out;
   size_t done = 0;
   for (; at != text.npos; at = text.find(old, done)) {
-    out.append(text, done, at - done).append(fresh);
+    out.append(text, done, at - done).append(replacement);
     done = at + old.size();
   }
   text = out.append(text, done);
 }
 
-// The spaces that cutting at punctuation put into English.
+// Removes the spaces that splitting at punctuation left in English text.
 void clean_up(std::string& text) {
   constexpr std::pair<const char*, const char*> spaced[] = {
       {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},    {" n't", "n't"},
       {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
   };
-  for (const auto& [old, fresh] : spaced) replace_all(text, old, fresh);
+  for (const auto& [old, replacement] : spaced) replace_all(text, old, replacement);
 }
 
 void fuse(Tokens& tokens) {
@@ -41,7 +41,7 @@ int hex_digit(char c) {
   return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// Tokens like <0x0A> are bytes; a run of them that is not UTF-8 becomes one replacement character a byte.
+// Tokens like <0x0A> are bytes; a run that is not valid UTF-8 becomes one U+FFFD per byte.
 void decode_fallback(Tokens& tokens) {
   Tokens out;
   std::string bytes;
@@ -68,7 +68,7 @@ void decode_fallback(Tokens& tokens) {
   tokens = std::move(out);
 }
 
-// Takes up to `first` characters `c` from the begin of each token, and up to `last` from its end.
+// Removes up to `first` characters `c` from the start of each token, and up to `last` from its end.
 void strip(Tokens& tokens, const std::string& c, int64_t first, int64_t last) {
   for (std::string& token : tokens) {
     std::string_view rest = token;
@@ -84,16 +84,16 @@ size_t bytes_in(const Tokens& tokens) {
   return bytes;
 }
 
-// most: how many bytes the tokens may have together
-void replace_matches(Tokens& tokens, const Finder& find, const std::string& content, size_t most) {
+// max_bytes: limit on the total size of the tokens
+void replace_matches(Tokens& tokens, const Finder& find, const std::string& content, size_t max_bytes) {
   std::vector<Span> matches;
   size_t bytes = bytes_in(tokens);
   for (std::string& token : tokens) {
     matches.clear();
     find(token, matches);
     bytes += matches.size() * content.size();
-    if (bytes > most + token.size())
-      fail<OvergrownError>("made more than ", most, " bytes of tokens, expected at most 16 times what they had and 1024 bytes");
+    if (bytes > max_bytes + token.size())
+      fail<TextTooLongError>("the tokens grew to more than ", max_bytes, " bytes, expected at most 16 times their size plus 1024");
     bytes -= token.size();
     std::string out;
     size_t at = 0;
@@ -106,7 +106,7 @@ void replace_matches(Tokens& tokens, const Finder& find, const std::string& cont
   }
 }
 
-using Step = std::function<void(Tokens& tokens, size_t most)>;  // most: as above
+using Step = std::function<void(Tokens& tokens, size_t max_bytes)>;
 
 Step without_limit(Decoder decoder) {
   return [decoder = std::move(decoder)](Tokens& tokens, size_t) { decoder(tokens); };
@@ -137,8 +137,8 @@ Decoder make_shrinking(const JsonPart& json) {
 
 Step make_one(const JsonPart& json) {
   if (json.text("type") != "Replace") return without_limit(make_shrinking(json));
-  return [find = find_pattern(json["pattern"]), content = json.text("content")](Tokens& tokens, size_t most) {
-    replace_matches(tokens, find, content, most);
+  return [find = find_pattern(json["pattern"]), content = json.text("content")](Tokens& tokens, size_t max_bytes) {
+    replace_matches(tokens, find, content, max_bytes);
   };
 }
 
@@ -146,10 +146,10 @@ Step make_one(const JsonPart& json) {
 
 Decoder make_decoder(const JsonPart& json) {
   std::vector<std::pair<Step, std::string>> steps;
-  for (const JsonPart& step : json.steps("decoders")) steps.emplace_back(make_one(step), step.named());
+  for (const JsonPart& step : json.steps("decoders")) steps.emplace_back(make_one(step), step.description());
   return [steps](Tokens& tokens) {
-    const size_t most = grown_limit(bytes_in(tokens));
-    for (const auto& [step, name] : steps) naming_step(name, [&, &apply = step] { apply(tokens, most); });
+    const size_t max_bytes = growth_limit(bytes_in(tokens));
+    for (const auto& [step, name] : steps) with_step_name(name, [&, &apply = step] { apply(tokens, max_bytes); });
   };
 }
 

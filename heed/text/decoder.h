@@ -1,4 +1,4 @@
-// Decoders put tokens together again.
+// Decoders turn tokens back into text.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace heed::text {
 
-using Decoder = std::function<void(std::vector<std::string>& tokens)>;  // what it leaves is joined without spaces
+using Decoder = std::function<void(std::vector<std::string>& tokens)>;  // the resulting strings are concatenated
 
-// The decoder of a tokenizer.json: one or a sequence. Kinds that heed does not know are refused by name.
+// The decoder of a tokenizer.json: one or a sequence. Unknown types are a FileError that names them.
 Decoder make_decoder(const JsonPart& json);
 
 Decoder wordpiece_decoder(const std::string& prefix, bool cleanup);
 Decoder byte_level_decoder();
-// What transformers' CLIPTokenizer makes of `inner`: the mark at the end of words becomes a space, and the ends are stripped.
+// As transformers' CLIPTokenizer: after `inner`, the end-of-word suffix becomes a space and both ends are stripped.
 Decoder clip_decoder(Decoder inner, const std::string& word_suffix);
-Decoder spaced_decoder();  // a space between tokens: what a tokenizer without a decoder does
+Decoder spaced_decoder();  // joins tokens with spaces: the default without a decoder
 
 }  // namespace heed::text

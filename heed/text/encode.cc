@@ -1,4 +1,4 @@
-// From one or two texts to an encoding: cutting into tokens, truncation, special tokens.
+// Encoding of one or two texts: tokens, truncation, special tokens.
 #include <algorithm>
 
 #include "heed/text/tokenizer_parts.h"
@@ -17,25 +17,25 @@ void cut(Encoding& encoding, int64_t length, Side side) {
   drop(encoding.offsets);
 }
 
-// Cuts two sequences, or one with `pair` null, to `most` tokens together.
-void truncate(Encoding& first, Encoding* pair, int64_t most, const EncodeOptions& options) {
+// Truncates two sequences, or one if `pair` is null, to `max_tokens` tokens in total.
+void truncate(Encoding& first, Encoding* pair, int64_t max_tokens, const EncodeOptions& options) {
   const int64_t total = first.size() + (pair ? pair->size() : 0);
-  if (total <= most) return;
+  if (total <= max_tokens) return;
   if (options.truncation != Truncation::longest_first) {
     Encoding* chosen = options.truncation == Truncation::only_first ? &first : pair;
-    check(chosen != nullptr, "encode: told to cut only the second text, found one text");
-    const int64_t left = chosen->size() - (total - most);
+    check(chosen != nullptr, "encode: found one text, expected a pair for truncation of the second text only");
+    const int64_t left = chosen->size() - (total - max_tokens);
     check(left > 0, "encode: found ", total, " tokens and ", chosen->size(),
-          " of them in the text that may be cut, expected it to be longer ", "than the ", total - most, " to drop");
+          " of them in the text to truncate, expected it to have more than the ", total - max_tokens, " to drop");
     return cut(*chosen, left, options.truncation_side);
   }
-  if (!pair) return cut(first, most, options.truncation_side);
-  // The shorter one keeps all it has, up to half of the room.
+  if (!pair) return cut(first, max_tokens, options.truncation_side);
+  // The shorter sequence keeps all its tokens, up to half of the limit.
   int64_t shorter = std::min(first.size(), pair->size());
-  int64_t longer = std::max(shorter, most - shorter);
-  if (shorter + longer > most) {
-    shorter = most / 2;
-    longer = most - shorter;
+  int64_t longer = std::max(shorter, max_tokens - shorter);
+  if (shorter + longer > max_tokens) {
+    shorter = max_tokens / 2;
+    longer = max_tokens - shorter;
   }
   const bool swapped = first.size() > pair->size();
   cut(first, swapped ? longer : shorter, options.truncation_side);
@@ -44,27 +44,27 @@ void truncate(Encoding& first, Encoding* pair, int64_t most, const EncodeOptions
 
 }  // namespace
 
-std::span<const Piece> WordCache::pieces(const Model& model, std::string_view word) {
+std::span<const TokenSpan> WordCache::tokens(const Model& model, std::string_view word) {
   if (word.size() > kLongestWord) {
-    rare_.clear();
-    model.split(word, rare_);
-    return rare_;
+    uncached_.clear();
+    model.split(word, uncached_);
+    return uncached_;
   }
-  int32_t place = table_.find(word);
-  if (place < 0) {
-    if (ranges_.size() >= kMostWords) {
+  int32_t index = table_.find(word);
+  if (index < 0) {
+    if (ranges_.size() >= kMaxWords) {
       table_.clear();
       ranges_.clear();
-      pieces_.clear();
+      tokens_.clear();
     }
-    place = static_cast<int32_t>(ranges_.size());
-    const auto begin = static_cast<uint32_t>(pieces_.size());
-    model.split(word, pieces_);
-    ranges_.push_back({begin, static_cast<uint32_t>(pieces_.size())});
-    table_.insert(word, place);
+    index = static_cast<int32_t>(ranges_.size());
+    const auto begin = static_cast<uint32_t>(tokens_.size());
+    model.split(word, tokens_);
+    ranges_.push_back({begin, static_cast<uint32_t>(tokens_.size())});
+    table_.insert(word, index);
   }
-  const Span range = ranges_[static_cast<size_t>(place)];
-  return std::span(pieces_).subspan(range.begin, range.end - range.begin);
+  const Span range = ranges_[static_cast<size_t>(index)];
+  return std::span(tokens_).subspan(range.begin, range.end - range.begin);
 }
 
 void TokenizerParts::append_tokens(std::string_view text, Workspace& workspace, Encoding& out) const {
@@ -72,7 +72,7 @@ void TokenizerParts::append_tokens(std::string_view text, Workspace& workspace, 
   workspace.raw.clear();
   added.split(whole.text, false, workspace.raw);
   Words& words = workspace.words;
-  const auto keep = [&](int32_t id, Span at) {
+  const auto emit = [&](int32_t id, Span at) {
     while (post_processor.trim_offsets && at.begin < at.end && text[at.begin] == ' ') ++at.begin;
     while (post_processor.trim_offsets && at.begin < at.end && text[at.end - 1] == ' ') --at.end;
     out.ids.push_back(id);
@@ -80,7 +80,7 @@ void TokenizerParts::append_tokens(std::string_view text, Workspace& workspace, 
   };
   for (const Word& raw : workspace.raw) {
     if (raw.id >= 0) {
-      keep(raw.id, whole.source(raw.at.begin, raw.at.end));
+      emit(raw.id, whole.source(raw.at.begin, raw.at.end));
       continue;
     }
     whole.cut(raw.at, words.text);
@@ -91,12 +91,12 @@ void TokenizerParts::append_tokens(std::string_view text, Workspace& workspace, 
     pre_tokenizer(words);
     for (const Word& word : words.words) {
       if (word.id >= 0) {
-        keep(word.id, words.text.source(word.at.begin, word.at.end));
+        emit(word.id, words.text.source(word.at.begin, word.at.end));
         continue;
       }
       const std::string_view bytes = std::string_view(words.text.text).substr(word.at.begin, word.at.end - word.at.begin);
-      for (const Piece& piece : workspace.cache.pieces(*model, bytes))
-        keep(piece.id, words.text.source(word.at.begin + piece.begin, word.at.begin + piece.end));
+      for (const TokenSpan& token : workspace.cache.tokens(*model, bytes))
+        emit(token.id, words.text.source(word.at.begin + token.begin, word.at.begin + token.end));
     }
   }
 }

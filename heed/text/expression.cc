@@ -10,7 +10,7 @@ namespace heed::text {
 namespace {
 
 constexpr size_t kLongest = 64 << 10;            // bytes of an expression; published ones have a few hundred
-constexpr size_t kLongestTranslated = 64 << 10;  // more would not fit into PCRE2, which takes seconds to find out
+constexpr size_t kLongestTranslated = 64 << 10;  // larger ones exceed PCRE2's limits, which takes it seconds to detect
 
 class Translator {
  public:
@@ -98,11 +98,11 @@ class Translator {
         on = on && c != '-';
         if (c == 'i') mode_.any_case = on;
         if (c == 'x') mode_.spaced = on;
-        out_ += c == 'm' ? 's' : c;  // Ruby's (?m) lets . match new lines
+        out_ += c == 'm' ? 's' : c;  // Ruby's (?m) lets . match newlines
       }
       out_ += text_[end];
       i_ = end + 1;
-      if (text_[end] == ')') return;  // up to the end of the group around it
+      if (text_[end] == ')') return;  // applies until the end of the enclosing group
     } else {
       copy(follows("(?<=") || follows("(?<!") ? 4 : follows("(?") ? 3 : 1);
     }
@@ -118,7 +118,8 @@ class Translator {
     copy(1);
   }
 
-  // {n}, {n,}, {n,m} or {,m}. A + behind one repeats it, and so does a ? behind {n}: neither makes it possessive or lazy, as in PCRE2.
+  // {n}, {n,}, {n,m} or {,m}. Unlike in PCRE2, a following + repeats it again rather than making it possessive, and ? after {n} makes
+  // it optional rather than lazy.
   bool interval() {
     const size_t end = text_.find('}', i_);
     const std::string_view body = end == text_.npos ? "" : text_.substr(i_ + 1, end - i_ - 1);
@@ -128,8 +129,8 @@ class Translator {
       return false;
     out_.append(comma == 0 ? "{0" : "{").append(body).append("}");
     i_ = end + 1;
-    const char behind = i_ < text_.size() ? text_[i_] : '\0';
-    if (behind == '+' || (behind == '?' && comma == body.npos)) {
+    const char next = i_ < text_.size() ? text_[i_] : '\0';
+    if (next == '+' || (next == '?' && comma == body.npos)) {
       out_.insert(atom_, "(?:");
       out_ += ')';
       copy(1);
@@ -141,7 +142,7 @@ class Translator {
   const std::string& source_;
   size_t i_ = 0;
   std::string out_;
-  size_t atom_ = 0;  // where in out_ that begins which a quantifier would repeat
+  size_t atom_ = 0;  // start in out_ of what a following quantifier repeats
   Mode mode_;
   std::vector<Group> groups_;
 };

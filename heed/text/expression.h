@@ -1,5 +1,5 @@
-// The expressions of a tokenizer.json are in the syntax of Oniguruma (Ruby's), which the package `tokenizers` uses, with the categories of
-// Unicode 16. Here they become expressions that find the same in PCRE2.
+// Translates the regular expressions of a tokenizer.json for PCRE2. They use Oniguruma's (Ruby's) syntax, as the package `tokenizers`
+// does, with the categories of Unicode 16.
 #pragma once
 
 #include <string>
@@ -9,25 +9,24 @@
 
 namespace heed::text {
 
-// `source`: the file and key, for complaints.
+// `source`: file and key, for error messages.
 std::string pcre2_expression(std::string_view expression, const std::string& source);
 
-// The characters of \p{name}: categories, POSIX names, scripts and whatever else PCRE2 knows. `bracketed`: of [[:name:]].
-CharSet chars_named(std::string_view name, bool bracketed, const std::string& source);
+// The characters of \p{name}: categories, POSIX names, scripts and PCRE2's other properties. `bracketed`: of [[:name:]].
+CharSet chars_of_property(std::string_view name, bool bracketed, const std::string& source);
 
-// A class in brackets, from its '[' at text[i] on; moves i behind its ']'. Classes inside it and && are evaluated here.
+// A bracketed class, from its '[' at text[i]; moves i past its ']'. Nested classes and && are evaluated.
 struct BracketClass {
-  CharSet chars;         // as written, without the ^ at its begin
-  bool negated = false;  // it has that ^
+  CharSet chars;         // as written, before negation
+  bool negated = false;  // starts with ^
 };
 BracketClass read_class(std::string_view text, size_t& i, const std::string& source);
 
-// The characters of \p{...}, \P{...} or \p{^...}, from text[i] = 'p' or 'P' on; moves i behind the }. Empty, with i where it was, if no {
-// follows.
+// The characters of \p{...}, \P{...} or \p{^...}, from text[i] = 'p' or 'P'; moves i past the }. If no { follows: empty, i unchanged.
 CharSet read_property(std::string_view text, size_t& i, const std::string& source);
-// The characters of \d, \w, \s, \h and of \D, \W, \S, \H; empty for another letter.
+// The characters of \d, \w, \s, \h, \D, \W, \S, \H; empty for other letters.
 CharSet chars_of_escape(char letter);
-// The number in \x41, \x{1F600}, \u0041 from text[i] = 'x' or 'u' on; moves i behind it.
+// The code point of \x41, \x{1F600}, \u0041, from text[i] = 'x' or 'u'; moves i past it.
 char32_t read_code_point(std::string_view text, size_t& i, const std::string& source);
 
 }  // namespace heed::text

@@ -5,12 +5,12 @@ namespace heed::text {
 JsonPart JsonPart::operator[](const std::string& key) const {
   if (!json_->is_object()) refuse("found ", json_->type_name(), ", expected an object with ", in_quotes(key));
   if (!json_->contains(key)) refuse("found no ", in_quotes(key), ", expected one");
-  return {json_->at(key), place_ + "." + key};
+  return {json_->at(key), location_ + "." + key};
 }
 
 JsonPart JsonPart::operator[](size_t i) const {
   if (i >= size()) refuse("found ", size(), " entries, expected at least ", i + 1);
-  return {json_->at(i), place_ + "[" + std::to_string(i) + "]"};
+  return {json_->at(i), location_ + "[" + std::to_string(i) + "]"};
 }
 
 size_t JsonPart::size() const {
@@ -23,8 +23,8 @@ std::string JsonPart::text() const {
   return json_->get<std::string>();
 }
 
-bool JsonPart::flag_or(const std::string& key, bool otherwise) const {
-  if (!has(key)) return otherwise;
+bool JsonPart::flag_or(const std::string& key, bool fallback) const {
+  if (!has(key)) return fallback;
   const JsonPart part = (*this)[key];
   if (!part.json().is_boolean()) part.refuse("found ", part.json().type_name(), ", expected true or false");
   return part.json().get<bool>();

@@ -7,14 +7,14 @@
 namespace heed::text {
 namespace {
 
-// A character on its way into canonical order, and how it was made: 0 from one character, 1 beside the one made from it, -n from n more.
+// A decomposed character. change, as in the package `tokenizers`: 0 replaces one character, 1 is inserted after it, -n replaces n more.
 struct Part {
   char32_t c;
   int order;  // its combining class
-  int made;
+  int change;
 };
 
-// sink(part) for every character of the decomposition, in canonical order.
+// sink(part) for every decomposed character, in canonical order.
 template <class Sink>
 void decompose_all(const Aligned& in, bool compatible, const Sink& sink) {
   std::vector<char32_t> parts;
@@ -39,45 +39,45 @@ void decompose_all(const Aligned& in, bool compatible, const Sink& sink) {
   flush();
 }
 
-// Takes characters in canonical order, joins those that have a composed form, and hands them on to `sink`.
+// Takes characters in canonical order, composes them where possible and passes them to `sink`.
 template <class Sink>
 class Composer {
  public:
   explicit Composer(const Sink& sink) : sink_(sink) {}
 
   void operator()(const Part& part) {
-    // No character of these ranges joins one before it.
+    // Characters outside these ranges never compose with a preceding one.
     const bool joins = part.c >= 0x300 && (part.c < 0x3400 || part.c >= 0x11000);
-    if (joins && !waiting_.empty() && waiting_.front().order == 0 && (waiting_.size() == 1 || waiting_.back().order < part.order))
-      if (const char32_t one = composed(waiting_.front().c, part.c)) {
-        waiting_.front().c = one;
-        waiting_.front().made += part.made - 1;
+    if (joins && !pending_.empty() && pending_.front().order == 0 && (pending_.size() == 1 || pending_.back().order < part.order))
+      if (const char32_t combined = compose_pair(pending_.front().c, part.c)) {
+        pending_.front().c = combined;
+        pending_.front().change += part.change - 1;
         return;
       }
     if (part.order == 0) flush();
-    waiting_.push_back(part);
+    pending_.push_back(part);
   }
   void flush() {
-    for (const Part& part : waiting_) sink_(part);
-    waiting_.clear();
+    for (const Part& part : pending_) sink_(part);
+    pending_.clear();
   }
 
  private:
   const Sink& sink_;
-  std::vector<Part> waiting_;  // a character of class 0 and the marks behind it
+  std::vector<Part> pending_;  // a starter (class 0) and the marks after it
 };
 
-// The places of normalized characters, by the rule of the package `tokenizers`: each takes the next character of the text, one that was
-// made of several skips the others, and one that came in addition shares the place before it. Marks that change places thus do not.
-class Places {
+// Source spans of normalized characters, by the rule of the package `tokenizers`: each takes the next source character; a composed one
+// skips the other characters it replaces; an inserted one shares the span before it. Reordered marks therefore keep the source order.
+class SourceSpans {
  public:
-  explicit Places(const Aligned& in) : in_(in) {}
+  explicit SourceSpans(const Aligned& in) : in_(in) {}
 
   Span of(const Part& part) {
-    if (part.made > 0) return last_;
+    if (part.change > 0) return last_;
     last_ = next();
     const Span place = last_;
-    for (int skipped = part.made; skipped < 0; ++skipped) last_ = next();
+    for (int skipped = part.change; skipped < 0; ++skipped) last_ = next();
     return place;
   }
 
@@ -110,7 +110,6 @@ void lowercase(Aligned& text) {
   text = std::move(out);
 }
 
-// Keeps the characters for which keep(c) holds.
 template <class Keep>
 void filter(Aligned& text, const Keep& keep) {
   Aligned out = text.next();
@@ -145,9 +144,9 @@ void replace(Aligned& text, const Finder& find, const std::string& content) {
   text = std::move(out);
 }
 
-// The control characters and odd spaces that Google's translation models drop or make spaces.
+// The normalizer Nmt: drops control characters, turns unusual spaces into plain ones.
 void clean_for_translation(Aligned& text) {
-  const auto dropped = [](char32_t c) {
+  const auto is_dropped_char = [](char32_t c) {
     return (c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
   };
   const auto spaced = [](char32_t c) {
@@ -156,7 +155,7 @@ void clean_for_translation(Aligned& text) {
   };
   Aligned out = text.next();
   each_char(text, [&](char32_t c, Span source) {
-    if (!dropped(c)) out.append(spaced(c) ? U' ' : c, source);
+    if (!is_dropped_char(c)) out.append(spaced(c) ? U' ' : c, source);
   });
   text = std::move(out);
 }
@@ -213,7 +212,7 @@ Normalizer make_one(const JsonPart& json) {
       text = std::move(out);
     };
   if (type == "Nmt") return clean_for_translation;
-  if (type == "Precompiled") return make_precompiled(from_base64(json["precompiled_charsmap"]), json.place());
+  if (type == "Precompiled") return make_precompiled(from_base64(json["precompiled_charsmap"]), json.location());
   json.unknown_type("normalizer",
                     "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, Precompiled, Sequence");
 }
@@ -223,7 +222,7 @@ Normalizer make_one(const JsonPart& json) {
 Normalizer make_normalizer(const JsonPart& json) {
   std::vector<Normalizer> steps;
   for (const JsonPart& step : json.steps("normalizers"))
-    steps.push_back([apply = make_one(step), name = step.named()](Aligned& text) { naming_step(name, [&] { apply(text); }); });
+    steps.push_back([apply = make_one(step), name = step.description()](Aligned& text) { with_step_name(name, [&] { apply(text); }); });
   if (steps.size() == 1) return steps.front();
   return [steps](Aligned& text) {
     for (const Normalizer& step : steps) step(text);
@@ -233,8 +232,8 @@ Normalizer make_normalizer(const JsonPart& json) {
 void normalize_form(Aligned& text, Form form) {
   if (is_ascii(text.text)) return;
   Aligned out = text.next();
-  Places places(text);
-  const auto append = [&](const Part& part) { out.append(part.c, places.of(part)); };
+  SourceSpans source_spans(text);
+  const auto append = [&](const Part& part) { out.append(part.c, source_spans.of(part)); };
   const bool compatible = form == Form::nfkc || form == Form::nfkd;
   if (form == Form::nfc || form == Form::nfkc) {
     Composer composer(append);
@@ -253,7 +252,7 @@ void BertNormalizer::operator()(Aligned& text) const {
   const bool ascii = is_ascii(text.text);
   const bool dropping = clean_text && (!ascii || std::any_of(text.text.begin(), text.text.end(),
                                                              [&](char c) { return is_dropped(static_cast<char32_t>(c)); }));
-  if (ascii && !dropping) {  // nothing moves
+  if (ascii && !dropping) {  // all offsets stay the same
     for (char& c : text.text) {
       if (clean_text && (c == '\t' || c == '\n' || c == '\r')) c = ' ';
       if (lowercase && c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
@@ -264,10 +263,10 @@ void BertNormalizer::operator()(Aligned& text) const {
     Aligned out = text.next();
     each_char(text, [&](char32_t c, Span source) {
       if (clean_text && is_dropped(c)) return;
-      const bool apart = handle_chinese && (classes_of(c) & kIdeograph);
-      if (apart) out.append(U' ', source);
+      const bool is_ideograph = handle_chinese && (classes_of(c) & kIdeograph);
+      if (is_ideograph) out.append(U' ', source);
       out.append(clean_text && is_space(c) ? U' ' : c, source);
-      if (apart) out.append(U' ', source);
+      if (is_ideograph) out.append(U' ', source);
     });
     text = std::move(out);
   }
@@ -276,9 +275,9 @@ void BertNormalizer::operator()(Aligned& text) const {
     return;
   }
   Aligned out = text.next();
-  Places places(text);
+  SourceSpans source_spans(text);
   decompose_all(text, false, [&](const Part& part) {
-    const Span source = places.of(part);
+    const Span source = source_spans.of(part);
     if (classes_of(part.c) & kAccent) return;
     lowercase ? append_lower(out, part.c, source) : out.append(part.c, source);
   });

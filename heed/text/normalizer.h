@@ -1,5 +1,4 @@
-// Normalizers change a text before it is cut: case, accents, equal characters with different codes. Each byte keeps the place it
-// came from.
+// Normalizers change a text before it is split: case, accents, equivalent characters. Each byte keeps its source span.
 #pragma once
 
 #include <functional>
@@ -11,7 +10,7 @@ namespace heed::text {
 
 using Normalizer = std::function<void(Aligned& text)>;
 
-// The normalizer of a tokenizer.json: one or a sequence. Kinds that heed does not know are refused by name.
+// The normalizer of a tokenizer.json: one or a sequence. Unknown types are a FileError that names them.
 Normalizer make_normalizer(const JsonPart& json);
 
 struct BertNormalizer {
@@ -22,8 +21,8 @@ struct BertNormalizer {
 enum class Form { nfc, nfd, nfkc, nfkd };  // Unicode Standard Annex 15
 void normalize_form(Aligned& text, Form form);
 
-// The character map of SentencePiece, as bytes: a trie and the texts it leads to. A tokenizer.json looks up whole clusters and
-// single characters; SentencePiece itself the longest entry at every place.
+// SentencePiece's character map as bytes: a trie and its replacement texts. A tokenizer.json looks up grapheme clusters, then single
+// characters; SentencePiece itself takes the longest match at every position.
 enum class Lookup { cluster, longest };
 Normalizer make_precompiled(const std::string& map, const std::string& source, Lookup lookup = Lookup::cluster);
 

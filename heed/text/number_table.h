@@ -1,4 +1,4 @@
-// A hash table from 64-bit keys to small values: pairs of tokens to their merge, a node and a byte to the next node.
+// A hash table from 64-bit keys to small values, e.g. token pair -> merge, (trie node, byte) -> child node.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ class NumberTable {
   NumberTable() : slots_(64) {}
 
   const Value* find(uint64_t key) const {
-    const Slot& slot = slots_[place(key)];
+    const Slot& slot = slots_[slot_of(key)];
     return slot.key == key ? &slot.value : nullptr;
   }
-  // The value of a key, which is a new one when the key is new. No key is UINT64_MAX.
+  // Inserts a default value for a new key. UINT64_MAX is not a valid key.
   Value& operator[](uint64_t key) {
     if (2 * count_ >= slots_.size()) grow();
-    Slot& slot = slots_[place(key)];
+    Slot& slot = slots_[slot_of(key)];
     if (slot.key != key) {
       slot.key = key;
       ++count_;
@@ -33,7 +33,7 @@ class NumberTable {
     Value value{};
   };
 
-  size_t place(uint64_t key) const {
+  size_t slot_of(uint64_t key) const {
     size_t i = (key * 0x9E3779B97F4A7C15u ^ key >> 29) * 0xD6E8FEB86659FD93u >> 20 & (slots_.size() - 1);
     while (slots_[i].key != key && slots_[i].key != UINT64_MAX) i = (i + 1) & (slots_.size() - 1);
     return i;
@@ -42,7 +42,7 @@ class NumberTable {
     std::vector<Slot> old(2 * slots_.size());
     old.swap(slots_);
     for (const Slot& slot : old)
-      if (slot.key != UINT64_MAX) slots_[place(slot.key)] = slot;
+      if (slot.key != UINT64_MAX) slots_[slot_of(slot.key)] = slot;
   }
 
   std::vector<Slot> slots_;

@@ -18,7 +18,7 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(text);
 }
 
-// What a match works with; making one costs more than most matches.
+// Per-thread PCRE2 state; creating it costs more than most matches.
 struct Scratch {
   Pcre2<pcre2_match_data> data{pcre2_match_data_create(1, nullptr)};
   Pcre2<pcre2_match_context> context{pcre2_match_context_create(nullptr)};
@@ -26,7 +26,7 @@ struct Scratch {
 
   Scratch() {
     if (!data || !context || !stack) throw std::bad_alloc();
-    pcre2_set_match_limit(context.get(), 10'000'000);  // steps of one match: an expression that explodes must not hang the program
+    pcre2_set_match_limit(context.get(), 10'000'000);  // steps of one match: bounds exponential backtracking
     pcre2_set_heap_limit(context.get(), 512 << 10);    // KiB
     pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
   }
@@ -38,11 +38,11 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Steps of one match are limited by PCRE2. That leaves expressions that fail after many steps at each of many places: the time of all
-// matches in a text is limited too, to forty times what a usual expression takes and half a second.
-class Allowance {
+// PCRE2 limits the steps of one match only; an expression may still fail after many steps at each of many positions. This limits the
+// time of all matches in a text to half a second plus forty times what a usual expression takes.
+class TimeBudget {
  public:
-  explicit Allowance(size_t bytes) : end_(thread_seconds() + 0.5 + 2e-6 * static_cast<double>(bytes)) {}
+  explicit TimeBudget(size_t bytes) : end_(thread_seconds() + 0.5 + 2e-6 * static_cast<double>(bytes)) {}
   bool spent() const { return thread_seconds() > end_; }
 
  private:
@@ -55,28 +55,28 @@ class Regex {
     int error = 0;
     PCRE2_SIZE at = 0;
     const std::string translated = pcre2_expression(expression_, source_);
-    // Ruby's ^ and $ are the begin and the end of a line.
+    // Ruby's ^ and $ match at line boundaries.
     code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
                               PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT, &error, &at,
                               nullptr));
     if (error == PCRE2_ERROR_HEAP_FAILED) throw std::bad_alloc();
     check<FileError>(code_ != nullptr, source_, ": found the expression ", in_quotes(expression_),
                      ", expected one that PCRE2 understands: ", message_of(error));
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // where it fails, the interpreter does the work
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // on failure PCRE2 falls back to its interpreter
   }
 
   void find(std::string_view text, std::vector<Span>& matches) const {
     thread_local const Scratch scratch;
-    std::optional<Allowance> allowance;  // asking for the time costs as much as a match
-    // Places where one call may begin a match: few in a long text, so that the time is looked at often enough.
+    std::optional<TimeBudget> budget;  // reading the clock costs as much as a match
+    // Start positions tried per call: few in a long text, so that the clock is checked often enough.
     const size_t slice =
         expression_.find("\\G") == expression_.npos ? std::clamp<size_t>((size_t{1} << 26) / (text.size() + 1), 64, 65536) : text.size();
     size_t calls = 0;
     bool missed = false;
     for (size_t at = 0; at < text.size();) {
       if (++calls % 64 == 0 || missed) {
-        if (!allowance) allowance.emplace(text.size());
-        if (allowance->spent()) give_up(at, text.size(), "it takes too long");
+        if (!budget) budget.emplace(text.size());
+        if (budget->spent()) give_up(at, text.size(), "it takes too long");
       }
       pcre2_set_offset_limit(scratch.context.get(), at + slice - 1);
       const int found = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
@@ -89,7 +89,7 @@ class Regex {
       if (found == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
       if (found < 0) give_up(at, text.size(), message_of(found));
       const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(scratch.data.get());
-      // \K in a look-around can put the begin behind the end, or either before the place where the search began.
+      // \K in a lookaround can put the start after the end, or either before the position where the search started.
       if (ends[0] >= ends[1] || ends[0] < at)
         fail<FileError>(source_, ": the expression ", in_quotes(expression_), " moves backwards at byte ", at);
       matches.push_back({static_cast<uint32_t>(ends[0]), static_cast<uint32_t>(ends[1])});
@@ -102,7 +102,7 @@ class Regex {
     fail<FileError>(source_, ": the expression ", in_quotes(expression_), " gave up at byte ", at, " of a text of ", bytes, ": ", why);
   }
 
-  std::string expression_, source_;  // as written; the file and key
+  std::string expression_, source_;  // source_: file and key
   Pcre2<pcre2_code> code_;
 };
 
@@ -123,8 +123,8 @@ void find_chars(std::string_view text, std::vector<Span>& matches) {
   }
 }
 
-Finder cl100k(int longest_number) {
-  return [longest_number](std::string_view text, std::vector<Span>& matches) { scan_cl100k(text, longest_number, matches); };
+Finder cl100k(int max_digits) {
+  return [max_digits](std::string_view text, std::vector<Span>& matches) { scan_cl100k(text, max_digits, matches); };
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ Finder find_regex(const std::string& expression, const std::string& source) {
 
 Finder find_pattern(const JsonPart& json) {
   if (json.has("String")) return find_literal(json.text("String"));
-  return find_regex(json.text("Regex"), json.place());
+  return find_regex(json.text("Regex"), json.location());
 }
 
 }  // namespace heed::text

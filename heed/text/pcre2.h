@@ -1,4 +1,4 @@
-// PCRE2's handles, and what its own Unicode tables say. They may be older or newer than ours: Debian 12 has version 14.
+// PCRE2 handles, and character sets from its Unicode tables, whose version may differ from ours: Debian 12 has version 14.
 #pragma once
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -21,12 +21,12 @@ struct FreePcre2 {
 template <class T>
 using Pcre2 = std::unique_ptr<T, FreePcre2>;
 
-// The characters that PCRE2 finds by \p{name}; none if it does not know the name.
+// The characters PCRE2 matches with \p{name}; nullopt if it does not know the name.
 std::optional<CharSet> pcre2_property(const std::string& name);
-// A character class of PCRE2, with brackets, for exactly these characters: its own categories as far as they lie within, and ranges for
-// the rest. Ranges alone would be right too, but PCRE2 walks through them one by one.
+// A bracketed PCRE2 class for exactly these characters: PCRE2's categories where they are subsets, ranges for the rest. Ranges alone
+// are correct too, but PCRE2 scans them linearly.
 std::string pcre2_class(const CharSet& set);
-// The same with ranges alone, to which (?i) applies in full.
+// The same with ranges only; (?i) fully applies to these.
 std::string pcre2_ranges(const CharSet& set, bool negated);
 
 }  // namespace heed::text

@@ -7,7 +7,7 @@
 namespace heed::text {
 namespace {
 
-// Every character in ascending order, in UTF-8.
+// All characters in ascending order, as UTF-8.
 const std::string& every_char() {
   static const std::string all = [] {
     std::string out;
@@ -18,8 +18,8 @@ const std::string& every_char() {
   return all;
 }
 
-// body(first, last, mark) for every run of characters that the expression finds; mark: of the last (*:...) on the way, or null.
-// -> whether PCRE2 understands the expression
+// body(first, last, mark) for every run of characters that matches; mark: name of the last (*:name) passed, or null. Returns false if
+// PCRE2 cannot compile the expression.
 template <class Body>
 bool each_run(const std::string& expression, const Body& body) {
   int error = 0;
@@ -40,7 +40,7 @@ bool each_run(const std::string& expression, const Body& body) {
   return true;
 }
 
-// What PCRE2 takes for the characters of each of kCategoryNames.
+// PCRE2's characters for each of kCategoryNames.
 const std::array<CharSet, std::size(kCategoryNames)>& pcre2_categories() {
   static const auto categories = [] {
     std::string expression;
@@ -63,8 +63,8 @@ void append_hex(std::string& out, char32_t c) {
   out += text;
 }
 
-// The inside of a class. PCRE2 takes no surrogates for the ends of a range; there are none in UTF-8 either.
-std::string inside(const CharSet& set) {
+// The contents of a class. PCRE2 rejects surrogates as ends of a range; UTF-8 has none either.
+std::string class_contents(const CharSet& set) {
   std::string out;
   for (auto [first, last] : set) {
     if (first >= 0xD800 && first <= 0xDFFF) first = 0xE000;
@@ -76,18 +76,18 @@ std::string inside(const CharSet& set) {
   return out;
 }
 
-// PCRE2's categories within the set, and the ranges that they leave.
+// PCRE2's categories that are subsets, then the remaining ranges.
 std::string with_categories(const CharSet& set) {
   std::string names;
   CharSet missing = set;
   const CharSet others = complement(set);
   for (size_t i = 0; i < std::size(kCategoryNames); ++i) {
     const CharSet& chars = pcre2_categories()[i];
-    if (chars.size() < 4 || !common(chars, others).empty()) continue;
+    if (chars.size() < 4 || !intersection_of(chars, others).empty()) continue;
     names.append("\\p{").append(kCategoryNames[i]).append("}");
-    missing = common(missing, complement(chars));
+    missing = intersection_of(missing, complement(chars));
   }
-  return names + inside(missing);
+  return names + class_contents(missing);
 }
 
 std::string in_brackets(const std::string& text, bool negated) {
@@ -106,13 +106,13 @@ std::optional<CharSet> pcre2_property(const std::string& name) {
   return known ? std::optional(char_set(std::move(out))) : std::nullopt;
 }
 
-std::string pcre2_ranges(const CharSet& set, bool negated) { return in_brackets(inside(set), negated); }
+std::string pcre2_ranges(const CharSet& set, bool negated) { return in_brackets(class_contents(set), negated); }
 
 std::string pcre2_class(const CharSet& set) {
   const CharSet others = complement(set);
-  const std::string straight = set.size() < 16 ? inside(set) : with_categories(set);
-  const std::string turned = others.size() < 16 ? inside(others) : with_categories(others);
-  return straight.size() <= turned.size() ? in_brackets(straight, false) : in_brackets(turned, true);
+  const std::string direct = set.size() < 16 ? class_contents(set) : with_categories(set);
+  const std::string inverted = others.size() < 16 ? class_contents(others) : with_categories(others);
+  return direct.size() <= inverted.size() ? in_brackets(direct, false) : in_brackets(inverted, true);
 }
 
 }  // namespace heed::text

@@ -12,7 +12,7 @@ int32_t token_id(const JsonPart& json) {
 // [token, id]
 int32_t named_id(const JsonPart& json) { return token_id(json[1]); }
 
-constexpr size_t kMostSpecial = 1024;  // tokens that a template adds; published ones add up to four
+constexpr size_t kMaxSpecialTokens = 1024;  // added by a template; published ones add up to four
 
 std::vector<TemplateItem> read_template(const JsonPart& list, const JsonPart& processor) {
   std::vector<TemplateItem> out;
@@ -32,7 +32,7 @@ std::vector<TemplateItem> read_template(const JsonPart& list, const JsonPart& pr
     } else {
       const JsonPart ids = processor["special_tokens"][id]["ids"];
       special += std::max<size_t>(ids.size(), 1);
-      if (special > kMostSpecial) list.refuse("found more than ", kMostSpecial, " special tokens, expected at most so many");
+      if (special > kMaxSpecialTokens) list.refuse("found more than ", kMaxSpecialTokens, " special tokens, expected at most that many");
       for (size_t k = 0; k < ids.size(); ++k) part.ids.push_back(token_id(ids[k]));
     }
     out.push_back(std::move(part));
@@ -67,15 +67,15 @@ PostProcessor roberta_post_processor(int32_t cls, int32_t sep) {
 
 PostProcessor make_post_processor(const JsonPart& json) {
   PostProcessor out;
-  bool joined = false;
+  bool has_template = false;
   for (const JsonPart& step : json.steps("processors")) {
     const std::string type = step.text("type");
     if (type == "ByteLevel") {
       out.trim_offsets = out.trim_offsets || step.flag_or("trim_offsets", true);
       continue;
     }
-    if (joined) step.refuse("found ", in_quotes(type), " after another post-processor that adds tokens, expected one of them");
-    joined = true;
+    if (has_template) step.refuse("found ", in_quotes(type), " after another post-processor that adds tokens, expected one of them");
+    has_template = true;
     const bool trim = out.trim_offsets;
     if (type == "BertProcessing") {
       out = bert_post_processor(named_id(step["cls"]), named_id(step["sep"]));

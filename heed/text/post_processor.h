@@ -1,4 +1,4 @@
-// Post-processors join one or two sequences with the special tokens of the model: [CLS] A [SEP] B [SEP].
+// Post-processors combine one or two sequences with special tokens: [CLS] A [SEP] B [SEP].
 #pragma once
 
 #include <vector>
@@ -16,12 +16,12 @@ struct TemplateItem {
 
 struct PostProcessor {
   std::vector<TemplateItem> single = {{0, {}, 0}}, pair = {{0, {}, 0}, {1, {}, 1}};
-  bool trim_offsets = false;  // spaces at the ends of a token do not count as its place
+  bool trim_offsets = false;  // token offsets exclude leading and trailing spaces
 
-  int64_t added(bool is_pair) const;  // how many special tokens
+  int64_t added(bool is_pair) const;  // number of special tokens
 };
 
-// The post-processor of a tokenizer.json. Kinds that heed does not know are refused by name.
+// The post-processor of a tokenizer.json. Unknown types are a FileError that names them.
 PostProcessor make_post_processor(const JsonPart& json);
 
 PostProcessor bert_post_processor(int32_t cls, int32_t sep);

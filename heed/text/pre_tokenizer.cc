@@ -7,44 +7,44 @@
 namespace heed::text {
 namespace {
 
-uint32_t place(size_t i) { return static_cast<uint32_t>(i); }
+uint32_t u32(size_t i) { return static_cast<uint32_t>(i); }
 
-// cut(word, keep) for every word that is no added token; keep(begin, end) takes what becomes a word. Empty ones vanish.
+// Calls cut(span, emit) for every word that is not an added token; emit(begin, end) adds an output word unless it is empty.
 template <class Cut>
 void cut_each(Words& words, const Cut& cut) {
-  words.made.clear();
-  const auto keep = [&words](size_t begin, size_t end) {
-    if (begin < end) words.made.push_back({{place(begin), place(end)}});
+  words.output.clear();
+  const auto emit = [&words](size_t begin, size_t end) {
+    if (begin < end) words.output.push_back({{u32(begin), u32(end)}});
   };
   for (const Word& word : words.words) {
     if (word.id >= 0) {
-      words.made.push_back(word);
+      words.output.push_back(word);
     } else {
-      cut(word.at, keep);
+      cut(word.at, emit);
     }
   }
-  words.words.swap(words.made);
+  words.words.swap(words.output);
 }
 
-// Cuts before and after every character that has a class of `apart`, and drops those with a class of `dropped`.
+// Isolates every character with a class of `separated`, and splits at and drops those with a class of `dropped`.
 struct ByClass {
-  int dropped, apart;
-  bool (*also_apart)(char32_t c);  // for characters of ASCII that BERT counts otherwise
+  int dropped, separated;
+  bool (*also_separated)(char32_t c);  // may be null; for ASCII characters that BERT classifies differently
 
   void operator()(Words& words) const {
     const std::string_view text = words.text.text;
-    cut_each(words, [&](Span at, const auto& keep) {
+    cut_each(words, [&](Span at, const auto& emit) {
       size_t begin = at.begin;
       for (size_t i = at.begin; i < at.end;) {
         const size_t here = i;
         const char32_t c = next_char(text, i);
         const int classes = classes_of(c);
-        if (!(classes & (dropped | apart)) && !(also_apart && also_apart(c))) continue;
-        keep(begin, here);
-        if (!(classes & dropped)) keep(here, i);
+        if (!(classes & (dropped | separated)) && !(also_separated && also_separated(c))) continue;
+        emit(begin, here);
+        if (!(classes & dropped)) emit(here, i);
         begin = i;
       }
-      keep(begin, at.end);
+      emit(begin, at.end);
     });
   }
 };
@@ -52,25 +52,25 @@ struct ByClass {
 // \w+|[^\w\s]+
 void split_words_and_marks(Words& words) {
   const std::string_view text = words.text.text;
-  cut_each(words, [&](Span at, const auto& keep) {
+  cut_each(words, [&](Span at, const auto& emit) {
     size_t begin = at.begin;
-    int kind = kSpace;  // of the characters since `begin`: kWord, kSpace or neither
+    int kind = kSpace;  // of the characters since `begin`: kWord, kSpace or 0
     for (size_t i = at.begin; i < at.end;) {
       const size_t here = i;
-      const int classes = classes_of(next_char(text, i)), now = classes & kWord ? kWord : classes & kSpace;
-      if (now == kind) continue;
-      if (kind != kSpace) keep(begin, here);
+      const int classes = classes_of(next_char(text, i)), next_kind = classes & kWord ? kWord : classes & kSpace;
+      if (next_kind == kind) continue;
+      if (kind != kSpace) emit(begin, here);
       begin = here;
-      kind = now;
+      kind = next_kind;
     }
-    if (kind != kSpace) keep(begin, at.end);
+    if (kind != kSpace) emit(begin, at.end);
   });
 }
 
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-Behavior behavior_of(const JsonPart& json, const std::string& otherwise) {
-  const std::string name = json.text_or("behavior", otherwise);
+Behavior behavior_of(const JsonPart& json, const std::string& fallback) {
+  const std::string name = json.text_or("behavior", fallback);
   constexpr std::pair<const char*, Behavior> known[] = {{"Removed", Behavior::removed},
                                                         {"Isolated", Behavior::isolated},
                                                         {"MergedWithPrevious", Behavior::merged_with_previous},
@@ -81,26 +81,26 @@ Behavior behavior_of(const JsonPart& json, const std::string& otherwise) {
   json.refuse("found the behavior ", in_quotes(name), ", expected Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
-// Cuts at matches, and does with them as told. `invert`: the matches are the words, and what lies between is matched.
+// Splits at matches and treats them according to `behavior`. `invert`: the text between the matches counts as matched.
 struct BySplit {
   Finder find;
   Behavior behavior;
   bool invert = false;
 
   void operator()(Words& words) const {
-    std::vector<std::pair<Span, bool>> parts;  // of a word, and whether they are matched
-    cut_each(words, [&](Span at, const auto& keep) {
+    std::vector<std::pair<Span, bool>> parts;  // span and whether it is matched
+    cut_each(words, [&](Span at, const auto& emit) {
       parts.clear();
       words.matches.clear();
       find(std::string_view(words.text.text).substr(at.begin, at.end - at.begin), words.matches);
       uint32_t end = at.begin;
-      if (behavior == Behavior::isolated) {  // the usual case: every part is a word
+      if (behavior == Behavior::isolated) {  // the common case: every part is a word
         for (const Span match : words.matches) {
-          keep(end, at.begin + match.begin);
+          emit(end, at.begin + match.begin);
           end = at.begin + match.end;
-          keep(at.begin + match.begin, end);
+          emit(at.begin + match.begin, end);
         }
-        return keep(end, at.end);
+        return emit(end, at.end);
       }
       const auto add = [&](uint32_t part_end, bool matched) {
         if (part_end > end) parts.push_back({{end, part_end}, matched != invert});
@@ -111,23 +111,23 @@ struct BySplit {
         add(at.begin + match.end, true);
       }
       add(at.end, false);
-      keep_parts(parts, keep);
+      emit_parts(parts, emit);
     });
   }
 
  private:
-  template <class Keep>
-  void keep_parts(const std::vector<std::pair<Span, bool>>& parts, const Keep& keep) const {
+  template <class Emit>
+  void emit_parts(const std::vector<std::pair<Span, bool>>& parts, const Emit& emit) const {
     for (size_t i = 0, last = 0; i < parts.size(); i = last + 1) {
       last = i;
       const auto matched = [&](size_t k) { return parts[k].second; };
       if (behavior == Behavior::removed && matched(i)) continue;
       if (behavior == Behavior::contiguous)
         while (last + 1 < parts.size() && matched(last + 1) == matched(i)) ++last;
-      // A match joins the neighbour on its side, but no other match.
+      // A match merges with the neighbour on its side, but not with another match.
       if (behavior == Behavior::merged_with_previous && !matched(i) && last + 1 < parts.size() && matched(last + 1)) ++last;
       if (behavior == Behavior::merged_with_next && matched(i) && last + 1 < parts.size() && !matched(last + 1)) ++last;
-      keep(parts[i].first.begin, parts[last].first.end);
+      emit(parts[i].first.begin, parts[last].first.end);
     }
   }
 };
@@ -137,20 +137,20 @@ Finder find_class(int classes, bool (*also)(char32_t c) = nullptr) {
     for (size_t i = 0; i < text.size();) {
       const size_t here = i;
       const char32_t c = next_char(text, i);
-      if ((classes_of(c) & classes) || (also && also(c))) matches.push_back({place(here), place(i)});
+      if ((classes_of(c) & classes) || (also && also(c))) matches.push_back({u32(here), u32(i)});
     }
   };
 }
 
-// Puts `prefix` before every word for which needs(word) holds, and `space` for every space.
-template <class Needs>
-void rebuild(Words& words, const std::string& prefix, const std::string& space, const Needs& needs) {
+// Prepends `prefix` to every word with needs_prefix(word), and replaces every space by `space`.
+template <class NeedsPrefix>
+void rebuild(Words& words, const std::string& prefix, const std::string& space, const NeedsPrefix& needs_prefix) {
   const Aligned& in = words.text;
   Aligned out = in.next();
   for (Word& word : words.words) {
     const Span at = word.at;
-    const uint32_t begin = place(out.text.size());
-    const bool prefixed = word.id < 0 && at.begin < at.end && needs(at);
+    const uint32_t begin = u32(out.text.size());
+    const bool prefixed = word.id < 0 && at.begin < at.end && needs_prefix(at);
     if (prefixed) out.append(prefix, in.source(at.begin, at.begin + char_bytes(in.text[at.begin])));
     size_t i = at.begin;
     for (size_t gap = i; word.id < 0 && space != " " && (gap = in.text.find(' ', i)) < at.end; i = gap + 1) {
@@ -158,14 +158,14 @@ void rebuild(Words& words, const std::string& prefix, const std::string& space, 
       out.append(space, in.source(gap, gap + 1));
     }
     out.append(in, i, at.end);
-    word.at = {begin, place(out.text.size())};
+    word.at = {begin, u32(out.text.size())};
   }
   words.text = std::move(out);
 }
 
 struct Metaspace {
   std::string mark;
-  std::string scheme;  // always, first, never: where a mark is put before the first word
+  std::string scheme;  // always, first, never: which words get a leading mark
   bool split = true;
 
   void operator()(Words& words) const {
@@ -180,9 +180,9 @@ struct Metaspace {
 
 void add_prefix_space(Words& words) {
   const std::string& text = words.text.text;
-  const auto needs = [&text](Span at) { return text[at.begin] != ' '; };
-  if (std::any_of(words.words.begin(), words.words.end(), [&](const Word& word) { return word.id < 0 && needs(word.at); }))
-    rebuild(words, " ", " ", needs);
+  const auto needs_prefix = [&text](Span at) { return text[at.begin] != ' '; };
+  if (std::any_of(words.words.begin(), words.words.end(), [&](const Word& word) { return word.id < 0 && needs_prefix(word.at); }))
+    rebuild(words, " ", " ", needs_prefix);
 }
 
 void add_step(const JsonPart& json, PreTokenizer& out) {
@@ -224,7 +224,7 @@ PreTokenizer make_pre_tokenizer(const JsonPart& json) {
     const size_t before = out.steps.size();
     add_step(step, out);
     for (size_t i = before; i < out.steps.size(); ++i)
-      out.steps[i] = [apply = out.steps[i], name = step.named()](Words& words) { naming_step(name, [&] { apply(words); }); };
+      out.steps[i] = [apply = out.steps[i], name = step.description()](Words& words) { with_step_name(name, [&] { apply(words); }); };
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// Pre-tokenizers cut a text into words. No token ever reaches over the end of a word.
+// Pre-tokenizers split a text into words. Tokens never cross word boundaries.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,26 @@ namespace heed::text {
 
 struct Word {
   Span at;          // in the text
-  int32_t id = -1;  // of an added token, which nothing cuts further; -1: a word for the model
+  int32_t id = -1;  // of an added token, never split further; -1: a word for the model
 };
 
 struct Words {
   Aligned text;
   std::vector<Word> words;
-  std::vector<Word> made;     // by the step at work
-  std::vector<Span> matches;  // likewise
+  std::vector<Word> output;   // output of the current step
+  std::vector<Span> matches;  // scratch of the current step
 };
 
 struct PreTokenizer {
   std::vector<std::function<void(Words&)>> steps;
-  bool byte_level = false;  // the model takes bytes; each character of its tokens stands for one
+  bool byte_level = false;  // the model takes bytes; each character of its tokens encodes one
 
   void operator()(Words& words) const {
     for (const auto& step : steps) step(words);
   }
 };
 
-// The pre-tokenizer of a tokenizer.json: one or a sequence. Kinds that heed does not know are refused by name.
+// The pre-tokenizer of a tokenizer.json: one or a sequence. Unknown types are a FileError that names them.
 PreTokenizer make_pre_tokenizer(const JsonPart& json);
 
 PreTokenizer bert_pre_tokenizer();

@@ -1,5 +1,4 @@
-// The character map of SentencePiece (Kudo and Richardson 2018): a double-array trie whose values are places in a list of texts,
-// each ended by a zero byte.
+// SentencePiece's character map (Kudo and Richardson 2018): a double-array trie whose values are offsets into zero-terminated texts.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -9,7 +8,7 @@
 namespace heed::text {
 namespace {
 
-// One cell of the trie: whether a value hangs below, the label that leads here, and the way to the cells below.
+// One trie cell: whether it has a value child, the label leading to it, and the offset of its children.
 struct Cell {
   uint32_t bits;
   bool has_value() const { return bits >> 8 & 1; }
@@ -24,28 +23,28 @@ class CharacterMap {
     uint32_t bytes = 0;
     if (map.size() >= 4) std::memcpy(&bytes, map.data(), 4);
     check<FileError>(map.size() >= 4 && bytes % 4 == 0 && bytes > 0 && bytes <= map.size() - 4, source, ": found ", map.size(),
-                     " bytes, expected a trie of ", bytes, " bytes behind its length");
+                     " bytes, expected a trie of ", bytes, " bytes after its length");
     cells_.resize(bytes / 4);
     std::memcpy(cells_.data(), map.data() + 4, bytes);
     texts_ = map.substr(4 + bytes);
     check<FileError>(find_bad_utf8(texts_) == texts_.npos, source, ": found bytes that are not UTF-8 among the texts");
     for (size_t begin = 0, end = 0; begin < texts_.size(); begin = end + 1) {
       end = std::min(texts_.find('\0', begin), texts_.size());
-      check<FileError>(end - begin <= kLongestEntry, source, ": found ", end - begin, " bytes that one entry becomes, expected at most ",
+      check<FileError>(end - begin <= kLongestEntry, source, ": found ", end - begin, " bytes in one replacement text, expected at most ",
                        kLongestEntry);
     }
   }
 
-  // What stands for a piece of text, by the first entry that is a beginning of it.
-  std::optional<std::string_view> find(std::string_view piece) const {
+  // The replacement of the shortest entry that is a prefix of the text.
+  std::optional<std::string_view> find(std::string_view input) const {
     std::optional<std::string_view> out;
-    each_entry(piece, [&](size_t, std::string_view text) {
+    each_entry(input, [&](size_t, std::string_view text) {
       out = text;
       return false;
     });
     return out;
   }
-  // The same by the longest such entry, and how many bytes it has.
+  // The length and replacement of the longest such entry.
   std::optional<std::pair<size_t, std::string_view>> find_longest(std::string_view rest) const {
     std::optional<std::pair<size_t, std::string_view>> out;
     each_entry(rest, [&](size_t bytes, std::string_view text) {
@@ -56,7 +55,7 @@ class CharacterMap {
   }
 
  private:
-  // body(bytes, what they become) for every entry that the text begins with, the shortest first, while body says so.
+  // body(entry bytes, replacement) for every entry that is a prefix of the text, shortest first, until body returns false.
   template <class Body>
   void each_entry(std::string_view text, const Body& body) const {
     size_t at = cells_[0].offset();
@@ -75,16 +74,16 @@ class CharacterMap {
     }
   }
 
-  // Bytes of an entry, and of what it becomes; published maps have up to 40. A damaged trie may lead in circles.
+  // Bytes of an entry and of its replacement; published maps have up to 40. Bounds the walk: a damaged trie may have cycles.
   static constexpr size_t kLongestEntry = 256;
 
   std::vector<Cell> cells_;
   std::string texts_;
 };
 
-constexpr size_t kLongestCluster = 6;  // bytes; longer user-perceived characters are looked up character by character
+constexpr size_t kLongestCluster = 6;  // bytes; longer grapheme clusters are looked up character by character
 
-// Entries are whole characters; a damaged map must not cut one in two all the same.
+// Entries are whole characters, but a damaged map must not split one either.
 void replace_longest(const CharacterMap& characters, Aligned& in) {
   const std::string_view text = in.text;
   Aligned out = in.next();
@@ -105,7 +104,6 @@ Normalizer make_precompiled(const std::string& map, const std::string& source, L
   return [characters](Aligned& in) {
     const std::string_view text = in.text;
     Aligned out = in.next();
-    // Only a single character, or a short cluster as a whole, is ever looked up.
     const auto append = [&](size_t begin, size_t end) {
       const auto found = characters->find(text.substr(begin, end - begin));
       if (found) out.append(*found, in.source(begin, end));

@@ -1,4 +1,4 @@
-// Hand-written scanners for two families of expressions, with the choices in the order in which the expressions try them.
+// Hand-written scanners for two families of expressions; alternatives are tried in the order of the expressions.
 #include <cstring>
 
 #include "heed/text/pattern.h"
@@ -6,7 +6,6 @@
 namespace heed::text {
 namespace {
 
-// A place in a text that moves to the right.
 struct Scanner {
   std::string_view text;
   size_t at = 0;
@@ -15,7 +14,7 @@ struct Scanner {
   uint16_t classes(size_t i) const { return done(i) ? uint16_t{0} : classes_of(char_at(text, i)); }
   size_t after(size_t i) const { return i + char_bytes(text[i]); }
 
-  // The end of the run of characters from i that have one of the classes `any`, or with `none` that have none of them.
+  // The end of the run from i of characters that have one of the classes `any` (run_of), or none of `none` (run_without).
   size_t run_of(size_t i, int any) const {
     while (!done(i)) {
       size_t next = i;
@@ -32,7 +31,7 @@ struct Scanner {
     }
     return i;
   }
-  // \s+(?!\S)|\s+ from i, where a space stands: all of the spaces at the end of the text, else all but the last.
+  // \s+(?!\S)|\s+ at a space i: all spaces at the end of the text, else all but the last.
   size_t spaces(size_t i) const {
     const size_t end = run_of(i, kSpace);
     if (done(end)) return end;
@@ -41,7 +40,7 @@ struct Scanner {
   }
 };
 
-// 's|'t|'re|'ve|'m|'ll|'d: the end of it, or 0. `any_case`: (?i:...), under which U+017F is an s too.
+// 's|'t|'re|'ve|'m|'ll|'d: its end, or 0. `any_case`: (?i:...), which also matches U+017F as s.
 size_t contraction(const Scanner& scan, size_t i, bool any_case) {
   if (scan.text[i] != '\'' || i + 1 >= scan.text.size()) return 0;
   const auto letter = [&](size_t k) {
@@ -54,7 +53,7 @@ size_t contraction(const Scanner& scan, size_t i, bool any_case) {
   return any_case && scan.text.substr(i + 1).starts_with("\xC5\xBF") ? i + 3 : 0;
 }
 
-void keep(Scanner& scan, size_t end, std::vector<Span>& matches) {
+void emit(Scanner& scan, size_t end, std::vector<Span>& matches) {
   matches.push_back({static_cast<uint32_t>(scan.at), static_cast<uint32_t>(end)});
   scan.at = end;
 }
@@ -66,21 +65,21 @@ void scan_gpt2(std::string_view text, std::vector<Span>& matches) {
   for (Scanner scan{text}; !scan.done(scan.at);) {
     const size_t begin = scan.at;
     if (const size_t end = contraction(scan, begin, false)) {
-      keep(scan, end, matches);
+      emit(scan, end, matches);
       continue;
     }
     const size_t first = text[begin] == ' ' ? begin + 1 : begin;  // " ?"
     const int kind = scan.classes(first) & word;
     if (scan.done(first) || (kind & kSpace)) {
-      keep(scan, scan.spaces(begin), matches);
+      emit(scan, scan.spaces(begin), matches);
     } else {
       const int run = kind & (kLetter | kNumber);
-      keep(scan, run ? scan.run_of(first, run) : scan.run_without(first, word), matches);
+      emit(scan, run ? scan.run_of(first, run) : scan.run_without(first, word), matches);
     }
   }
 }
 
-void scan_cl100k(std::string_view text, int longest_number, std::vector<Span>& matches) {
+void scan_cl100k(std::string_view text, int max_digits, std::vector<Span>& matches) {
   constexpr int word = kSpace | kLetter | kNumber;
   for (Scanner scan{text}; !scan.done(scan.at);) {
     const size_t begin = scan.at;
@@ -93,12 +92,12 @@ void scan_cl100k(std::string_view text, int longest_number, std::vector<Span>& m
     // \p{N}{1,3}
     if (!end && (first & kNumber)) {
       end = scan.after(begin);
-      for (int i = 1; i < longest_number && (scan.classes(end) & kNumber); ++i) end = scan.after(end);
+      for (int i = 1; i < max_digits && (scan.classes(end) & kNumber); ++i) end = scan.after(end);
     }
     // ` ?[^\s\p{L}\p{N}]+[\r\n]*`
     const size_t mark = text[begin] == ' ' ? begin + 1 : begin;
     if (!end && !scan.done(mark) && !(scan.classes(mark) & word)) end = scan.run_of(scan.run_without(mark, word), kNewLine);
-    // \s*[\r\n]+, or \s*[\r\n], which matches the same: up to the last new line of the spaces
+    // \s*[\r\n]+ and \s*[\r\n] match the same: up to the last newline of the whitespace
     if (!end) {
       const size_t spaces = scan.run_of(begin, kSpace);
       size_t line = spaces;
@@ -106,7 +105,7 @@ void scan_cl100k(std::string_view text, int longest_number, std::vector<Span>& m
       if (line > begin) end = line;
       if (!end) end = scan.spaces(begin);
     }
-    keep(scan, end, matches);
+    emit(scan, end, matches);
   }
 }
 

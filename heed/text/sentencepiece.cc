@@ -7,14 +7,13 @@ namespace heed::text {
 namespace {
 
 constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
-constexpr std::string_view kSpaceMark = "\u2581";  // stands for a space
+constexpr std::string_view kSpaceMark = "\u2581";  // replaces a space
 
-// The fields of one message of a protocol buffer, one after the other.
+// Iterates over the fields of one protocol buffer message.
 class Fields {
  public:
   Fields(std::string_view bytes, const std::string& source) : bytes_(bytes), source_(source) {}
 
-  // Moves on to the next field; false at the end.
   bool next() {
     if (at_ == bytes_.size()) return false;
     const uint64_t key = varint();
@@ -38,7 +37,7 @@ class Fields {
   }
 
   uint64_t number = 0, value = 0;
-  std::string_view text;  // of a field with a length, or the four bytes of a number
+  std::string_view text;  // of a length-delimited field, or the four bytes of a fixed32
 
  private:
   std::string_view take(uint64_t count) {
@@ -54,7 +53,7 @@ class Fields {
       out |= uint64_t{byte & 0x7Fu} << shift;
       if (byte < 0x80) return out;
     }
-    fail<FileError>(source_, ": found a number without end at byte ", at_, ", expected a SentencePiece model");
+    fail<FileError>(source_, ": found an unterminated varint at byte ", at_, ", expected a SentencePiece model");
   }
 
   std::string_view bytes_;
@@ -100,15 +99,15 @@ void parse_normalizer(std::string_view bytes, const std::string& source, Sentenc
 void trim_spaces(Aligned& in) {
   Aligned out = in.next();
   Span space;
-  bool waits = false;  // a space that another word will follow, or nothing
+  bool pending = false;  // a space is pending: written before the next word, dropped at the end
   each_char(in, [&](char32_t c, Span source) {
     if (c == ' ') {
       space = source;
-      waits = true;
+      pending = true;
       return;
     }
-    if (waits && !out.text.empty()) out.append(U' ', space);
-    waits = false;
+    if (pending && !out.text.empty()) out.append(U' ', space);
+    pending = false;
     out.append(c, source);
   });
   in = std::move(out);
@@ -116,28 +115,28 @@ void trim_spaces(Aligned& in) {
 
 class SentencePieceModel : public Model {
  public:
-  SentencePieceModel(Vocabulary numbers, ModelPointer pieces, int32_t unknown)
-      : Model(std::move(numbers)), pieces_(std::move(pieces)), unknown_(unknown) {
-    for (int32_t id = 0; id < pieces_->vocabulary().id_limit(); ++id) number_.push_back(numbered(pieces_->vocabulary().token(id)));
+  SentencePieceModel(Vocabulary vocabulary, ModelPointer pieces, int32_t unknown)
+      : Model(std::move(vocabulary)), pieces_(std::move(pieces)), unknown_(unknown) {
+    for (int32_t id = 0; id < pieces_->vocabulary().id_limit(); ++id) ids_.push_back(id_of(pieces_->vocabulary().token(id)));
   }
 
-  void split(std::string_view word, Pieces& out) const override {
+  void split(std::string_view word, TokenSpans& out) const override {
     const size_t before = out.size();
     pieces_->split(word, out);
     for (size_t i = before; i < out.size(); ++i) {
-      Piece& piece = out[i];
-      piece.id = piece.id == 0 ? numbered(word.substr(piece.begin, piece.end - piece.begin)) : number_[static_cast<size_t>(piece.id)];
+      TokenSpan& token = out[i];
+      token.id = token.id == 0 ? id_of(word.substr(token.begin, token.end - token.begin)) : ids_[static_cast<size_t>(token.id)];
     }
   }
 
  private:
-  int32_t numbered(std::string_view token) const {
+  int32_t id_of(std::string_view token) const {
     const int32_t id = vocabulary().find(token);
     return id >= 0 ? id : unknown_;
   }
 
-  ModelPointer pieces_;  // piece 0 is the unknown one
-  std::vector<int32_t> number_;
+  ModelPointer pieces_;  // piece 0 is the unknown piece
+  std::vector<int32_t> ids_;
   int32_t unknown_;
 };
 
@@ -160,7 +159,7 @@ SentencePieceFile read_sentencepiece(const Path& path) { return parse_sentencepi
 Normalizer sentencepiece_normalizer(const SentencePieceFile& file, const std::string& source) {
   const Normalizer map = file.character_map.empty() ? Normalizer() : make_precompiled(file.character_map, source, Lookup::longest);
   return [map, trim = file.trim_spaces, name = source + " (normalizer)"](Aligned& text) {
-    if (map) naming_step(name, [&] { map(text); });
+    if (map) with_step_name(name, [&] { map(text); });
     if (trim) trim_spaces(text);
   };
 }

@@ -1,4 +1,4 @@
-// SentencePiece's own files (Kudo and Richardson 2018), *.spm: pieces with their scores in a protocol buffer.
+// SentencePiece files (Kudo and Richardson 2018), *.spm: a protocol buffer of pieces and scores.
 #pragma once
 
 #include "heed/text/model.h"
@@ -16,20 +16,19 @@ struct SentencePieceFile {
   };
   std::vector<Entry> pieces;
   std::string character_map;  // of the normalizer; may be empty
-  bool prefix_space = true;   // a space stands before the first word
-  bool trim_spaces = true;    // no spaces at the ends, and none behind another
+  bool prefix_space = true;   // add a space before the first word
+  bool trim_spaces = true;    // strip both ends, collapse repeated spaces
   bool byte_fallback = false;
 };
 
-// Unigram models alone; others are refused by name.
+// Only unigram models; others are a FileError that names the kind.
 SentencePieceFile parse_sentencepiece(std::string_view bytes, const std::string& source);
 SentencePieceFile read_sentencepiece(const Path& path);
 
 Normalizer sentencepiece_normalizer(const SentencePieceFile& file, const std::string& source);
-// Whether a piece reaches over a space, so that words cannot be cut one by one.
+// Whether a piece contains an inner space, so that words cannot be split independently.
 bool crosses_words(const SentencePieceFile& file);
-// Cuts with the pieces of the file, but the numbers are those of a vocabulary beside it. What stands in neither becomes
-// `unknown`, a token of that vocabulary.
+// Segments with the pieces of the file; ids come from a separate vocabulary. Text in neither becomes `unknown`, an id of that vocabulary.
 ModelPointer make_sentencepiece(const SentencePieceFile& file, Vocabulary vocabulary, int32_t unknown, const std::string& source);
 
 }  // namespace heed::text

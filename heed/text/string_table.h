@@ -1,4 +1,4 @@
-// A hash table from strings to numbers, made for many short lookups: one arena of bytes, open addressing, no erasing.
+// A hash table from strings to numbers for many short lookups: one byte arena, open addressing, no erase.
 #pragma once
 
 #include <cstring>
@@ -37,13 +37,13 @@ class StringTable {
     count_ = 0;
   }
   // The value of a string, or -1.
-  int32_t find(std::string_view key) const { return slots_[place(key, hash_bytes(key))].value; }
+  int32_t find(std::string_view key) const { return slots_[slot_of(key, hash_bytes(key))].value; }
 
-  // False, and nothing changes, when the string is there already. Values are not negative.
+  // False if the string is already present; nothing changes. Values are not negative.
   bool insert(std::string_view key, int32_t value) {
     if (2 * count_ >= slots_.size()) grow();
     const uint64_t hash = hash_bytes(key);
-    Slot& slot = slots_[place(key, hash)];
+    Slot& slot = slots_[slot_of(key, hash)];
     if (slot.value >= 0) return false;
     slot = {static_cast<uint32_t>(hash >> 32), value, static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(key.size())};
     bytes_.append(key);
@@ -58,7 +58,7 @@ class StringTable {
     uint32_t begin = 0, size = 0;
   };
 
-  size_t place(std::string_view key, uint64_t hash) const {
+  size_t slot_of(std::string_view key, uint64_t hash) const {
     const auto tag = static_cast<uint32_t>(hash >> 32);
     size_t i = hash & (slots_.size() - 1);
     while (slots_[i].value >= 0) {
@@ -74,7 +74,7 @@ class StringTable {
     for (const Slot& slot : old)
       if (slot.value >= 0) {
         const std::string_view key(bytes_.data() + slot.begin, slot.size);
-        slots_[place(key, hash_bytes(key))] = slot;
+        slots_[slot_of(key, hash_bytes(key))] = slot;
       }
   }
 

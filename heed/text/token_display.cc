@@ -1,4 +1,4 @@
-// Tokens as people read them.
+// Tokens in readable form.
 #include <numeric>
 
 #include "heed/text/byte_chars.h"
@@ -10,14 +10,14 @@ namespace {
 
 constexpr const char *kSpaceMark = "\u00b7", *kNewlineMark = "\u23ce", *kTabMark = "\u21e5";
 
-// Byte-level tokenizers are known by their decoder: it turns the character for a space into a space.
+// Byte-level tokenizers are recognized by their decoder: it maps U+0120 to a space.
 bool is_byte_level(const text::Decoder& decoder) {
   std::vector<std::string> tokens{"\u0120"};
   decoder(tokens);
   return std::accumulate(tokens.begin(), tokens.end(), std::string()) == " ";
 }
 
-// "<0x0A>" of a SentencePiece vocabulary with byte fallback -> the byte.
+// The byte of a byte-fallback token "<0x0A>".
 std::optional<char> fallback_byte(const std::string& token) {
   if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
   if (!isxdigit(static_cast<unsigned char>(token[3])) || !isxdigit(static_cast<unsigned char>(token[4]))) return std::nullopt;
@@ -30,7 +30,7 @@ std::string byte_name(char byte) {
   return std::string("<0x") + digits[value >> 4] + digits[value & 15] + ">";
 }
 
-// Spaces and control characters get a visible mark; bytes that are not UTF-8 get their number.
+// Spaces and control characters become visible marks, invalid UTF-8 <0xNN>.
 std::string visible(std::string_view bytes) {
   std::string out;
   for (size_t at = 0; at < bytes.size();) {

@@ -32,7 +32,7 @@ void Tokenizer::pad(Encoding& encoding, int64_t length, const Padding& padding) 
   const int64_t missing = length - encoding.size();
   if (missing <= 0) return;
   const int64_t id = padding.id >= 0 ? padding.id : padding_id().value_or(-1);
-  check(id >= 0, "pad: the tokenizer has no padding token, expected its id among the options");
+  check(id >= 0, "pad: the tokenizer has no padding token, set its id in the options");
   const auto grow = [&](auto& list, auto value) {
     list.insert(padding.side == Side::left ? list.begin() : list.end(), static_cast<size_t>(missing), value);
   };

@@ -1,4 +1,4 @@
-// Tokenizer: text to the numbers that a model reads, and back. It opens the files that published models come with.
+// Tokenizer: text to token ids and back, from the tokenizer files of published models.
 #pragma once
 
 #include <memory>
@@ -19,45 +19,45 @@ struct TokenizerParts;  // tokenizer_parts.h
 }
 
 enum class Side { left, right };
-enum class Truncation { longest_first, only_first, only_second };  // which of a pair is cut
+enum class Truncation { longest_first, only_first, only_second };  // which text of a pair is truncated
 
 struct EncodeOptions {
   bool add_special_tokens = true;
-  int64_t max_length = 0;  // tokens, special ones among them; 0: as many as there are
+  int64_t max_length = 0;  // tokens including special ones; 0: no limit
   Truncation truncation = Truncation::longest_first;
-  Side truncation_side = Side::right;  // where tokens are dropped
+  Side truncation_side = Side::right;  // the side where tokens are dropped
 };
 
 struct Padding {
-  int64_t length = 0;       // at least so many tokens; 0: as many as the longest of the batch
-  int64_t multiple_of = 1;  // and a multiple of this
+  int64_t length = 0;       // minimum length; 0: the longest of the batch
+  int64_t multiple_of = 1;  // lengths are rounded up to a multiple
   Side side = Side::right;
   int64_t id = -1;  // of the padding token; -1: the tokenizer's own
 };
 
-// One text, or a pair of them, as tokens. All lists have one entry a token.
+// A tokenized text or pair of texts. All vectors have one entry per token.
 struct Encoding {
   std::vector<int32_t> ids, type_ids;
-  std::vector<uint8_t> attention_mask, special_mask;  // 0: padding; 1: a token that the post-processor added, or padding
-  std::vector<text::Span> offsets;                    // bytes of the text (of its own text, in a pair) that the token stands for
+  std::vector<uint8_t> attention_mask, special_mask;  // attention 0: padding; special 1: added by the post-processor, or padding
+  std::vector<text::Span> offsets;                    // byte range of the token in its text
 
   int64_t size() const { return std::ssize(ids); }
 };
 
-// A batch as a model takes it; all three are (B, N) i64.
+// Model inputs, each (B, N) i64.
 struct EncodedBatch {
   Tensor input_ids, token_type_ids, attention_mask;
 };
 
 class Tokenizer {
  public:
-  // From the folder of a model: tokenizer.json, or vocab.txt (BERT), or vocab.json and merges.txt (GPT-2, RoBERTa), or vocab.json and
-  // source.spm (Marian). Also from the path of a tokenizer.json itself.
+  // Opens a model folder with tokenizer.json, or vocab.txt (BERT), or vocab.json and merges.txt (GPT-2, RoBERTa), or vocab.json and
+  // source.spm (Marian); or the path of a tokenizer.json.
   static Tokenizer open(const Path& path);
-  static Tokenizer open_target(const Path& path);                                // of what a translation is written in, where that differs
-  static Tokenizer from_json(std::string_view json, const std::string& source);  // the text of a tokenizer.json
+  static Tokenizer open_target(const Path& path);                                // the target-side tokenizer of a translation model
+  static Tokenizer from_json(std::string_view json, const std::string& source);  // contents of a tokenizer.json
 
-  // Bytes that are not UTF-8 count as U+FFFD. May be called from many threads.
+  // Invalid UTF-8 is read as U+FFFD. Thread-safe.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
   Encoding encode(std::string_view text, std::string_view pair, const EncodeOptions& options = {}) const;
   std::vector<Encoding> encode_all(std::span<const std::string> texts, const EncodeOptions& options = {}) const;  // on all threads
@@ -67,17 +67,16 @@ class Tokenizer {
 
   std::string decode(std::span<const int32_t> ids, bool skip_special = true) const;
 
-  int64_t id_limit() const;                    // one more than the largest id
-  bool has(int64_t id) const;                  // ids may have holes
-  const std::string& token(int64_t id) const;  // as it stands in the files
-  // For people: bytes as the text they are, a space as "·", a newline as "⏎", half a character as <0xC3>; the number of an id without
-  // token.
+  int64_t id_limit() const;                    // largest id + 1
+  bool has(int64_t id) const;                  // ids may have gaps
+  const std::string& token(int64_t id) const;  // as stored in the vocabulary
+  // Readable form: bytes decoded to text, a space as "·", a newline as "⏎", an incomplete character as <0xC3>; the id if it has no token.
   std::string display(int64_t id) const;
   std::optional<int32_t> id(std::string_view token) const;
   bool is_special(int64_t id) const;
   std::optional<int32_t> padding_id() const;
 
-  // What the file would have encode do; heed does what it is told.
+  // Settings stored in the tokenizer file; encode ignores them.
   const std::optional<EncodeOptions>& stored_truncation() const;
   const std::optional<Padding>& stored_padding() const;
 

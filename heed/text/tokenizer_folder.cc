@@ -1,4 +1,4 @@
-// Tokenizers from the folder of a model, whichever of the usual files it has.
+// Tokenizers from a model folder, by the files it contains.
 #include "heed/text/sentencepiece.h"
 #include "heed/text/tokenizer_parts.h"
 
@@ -14,14 +14,13 @@ Json read_config(const Path& folder) {
   return json;
 }
 
-// A special token of the configuration: a string, or an object that describes it.
-std::string special_token(const JsonPart& config, const std::string& key, const std::string& otherwise) {
-  if (!config.has(key)) return otherwise;
+// A special token of the configuration: a string, or an object with "content".
+std::string special_token(const JsonPart& config, const std::string& key, const std::string& fallback) {
+  if (!config.has(key)) return fallback;
   const JsonPart token = config[key];
   return token.json().is_object() ? token.text("content") : token.text();
 }
 
-// What ends the last token of each word in a tokenizer.json.
 std::string word_suffix_of(const Json& document) {
   const auto model = document.find("model");
   return model == document.end() ? "" : JsonPart(*model, "").text_or("end_of_word_suffix", "");
@@ -99,19 +98,19 @@ TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary_path,
   return parts;
 }
 
-// Two SentencePiece models cut source and target; vocab.json, or target_vocab.json for the target, numbers their pieces. The end of
-// a sentence is a token, and one like >>deu<< may name the language that is wanted.
+// Two SentencePiece models segment source and target; vocab.json (target_vocab.json for the target) maps pieces to ids. Sentences end
+// with an end token; a token like >>deu<< selects the target language.
 TokenizerParts read_marian_folder(const Path& folder, bool target) {
   const Json document = read_config(folder);
   const JsonPart config(document, (folder / "tokenizer_config.json").string());
   const Path path = folder / (target ? "target.spm" : "source.spm");
   const Path vocabulary_path = folder / (target && config.flag_or("separate_vocabs", false) ? "target_vocab.json" : "vocab.json");
-  const Json numbers = read_json(vocabulary_path);
+  const Json ids = read_json(vocabulary_path);
   const std::string unknown = special_token(config, "unk_token", "<unk>"), end = special_token(config, "eos_token", "</s>"),
                     pad = special_token(config, "pad_token", "<pad>");
   const SentencePieceFile file = read_sentencepiece(path);
   TokenizerParts parts;
-  Vocabulary all = Vocabulary::from_json({numbers, vocabulary_path.string()});
+  Vocabulary all = Vocabulary::from_json({ids, vocabulary_path.string()});
   const int32_t unknown_id = id_of(all, unknown, vocabulary_path);
   parts.model = make_sentencepiece(file, std::move(all), unknown_id, path.string());
   const Vocabulary& vocabulary = parts.model->vocabulary();
@@ -142,7 +141,9 @@ Tokenizer Tokenizer::from_json(std::string_view json, const std::string& source)
 Tokenizer Tokenizer::open(const Path& path) {
   namespace fs = std::filesystem;
   check<FileError>(fs::exists(path), path.string(), ": found nothing there, expected the folder of a model or a tokenizer.json");
-  const auto made = [](text::TokenizerParts parts) { return Tokenizer(std::make_shared<const text::TokenizerParts>(std::move(parts))); };
+  const auto make_tokenizer = [](text::TokenizerParts parts) {
+    return Tokenizer(std::make_shared<const text::TokenizerParts>(std::move(parts)));
+  };
   const auto from_file = [&](const Path& file) {
     const Json document = read_json(file);
     text::TokenizerParts parts = text::read_tokenizer_json(document, file.string());
@@ -151,15 +152,15 @@ Tokenizer Tokenizer::open(const Path& path) {
     if (const text::AddedToken* token = parts.added.find(pad)) parts.padding_id = token->id;
     if (text::JsonPart(config, "tokenizer_config.json").text_or("tokenizer_class", "").starts_with("CLIPTokenizer"))
       parts.decoder = text::clip_decoder(std::move(parts.decoder), text::word_suffix_of(document));
-    return made(std::move(parts));
+    return make_tokenizer(std::move(parts));
   };
   if (!fs::is_directory(path)) return from_file(path);
   if (fs::exists(path / "tokenizer.json")) return from_file(path / "tokenizer.json");
-  if (fs::exists(path / "vocab.txt")) return made(text::read_bert_folder(path));
+  if (fs::exists(path / "vocab.txt")) return make_tokenizer(text::read_bert_folder(path));
   for (const auto& [vocabulary, merges] : {std::pair("vocab.json", "merges.txt"), std::pair("encoder.json", "vocab.bpe")})
     if (fs::exists(path / vocabulary) && fs::exists(path / merges))
-      return made(text::read_gpt2_folder(path, path / vocabulary, path / merges));
-  if (fs::exists(path / "vocab.json") && fs::exists(path / "source.spm")) return made(text::read_marian_folder(path, false));
+      return make_tokenizer(text::read_gpt2_folder(path, path / vocabulary, path / merges));
+  if (fs::exists(path / "vocab.json") && fs::exists(path / "source.spm")) return make_tokenizer(text::read_marian_folder(path, false));
   fail<FileError>(path.string(),
                   ": found no tokenizer, expected tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or encoder.json and ",
                   "vocab.bpe, or vocab.json and source.spm; heed reads no SentencePiece *.model: save such a tokenizer as tokenizer.json");

@@ -1,4 +1,4 @@
-// tokenizer.json, the one file that holds a whole tokenizer.
+// tokenizer.json of the package `tokenizers`: a complete tokenizer in one file.
 #include "heed/text/tokenizer_parts.h"
 
 namespace heed::text {
@@ -32,7 +32,7 @@ ModelPointer read_bpe(const JsonPart& json, bool byte_level) {
   options.byte_fallback = json.flag_or("byte_fallback", false);
   options.fuse_unknown = json.flag_or("fuse_unk", false);
   options.ignore_merges = json.flag_or("ignore_merges", false);
-  return make_bpe(Vocabulary::from_json(json["vocab"]), json_merges(json["merges"]), options, json.place());
+  return make_bpe(Vocabulary::from_json(json["vocab"]), json_merges(json["merges"]), options, json.location());
 }
 
 ModelPointer read_unigram(const JsonPart& json) {
@@ -50,10 +50,10 @@ ModelPointer read_unigram(const JsonPart& json) {
   UnigramOptions options;
   options.unknown = json.number_or("unk_id", -1);
   options.byte_fallback = json.flag_or("byte_fallback", false);
-  return make_unigram(std::move(vocabulary), scores, options, json.place());
+  return make_unigram(std::move(vocabulary), scores, options, json.location());
 }
 
-// Older files do not name the type of their model.
+// Older files lack the model type.
 std::string model_type(const JsonPart& json) {
   if (json.has("type")) return json.text("type");
   return json.has("merges")                      ? "BPE"
@@ -67,15 +67,16 @@ std::string model_type(const JsonPart& json) {
 ModelPointer make_model(const JsonPart& json, bool byte_level) {
   const std::string type = model_type(json);
   if (type == "BPE") return read_bpe(json, byte_level);
-  if (byte_level) json.refuse("found the model ", in_quotes(type), " behind the pre-tokenizer ByteLevel, expected BPE there");
+  if (byte_level) json.refuse("found the model ", in_quotes(type), " after the pre-tokenizer ByteLevel, expected BPE");
   if (type == "WordPiece") {
     WordPieceOptions options;
     options.unknown = json.text_or("unk_token", options.unknown);
     options.continuing_prefix = json.text_or("continuing_subword_prefix", options.continuing_prefix);
-    options.longest_word = json.number_or("max_input_chars_per_word", options.longest_word);
-    return make_wordpiece(Vocabulary::from_json(json["vocab"]), options, json.place());
+    options.max_chars_per_word = json.number_or("max_input_chars_per_word", options.max_chars_per_word);
+    return make_wordpiece(Vocabulary::from_json(json["vocab"]), options, json.location());
   }
-  if (type == "WordLevel") return make_word_level(Vocabulary::from_json(json["vocab"]), json.text_or("unk_token", "<unk>"), json.place());
+  if (type == "WordLevel")
+    return make_word_level(Vocabulary::from_json(json["vocab"]), json.text_or("unk_token", "<unk>"), json.location());
   if (type == "Unigram") return read_unigram(json);
   json.refuse("found the model ", in_quotes(type), ", expected one of WordPiece, BPE, Unigram, WordLevel");
 }

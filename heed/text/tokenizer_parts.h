@@ -1,4 +1,4 @@
-// What a tokenizer is made of, and what an encoding works with.
+// The components of a tokenizer, and the scratch memory of encode.
 #pragma once
 
 #include <mutex>
@@ -14,18 +14,18 @@
 
 namespace heed::text {
 
-// Words that were met before and their pieces. Text repeats its words, and looking one up costs a tenth of cutting it.
+// Cache of words and their tokens: a lookup costs a tenth of running the model.
 class WordCache {
  public:
-  // The pieces of a word, from the model where the word is new. They are good until the next call.
-  std::span<const Piece> pieces(const Model& model, std::string_view word);
+  // The tokens of a word. Valid until the next call.
+  std::span<const TokenSpan> tokens(const Model& model, std::string_view word);
 
  private:
-  static constexpr size_t kLongestWord = 64, kMostWords = size_t{1} << 16;  // bytes; some 4 MB in all
+  static constexpr size_t kLongestWord = 64, kMaxWords = size_t{1} << 16;  // bytes; about 4 MB in total
 
   StringTable table_;
-  std::vector<Span> ranges_;  // in pieces_
-  Pieces pieces_, rare_;
+  std::vector<Span> ranges_;  // into tokens_
+  TokenSpans tokens_, uncached_;
 };
 
 struct Workspace {
@@ -34,42 +34,42 @@ struct Workspace {
   WordCache cache;
 };
 
-// Workspaces that no encoding uses just now: their caches stay warm.
+// Idle workspaces, with warm caches.
 struct WorkspacePool {
   std::mutex mutex;
   std::vector<std::unique_ptr<Workspace>> idle;
 };
 
-// A workspace that goes back to the pool.
+// A workspace that returns to the pool.
 class BorrowedWorkspace {
  public:
   explicit BorrowedWorkspace(WorkspacePool& pool) : pool_(pool) {
     const std::lock_guard lock(pool.mutex);
     if (!pool.idle.empty()) {
-      held_ = std::move(pool.idle.back());
+      workspace_ = std::move(pool.idle.back());
       pool.idle.pop_back();
     }
   }
   ~BorrowedWorkspace() {
-    constexpr size_t most_bytes = size_t{1} << 20;  // one huge text must not cost memory for ever
-    if (!held_ || held_->words.text.text.capacity() > most_bytes) return;
+    constexpr size_t max_bytes = size_t{1} << 20;  // do not retain the memory of one huge text
+    if (!workspace_ || workspace_->words.text.text.capacity() > max_bytes) return;
     try {
       const std::lock_guard lock(pool_.mutex);
-      pool_.idle.push_back(std::move(held_));
+      pool_.idle.push_back(std::move(workspace_));
     } catch (const std::bad_alloc&) {
-      // Without memory for the list, the workspace is freed like any other object.
+      // Out of memory for the list: the workspace is freed instead.
     }
   }
   BorrowedWorkspace(const BorrowedWorkspace&) = delete;
   BorrowedWorkspace& operator=(const BorrowedWorkspace&) = delete;
   Workspace& operator*() {
-    if (!held_) held_ = std::make_unique<Workspace>();
-    return *held_;
+    if (!workspace_) workspace_ = std::make_unique<Workspace>();
+    return *workspace_;
   }
 
  private:
   WorkspacePool& pool_;
-  std::unique_ptr<Workspace> held_;
+  std::unique_ptr<Workspace> workspace_;
 };
 
 struct TokenizerParts {
@@ -83,9 +83,9 @@ struct TokenizerParts {
   std::optional<EncodeOptions> truncation;
   std::optional<Padding> padding;
 
-  // One text, or two unless `pair` is null.
+  // `pair` may be null.
   Encoding encode(std::string_view text, const std::string_view* pair, const EncodeOptions& options, Workspace& workspace) const;
-  // Appends the tokens of a text without special ones: ids and offsets.
+  // Appends ids and offsets of a text, without special tokens.
   void append_tokens(std::string_view text, Workspace& workspace, Encoding& out) const;
 
   std::unique_ptr<WorkspacePool> pool = std::make_unique<WorkspacePool>();

@@ -14,7 +14,7 @@ namespace text {
 namespace {
 
 // All of tokenizer.json but the model.
-Json settings(const TrainVocabulary& options) {
+Json tokenizer_json(const TrainVocabularyOptions& options) {
   const bool bpe = options.kind == VocabularyKind::bpe;
   const Json bert = {{"type", "BertNormalizer"},
                      {"clean_text", true},
@@ -46,7 +46,7 @@ std::vector<std::string> special_tokens(VocabularyKind kind) {
   return {"<pad>", "<unk>", "<s>", "</s>"};
 }
 
-// Counts the words of text files, a stretch of lines a task.
+// Counts the words of text files, one chunk of lines per task.
 class Counter {
  public:
   explicit Counter(const Json& json) : pre_tokenizer_(make_pre_tokenizer({json["pre_tokenizer"], "pre_tokenizer"})) {
@@ -57,10 +57,10 @@ class Counter {
     const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
     const std::string_view text = file->text(0, file->size());
     bytes_ += file->size();
-    constexpr size_t stretch = size_t{1} << 20;
+    constexpr size_t chunk_bytes = size_t{1} << 20;
     std::vector<size_t> ends;
     for (size_t begin = 0; begin < text.size(); begin = ends.back()) {
-      const size_t line_end = text.find('\n', std::min(begin + stretch, text.size()));
+      const size_t line_end = text.find('\n', std::min(begin + chunk_bytes, text.size()));
       ends.push_back(line_end == text.npos ? text.size() : line_end + 1);
     }
     parallel_tasks(std::ssize(ends), [&](int64_t task) {
@@ -73,7 +73,7 @@ class Counter {
     });
   }
 
-  std::vector<CountedWord> sorted() {  // by their bytes: the order in which threads came by does not matter
+  std::vector<CountedWord> sorted() {  // by bytes: independent of thread timing
     std::sort(all_.words.begin(), all_.words.end(), [](const CountedWord& a, const CountedWord& b) { return a.text < b.text; });
     if (pre_tokenizer_.byte_level)
       for (CountedWord& word : all_.words) word.text = to_byte_chars(word.text);
@@ -87,13 +87,13 @@ class Counter {
     std::vector<CountedWord> words;
 
     void add(std::string_view word, int64_t times) {
-      int32_t place = table.find(word);
-      if (place < 0) {
-        place = static_cast<int32_t>(words.size());
-        table.insert(word, place);
+      int32_t index = table.find(word);
+      if (index < 0) {
+        index = static_cast<int32_t>(words.size());
+        table.insert(word, index);
         words.push_back({std::string(word), 0});
       }
-      words[static_cast<size_t>(place)].count += times;
+      words[static_cast<size_t>(index)].count += times;
     }
   };
 
@@ -117,14 +117,14 @@ class Counter {
   int64_t bytes_ = 0;
 };
 
-// The most frequent first, the smaller of equals first.
+// Most frequent first, ties by bytes.
 void by_count(std::vector<CountedWord>& words) {
   std::sort(words.begin(), words.end(),
             [](const CountedWord& a, const CountedWord& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });
 }
 
-// The characters of the words, by code; of more than `most` the most frequent.
-std::vector<std::string> alphabet(const std::vector<CountedWord>& words, size_t most) {
+// The `max_chars` most frequent characters of the words, by code point.
+std::vector<std::string> alphabet(const std::vector<CountedWord>& words, size_t max_chars) {
   std::map<std::string, int64_t> counts;
   for (const CountedWord& word : words)
     for (size_t i = 0, next = 0; i < word.text.size(); i = next) {
@@ -134,16 +134,16 @@ std::vector<std::string> alphabet(const std::vector<CountedWord>& words, size_t 
   std::vector<CountedWord> chars;
   for (const auto& [c, count] : counts) chars.push_back({c, count});
   by_count(chars);
-  chars.resize(std::min(chars.size(), most));
+  chars.resize(std::min(chars.size(), max_chars));
   std::vector<std::string> out;
   for (CountedWord& c : chars) out.push_back(std::move(c.text));
-  std::sort(out.begin(), out.end());  // the order of UTF-8 is that of the codes
+  std::sort(out.begin(), out.end());  // UTF-8 sorts by code point
   return out;
 }
 
-Json model_json(const TrainVocabulary& options, const LearnedMerges& learned) {
+Json model_json(const TrainVocabularyOptions& options, const TrainedMerges& trained) {
   Json vocabulary = Json::object();
-  for (size_t id = 0; id < learned.tokens.size(); ++id) vocabulary[learned.tokens[id]] = id;
+  for (size_t id = 0; id < trained.tokens.size(); ++id) vocabulary[trained.tokens[id]] = id;
   if (options.kind == VocabularyKind::wordpiece)
     return {{"type", "WordPiece"},
             {"unk_token", "[UNK]"},
@@ -152,7 +152,7 @@ Json model_json(const TrainVocabulary& options, const LearnedMerges& learned) {
             {"vocab", vocabulary}};
   if (options.kind != VocabularyKind::bpe) return {{"type", "WordLevel"}, {"unk_token", "<unk>"}, {"vocab", vocabulary}};
   Json merges = Json::array();
-  for (const auto& [left, right] : learned.merges) merges.push_back(left + " " + right);
+  for (const auto& [left, right] : trained.merges) merges.push_back(left + " " + right);
   return {{"type", "BPE"},
           {"dropout", nullptr},
           {"unk_token", nullptr},
@@ -188,16 +188,16 @@ void add_special(Json& json, VocabularyKind kind) {
   json["post_processor"] = {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", ids}};
 }
 
-void save(const Path& folder, const TrainVocabulary& options, const Json& json, const LearnedMerges& learned) {
+void save(const Path& folder, const TrainVocabularyOptions& options, const Json& json, const TrainedMerges& trained) {
   std::filesystem::create_directories(folder);
   if (options.kind == VocabularyKind::wordpiece) {
     std::string lines;
-    for (const std::string& token : learned.tokens) lines += token + "\n";
+    for (const std::string& token : trained.tokens) lines += token + "\n";
     write_text(folder / "vocab.txt", lines);
     write_json(folder / "tokenizer_config.json", {{"tokenizer_class", "BertTokenizer"}, {"do_lower_case", options.lowercase}});
   } else if (options.kind == VocabularyKind::bpe) {
     std::string lines = "#version: 0.2\n";
-    for (const auto& [left, right] : learned.merges) lines.append(left).append(" ").append(right).append("\n");
+    for (const auto& [left, right] : trained.merges) lines.append(left).append(" ").append(right).append("\n");
     write_text(folder / "merges.txt", lines);
     write_json(folder / "vocab.json", json["model"]["vocab"]);
     write_json(folder / "tokenizer_config.json", {{"tokenizer_class", "GPT2Tokenizer"}, {"add_prefix_space", false}});
@@ -208,8 +208,8 @@ void save(const Path& folder, const TrainVocabulary& options, const Json& json, 
 }  // namespace
 }  // namespace text
 
-TrainedVocabulary train_vocabulary(std::span<const Path> files, const Path& folder, const TrainVocabulary& options) {
-  Json json = text::settings(options);
+TrainedVocabulary train_vocabulary(std::span<const Path> files, const Path& folder, const TrainVocabularyOptions& options) {
+  Json json = text::tokenizer_json(options);
   std::vector<std::string> tokens = text::special_tokens(options.kind);
   check(options.size > std::ssize(tokens) && options.size <= text::kMaxTokenId, "train_vocabulary: found a size of ", options.size,
         ", expected ", tokens.size() + 1, " to ", text::kMaxTokenId);
@@ -217,30 +217,30 @@ TrainedVocabulary train_vocabulary(std::span<const Path> files, const Path& fold
   for (const Path& file : files) counter.add(file);
   std::vector<text::CountedWord> words = counter.sorted();
   check<FileError>(!words.empty(), files.empty() ? "train_vocabulary" : files.front().string(),
-                   ": found no words, expected text to learn from");
+                   ": found no words, expected text to train on");
 
-  text::LearnedMerges learned;
+  text::TrainedMerges trained;
   TrainedVocabulary out{0, std::ssize(words), counter.bytes()};
   if (options.kind == VocabularyKind::wordpiece) {
-    for (std::string& c : text::alphabet(words, static_cast<size_t>(options.most_chars))) tokens.push_back(std::move(c));
-    learned = text::learn_merges(words, std::move(tokens), "##", options.size, options.min_count);
+    for (std::string& c : text::alphabet(words, static_cast<size_t>(options.limit_alphabet))) tokens.push_back(std::move(c));
+    trained = text::train_merges(words, std::move(tokens), "##", options.size, options.min_count);
   } else if (options.kind == VocabularyKind::bpe) {
     std::vector<char32_t> bytes(text::byte_chars().begin(), text::byte_chars().end());
     std::sort(bytes.begin(), bytes.end());
     for (const char32_t c : bytes) tokens.push_back(text::utf8(c));
-    learned = text::learn_merges(words, std::move(tokens), "", options.size, options.min_count);
+    trained = text::train_merges(words, std::move(tokens), "", options.size, options.min_count);
   } else {
     text::by_count(words);
-    learned.tokens = std::move(tokens);
+    trained.tokens = std::move(tokens);
     for (text::CountedWord& word : words)
-      if (std::ssize(learned.tokens) < options.size && word.count >= options.min_count &&
-          std::find(learned.tokens.begin(), learned.tokens.begin() + 4, word.text) == learned.tokens.begin() + 4)
-        learned.tokens.push_back(std::move(word.text));
+      if (std::ssize(trained.tokens) < options.size && word.count >= options.min_count &&
+          std::find(trained.tokens.begin(), trained.tokens.begin() + 4, word.text) == trained.tokens.begin() + 4)
+        trained.tokens.push_back(std::move(word.text));
   }
-  out.tokens = std::ssize(learned.tokens);
-  json["model"] = text::model_json(options, learned);
+  out.tokens = std::ssize(trained.tokens);
+  json["model"] = text::model_json(options, trained);
   text::add_special(json, options.kind);
-  text::save(folder, options, json, learned);
+  text::save(folder, options, json, trained);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Vocabularies learned from text: WordPiece, byte-level BPE, whole words, characters.
+// Training of vocabularies: WordPiece, byte-level BPE, whole words, characters.
 #pragma once
 
 #include <span>
@@ -12,21 +12,21 @@ namespace heed {
 
 enum class VocabularyKind { wordpiece, bpe, words, characters };
 
-struct TrainVocabulary {
+struct TrainVocabularyOptions {
   VocabularyKind kind = VocabularyKind::wordpiece;
-  int64_t size = 30000;       // tokens, the special ones among them; fewer when the text does not have so many
-  int64_t min_count = 2;      // what is rarer does not become a token
-  int64_t most_chars = 1000;  // of the alphabet of WordPiece; the rarest beyond are unknown
-  bool lowercase = true;      // and without accents; not for BPE
+  int64_t size = 30000;           // maximum number of tokens, including special ones
+  int64_t min_count = 2;          // rarer pairs and words do not become tokens
+  int64_t limit_alphabet = 1000;  // characters in WordPiece's alphabet; rarer ones are unknown
+  bool lowercase = true;          // and strip accents; not for BPE
 };
 
 struct TrainedVocabulary {
-  int64_t tokens = 0, words = 0, bytes = 0;  // learned; different words and bytes read
+  int64_t tokens = 0, words = 0, bytes = 0;  // tokens in the vocabulary, distinct words and bytes read
 };
 
-// Learns from text files and writes tokenizer.json and the older files beside it (vocab.txt, or vocab.json and merges.txt) into a
-// folder, which is made when it is not there. The same text gives the same files, whatever the number of threads.
-TrainedVocabulary train_vocabulary(std::span<const Path> files, const Path& folder, const TrainVocabulary& options);
+// Trains on text files and writes tokenizer.json and the older formats (vocab.txt, or vocab.json and merges.txt) into a folder, which
+// is created if needed. The result does not depend on the number of threads.
+TrainedVocabulary train_vocabulary(std::span<const Path> files, const Path& folder, const TrainVocabularyOptions& options);
 
 namespace text {
 
@@ -35,15 +35,15 @@ struct CountedWord {
   int64_t count = 0;
 };
 
-struct LearnedMerges {
+struct TrainedMerges {
   std::vector<std::string> tokens;  // by id
   Merges merges;
 };
 
-// Merges the most frequent pair of neighbours again and again (Sennrich, Haddow and Birch 2016), the earlier of equals first, until
-// there are `size` tokens. `tokens`: those that are there from the start, the characters of the words among them; characters that
-// are not there are left out. `prefix` stands before every token but the first of a word.
-LearnedMerges learn_merges(const std::vector<CountedWord>& words, std::vector<std::string> tokens, const std::string& prefix, int64_t size,
+// Repeatedly merges the most frequent adjacent pair (Sennrich, Haddow and Birch 2016), on ties the one with smaller ids, until there
+// are `size` tokens. `tokens`: the initial tokens, including the alphabet; characters outside it are dropped. `prefix` marks every
+// token but the first of a word.
+TrainedMerges train_merges(const std::vector<CountedWord>& words, std::vector<std::string> tokens, const std::string& prefix, int64_t size,
                            int64_t min_count);
 
 }  // namespace text

@@ -12,7 +12,7 @@
 namespace heed::text {
 namespace {
 
-using Category = uint8_t;  // a place in kCategoryNames, whose order is that of utf8proc_category_t
+using Category = uint8_t;  // index into kCategoryNames, in the order of utf8proc_category_t
 
 Category category_number(std::string_view name) {
   return static_cast<Category>(std::find(std::begin(kCategoryNames), std::end(kCategoryNames), name) - std::begin(kCategoryNames));
@@ -95,14 +95,14 @@ ClassTable::ClassTable() : of(0x110000) {
   };
   for (const LaterChars& later : kLaterChars)
     for (char32_t c = later.first; c <= later.last; ++c) of[c] |= later_classes(later.category);
-  change(kLatestNumbers, kNumeric, 0);
-  change(kNoPunctuationYet, 0, kPunctuation);
-  change(kPunctuationOnce, kPunctuation, 0);
-  change(kNoAccentYet, 0, kAccent);
-  change(kAccentOnce, kAccent, 0);
-  change(kNoControlYet, 0, kControl);
-  change(kNoMarkYet, 0, kMark);
-  change(kMarkOnce, kMark, 0);
+  change(kNumbersOfUnicode17, kNumeric, 0);
+  change(kPunctuationAfterUnicode8, 0, kPunctuation);
+  change(kPunctuationOnlyUnicode8, kPunctuation, 0);
+  change(kAccentsAfterUnicode8, 0, kAccent);
+  change(kAccentsOnlyUnicode8, kAccent, 0);
+  change(kControlsAfterUnicode8, 0, kControl);
+  change(kMarksAfterUnicode9, 0, kMark);
+  change(kMarksOnlyUnicode9, kMark, 0);
   change(kIdeographBlocks, kIdeograph, 0);
   for (const char c : {'\r', '\n'}) of[static_cast<size_t>(c)] |= kNewLine;
 }
@@ -153,14 +153,14 @@ std::string repaired_utf8(std::string_view text) {
 
 char32_t lower(char32_t c) {
   if (c == kDottedCapitalI) return 'i';
-  for (const Lower& latest : kLatestLower)
+  for (const Lower& latest : kLowercaseOfUnicode17)
     if (c >= latest.first && c <= latest.last) return static_cast<char32_t>(static_cast<int>(c) + latest.shift);
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
 }
 
 void decompose(char32_t c, bool compatible, std::vector<char32_t>& out) {
   out.assign(1, c);
-  if (c < 0xA0 || among(kNoDecompositionYet, c)) return;
+  if (c < 0xA0 || among(kDecompositionsAfterUnicode9, c)) return;
   utf8proc_int32_t parts[32];  // the longest decomposition has 18 characters
   int boundary = 0;
   const int options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0);
@@ -172,15 +172,15 @@ void decompose(char32_t c, bool compatible, std::vector<char32_t>& out) {
 int combining_class(char32_t c) {
   if (c < 0x300) return 0;
   const int order = utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class;
-  return order != 0 && among(kNotOrderedYet, c) ? 0 : order;
+  return order != 0 && among(kOrderedAfterUnicode9, c) ? 0 : order;
 }
 
-char32_t composed(char32_t a, char32_t b) {
+char32_t compose_pair(char32_t a, char32_t b) {
   utf8proc_int32_t pair[] = {static_cast<utf8proc_int32_t>(a), static_cast<utf8proc_int32_t>(b)};
   constexpr auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
   if (utf8proc_normalize_utf32(pair, 2, options) != 1) return 0;
   const auto one = static_cast<char32_t>(pair[0]);
-  return among(kNoDecompositionYet, one) ? 0 : one;
+  return among(kDecompositionsAfterUnicode9, one) ? 0 : one;
 }
 
 bool breaks_cluster(char32_t a, char32_t b, int& state) {

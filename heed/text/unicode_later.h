@@ -1,6 +1,6 @@
-// Characters that Unicode 15.0, 15.1 and 16.0 added, and the one whose category they changed (U+1171E): general category and script,
-// from the Unicode Character Database 16.0 (UnicodeData.txt, Scripts.txt). Debian 12 has PCRE2 with Unicode 14 and utf8proc with 15; the
-// package `tokenizers` knows 16.
+// Characters added in Unicode 15.0, 15.1 and 16.0, and U+1171E, whose category changed: general category and script, from the Unicode
+// Character Database 16.0 (UnicodeData.txt, Scripts.txt). Debian 12 has PCRE2 with Unicode 14 and utf8proc with 15; the package
+// `tokenizers` uses 16.
 #pragma once
 
 namespace heed::text {

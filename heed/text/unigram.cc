@@ -1,4 +1,4 @@
-// Unigram: the best cut by dynamic programming over the bytes of a word (Viterbi 1967), with a trie of all tokens.
+// Unigram: the best segmentation by dynamic programming over the bytes of a word (Viterbi 1967), with a trie of all tokens.
 #include <algorithm>
 #include <cmath>
 
@@ -23,14 +23,14 @@ class Unigram : public Model {
     }
   }
 
-  void split(std::string_view word, Pieces& out) const override {
-    struct Best {  // of all cuts of the text before a byte
+  void split(std::string_view word, TokenSpans& out) const override {
+    struct Best {  // best segmentation of the text before a byte
       double score = 0;
       int32_t id = -1;
       uint32_t begin = UINT32_MAX;  // of the last token
     };
     std::vector<Best> best(word.size() + 1);
-    const auto offer = [&](size_t begin, size_t end, int32_t id, double score) {
+    const auto relax = [&](size_t begin, size_t end, int32_t id, double score) {
       score += best[begin].score;
       if (best[end].begin == UINT32_MAX || score > best[end].score) best[end] = {score, id, static_cast<uint32_t>(begin)};
     };
@@ -38,23 +38,23 @@ class Unigram : public Model {
       const size_t next = i + char_bytes(word[i]);
       bool covered = false;
       tokens_.each_prefix(word, i, [&](size_t end, int32_t id) {
-        offer(i, end, id, scores_[static_cast<size_t>(id)]);
+        relax(i, end, id, scores_[static_cast<size_t>(id)]);
         covered = covered || end == next;
       });
       if (covered) continue;
       if (unknown_ < 0)
         fail("unigram: found ", in_quotes(word.substr(i, next - i)),
              ", which no token covers, expected the model to have a token for unknown text");
-      offer(i, next, unknown_, unknown_score_);
+      relax(i, next, unknown_, unknown_score_);
     }
     const size_t before = out.size();
     for (size_t end = word.size(); end > 0; end = best[end].begin) {
-      const Piece piece{best[end].id, best[end].begin, static_cast<uint32_t>(end)};
-      const bool fuse = piece.id == unknown_ && out.size() > before && out.back().id == unknown_;
+      const TokenSpan token{best[end].id, best[end].begin, static_cast<uint32_t>(end)};
+      const bool fuse = token.id == unknown_ && out.size() > before && out.back().id == unknown_;
       if (fuse) {
-        out.back().begin = piece.begin;
+        out.back().begin = token.begin;
       } else {
-        out.push_back(piece);
+        out.push_back(token);
       }
     }
     std::reverse(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
@@ -62,23 +62,23 @@ class Unigram : public Model {
   }
 
  private:
-  // Unknown text may be the text of a token after all (of the unknown token itself, say), or become bytes.
-  void resolve_unknown(std::string_view word, size_t before, Pieces& out) const {
-    const auto is_unknown = [this](const Piece& piece) { return piece.id == unknown_; };
+  // Unknown text may still equal a token (e.g. the unknown token itself), or become byte tokens.
+  void resolve_unknown(std::string_view word, size_t before, TokenSpans& out) const {
+    const auto is_unknown = [this](const TokenSpan& token) { return token.id == unknown_; };
     if (std::none_of(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), is_unknown)) return;
-    const Pieces pieces(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
+    const TokenSpans tokens(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
     out.resize(before);
-    for (const Piece& piece : pieces) {
-      const std::string_view text = word.substr(piece.begin, piece.end - piece.begin);
+    for (const TokenSpan& token : tokens) {
+      const std::string_view text = word.substr(token.begin, token.end - token.begin);
       const auto byte_id = [this](char byte) { return bytes_[static_cast<unsigned char>(byte)]; };
-      if (!is_unknown(piece)) {
-        out.push_back(piece);
+      if (!is_unknown(token)) {
+        out.push_back(token);
       } else if (const int32_t id = vocabulary().find(text); id >= 0) {
-        out.push_back({id, piece.begin, piece.end});
+        out.push_back({id, token.begin, token.end});
       } else if (std::all_of(text.begin(), text.end(), [&](char byte) { return byte_id(byte) >= 0; })) {
-        for (const char byte : text) out.push_back({byte_id(byte), piece.begin, piece.end});
+        for (const char byte : text) out.push_back({byte_id(byte), token.begin, token.end});
       } else {
-        out.push_back(piece);
+        out.push_back(token);
       }
     }
   }
@@ -98,7 +98,7 @@ ModelPointer make_unigram(Vocabulary vocabulary, const std::vector<double>& scor
                    ": found ", scores.size(), " scores for ", vocabulary.count(), " tokens, expected one each");
   check<FileError>(options.unknown >= -1 && options.unknown < vocabulary.count(), source, ": found the unknown token ", options.unknown,
                    ", expected an id below ", vocabulary.count());
-  for (const double score : scores) check<FileError>(std::isfinite(score), source, ": found a score that is no finite number");
+  for (const double score : scores) check<FileError>(std::isfinite(score), source, ": found a score that is not a finite number");
   return std::make_unique<Unigram>(std::move(vocabulary), scores, options);
 }
 

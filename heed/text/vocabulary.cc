@@ -5,8 +5,8 @@ namespace heed::text {
 bool Vocabulary::add(std::string_view token, int64_t id) {
   check(id >= 0 && id < kMaxTokenId, "vocabulary: found the id ", id, ", expected one from 0 to ", kMaxTokenId - 1);
   if (has(id) || !table_.insert(token, static_cast<int32_t>(id))) return false;
-  if (id >= id_limit()) place_.resize(static_cast<size_t>(id) + 1, -1);
-  place_[static_cast<size_t>(id)] = static_cast<int32_t>(tokens_.size());
+  if (id >= id_limit()) index_.resize(static_cast<size_t>(id) + 1, -1);
+  index_[static_cast<size_t>(id)] = static_cast<int32_t>(tokens_.size());
   tokens_.emplace_back(token);
   return true;
 }
@@ -15,7 +15,7 @@ Vocabulary Vocabulary::from_json(const JsonPart& json) {
   if (!json.json().is_object()) json.refuse("found ", json.json().type_name(), ", expected an object of tokens and ids");
   Vocabulary out;
   for (const auto& [token, value] : json.json().items()) {
-    const int64_t id = JsonPart(value, json.place() + "[" + in_quotes(token) + "]").number();
+    const int64_t id = JsonPart(value, json.location() + "[" + in_quotes(token) + "]").number();
     if (id < 0 || id >= kMaxTokenId) json.refuse("found the id ", id, " for ", in_quotes(token), ", expected 0 to ", kMaxTokenId - 1);
     if (!out.add(token, id)) json.refuse("found the id ", id, " for ", in_quotes(token), " and for ", in_quotes(out.token(id)));
   }
@@ -30,20 +30,20 @@ Vocabulary Vocabulary::from_lines(const Path& path) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line(text.data() + begin, end - begin);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    check<FileError>(number < kMaxTokenId, path.string(), ": found more than ", kMaxTokenId, " lines, expected at most that");
+    check<FileError>(number < kMaxTokenId, path.string(), ": found more than ", kMaxTokenId, " lines, expected at most that many");
     check<FileError>(find_bad_utf8(line) == line.npos, path.string(), ": line ", number + 1, ": found bytes that are not UTF-8");
-    // A token that comes again keeps its first id; the later line is a hole. Published vocabularies have such lines.
+    // A repeated token keeps its first id; the later id stays unused. Published vocabularies have such lines.
     out.add(line, number);
     begin = end + 1;
   }
-  check<FileError>(out.count() > 0, path.string(), ": found no tokens, expected one a line");
+  check<FileError>(out.count() > 0, path.string(), ": found no tokens, expected one per line");
   return out;
 }
 
 Json Vocabulary::to_json() const {
   Json out = Json::object();
-  for (size_t id = 0; id < place_.size(); ++id)
-    if (place_[id] >= 0) out[token(static_cast<int64_t>(id))] = id;
+  for (size_t id = 0; id < index_.size(); ++id)
+    if (index_[id] >= 0) out[token(static_cast<int64_t>(id))] = id;
   return out;
 }
 

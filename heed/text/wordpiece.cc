@@ -1,4 +1,4 @@
-// WordPiece, and the vocabulary of whole words.
+// WordPiece, and the word-level model.
 #include "heed/text/model.h"
 #include "heed/text/trie.h"
 
@@ -16,23 +16,23 @@ class WordPiece : public Model {
   WordPiece(Vocabulary vocabulary, const WordPieceOptions& options, const std::string& source)
       : Model(std::move(vocabulary)),
         unknown_(unknown_id(this->vocabulary(), options.unknown, source)),
-        longest_word_(options.longest_word) {
+        max_chars_per_word_(options.max_chars_per_word) {
     const Vocabulary& all = this->vocabulary();
     for (int64_t id = 0; id < all.id_limit(); ++id) {
       if (!all.has(id)) continue;
       const std::string_view token = all.token(id);
-      begins_.insert(token, static_cast<int32_t>(id));
+      initial_.insert(token, static_cast<int32_t>(id));
       if (token.starts_with(options.continuing_prefix))
-        continues_.insert(token.substr(options.continuing_prefix.size()), static_cast<int32_t>(id));
+        continuing_.insert(token.substr(options.continuing_prefix.size()), static_cast<int32_t>(id));
     }
   }
 
-  void split(std::string_view word, Pieces& out) const override {
+  void split(std::string_view word, TokenSpans& out) const override {
     const size_t before = out.size();
     const auto end_of = [](size_t i) { return static_cast<uint32_t>(i); };
-    bool known = std::ssize(word) <= longest_word_ || count_chars(word) <= longest_word_;
+    bool known = std::ssize(word) <= max_chars_per_word_ || count_chars(word) <= max_chars_per_word_;
     for (size_t i = 0; known && i < word.size();) {
-      const Trie::Match match = (i == 0 ? begins_ : continues_).longest(word, i);
+      const Trie::Match match = (i == 0 ? initial_ : continuing_).longest(word, i);
       known = match.value >= 0;
       if (known) out.push_back({match.value, end_of(i), end_of(match.end)});
       i = match.end;
@@ -43,9 +43,9 @@ class WordPiece : public Model {
   }
 
  private:
-  Trie begins_, continues_;  // tokens, and tokens without the prefix of continuations
+  Trie initial_, continuing_;  // tokens; continuing tokens without their prefix
   int32_t unknown_;
-  int64_t longest_word_;
+  int64_t max_chars_per_word_;
 };
 
 class WordLevel : public Model {
@@ -53,7 +53,7 @@ class WordLevel : public Model {
   WordLevel(Vocabulary vocabulary, const std::string& unknown, const std::string& source)
       : Model(std::move(vocabulary)), unknown_(unknown_id(this->vocabulary(), unknown, source)) {}
 
-  void split(std::string_view word, Pieces& out) const override {
+  void split(std::string_view word, TokenSpans& out) const override {
     const int32_t id = vocabulary().find(word);
     out.push_back({id < 0 ? unknown_ : id, 0, static_cast<uint32_t>(word.size())});
   }

@@ -1,4 +1,4 @@
-// BLEU as sacreBLEU computes it by default: tokens of mteval-v13a, exponential smoothing (Chen and Cherry 2014, method 3).
+// BLEU with sacreBLEU's defaults: mteval-v13a tokens, exponential smoothing (Chen and Cherry 2014, method 3).
 #include <array>
 #include <cmath>
 #include <unordered_map>
@@ -18,13 +18,13 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_point(char c) { return c == '.' || c == ','; }
-bool is_set_apart(char c) {  // punctuation of ASCII but the apostrophe, comma, hyphen and point
+bool is_set_apart(char c) {  // ASCII punctuation except apostrophe, comma, hyphen and period
   return c >= ' ' && c <= '~' && !is_digit(c) && !(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z') && c != '\'' && c != '-' &&
          !is_point(c);
 }
 
-// Every pair of neighbours that answers to `is` becomes what `write` makes of it; pairs do not overlap. Bytes serve as well as
-// characters: what is looked for is ASCII, and where nothing is put between them the bytes of a character stay together.
+// Replaces every non-overlapping pair of adjacent bytes that satisfies `is` with the output of `write`. Working on bytes is safe: only
+// ASCII is matched, so multi-byte characters stay intact.
 template <class Is, class Write>
 std::string with_pairs(const std::string& text, Is is, Write write) {
   std::string out;
@@ -39,7 +39,7 @@ std::string with_pairs(const std::string& text, Is is, Write write) {
   return out;
 }
 
-// The same number for the same word, in the order of appearance.
+// Word ids in order of first appearance.
 std::vector<char32_t> numbered(const std::vector<std::string>& words, std::unordered_map<std::string, char32_t>& known) {
   std::vector<char32_t> out;
   for (const std::string& word : words) out.push_back(known.emplace(word, static_cast<char32_t>(known.size())).first->second);
@@ -52,7 +52,7 @@ bool splits_words(char32_t c) { return (c >= 0x1c && c <= 0x1f) || text::is_spac
 
 std::vector<std::string> tokens_13a(std::string_view line) {
   std::string text = text::repaired_utf8(line);
-  while (!text.empty()) {  // before all else, as a hyphen in front of a line end goes with it
+  while (!text.empty()) {  // before the "-\\n" rule below, which must not see a trailing newline
     const size_t last = text::char_before(text, text.size());
     if (!splits_words(text::char_at(text, last))) break;
     text.resize(last);
@@ -72,7 +72,7 @@ std::vector<std::string> tokens_13a(std::string_view line) {
       apart += c;
   }
   apart += ' ';
-  // Points and commas are tokens unless they stand between digits; so is a hyphen behind a digit.
+  // Periods and commas are tokens unless between digits; so is a hyphen after a digit.
   apart = with_pairs(
       apart, [](char a, char b) { return !is_digit(a) && is_point(b); },
       [](std::string& out, char a, char b) {
@@ -96,13 +96,13 @@ std::vector<std::string> tokens_13a(std::string_view line) {
     else if (!words.back().empty())
       words.emplace_back();
   }
-  words.pop_back();  // the line ends in a space
+  words.pop_back();  // `apart` ends with a space
   return words;
 }
 
 BleuScore bleu(std::span<const std::string> written, std::span<const std::string> references) {
   check(written.size() == references.size(), "bleu: found ", written.size(), " lines and ", references.size(),
-        " references, expected as many");
+        " references, expected the same number");
   std::array<NgramCounts, kOrders> counts{};
   int64_t written_words = 0, reference_words = 0;
   for (size_t line = 0; line < written.size(); ++line) {
@@ -115,11 +115,11 @@ BleuScore bleu(std::span<const std::string> written, std::span<const std::string
   BleuScore out{.bleu = 0, .brevity = 1, .precisions = std::vector<double>(kOrders)};
   if (written_words < reference_words)
     out.brevity = written_words > 0 ? std::exp(1 - static_cast<double>(reference_words) / static_cast<double>(written_words)) : 0;
-  if (counts[0].shared == 0) return out;  // then no longer ones are shared either
+  if (counts[0].shared == 0) return out;  // then no longer n-grams match either
   double smooth = 1, logs = 0;
   for (size_t n = 0; n < kOrders; ++n) {
     const auto total = static_cast<double>(counts[n].written), shared = static_cast<double>(counts[n].shared);
-    if (total == 0) return out;  // a precision of 0, not smoothed, makes the mean 0
+    if (total == 0) return out;  // a zero precision that is not smoothed makes the mean 0
     if (shared == 0) smooth *= 2;
     out.precisions[n] = shared == 0 ? 100 / (smooth * total) : 100 * shared / total;
     logs += std::log(out.precisions[n]);

@@ -1,4 +1,4 @@
-// Checkpoints: safetensors files whose metadata hold the state of the run and a checksum of everything.
+// Checkpoints: safetensors files with the state of the run and a checksum in their metadata.
 #include <zlib.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ constexpr const char* kStateKey = "heed.state";
 constexpr const char* kChecksumKey = "heed.checksum";
 constexpr std::string_view kBegin = "step-", kEnd = ".safetensors";
 
-// "crc32 123 of 456 bytes": names, dtypes, shapes and elements in the order of the file, then the state. Offsets need not be
-// told, as a safetensors file has no holes.
+// "crc32 123 of 456 bytes": names, dtypes, shapes and elements in file order, then the state. Offsets are implied, as a safetensors file
+// has no gaps.
 std::string checksum_of(const NamedTensors& tensors, const std::string& state) {
   uLong sum = 0;
   int64_t bytes = 0;
@@ -27,7 +27,7 @@ std::string checksum_of(const NamedTensors& tensors, const std::string& state) {
     bytes += std::ssize(piece);
   };
   const auto take_text = [&](const std::string& text) {
-    const std::string counted = std::to_string(text.size()) + ":" + text;  // else "ab" and "c" were the same as "a" and "bc"
+    const std::string counted = std::to_string(text.size()) + ":" + text;  // the length distinguishes "ab", "c" from "a", "bc"
     take(std::as_bytes(std::span(counted)));
   };
   for (const auto& [name, tensor] : tensors) {
@@ -35,7 +35,7 @@ std::string checksum_of(const NamedTensors& tensors, const std::string& state) {
     std::string kind = safetensors_name(tensor.dtype());
     for (int64_t size : tensor.shape()) kind += ' ', kind += std::to_string(size);
     take_text(kind);
-    each_piece(tensor, take);
+    each_byte_chunk(tensor, take);
   }
   take_text(state);
   return "crc32 " + std::to_string(sum) + " of " + std::to_string(bytes) + " bytes";
@@ -54,7 +54,7 @@ Path file_of(const Path& folder, int64_t step) {
   return folder / (std::string(kBegin) + std::string(digits.size() < 7 ? 7 - digits.size() : 0, '0') + digits + std::string(kEnd));
 }
 
-// By step, the newest first.
+// By step, newest first.
 std::map<int64_t, Path, std::greater<>> checkpoints_in(const Path& folder) {
   std::map<int64_t, Path, std::greater<>> out;
   if (!fs::exists(folder)) return out;
@@ -68,7 +68,7 @@ std::map<int64_t, Path, std::greater<>> checkpoints_in(const Path& folder) {
   return out;
 }
 
-// What a process that was killed left of a file it was writing. One process writes to a run, so nobody needs them any more.
+// Files that a killed process was writing. Only one process writes to a run, so they are unused.
 void remove_temporaries(const Path& folder) {
   std::vector<Path> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -103,7 +103,7 @@ void Checkpoints::write(int64_t step, const Checkpoint& checkpoint) {
   check(step >= 0, "checkpoints: found step ", step, ", expected 0 or more");
   std::error_code error;
   fs::create_directories(folder_, error);
-  check<WriteError>(!error, folder_.string(), ": the folder cannot be made (", error.message(), "); choose another place");
+  check<WriteError>(!error, folder_.string(), ": cannot create the folder (", error.message(), "); choose another place");
   remove_temporaries(folder_);
   const std::string state = text_of(checkpoint.state);
   write_safetensors(file_of(folder_, step), checkpoint.tensors,
@@ -118,7 +118,7 @@ std::optional<Checkpoint> Checkpoints::newest(const std::function<void(const std
     try {
       return load(path);
     } catch (const FileError& problem) {
-      say(std::string(problem.what()) + "; this checkpoint is passed over for the one before");
+      say(std::string(problem.what()) + "; using the previous checkpoint instead");
     }
   }
   return std::nullopt;

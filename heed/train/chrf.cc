@@ -1,5 +1,5 @@
-// chrF2 as sacreBLEU computes it by default: 1 to 6 characters without white space, counted over the whole set; orders that either
-// side lacks altogether do not count.
+// chrF2 with sacreBLEU's defaults: character 1- to 6-grams without white space, counted over the whole corpus; orders missing on either
+// side are skipped.
 #include <array>
 
 #include "heed/text/unicode.h"
@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 constexpr size_t kOrders = 6;
-constexpr double kBetaSquared = 4;  // recall is worth beta = 2 times as much as precision
+constexpr double kBetaSquared = 4;  // beta = 2 weights recall
 
 std::vector<char32_t> without_spaces(const std::string& line) {
   const std::string text = text::repaired_utf8(line);
@@ -24,13 +24,13 @@ std::vector<char32_t> without_spaces(const std::string& line) {
 
 double chrf(std::span<const std::string> written, std::span<const std::string> references) {
   check(written.size() == references.size(), "chrf: found ", written.size(), " lines and ", references.size(),
-        " references, expected as many");
+        " references, expected the same number");
   std::array<NgramCounts, kOrders> counts{};
   for (size_t line = 0; line < written.size(); ++line) {
     const std::vector<char32_t> ours = without_spaces(written[line]), theirs = without_spaces(references[line]);
     for (size_t n = 0; n < kOrders; ++n) {
       const NgramCounts found = count_ngrams(ours, theirs, n + 1);
-      if (found.reference > 0) counts[n].add(found);  // what no reference can confirm is no mistake
+      if (found.reference > 0) counts[n].add(found);  // n-grams that the reference is too short for are not counted
     }
   }
   double precision = 0, recall = 0, orders = 0;

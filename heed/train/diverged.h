@@ -1,12 +1,12 @@
-// Which tensor went wrong first when a loss is not a number.
+// Finds the first tensor with a NaN or infinity after the loss diverged.
 #pragma once
 
 #include "heed/train/task.h"
 
 namespace heed {
 
-// Looks at the inputs, the parameters, then the states of the model in the order of its layers, computed again with the same chance,
-// then at gradients from the last layer to the first. -> "hidden_states.3 holds nan (everything before it is finite)", for example
+// Checks the inputs, the parameters, the outputs of a forward pass repeated with the same random numbers, in layer order, and the gradients
+// from the last layer to the first. Returns for example "hidden_states.3 holds nan (everything before it is finite)".
 std::string first_not_finite(const Model& model, const Batch& batch, Rng rng);
 
 bool all_finite(const std::vector<Parameter>& parameters);

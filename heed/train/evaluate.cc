@@ -8,16 +8,16 @@
 #include "heed/io/printable.h"
 #include "heed/models/config.h"
 #include "heed/models/finite.h"
-#include "heed/models/pictures.h"
+#include "heed/models/image_processor.h"
 #include "heed/models/translate.h"
-#include "heed/train/order.h"
+#include "heed/train/batch_order.h"
 #include "heed/train/scores.h"
 
 namespace heed {
 namespace {
 
-constexpr int64_t kPicturesAtOnce = 128;
-constexpr int64_t kWordsAtOnce = 1 << 26;  // logits of language models: 256 MiB
+constexpr int64_t kImagesPerBatch = 128;
+constexpr int64_t kLogitsPerBatch = 1 << 26;  // logits of language models: 256 MiB
 
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
@@ -25,7 +25,7 @@ std::string joined(const std::vector<std::string>& names) {
   return names.size() > 12 ? out + ", ..." : out;
 }
 
-// Where each name stands among the model's; -1: nowhere.
+// Index of each name among the model's labels; -1 if missing.
 std::vector<int64_t> places_by_name(const std::vector<std::string>& data, const std::vector<std::string>& model) {
   std::map<std::string_view, int64_t> places;
   for (const std::string& name : model) places.emplace(name, &name - model.data());
@@ -49,7 +49,7 @@ std::vector<int64_t> places_by_number(const std::vector<std::string>& data, size
 
 bool all_found(const std::vector<int64_t>& places) { return std::find(places.begin(), places.end(), -1) == places.end(); }
 
-bool has_names_of_its_own(const std::vector<std::string>& labels) {
+bool has_label_names(const std::vector<std::string>& labels) {
   for (size_t i = 0; i < labels.size(); ++i)
     if (labels[i] != "LABEL_" + std::to_string(i)) return true;
   return false;
@@ -58,30 +58,30 @@ bool has_names_of_its_own(const std::vector<std::string>& labels) {
 Labels labels_of(const Model& model, const Path& folder) {
   Labels labels(model, (folder / "config.json").string());
   check<FileError>(labels.kind() == Labels::Kind::one, (folder / "config.json").string(), ": the model gives ",
-                   labels.kind() == Labels::Kind::value ? "values" : "several labels at once", ", expected one label for each");
+                   labels.kind() == Labels::Kind::value ? "values" : "several labels per input", ", expected one label per input");
   return labels;
 }
 
-// Sums of a language model over texts.
-struct WordSums {
+// Sums over texts for a language model.
+struct TokenSums {
   double loss = 0, right = 0, tokens = 0, bytes = 0;
 
-  // ids, next: (B, L): what is read, and what follows each
+  // ids, next: (B, L): input tokens and their next tokens
   void add(const TextModel& model, std::span<const int64_t> ids, std::span<const int64_t> next, int64_t B) {
     const int64_t L = std::ssize(ids) / B;
     const Tensor logits = model.model({{"input_ids", Tensor::from(std::vector<int64_t>(ids.begin(), ids.end()), {B, L})}}).at("logits");
-    const Tensor targets = Tensor::from(std::vector<int64_t>(next.begin(), next.end()), {B, L});
-    loss += static_cast<double>(cross_entropy(logits, targets).item()) * static_cast<double>(B * L);
+    const Tensor next_ids = Tensor::from(std::vector<int64_t>(next.begin(), next.end()), {B, L});
+    loss += static_cast<double>(cross_entropy(logits, next_ids).item()) * static_cast<double>(B * L);
     const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>();
     for (size_t i = 0; i < guesses.size(); ++i) right += guesses[i] == next[i];
     tokens += static_cast<double>(B * L);
   }
 };
 
-// 0: config.json does not say.
+// 0: not in config.json.
 int64_t position_limit(const Model& model) { return Config(model.config(), "config.json").size("max_position_embeddings", 0, 0); }
 
-GenerationOptions writing_options(const Model& model, int64_t beams, int64_t length) {
+GenerationOptions translation_options(const Model& model, int64_t beams, int64_t length) {
   GenerationOptions options = generation_options(model);
   options.count = 1;
   options.sample = false;
@@ -107,14 +107,14 @@ std::vector<int64_t> matched_labels(const std::vector<std::string>& data, const 
                   ", expected labels of the model: ", joined(model), ", or their numbers");
 }
 
-Evaluation evaluate_pictures(const Model& model, const Path& folder, const PictureData& data, const Done& done) {
-  const NoGrad quiet;
+Evaluation evaluate_images(const Model& model, const Path& folder, const ImageData& data, const Done& done) {
+  const NoGrad no_grad;
   const Labels labels = labels_of(model, folder);
-  const PictureReader reader(folder);
+  const ImageProcessor reader(folder);
   std::vector<int64_t> places = places_by_name(data.classes, labels.names());
-  if (!all_found(places) && !has_names_of_its_own(labels.names())) {
+  if (!all_found(places) && !has_label_names(labels.names())) {
     check<FileError>(data.classes.size() == labels.names().size(), data.source, ": found ", data.classes.size(), " classes, expected ",
-                     labels.names().size(), ", as many as the model has, which gives them no names");
+                     labels.names().size(), " as in the model, which has no label names");
     for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i);
   }
   const auto unknown = static_cast<size_t>(std::find(places.begin(), places.end(), -1) - places.begin());
@@ -122,14 +122,14 @@ Evaluation evaluate_pictures(const Model& model, const Path& folder, const Pictu
                    unknown < places.size() ? in_quotes(data.classes[unknown], 40) : "",
                    ", expected classes of the model: ", joined(labels.names()));
   ClassScores scores(labels.names());
-  std::vector<std::string> bad;  // once there is one, the others are only looked for
-  for (const std::vector<int64_t>& which : batches_in_order(data.count(), kPicturesAtOnce)) {
-    std::vector<Picture> pictures(which.size());
+  std::vector<std::string> bad;  // after the first error, images are only decoded to collect all errors
+  for (const std::vector<int64_t>& which : batches_in_order(data.count(), kImagesPerBatch)) {
+    std::vector<Image> images(which.size());
     std::vector<std::string> faults(which.size());
     parallel_tasks(std::ssize(which), [&](int64_t b) {
       const auto place = static_cast<size_t>(b);
       try {
-        pictures[place] = reader.prepared(data.picture(which[place]));
+        images[place] = reader.prepared(data.image(which[place]));
       } catch (const FileError& error) {
         faults[place] = error.what();
       }
@@ -138,7 +138,7 @@ Evaluation evaluate_pictures(const Model& model, const Path& folder, const Pictu
     if (!bad.empty()) continue;
     std::vector<int64_t> truth;
     for (const int64_t i : which) truth.push_back(places[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]);
-    const Tensor pixels = reader.normalized(pictures);
+    const Tensor pixels = reader.normalized(images);
     check_image_size(model, folder, pixels);
     const Tensor logits = model({{"pixel_values", pixels}}).at("logits");
     try {
@@ -166,7 +166,7 @@ Evaluation evaluate_labelled(const TextModel& model, const std::vector<LabelledT
   const EncodedSentences encoded = encode_sentences(model, sentences);
   if (cut) *cut = encoded.cut;
   ClassScores scores(labels.names());
-  const auto judge_batch = [&](const TextBatch& batch) {
+  const auto score_batch = [&](const TextBatch& batch) {
     std::vector<int64_t> truth;
     for (const size_t place : batch.places) {
       const auto name = std::lower_bound(names.begin(), names.end(), texts[place].label);
@@ -176,7 +176,7 @@ Evaluation evaluate_labelled(const TextModel& model, const std::vector<LabelledT
     if (done) done(std::ssize(truth));
   };
   try {
-    each_batch(model, encoded.encodings, judge_batch);
+    each_batch(model, encoded.encodings, score_batch);
   } catch (const NonfiniteOutput& error) {
     fail<FileError>(source, ": ", in_quotes(texts[static_cast<size_t>(error.item)].text, 60), ": ", error.what());
   }
@@ -184,40 +184,41 @@ Evaluation evaluate_labelled(const TextModel& model, const std::vector<LabelledT
 }
 
 std::vector<NamedText> read_texts(const Path& path) {
-  if (!std::filesystem::is_directory(path)) return {{path.string(), read_packed_text(path)}};
+  if (!std::filesystem::is_directory(path)) return {{path.string(), read_text_or_gzip(path)}};
   std::vector<Path> files;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
     if (entry.is_regular_file() && (name.ends_with(".txt") || name.ends_with(".txt.gz"))) files.push_back(entry.path());
   }
-  check<FileError>(!files.empty(), path.string(), ": found no texts in the folder, expected files with .txt or .txt.gz");
+  check<FileError>(!files.empty(), path.string(), ": found no texts in the folder, expected .txt or .txt.gz files");
   std::sort(files.begin(), files.end());
   std::vector<NamedText> out;
-  for (const Path& file : files) out.push_back({file.string(), read_packed_text(file)});
+  for (const Path& file : files) out.push_back({file.string(), read_text_or_gzip(file)});
   return out;
 }
 
 Evaluation evaluate_language(const TextModel& model, const std::vector<NamedText>& texts, int64_t length, const Done& done) {
-  const NoGrad quiet;
-  check<UsageError>(length >= 1 && length <= model.most_tokens, "evaluate: windows of ", length, " tokens, expected 1 to ",
-                    model.most_tokens, ", which the model reads");
-  const int64_t at_once = std::max<int64_t>(std::min(kTokensAtOnce, kWordsAtOnce / model.tokenizer.id_limit()) / length, 1);
-  WordSums sums;
+  const NoGrad no_grad;
+  check<UsageError>(length >= 1 && length <= model.max_tokens, "evaluate: windows of ", length, " tokens, expected 1 to ", model.max_tokens,
+                    ", the model's limit");
+  const int64_t at_once = std::max<int64_t>(std::min(kDefaultBatchTokens, kLogitsPerBatch / model.tokenizer.id_limit()) / length, 1);
+  TokenSums sums;
   for (const NamedText& each : texts) {
     const Encoding encoding = model.tokenizer.encode(each.text);
     const std::vector<int64_t> ids(encoding.ids.begin(), encoding.ids.end());
     if (each.text.empty() || ids.size() < 2) continue;
     sums.bytes += static_cast<double>(each.text.size() - encoding.offsets[0].end);
-    const int64_t told = std::ssize(ids) - 1;
-    for (int64_t begin = 0; begin < told;) {
-      const int64_t B = std::clamp<int64_t>((told - begin) / length, 1, at_once), count = std::min(B * length, told - begin);
+    const int64_t targets = std::ssize(ids) - 1;
+    for (int64_t begin = 0; begin < targets;) {
+      const int64_t B = std::clamp<int64_t>((targets - begin) / length, 1, at_once), count = std::min(B * length, targets - begin);
       const auto first = static_cast<size_t>(begin), tokens = static_cast<size_t>(count);
       sums.add(model, std::span(ids).subspan(first, tokens), std::span(ids).subspan(first + 1, tokens), B);
       begin += count;
       if (done) done(count);
     }
   }
-  check<FileError>(sums.tokens > 0, texts.empty() ? "evaluate" : texts[0].name, ": found no text of two tokens, expected one at least");
+  check<FileError>(sums.tokens > 0, texts.empty() ? "evaluate" : texts[0].name,
+                   ": found no text of two or more tokens, expected at least one");
   const double loss = sums.loss / sums.tokens;
   return {.figures = {{"loss", loss},
                       {"perplexity", std::exp(loss)},
@@ -226,12 +227,12 @@ Evaluation evaluate_language(const TextModel& model, const std::vector<NamedText
           .detail = {{"tokens", static_cast<int64_t>(sums.tokens)}, {"bytes", static_cast<int64_t>(sums.bytes)}, {"window", length}}};
 }
 
-TranslatedSet evaluate_translation(const Model& model, const Path& folder, const std::vector<Translation>& pairs, int64_t beams,
-                                   int64_t length, const Done& done) {
-  const NoGrad quiet;
+TranslationEvaluation evaluate_translation(const Model& model, const Path& folder, const std::vector<Translation>& pairs, int64_t beams,
+                                           int64_t length, const Done& done) {
+  const NoGrad no_grad;
   check(!pairs.empty(), "evaluate: found 0 pairs of sentences, expected 1 or more");
   const Tokenizer source = Tokenizer::open(folder), target = Tokenizer::open_target(folder);
-  const GenerationOptions options = writing_options(model, beams, length);
+  const GenerationOptions options = translation_options(model, beams, length);
   const int64_t pad = source.padding_id().value_or(static_cast<int32_t>(options.pad));
   check<FileError>(pad >= 0, folder.string(), ": found no padding token in tokenizer and config, expected one");
   std::vector<std::string> sources, references;
@@ -239,9 +240,9 @@ TranslatedSet evaluate_translation(const Model& model, const Path& folder, const
     sources.push_back(pair.source);
     references.push_back(pair.target);
   }
-  TranslatedSet out;
-  const EncodeOptions how{.max_length = position_limit(model)};
-  for (Translated& each : translate(model, {source, target, pad}, source.encode_all(sources, how), options, done))
+  TranslationEvaluation out;
+  const EncodeOptions encode_options{.max_length = position_limit(model)};
+  for (Translated& each : translate(model, {source, target, pad}, source.encode_all(sources, encode_options), options, done))
     out.written.push_back(std::move(each.text));
   const BleuScore score = bleu(out.written, references);
   double exact = 0;

@@ -1,4 +1,4 @@
-// How good a model is on data that it is given: by classes, by the next word, by masked words, by translations.
+// Evaluation of trained models: classification, language modelling, masked words, translation.
 #pragma once
 
 #include "heed/data/text_data.h"
@@ -7,37 +7,37 @@
 
 namespace heed {
 
-// Which of the model's labels each name of the data is: by name where the model knows them all, else by number ("1" is label 1). A
-// FileError that shows both where neither fits. source: of the data, for messages
+// Maps the label names of the data to label ids of the model: by name if the model knows all of them, else by number ("1" is label 1).
+// Throws a FileError that lists both sides if neither works. source: names the data in messages
 std::vector<int64_t> matched_labels(const std::vector<std::string>& data, const std::vector<std::string>& model, const std::string& source);
 
-// As ClassScores has it, with the model's names. A model whose names are LABEL_0, LABEL_1, ... takes classes by their places.
-Evaluation evaluate_pictures(const Model& model, const Path& folder, const PictureData& data, const Done& done = {});
-// Of single sentences and of pairs. cut: how many were longer than the model reads
+// Returns ClassScores::evaluation() with the model's class names. A model with the names LABEL_0, LABEL_1, ... matches classes by index.
+Evaluation evaluate_images(const Model& model, const Path& folder, const ImageData& data, const Done& done = {});
+// Single sentences or pairs. cut: set to the number of truncated texts
 Evaluation evaluate_labelled(const TextModel& model, const std::vector<LabelledText>& texts, const std::string& source,
                              int64_t* cut = nullptr, const Done& done = {});
 
 struct NamedText {
   std::string name, text;
 };
-std::vector<NamedText> read_texts(const Path& path);  // a file, or every .txt (.gz) of a folder by name; each is one text
+std::vector<NamedText> read_texts(const Path& path);  // a file, or every .txt (.gz) of a folder sorted by name; each file is one text
 
-// Of a language model: loss and perplexity per token, bits_per_byte of the text, and accuracy of the next token. Every token is told
-// from those before it in its window of at most `length`; the first one of a text is not told.
+// Loss and perplexity per token, bits_per_byte of the text, and accuracy of the next token. Text is cut into windows of at most `length`
+// tokens; the first token of a text is not scored.
 Evaluation evaluate_language(const TextModel& model, const std::vector<NamedText>& texts, int64_t length, const Done& done = {});
 
-struct TranslatedSet {
+struct TranslationEvaluation {
   Evaluation evaluation;  // bleu, chrf, exact, brevity; detail: "precisions" of 1- to 4-grams
   std::vector<std::string> written;
 };
-// beams, length: of translations, in tokens; 0: as the files of the model say, with at most 512 tokens
-TranslatedSet evaluate_translation(const Model& model, const Path& folder, const std::vector<Translation>& pairs, int64_t beams = 0,
-                                   int64_t length = 0, const Done& done = {});
+// beams, length: beam size and maximum tokens of a translation; 0: from the model's files, at most 512 tokens
+TranslationEvaluation evaluate_translation(const Model& model, const Path& folder, const std::vector<Translation>& pairs, int64_t beams = 0,
+                                           int64_t length = 0, const Done& done = {});
 
-// Sentences of documents: plain text as read_documents takes it; "opinions": made by rule, of the test part.
-std::vector<std::vector<std::string>> read_judged_documents(const std::string& where);
-// Of models with heads for masked words, for next sentences, or for both: their loss and accuracy. What is masked and what goes together
-// is a function of the seed. length: tokens of a sample at most
+// Documents as lists of sentences: plain text as read_documents reads it, or "opinions": the test part of the synthetic documents.
+std::vector<std::vector<std::string>> read_evaluation_documents(const std::string& where);
+// Loss and accuracy of models with heads for masked words, next sentences, or both. The seed decides what is masked and which sentences are
+// paired. length: maximum tokens of a sample
 Evaluation evaluate_pretraining(const TextModel& model, const std::vector<std::vector<std::string>>& documents, const std::string& source,
                                 int64_t length, uint64_t seed, const Done& done = {});
 

@@ -1,5 +1,5 @@
-// The records are TensorFlow's TFRecord (tensorflow/core/lib/io/record_writer.h), the messages those of event.proto, summary.proto,
-// histogram.proto and tensor.proto. A message is a few fields behind their numbers, so they are put together by hand.
+// Records are TFRecords (tensorflow/core/lib/io/record_writer.h), messages are those of event.proto, summary.proto, histogram.proto and
+// tensor.proto. They have few fields, so they are encoded by hand.
 #include "heed/train/event_file.h"
 
 #include <algorithm>
@@ -11,16 +11,17 @@
 #include <limits>
 #include <vector>
 
-#include "heed/train/growing_file.h"
+#include "heed/train/append_only_file.h"
 
 namespace heed {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "protocol buffers are little-endian, and numbers are written as they are");
 
-constexpr int64_t kHead = 12, kTail = 4;  // bytes of a record before the message (length, its checksum) and behind it (checksum)
+constexpr int64_t kHead = 12,
+                  kTail = 4;  // bytes of a record before the message (length, CRC of the length) and after it (CRC of the message)
 
-// CRC-32C (Castagnoli), a byte at a time.
+// CRC-32C (Castagnoli), one byte at a time.
 constexpr std::array<uint32_t, 256> kCrcTable = [] {
   std::array<uint32_t, 256> table{};
   for (uint32_t i = 0; i < 256; ++i) {
@@ -31,7 +32,7 @@ constexpr std::array<uint32_t, 256> kCrcTable = [] {
   return table;
 }();
 
-// The checksum as records have it: turned and shifted, since checksums of checksums would be weak.
+// TFRecord's masked CRC: rotated and offset, since a CRC of data that contains CRCs is weak.
 uint32_t masked_crc(std::string_view bytes) {
   uint32_t crc = ~0u;
   for (char byte : bytes) crc = kCrcTable[(crc ^ static_cast<unsigned char>(byte)) & 255] ^ (crc >> 8);
@@ -45,7 +46,7 @@ std::string raw(T value) {
   return out;
 }
 
-// The fields of a message, one behind the other.
+// Protocol buffer encoder.
 struct Message {
   std::string bytes = {};
 
@@ -78,7 +79,7 @@ std::string record_of(const Message& message) {
   return length + raw(masked_crc(length)) + message.bytes + raw(masked_crc(message.bytes));
 }
 
-// Where the last record ends that lies within the first `limit` bytes and is whole.
+// End of the last complete record within the first `limit` bytes.
 int64_t end_of_records(const Path& path, int64_t limit) {
   const auto file = MappedFile::open(path);
   limit = std::min(limit, file->size());
@@ -88,8 +89,8 @@ int64_t end_of_records(const Path& path, int64_t limit) {
     uint32_t crc = 0;
     std::memcpy(&length, file->data() + end, sizeof length);
     std::memcpy(&crc, file->data() + end + sizeof length, sizeof crc);
-    const auto room = static_cast<uint64_t>(limit - end - kHead - kTail);
-    if (length > room || crc != masked_crc(file->text(end, sizeof length))) break;
+    const auto available = static_cast<uint64_t>(limit - end - kHead - kTail);
+    if (length > available || crc != masked_crc(file->text(end, sizeof length))) break;
     end += kHead + static_cast<int64_t>(length) + kTail;
   }
   return end;
@@ -107,7 +108,7 @@ Path event_file_in(const Path& folder) {
   return folder / (std::string(begin) + std::to_string(static_cast<int64_t>(now())) + std::string(end));
 }
 
-// TensorFlow's limits of buckets above zero: 1e-12 times 1.1^k, and a last one for all that is larger. Below zero they are mirrored.
+// TensorFlow's bucket limits above zero: 1e-12 times 1.1^k, and a last one for everything larger. Mirrored below zero.
 const std::vector<double> kLimits = [] {
   std::vector<double> out;
   for (double limit = 1e-12; limit < 1e20; limit *= 1.1) out.push_back(limit);
@@ -115,7 +116,7 @@ const std::vector<double> kLimits = [] {
   return out;
 }();
 
-// How many limits are at most 2^(exponent - 127), for each exponent of a float: from there it is at most eight steps.
+// For each float exponent, the number of limits up to 2^(exponent - 127); the bucket is at most eight further.
 const std::vector<uint32_t> kFirst = [] {
   std::vector<uint32_t> out;
   for (int exponent = 0; exponent < 255; ++exponent) {
@@ -126,13 +127,13 @@ const std::vector<uint32_t> kFirst = [] {
 }();
 
 struct Histogram {
-  double least = 0, most = 0, count = 0, sum = 0, squares = 0, not_finite = 0;
-  std::vector<double> below = std::vector<double>(kLimits.size()), above = below;  // counts; `below` holds them from zero downward
+  double least = 0, most = 0, count = 0, sum = 0, squares = 0, nonfinite = 0;
+  std::vector<double> below = std::vector<double>(kLimits.size()), above = below;  // counts; `below` starts at zero and goes down
 
   explicit Histogram(std::span<const float> values) {
     for (float value : values) {
       if (!std::isfinite(value)) {
-        ++not_finite;
+        ++nonfinite;
         continue;
       }
       least = count == 0 ? value : std::min<double>(least, value);
@@ -140,14 +141,14 @@ struct Histogram {
       ++count;
       sum += value;
       squares += double{value} * value;
-      // A bucket takes its lower limit and not its upper one. No limit is a float, so below zero it may be found the same way.
+      // A bucket includes its lower limit. No limit is exactly a float, so the mirrored lookup below zero is valid too.
       size_t bucket = kFirst[std::bit_cast<uint32_t>(value) >> 23 & 255];
       while (kLimits[bucket] <= std::fabs(value)) ++bucket;
       ++(value < 0 ? below : above)[bucket];
     }
   }
 
-  // From the first bucket that holds something to the last; those between that hold nothing are one where they are neighbours.
+  // From the first to the last non-empty bucket; adjacent empty buckets are merged.
   Message message() const {
     std::vector<double> limits, counts;
     const auto add = [&](double limit, double number) {
@@ -162,7 +163,7 @@ struct Histogram {
     for (size_t i = below.size(); i-- > 0;) add(i == 0 ? 0.0 : -kLimits[i - 1], below[i]);
     for (size_t i = 0; i < above.size(); ++i) add(kLimits[i], above[i]);
     if (!counts.empty() && counts.back() == 0) limits.pop_back(), counts.pop_back();
-    if (counts.empty()) limits.push_back(kLimits.back()), counts.push_back(0);  // never without a bucket
+    if (counts.empty()) limits.push_back(kLimits.back()), counts.push_back(0);  // at least one bucket
     return Message().real(1, least).real(2, most).real(3, count).real(4, sum).real(5, squares).reals(6, limits).reals(7, counts);
   }
 };
@@ -170,14 +171,14 @@ struct Histogram {
 }  // namespace
 
 struct EventFile::State {
-  GrowingFile file;
+  AppendOnlyFile file;
 
-  explicit State(const Path& folder) : file(event_file_in(folder)) { cut_to(file.size()); }
+  explicit State(const Path& folder) : file(event_file_in(folder)) { truncate_to(file.size()); }
 
   void add(Message event) { file.append(record_of(event)); }
   void add_value(int64_t step, const Message& value) { add(Message().real(1, now()).number(2, step).inner(5, Message().inner(1, value))); }
-  void cut_to(int64_t bytes) {
-    file.cut_to(end_of_records(file.path(), bytes));
+  void truncate_to(int64_t bytes) {
+    file.truncate_to(end_of_records(file.path(), bytes));
     if (file.size() == 0) add(Message().real(1, now()).text(3, "brain.Event:2"));
   }
 };
@@ -192,21 +193,21 @@ void EventFile::scalar(const std::string& tag, int64_t step, double value) {
 void EventFile::histogram(const std::string& tag, int64_t step, std::span<const float> values) {
   const Histogram histogram(values);
   state_->add_value(step, Message().text(1, tag).inner(5, histogram.message()));
-  // Buckets have no place for them, yet they are what one most wants to know of.
-  if (histogram.not_finite > 0) scalar(tag + "/not_finite", step, histogram.not_finite);
+  // Non-finite values fit no bucket but are what matters most, so they get their own scalar.
+  if (histogram.nonfinite > 0) scalar(tag + "/not_finite", step, histogram.nonfinite);
 }
 
-void EventFile::image(const std::string& tag, int64_t step, const Picture& picture) {
+void EventFile::image(const std::string& tag, int64_t step, const Image& image) {
   constexpr int64_t kRgb = 3;
-  const Message image = Message().number(1, picture.height).number(2, picture.width).number(3, kRgb).text(4, png_bytes(picture));
-  state_->add_value(step, Message().text(1, tag).inner(4, image));
+  const Message message = Message().number(1, image.height).number(2, image.width).number(3, kRgb).text(4, png_bytes(image));
+  state_->add_value(step, Message().text(1, tag).inner(4, message));
 }
 
 void EventFile::text(const std::string& tag, int64_t step, const std::string& markdown) {
-  constexpr int64_t kString = 7;                                     // of types.proto
+  constexpr int64_t kString = 7;                                     // DT_STRING in types.proto
   const Message shape = Message().inner(2, Message().number(1, 1));  // (1)
   const Message tensor = Message().number(1, kString).inner(2, shape).text(8, markdown);
-  const Message metadata = Message().inner(1, Message().text(1, "text"));  // the plugin that shows it
+  const Message metadata = Message().inner(1, Message().text(1, "text"));  // TensorBoard plugin
   state_->add_value(step, Message().text(1, tag).inner(8, tensor).inner(9, metadata));
 }
 
@@ -215,6 +216,6 @@ int64_t EventFile::size() {
   return state_->file.size();
 }
 
-void EventFile::cut_to(int64_t bytes) { state_->cut_to(bytes); }
+void EventFile::truncate_to(int64_t bytes) { state_->truncate_to(bytes); }
 
 }  // namespace heed

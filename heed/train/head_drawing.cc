@@ -11,42 +11,43 @@ using HeadPoint = Drawing::Point;
 using HeadPoints = std::vector<HeadPoint>;
 
 constexpr Colour kHeadPaper{255, 255, 255}, kHeadGround{248, 248, 247}, kHeadCells{236, 237, 235}, kHeadEdge{205, 208, 206},
-    kHeadQuery{214, 217, 215}, kHeadWords{28, 32, 36};
+    kHeadQuery{214, 217, 215}, kHeadInk{28, 32, 36};
 constexpr double kHeadPanel = 260, kHeadTitle = 22, kHeadMargin = 6;
 
 struct HeadBox {
   double left, top, right, bottom;
 };
 
-// The part of an area that lies within a box: side after side cuts off what is beyond it (Sutherland and Hodgman 1974).
-HeadPoints within_box(HeadPoints points, const HeadBox& box) {
+// Clips a polygon to a box, one side after the other (Sutherland and Hodgman 1974).
+HeadPoints clip_area(HeadPoints points, const HeadBox& box) {
   for (int side = 0; side < 4; ++side) {
-    const auto room = [&](HeadPoint p) {  // how far within
+    const auto inside = [&](HeadPoint p) {  // distance inside this side
       return side == 0 ? p.x - box.left : side == 1 ? box.right - p.x : side == 2 ? p.y - box.top : box.bottom - p.y;
     };
-    HeadPoints kept;
+    HeadPoints clipped;
     for (size_t i = 0; i < points.size(); ++i) {
       const HeadPoint a = points[i], b = points[(i + 1) % points.size()];
-      const double here = room(a), next = room(b);
-      if (here >= 0) kept.push_back(a);
-      if ((here >= 0) != (next >= 0)) kept.push_back({a.x + here / (here - next) * (b.x - a.x), a.y + here / (here - next) * (b.y - a.y)});
+      const double here = inside(a), next = inside(b);
+      if (here >= 0) clipped.push_back(a);
+      if ((here >= 0) != (next >= 0))
+        clipped.push_back({a.x + here / (here - next) * (b.x - a.x), a.y + here / (here - next) * (b.y - a.y)});
     }
-    points = std::move(kept);
+    points = std::move(clipped);
   }
   return points;
 }
 
-// The line_within of a line within a box (Liang and Barsky 1984, stretch by stretch).
-std::vector<HeadPoints> line_within(const HeadPoints& points, const HeadBox& box) {
+// Clips a polyline to a box, segment by segment (Liang and Barsky 1984).
+std::vector<HeadPoints> clip_line(const HeadPoints& points, const HeadBox& box) {
   std::vector<HeadPoints> out;
-  bool joined = false;  // the next stretch begins where the last one ended
+  bool joined = false;  // the next segment continues the last piece
   for (size_t i = 0; i + 1 < points.size(); ++i) {
     const HeadPoint a = points[i], b = points[i + 1];
     double from = 0, to = 1;
-    const auto cut = [&](double room_a, double room_b) {
-      if (room_a < 0 && room_b < 0) to = -1;
-      if (room_a < 0 && room_b >= 0) from = std::max(from, room_a / (room_a - room_b));
-      if (room_a >= 0 && room_b < 0) to = std::min(to, room_a / (room_a - room_b));
+    const auto cut = [&](double inside_a, double inside_b) {
+      if (inside_a < 0 && inside_b < 0) to = -1;
+      if (inside_a < 0 && inside_b >= 0) from = std::max(from, inside_a / (inside_a - inside_b));
+      if (inside_a >= 0 && inside_b < 0) to = std::min(to, inside_a / (inside_a - inside_b));
     };
     cut(a.x - box.left, b.x - box.left);
     cut(box.right - a.x, box.right - b.x);
@@ -107,7 +108,7 @@ void draw_head_ground(Drawing& to, const HeadPanel& panel) {
 }
 
 void draw_head_line(Drawing& to, const HeadPanel& panel, const HeadPoints& points, Colour colour, double thickness) {
-  for (HeadPoints& piece : line_within(points, panel.box())) to.add(Drawing::Line{std::move(piece), colour, thickness});
+  for (HeadPoints& piece : clip_line(points, panel.box())) to.add(Drawing::Line{std::move(piece), colour, thickness});
 }
 
 }  // namespace
@@ -136,39 +137,39 @@ void draw_heads(Drawing& to, const HeadPlace& place, std::span<const HeadFrame> 
   draw_head_ground(to, panel);
   const std::vector<GaussianHead>& heads = frames.back().heads.layers[layer].heads;
   for (size_t h = 0; h < heads.size(); ++h)
-    if (HeadPoints within = within_box(panel.outline(heads[h], 0.5), panel.box()); !within.empty())
+    if (HeadPoints within = clip_area(panel.outline(heads[h], 0.5), panel.box()); !within.empty())
       to.add(Drawing::Area{std::move(within), head_colour(h), 0.16});
   for (size_t h = 0; h < heads.size(); ++h) {
     draw_head_line(to, panel, panel.outline(heads[h], 0.9), mixed(kHeadPaper, head_colour(h), 0.55), 0.8);
     draw_head_line(to, panel, panel.outline(heads[h], 0.5), head_colour(h), 1.2);
   }
   for (size_t h = 0; h < heads.size(); ++h) {
-    HeadPoints way;
+    HeadPoints path;
     for (const HeadFrame& frame : frames)
       if (const HeadPoint point = panel.centre(frame.heads.layers[layer].heads[h]); std::isfinite(point.x) && std::isfinite(point.y))
-        way.push_back(point);
-    if (way.empty()) continue;
-    draw_head_line(to, panel, way, head_colour(h), 1.6);
-    if (frames.size() > 1 && panel.shows(way.front())) {
-      to.add(Drawing::Dot{way.front().x, way.front().y, 3, head_colour(h)});
-      to.add(Drawing::Dot{way.front().x, way.front().y, 1.8, kHeadPaper});
+        path.push_back(point);
+    if (path.empty()) continue;
+    draw_head_line(to, panel, path, head_colour(h), 1.6);
+    if (frames.size() > 1 && panel.shows(path.front())) {
+      to.add(Drawing::Dot{path.front().x, path.front().y, 3, head_colour(h)});
+      to.add(Drawing::Dot{path.front().x, path.front().y, 1.8, kHeadPaper});
     }
-    if (panel.shows(way.back())) to.add(Drawing::Dot{way.back().x, way.back().y, 3.6, head_colour(h)});
+    if (panel.shows(path.back())) to.add(Drawing::Dot{path.back().x, path.back().y, 3.6, head_colour(h)});
   }
 }
 
-std::vector<SvgLook::Ink> head_inks() {
-  std::vector<SvgLook::Ink> out{{kHeadPaper, "paper"}, {kHeadGround, "ground"}, {kHeadCells, "cells"},
-                                {kHeadEdge, "edge"},   {kHeadQuery, "query"},   {kHeadWords, "ink"}};
+std::vector<SvgOptions::Ink> head_inks() {
+  std::vector<SvgOptions::Ink> out{{kHeadPaper, "paper"}, {kHeadGround, "ground"}, {kHeadCells, "cells"},
+                                   {kHeadEdge, "edge"},   {kHeadQuery, "query"},   {kHeadInk, "ink"}};
   for (size_t h = 0; h < kHeadColours; ++h) out.push_back({head_colour(h), "c" + std::to_string(h)});
   return out;
 }
 
 Drawing head_panel(std::span<const HeadFrame> frames, size_t layer) {
   Drawing out(std::lround(kHeadPanel + 2 * kHeadMargin), std::lround(kHeadPanel + kHeadTitle + kHeadMargin));
-  out.add(Drawing::Text{kHeadMargin, kHeadTitle / 2, "layer " + std::to_string(layer), 11, Drawing::Anchor::start, false, kHeadWords});
+  out.add(Drawing::Text{kHeadMargin, kHeadTitle / 2, "layer " + std::to_string(layer), 11, Drawing::Anchor::start, false, kHeadInk});
   out.add(Drawing::Text{kHeadMargin + kHeadPanel, kHeadTitle / 2, "epoch " + std::to_string(frames.back().epoch), 11, Drawing::Anchor::end,
-                        false, kHeadWords});
+                        false, kHeadInk});
   draw_heads(out, {kHeadMargin, kHeadTitle, kHeadPanel, head_reach(frames)}, frames, layer);
   return out;
 }

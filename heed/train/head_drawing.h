@@ -1,5 +1,5 @@
-// Heads with Gaussian positions as drawings: the query in the middle, round it where each head looks, within which lines half and nine
-// tenths of its weight lie, and the way that it has come.
+// Drawings of heads with Gaussian positions: the query in the centre, the attention centre of each head, the contours that enclose 50% and
+// 90% of its weight, and the path of the centre over training.
 #pragma once
 
 #include <span>
@@ -9,22 +9,22 @@
 
 namespace heed {
 
-Colour head_colour(size_t head);  // twelve, then from the first again
+Colour head_colour(size_t head);  // repeats after kHeadColours
 inline constexpr size_t kHeadColours = 12;
 
-// How many tokens to each side are to be seen, so that no head leaves the drawing, within the picture.
+// Tokens to show on each side of the query so that all centres are visible, limited to the image.
 double head_reach(std::span<const HeadFrame> frames);
 
 struct HeadPlace {
   double x, y, side;  // of a square
   double reach;       // tokens from the query to its edge
 };
-// The last of the frames, and the way through all of them.
+// Draws the last frame, and the path of each centre through all frames.
 void draw_heads(Drawing& to, const HeadPlace& place, std::span<const HeadFrame> frames, size_t layer);
 
-// The colours by the names that a style may give others to: "c0" to "c11" of heads, "paper", "ground", "cells", "edge", "query", "ink".
-std::vector<SvgLook::Ink> head_inks();
+// CSS names of the colours: "c0" to "c11" for heads, "paper", "ground", "cells", "edge", "query", "ink".
+std::vector<SvgOptions::Ink> head_inks();
 
-Drawing head_panel(std::span<const HeadFrame> frames, size_t layer);  // one layer, with its name
+Drawing head_panel(std::span<const HeadFrame> frames, size_t layer);  // one layer with a title
 
 }  // namespace heed

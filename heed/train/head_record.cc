@@ -9,9 +9,9 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kMostHeadBytes = int64_t{256} << 20;
+constexpr int64_t kMaxHeadBytes = int64_t{256} << 20;
 
-// Parameters are floats: the shortest text that gives the same float back. Not finite: null.
+// The shortest text that reads back as the same float; null if not finite.
 std::string float_text(double value) {
   if (!std::isfinite(value)) return "null";
   char text[32];
@@ -43,9 +43,7 @@ std::string head_text(const GaussianHead& head) {
          ",\"contour_50\":" + contour_text(head, 0.5) + ",\"contour_90\":" + contour_text(head, 0.9) + "}";
 }
 
-// --- back from lines
-
-// Null stands for what was not finite.
+// null means not finite.
 float head_number(const Json& json) { return json.is_null() ? std::numeric_limits<float>::quiet_NaN() : json.get<float>(); }
 
 GaussianHead head_from(const Json& json) {
@@ -66,15 +64,15 @@ HeadFrame head_frame_from(const Json& json) {
   for (size_t i = 0; i < 2; ++i) out.heads.grid[i] = json.at("grid").at(i).get<int64_t>();
   check(out.heads.grid[0] > 0 && out.heads.grid[1] > 0, "found a grid of ", out.heads.grid[0], " x ", out.heads.grid[1]);
   for (const Json& layer : json.at("layers")) {
-    GaussianLayer& made = out.heads.layers.emplace_back(GaussianLayer{.name = layer.at("name").get<std::string>()});
-    for (const Json& head : layer.at("heads")) made.heads.push_back(head_from(head));
-    check(!made.heads.empty(), "found a layer without heads");
+    GaussianLayer& added = out.heads.layers.emplace_back(GaussianLayer{.name = layer.at("name").get<std::string>()});
+    for (const Json& head : layer.at("heads")) added.heads.push_back(head_from(head));
+    check(!added.heads.empty(), "found a layer without heads");
   }
   check(!out.heads.layers.empty(), "found no layers");
   return out;
 }
 
-// Every frame has the layers and heads of the first one.
+// All frames must have the same grid, layers and heads.
 bool same_heads(const GaussianHeads& a, const GaussianHeads& b) {
   if (a.grid != b.grid || a.layers.size() != b.layers.size()) return false;
   for (size_t i = 0; i < a.layers.size(); ++i)
@@ -108,14 +106,14 @@ std::vector<HeadFrame> read_heads(const Path& run) {
   const Path path = run / "heads.jsonl";
   std::vector<HeadFrame> out;
   if (!std::filesystem::exists(path)) return out;
-  std::istringstream in(read_text(path, kMostHeadBytes));
-  for (std::string line; std::getline(in, line) && !in.eof();) {  // whole lines alone: the run may still be going on
+  std::istringstream in(read_text(path, kMaxHeadBytes));
+  for (std::string line; std::getline(in, line) && !in.eof();) {  // skips an incomplete last line: the run may be in progress
     const std::string where = path.string() + ": line " + std::to_string(out.size() + 1);
     const Json json = parse_json(where, line);
     try {
       out.push_back(head_frame_from(json));
     } catch (const Json::exception& error) {
-      fail<FileError>(where, ": found no record of heads (", error.what(), ")");
+      fail<FileError>(where, ": found an invalid record of heads (", error.what(), ")");
     } catch (const Error& error) {
       fail<FileError>(where, ": ", error.what());
     }

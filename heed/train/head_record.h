@@ -1,4 +1,4 @@
-// Where heads with Gaussian positions stand at the beginning of a run and after every epoch: heads.jsonl in its folder.
+// heads.jsonl of a run: centres and spreads of heads with Gaussian positions, before training and after every epoch.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@ struct HeadFrame {
   GaussianHeads heads = {};
 };
 
-// One line: docs/lab/heads.md says what is in it. The same heads are the same bytes.
+// One line of heads.jsonl, described in docs/lab/heads.md. Deterministic.
 std::string head_line(const HeadFrame& frame);
 
-// Adds a line to heads.jsonl, and to the event file a drawing a layer, "heads/layer_0", ..., with the way that every head has gone so
-// far. Nothing where the model has no Gaussian positions.
+// Appends to heads.jsonl, and adds a drawing of each layer to the event file as "heads/layer_0", ... with the path of every head so far.
+// Does nothing if the model has no Gaussian positions.
 void record_heads(RunFolder& run, const Model& model, int64_t epoch, int64_t step);
 
-// All of them, in their order; none where the run has no heads.jsonl. A line that is none is a FileError that names it.
+// All frames in order; empty if the run has no heads.jsonl. An invalid line is a FileError that names it.
 std::vector<HeadFrame> read_heads(const Path& run);
 
 }  // namespace heed

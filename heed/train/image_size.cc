@@ -12,20 +12,21 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kSmall = 64;                                 // sides of images that are taken as they are
-constexpr int64_t kMostPatches = 16, kMostPixelsOfSide = 224;  // along a side, of sizes that are chosen from the data
-constexpr int64_t kWithoutPatches = 8;                         // of convolutions, which halve the image some times: a multiple of this
+constexpr int64_t kSmallSide = 64;                       // largest side of images that are used without resizing
+constexpr int64_t kMaxPatches = 16, kMaxAutoSide = 224;  // per side, for image=auto
+constexpr int64_t kConvolutionMultiple =
+    8;  // image=auto for convolutional networks, which halve the image several times: a multiple of this
 constexpr int64_t kLargestSide = 8192;
 
-std::array<int64_t, 2> patch_in(const Json& config) {  // height and width; 1: there are no patches
+std::array<int64_t, 2> patch_in(const Json& config) {  // height and width; 1: no patches
   std::vector<int64_t> patch = Config(config, "config.json").sizes("patch_size", {1});
   patch.resize(2, patch[0]);
   return {patch[0], patch[1]};
 }
 
-bool are_small_and_alike(const std::vector<PictureSize>& sizes) {
-  return !sizes.empty() && std::max(sizes[0].width, sizes[0].height) <= kSmall &&
-         std::all_of(sizes.begin(), sizes.end(), [&](const PictureSize& size) { return size == sizes[0]; });
+bool are_small_and_equal(const std::vector<ImageSize>& sizes) {
+  return !sizes.empty() && std::max(sizes[0].width, sizes[0].height) <= kSmallSide &&
+         std::all_of(sizes.begin(), sizes.end(), [&](const ImageSize& size) { return size == sizes[0]; });
 }
 
 int64_t median_of(std::vector<int64_t> values) {
@@ -33,8 +34,9 @@ int64_t median_of(std::vector<int64_t> values) {
   return values[values.size() / 2];
 }
 
-// The smallest shorter side with which an image covers the size: the other side is cut off to a whole number (PictureReader::resized).
-int64_t covering_edge(const PictureSize& image, const PictureSize& size) {
+// The smallest length of the shorter side with which a resized image covers the size. ImageProcessor::resized truncates the other side to
+// an integer.
+int64_t covering_edge(const ImageSize& image, const ImageSize& size) {
   const bool upright = image.width <= image.height;
   const int64_t shorter = upright ? image.width : image.height, longer = upright ? image.height : image.width;
   const int64_t first = upright ? size.width : size.height, second = upright ? size.height : size.width;
@@ -48,8 +50,8 @@ int64_t covering_edge(const PictureSize& image, const PictureSize& size) {
 
 }  // namespace
 
-PictureSize image_size_in(const std::string& text) {
-  PictureSize out;
+ImageSize image_size_in(const std::string& text) {
+  ImageSize out;
   const char* const end = text.data() + text.size();
   const auto [cross, error] = std::from_chars(text.data(), end, out.width);
   bool good = error == std::errc();
@@ -65,75 +67,75 @@ PictureSize image_size_in(const std::string& text) {
   return out;
 }
 
-std::string text_of(const PictureSize& size) {
+std::string text_of(const ImageSize& size) {
   return std::to_string(size.width) + (size.width == size.height ? "" : "x" + std::to_string(size.height));
 }
 
-std::vector<PictureSize> image_sizes(const PictureData& data) {
-  constexpr int64_t some = 50;  // of data that are no files: they are all alike
-  std::vector<PictureSize> out(static_cast<size_t>(data.size ? data.count() : std::min(data.count(), some)));
+std::vector<ImageSize> image_sizes(const ImageData& data) {
+  constexpr int64_t sampled = 50;  // data without files have one common size
+  std::vector<ImageSize> out(static_cast<size_t>(data.size ? data.count() : std::min(data.count(), sampled)));
   parallel_for(std::ssize(out), 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      PictureSize& size = out[static_cast<size_t>(i)];
+      ImageSize& size = out[static_cast<size_t>(i)];
       try {
         if (data.size) {
           size = data.size(i);
         } else {
-          const Picture picture = data.picture(i);
-          size = {picture.width, picture.height};
+          const Image image = data.image(i);
+          size = {image.width, image.height};
         }
       } catch (const FileError&) {
-        size = {};  // whoever decodes it says why
+        size = {};  // reported when it is decoded
       }
     }
   });
-  std::erase_if(out, [](const PictureSize& size) { return size.width <= 0 || size.height <= 0; });
+  std::erase_if(out, [](const ImageSize& size) { return size.width <= 0 || size.height <= 0; });
   return out;
 }
 
-PictureSize median_size(const std::vector<PictureSize>& sizes) {
+ImageSize median_size(const std::vector<ImageSize>& sizes) {
   std::vector<int64_t> widths, heights;
-  for (const PictureSize& size : sizes) widths.push_back(size.width), heights.push_back(size.height);
+  for (const ImageSize& size : sizes) widths.push_back(size.width), heights.push_back(size.height);
   return {median_of(std::move(widths)), median_of(std::move(heights))};
 }
 
-PictureSize size_in_config(const Json& config) {
+ImageSize size_in_config(const Json& config) {
   std::vector<int64_t> size = Config(config, "config.json").sizes("image_size", {224});
   size.resize(2, size[0]);
   return {size[1], size[0]};
 }
 
-PictureSize default_image_size(const PictureData& data, const std::vector<PictureSize>& sizes, const Json& config) {
-  const PictureSize own = size_in_config(config);
-  if (sizes.empty()) return own;
+ImageSize default_image_size(const ImageData& data, const std::vector<ImageSize>& sizes, const Json& config) {
+  const ImageSize from_config = size_in_config(config);
+  if (sizes.empty()) return from_config;
   const auto [high, wide] = patch_in(config);
-  const PictureSize first = sizes.front();
+  const ImageSize first = sizes.front();
   const bool whole_patches = first.height % high == 0 && first.width % wide == 0;
-  if (are_small_and_alike(sizes) && (whole_patches || !data.files)) return first;
-  if (!data.files) return own;
-  const int64_t patch = std::lcm(high, wide), multiple = patch > 1 ? patch : kWithoutPatches;
-  const int64_t budget = patch > 1 ? std::min(kMostPatches * patch, kMostPixelsOfSide) : kSmall;
-  const int64_t most = std::max({budget, own.width, own.height});
+  if (are_small_and_equal(sizes) && (whole_patches || !data.files)) return first;
+  if (!data.files) return from_config;
+  const int64_t patch = std::lcm(high, wide), multiple = patch > 1 ? patch : kConvolutionMultiple;
+  const int64_t budget = patch > 1 ? std::min(kMaxPatches * patch, kMaxAutoSide) : kSmallSide;
+  const int64_t most = std::max({budget, from_config.width, from_config.height});
   std::vector<int64_t> shorter;
-  for (const PictureSize& size : sizes) shorter.push_back(std::min(size.width, size.height));
+  for (const ImageSize& size : sizes) shorter.push_back(std::min(size.width, size.height));
   const int64_t side = std::max(std::min(median_of(std::move(shorter)), most) / multiple, int64_t{1}) * multiple;
   return {side, side};
 }
 
-PictureSize model_image_size(const std::vector<PictureSize>& sizes, const Json& config) {
-  return are_small_and_alike(sizes) ? sizes.front() : size_in_config(config);
+ImageSize model_image_size(const std::vector<ImageSize>& sizes, const Json& config) {
+  return are_small_and_equal(sizes) ? sizes.front() : size_in_config(config);
 }
 
-void check_patches(const PictureSize& size, const Json& config) {
+void check_patches(const ImageSize& size, const Json& config) {
   const auto [high, wide] = patch_in(config);
   const auto fits = [](int64_t side, int64_t patch) { return side % patch == 0; };
-  check<UsageError>(fits(size.height, high) && fits(size.width, wide), "train: image=", text_of(size), " is no multiple of the patch size ",
-                    wide, high == wide ? "" : " x " + std::to_string(high), ", expected for example image=",
-                    text_of({std::max<int64_t>(size.width / wide, 1) * wide, std::max<int64_t>(size.height / high, 1) * high}),
-                    ", or another patch=");
+  check<UsageError>(
+      fits(size.height, high) && fits(size.width, wide), "train: image=", text_of(size), " is not a multiple of the patch size ", wide,
+      high == wide ? "" : " x " + std::to_string(high), ", expected for example image=",
+      text_of({std::max<int64_t>(size.width / wide, 1) * wide, std::max<int64_t>(size.height / high, 1) * high}), ", or another patch=");
 }
 
-Json resize_keys(const PictureSize& size, const std::string& resize, const std::vector<PictureSize>& sizes) {
+Json resize_keys(const ImageSize& size, const std::string& resize, const std::vector<ImageSize>& sizes) {
   const Json plain{{"height", size.height}, {"width", size.width}};
   Json out{{"image_processor_type", "ViTImageProcessor"}, {"do_resize", true}, {"size", plain}, {"resample", 2}};
   if (resize == "squash") return out;
@@ -141,7 +143,7 @@ Json resize_keys(const PictureSize& size, const std::string& resize, const std::
     out["size"] = {{"max_height", size.height}, {"max_width", size.width}};
   } else {
     int64_t edge = std::min(size.width, size.height);
-    for (const PictureSize& image : sizes) edge = std::max(edge, covering_edge(image, size));
+    for (const ImageSize& image : sizes) edge = std::max(edge, covering_edge(image, size));
     out["size"] = {{"shortest_edge", edge}};
   }
   out["do_center_crop"] = true;
@@ -149,30 +151,30 @@ Json resize_keys(const PictureSize& size, const std::string& resize, const std::
   return out;
 }
 
-ImageInputs choose_image_size(ImageOptions& options, const Chosen& chosen, const PictureData& train, Json& config) {
+ImageInputs choose_image_size(ImageOptions& options, const JobOptions& chosen, const ImageData& train, Json& config) {
   if (!chosen.from.empty()) {
     options = {.image = "model", .resize = "model"};
     const Path file = Path(chosen.from) / "preprocessor_config.json";
-    if (std::filesystem::exists(file)) return {.preprocessing = read_json(file), .complete = true, .why = "as from= does it"};
-    return {.preprocessing = resize_keys(size_in_config(config), "squash", {}), .why = "as from= has it"};
+    if (std::filesystem::exists(file)) return {.preprocessing = read_json(file), .complete = true, .why = "as in from="};
+    return {.preprocessing = resize_keys(size_in_config(config), "squash", {}), .why = "as in from="};
   }
-  const std::vector<PictureSize> sizes = image_sizes(train);
+  const std::vector<ImageSize> sizes = image_sizes(train);
   const bool in_config = chosen.model.model.contains("image_size");
   ImageInputs out;
-  PictureSize size = size_in_config(config);
+  ImageSize size = size_in_config(config);
   if (options.image == "auto" && !in_config) {
     size = default_image_size(train, sizes, config);
-    const PictureSize median = sizes.empty() ? size : median_size(sizes);
-    out.why = "chosen from the data, whose median is " + std::to_string(median.width) + " x " + std::to_string(median.height) +
-              "; image= chooses another";
+    const ImageSize median = sizes.empty() ? size : median_size(sizes);
+    out.why = "chosen from the data with median " + std::to_string(median.width) + " x " + std::to_string(median.height) +
+              "; set image= to change it";
   } else if (options.image == "model" && !in_config) {
     size = model_image_size(sizes, config);
   } else if (options.image != "auto" && options.image != "model") {
-    const PictureSize given = image_size_in(options.image);
-    check<UsageError>(!in_config || given == size, "train: image=", options.image, " beside model.image_size, expected one of the two");
-    const bool as_they_are = !sizes.empty() && std::count(sizes.begin(), sizes.end(), given) == std::ssize(sizes);
-    if (!in_config && !as_they_are) check_patches(given, config);
-    size = given;
+    const ImageSize requested = image_size_in(options.image);
+    check<UsageError>(!in_config || requested == size, "train: image=", options.image, " with model.image_size, expected only one of them");
+    const bool needs_no_resize = !sizes.empty() && std::count(sizes.begin(), sizes.end(), requested) == std::ssize(sizes);
+    if (!in_config && !needs_no_resize) check_patches(requested, config);
+    size = requested;
   }
   options.image = text_of(size);
   config["image_size"] = size.height == size.width ? Json(size.height) : Json{size.height, size.width};
@@ -180,17 +182,17 @@ ImageInputs choose_image_size(ImageOptions& options, const Chosen& chosen, const
   return out;
 }
 
-Json colour_keys(const PictureData& data) {
+Json colour_keys(const ImageData& data) {
   std::array<double, 3> sum{}, square{};
   double count = 0;
   for (int64_t i = 0; i < data.count(); i += std::max<int64_t>(data.count() / 1000, 1)) {
-    const Picture picture = data.picture(i);
-    for (size_t p = 0; p < picture.pixels.size(); ++p) {
-      const double value = picture.pixels[p] / 255.0;
+    const Image image = data.image(i);
+    for (size_t p = 0; p < image.pixels.size(); ++p) {
+      const double value = image.pixels[p] / 255.0;
       sum[p % 3] += value;
       square[p % 3] += value * value;
     }
-    count += static_cast<double>(picture.width * picture.height);
+    count += static_cast<double>(image.width * image.height);
   }
   Json means = Json::array(), deviations = Json::array();
   for (size_t c = 0; c < 3; ++c) {

@@ -1,48 +1,48 @@
-// How large the images are that a model learns from, and how images of other sizes become that large.
+// The model's image size, and how images are resized to it.
 #pragma once
 
-#include "heed/data/picture_data.h"
+#include "heed/data/image_data.h"
 #include "heed/train/tasks.h"
 
 namespace heed {
 
-// What a person chose. The values in force take their place once the data are known.
+// As chosen by the user. choose_image_size replaces the values with the ones in effect.
 struct ImageOptions {
-  std::string image = "auto";   // "64", "96x64" (width x height), "auto": from the data, "model": as config.json says
-  std::string resize = "crop";  // "crop": shorter side, then the centre; "squash"; "pad": the whole image on black; "model": as `from` does
+  std::string image = "auto";   // "64", "96x64" (width x height), "auto": from the data, "model": from config.json
+  std::string resize = "crop";  // "crop": resize the shorter side, centre crop; "squash"; "pad": black borders; "model": same as `from`
 };
 
-// "64" or "96x64"; a UsageError where it is neither.
-PictureSize image_size_in(const std::string& text);
-std::string text_of(const PictureSize& size);  // the way back
+// Parses "64" or "96x64"; UsageError otherwise.
+ImageSize image_size_in(const std::string& text);
+std::string text_of(const ImageSize& size);  // inverse of image_size_in
 
-// Widths and heights of all images, from the headers of files; files without a valid header are left out.
-std::vector<PictureSize> image_sizes(const PictureData& data);
-PictureSize median_size(const std::vector<PictureSize>& sizes);  // of widths and of heights; there must be some
+// Sizes of all images, read from file headers; files without a valid header are skipped.
+std::vector<ImageSize> image_sizes(const ImageData& data);
+ImageSize median_size(const std::vector<ImageSize>& sizes);  // medians of width and height; sizes must not be empty
 
-// The size for image=auto. All images alike, with sides of at most 64 pixels: theirs. Other image files: a square as large as the median of
-// their shorter sides, a multiple of the patch size, with at most 256 patches or what the config has (and at most 224 pixels). Other
-// data: the config's.
-PictureSize default_image_size(const PictureData& data, const std::vector<PictureSize>& sizes, const Json& config);
-PictureSize size_in_config(const Json& config);  // image_size
-// For image=model: that of the config, but images that are all alike and small are taken as they are.
-PictureSize model_image_size(const std::vector<PictureSize>& sizes, const Json& config);
-void check_patches(const PictureSize& size, const Json& config);  // a UsageError where the patch size does not divide it
+// The size for image=auto. If all images have the same size and sides of at most 64 pixels: that size. Other image files: a square with the
+// median of the shorter sides, rounded down to a multiple of the patch size, at most 256 patches or the config's size (and at most 224
+// pixels). Other data: the config's size.
+ImageSize default_image_size(const ImageData& data, const std::vector<ImageSize>& sizes, const Json& config);
+ImageSize size_in_config(const Json& config);  // image_size
+// For image=model: the config's size, except that small images of one common size are used as they are.
+ImageSize model_image_size(const std::vector<ImageSize>& sizes, const Json& config);
+void check_patches(const ImageSize& size, const Json& config);  // UsageError if the patch size does not divide it
 
-// The keys of preprocessor_config.json that make images of this size: resize is "crop", "squash" or "pad". sizes: of the images; of a crop
-// that is not square the shorter side is made just long enough that no image leaves a border.
-Json resize_keys(const PictureSize& size, const std::string& resize, const std::vector<PictureSize>& sizes);
+// Keys of preprocessor_config.json that resize images to this size. resize: "crop", "squash" or "pad". sizes: sizes of the images; a
+// non-square crop resizes the shorter side just far enough that every image covers the crop.
+Json resize_keys(const ImageSize& size, const std::string& resize, const std::vector<ImageSize>& sizes);
 
-// Of the model to train. Writes image_size into its config, and the values in force into the options. config: of the preset, or of `from`,
-// whose preprocessor_config.json then counts alone.
+// Chooses the size for the model to train. Writes image_size into its config and the values in effect into the options. config: of the
+// preset, or of `from`, which uses its own preprocessor_config.json.
 struct ImageInputs {
-  Json preprocessing;     // keys of preprocessor_config.json
-  bool complete = false;  // false: the colours are still missing
-  std::string why = {};   // where the size comes from, for people
+  Json preprocessing;     // for preprocessor_config.json
+  bool complete = false;  // false: image_mean and image_std are still missing
+  std::string why = {};   // reason for the size, to show to the user
 };
-ImageInputs choose_image_size(ImageOptions& options, const Chosen& chosen, const PictureData& train, Json& config);
+ImageInputs choose_image_size(ImageOptions& options, const JobOptions& chosen, const ImageData& train, Json& config);
 
-// image_mean and image_std of data, measured on some 1000 of them.
-Json colour_keys(const PictureData& data);
+// image_mean and image_std, measured on about 1000 images.
+Json colour_keys(const ImageData& data);
 
 }  // namespace heed

@@ -3,28 +3,28 @@
 #include <algorithm>
 #include <map>
 
-#include "heed/train/dialect.h"
+#include "heed/train/config_keys.h"
 #include "heed/train/settings_value.h"
 
 namespace heed {
 namespace {
 
-constexpr size_t kTried = 400;  // samples, to find right and wrong ones
+constexpr size_t kTried = 400;  // samples tried to find right and wrong ones
 
-// The config of a model that was made before, with what a person chose for it.
-Json changed(Json config, const Chosen& chosen) {
-  ModelChoice said = chosen.model, nothing;
-  Settings mine, others;
-  declare(mine, said);
-  declare(others, nothing);
-  const Json chosen_ones = mine.json(), plain = others.json();
-  for (const auto& [key, value] : chosen_ones.items())
-    check<UsageError>(value == plain.at(key) || key == "preset" || key == "dropout" || key == "stochastic_depth", "train: ", key, "=",
-                      mine.text(key), " beside from=", chosen.from,
-                      ": its model is as it was made, expected no other choices than dropout and stochastic_depth");
-  if (said.dropout >= 0)
-    for (const std::string& key : dialect_of(config).dropout) config[key] = value_json(said.dropout);
-  if (said.stochastic_depth >= 0) config["heed"]["stochastic_depth"] = value_json(said.stochastic_depth);
+// The config of a loaded model with the user's changes.
+Json apply_changes(Json config, const JobOptions& chosen) {
+  ModelChoice choice = chosen.model, defaults;
+  Settings chosen_settings, default_settings;
+  declare(chosen_settings, choice);
+  declare(default_settings, defaults);
+  const Json chosen_values = chosen_settings.json(), default_values = default_settings.json();
+  for (const auto& [key, value] : chosen_values.items())
+    check<UsageError>(value == default_values.at(key) || key == "preset" || key == "dropout" || key == "stochastic_depth", "train: ", key,
+                      "=", chosen_settings.text(key), " with from=", chosen.from,
+                      ": a loaded model cannot change, expected only dropout and stochastic_depth");
+  if (choice.dropout >= 0)
+    for (const std::string& key : config_keys_of(config).dropout) config[key] = value_json(choice.dropout);
+  if (choice.stochastic_depth >= 0) config["heed"]["stochastic_depth"] = value_json(choice.stochastic_depth);
   return config;
 }
 
@@ -39,29 +39,29 @@ void set_labels(Json& config, const std::vector<std::string>& classes) {
   }
 }
 
-std::shared_ptr<Model> model_for(const Chosen& chosen, const Json& config, const std::vector<std::string>& new_parts) {
-  const uint64_t seed = chosen.learn.seed;
+std::shared_ptr<Model> model_for(const JobOptions& chosen, const Json& config, const std::vector<std::string>& new_parts) {
+  const uint64_t seed = chosen.train_options.seed;
   if (chosen.from.empty()) return std::make_shared<Model>(make_model(config, {.seed = seed}));
-  const Json refined = changed(config, chosen);
+  const Json refined = apply_changes(config, chosen);
   return std::make_shared<Model>(
       load(chosen.from, {.names = {.allow_missing = new_parts, .allow_unused = new_parts}, .config = refined, .seed = seed}));
 }
 
-Share right_of(const Tensor& logits, const Tensor& labels) {
+RunningMean accuracy_of(const Tensor& logits, const Tensor& labels) {
   const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>(), truth = labels.to_vector<int64_t>();
-  Share share{0, static_cast<double>(truth.size())};
-  for (size_t i = 0; i < truth.size(); ++i) share.sum += guesses[i] == truth[i];
-  return share;
+  RunningMean mean{0, static_cast<double>(truth.size())};
+  for (size_t i = 0; i < truth.size(); ++i) mean.sum += guesses[i] == truth[i];
+  return mean;
 }
 
-void judge(Sample& sample, const std::vector<float>& probabilities, const std::vector<std::string>& classes) {
+void score_sample(Sample& sample, const std::vector<float>& probabilities, const std::vector<std::string>& classes) {
   const auto best = std::max_element(probabilities.begin(), probabilities.end());
   sample.guess = classes[static_cast<size_t>(best - probabilities.begin())];
   sample.score = *best;
   sample.right = sample.guess == sample.truth;
 }
 
-std::vector<int64_t> classes_in_turn(std::span<const int64_t> labels) {
+std::vector<int64_t> class_round_robin(std::span<const int64_t> labels) {
   std::map<int64_t, std::vector<int64_t>> of_class;
   for (size_t i = 0; i < labels.size(); ++i) of_class[labels[i]].push_back(static_cast<int64_t>(i));
   std::vector<const std::vector<int64_t>*> classes;
@@ -75,12 +75,12 @@ std::vector<int64_t> classes_in_turn(std::span<const int64_t> labels) {
   return out;
 }
 
-std::vector<Sample> some_right_and_wrong(std::span<const int64_t> order, const std::function<Sample(int64_t i)>& look_at) {
+std::vector<Sample> pick_right_and_wrong(std::span<const int64_t> order, const std::function<Sample(int64_t i)>& explain) {
   constexpr int64_t kOfEach = 8;
   std::vector<Sample> right, wrong;
   for (const int64_t i : order.subspan(0, std::min(order.size(), kTried))) {
     if (std::ssize(right) == kOfEach && std::ssize(wrong) == kOfEach) break;
-    Sample sample = look_at(i);
+    Sample sample = explain(i);
     std::vector<Sample>& list = sample.right ? right : wrong;
     if (std::ssize(list) < kOfEach) list.push_back(std::move(sample));
   }

@@ -1,4 +1,4 @@
-// Language models: the next token of a text is told from those before it (Radford et al. 2019).
+// Language modelling: next-token prediction (Radford et al. 2019).
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -6,17 +6,17 @@
 #include "heed/data/draws.h"
 #include "heed/models/cost.h"
 #include "heed/models/generate.h"
-#include "heed/train/data_print.h"
+#include "heed/train/batch_order.h"
+#include "heed/train/data_fingerprint.h"
 #include "heed/train/evaluate.h"
 #include "heed/train/labels.h"
-#include "heed/train/order.h"
 #include "heed/train/vocabulary.h"
 
 namespace heed {
 namespace {
 
-constexpr int64_t kEvaluatedTokens = 2048;  // at once: the words that each of them may be are many numbers
-constexpr int64_t kFollowedTokens = 24;
+constexpr int64_t kEvaluationTokens = 2048;  // tokens per batch; logits are (tokens, vocabulary)
+constexpr int64_t kTrackedTokens = 24;
 
 struct LanguageOptions {
   std::string data = "opinions";
@@ -28,18 +28,18 @@ struct Texts {
   std::vector<std::string> train = {}, validation = {};
 };
 
-// Whole texts by chance are held out, or the end of each where there are only a few.
-Texts read_parts(const std::string& data, const LearnOptions& learn) {
+// Holds out random texts, or the end of each text if there are only a few.
+Texts read_parts(const std::string& data, const TrainOptions& train_options) {
   Texts out;
   if (data == "opinions") {
-    for (LabelledText& made : made_opinions(8000, 1)) out.train.push_back(std::move(made.text));
-    for (LabelledText& made : made_opinions(1000, 1, DataPart::validation)) out.validation.push_back(std::move(made.text));
+    for (LabelledText& opinion : synthetic_opinions(8000, 1)) out.train.push_back(std::move(opinion.text));
+    for (LabelledText& opinion : synthetic_opinions(1000, 1, DataPart::validation)) out.validation.push_back(std::move(opinion.text));
     return out;
   }
   std::vector<NamedText> all = read_texts(data);
-  const double share = std::clamp(static_cast<double>(learn.validation), 1e-6, 0.9);
+  const double share = std::clamp(static_cast<double>(train_options.validation), 1e-6, 0.9);
   if (share * static_cast<double>(all.size()) >= 1) {
-    const Split parts = split(std::ssize(all), share, learn.seed);
+    const Split parts = split(std::ssize(all), share, train_options.seed);
     for (const int64_t i : parts.kept) out.train.push_back(std::move(all[static_cast<size_t>(i)].text));
     for (const int64_t i : parts.held_out) out.validation.push_back(std::move(all[static_cast<size_t>(i)].text));
     return out;
@@ -47,7 +47,7 @@ Texts read_parts(const std::string& data, const LearnOptions& learn) {
   for (NamedText& each : all) {
     const std::string& text = each.text;
     const auto from = static_cast<size_t>(static_cast<double>(text.size()) * (1 - share));
-    size_t cut = std::min(text.find('\n', from), text.size() - 1) + 1;  // at the end of a line, or at least of a character
+    size_t cut = std::min(text.find('\n', from), text.size() - 1) + 1;  // cut after a line, or at least not inside a character
     if (cut == text.size())
       for (cut = from; cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80;) --cut;
     out.validation.push_back(text.substr(cut));
@@ -57,15 +57,15 @@ Texts read_parts(const std::string& data, const LearnOptions& learn) {
   return out;
 }
 
-// The token that parts texts.
+// The token between texts.
 int32_t end_token(const Json& config, const Tokenizer& tokenizer) {
   if (const auto found = config.find("eos_token_id"); found != config.end() && found->is_number_integer()) return found->get<int32_t>();
-  fail<UsageError>("language: the model names no token that ends texts, expected eos_token_id in config.json; there are ",
+  fail<UsageError>("language: the model has no end-of-text token, expected eos_token_id in config.json; the tokenizer has ",
                    tokenizer.id_limit(), " tokens");
 }
 
 struct Stream {
-  std::vector<int32_t> tokens = {};  // an end token before every text and behind the last
+  std::vector<int32_t> tokens = {};  // an end token before every text and after the last
   std::vector<int64_t> begins = {};  // of texts
   double bytes = 0;                  // of all texts
 };
@@ -82,24 +82,24 @@ Stream stream_of(const std::vector<std::string>& texts, const Tokenizer& tokeniz
   return out;
 }
 
-// Everything that the functions of the task share.
+// State shared by the task's functions.
 struct Language {
   Stream train, validation;
   TaskTokenizer tokenizer;
-  LearnOptions learn;
+  TrainOptions train_options;
   std::shared_ptr<Model> model;
-  int64_t length;        // of pieces
+  int64_t length;        // tokens per window
   int32_t end;           // of texts
-  double multiply_adds;  // of one piece
+  double multiply_adds;  // of one window
 
-  // As many as there are wherever the first begins.
-  int64_t pieces() const { return std::max<int64_t>((std::ssize(train.tokens) - length + 1) / length, 1); }
+  // Windows per epoch; the same for every offset.
+  int64_t windows() const { return std::max<int64_t>((std::ssize(train.tokens) - length + 1) / length, 1); }
   int64_t offset(int64_t epoch) const {
-    Draws chance(sample_key(learn.seed, epoch, 0));
-    return chance.below(std::min(length, std::ssize(train.tokens) - pieces() * length + 1));
+    Draws draws(sample_key(train_options.seed, epoch, 0));
+    return draws.below(std::min(length, std::ssize(train.tokens) - windows() * length + 1));
   }
 
-  static Named inputs(const Stream& stream, const std::vector<int64_t>& begins, int64_t tokens) {
+  static TensorMap inputs(const Stream& stream, const std::vector<int64_t>& begins, int64_t tokens) {
     std::vector<int64_t> ids;
     for (const int64_t begin : begins) ids.insert(ids.end(), stream.tokens.begin() + begin, stream.tokens.begin() + begin + tokens);
     const Tensor all = Tensor::from(ids, {std::ssize(begins), tokens});
@@ -112,37 +112,38 @@ struct Language {
     return {.inputs = inputs(train, begins, length), .samples = std::ssize(which)};
   }
 
-  Outcome learn_from(const Batch& batch, Ask ask) const {
-    ask.loss_only = true;
-    ask.label_smoothing = learn.label_smoothing;
-    return {.loss = (*model)(batch.inputs, ask).at("loss"), .multiply_adds = multiply_adds * static_cast<double>(batch.samples)};
+  StepOutput forward(const Batch& batch, ForwardOptions options) const {
+    options.loss_only = true;
+    options.label_smoothing = train_options.label_smoothing;
+    return {.loss = (*model)(batch.inputs, options).at("loss"), .multiply_adds = multiply_adds * static_cast<double>(batch.samples)};
   }
 
-  // Every token of the held-out stream but the first is told once.
+  // Scores every token of the validation stream except the first once.
   Evaluation evaluate() const {
-    Share loss, right;
-    const auto judge_pieces = [&](const std::vector<int64_t>& begins, int64_t tokens) {
-      const Named given = inputs(validation, begins, tokens), out = (*model)(given);
+    RunningMean loss, right;
+    const auto score_windows = [&](const std::vector<int64_t>& begins, int64_t tokens) {
+      const TensorMap batch_inputs = inputs(validation, begins, tokens), out = (*model)(batch_inputs);
       const auto count = static_cast<double>(std::ssize(begins) * (tokens - 1));
       loss.add({static_cast<double>(out.at("loss").item()) * count, count});
-      const std::vector<int64_t> guesses = argmax(out.at("logits")).to_vector<int64_t>(), ids = given.at("labels").to_vector<int64_t>();
+      const std::vector<int64_t> guesses = argmax(out.at("logits")).to_vector<int64_t>(),
+                                 ids = batch_inputs.at("labels").to_vector<int64_t>();
       for (size_t i = 1; i < ids.size(); ++i)
         if (static_cast<int64_t>(i) % tokens != 0) right.add({guesses[i - 1] == ids[i] ? 1.0 : 0.0, 1});
     };
-    const int64_t told = std::ssize(validation.tokens) - 1, whole = told / (length - 1), rest = told % (length - 1);
-    for (std::vector<int64_t> begins : batches_in_order(whole, std::max<int64_t>(kEvaluatedTokens / length, 1))) {
+    const int64_t targets = std::ssize(validation.tokens) - 1, whole = targets / (length - 1), rest = targets % (length - 1);
+    for (std::vector<int64_t> begins : batches_in_order(whole, std::max<int64_t>(kEvaluationTokens / length, 1))) {
       for (int64_t& begin : begins) begin *= length - 1;
-      judge_pieces(begins, length);
+      score_windows(begins, length);
     }
-    if (rest > 0) judge_pieces({whole * (length - 1)}, rest + 1);
-    const double mean = loss.sum / loss.of;
+    if (rest > 0) score_windows({whole * (length - 1)}, rest + 1);
+    const double mean = loss.sum / loss.count;
     return {.figures = {{"loss", mean},
                         {"perplexity", std::exp(mean)},
-                        {"accuracy", right.sum / right.of},
+                        {"accuracy", right.sum / right.count},
                         {"bits_per_byte", loss.sum / std::numbers::ln2 / validation.bytes}}};
   }
 
-  // How the model goes on where held-out texts begin, or where a long one is entered.
+  // Continuations of the starts of held-out texts, or of positions inside a long text.
   std::vector<Sample> samples() const {
     constexpr int64_t count = 8, most_read = 24, most_written = 48;
     const int64_t all = std::ssize(validation.tokens), read = std::min({most_read, length / 2, all / 2});
@@ -150,22 +151,22 @@ struct Language {
     for (int64_t k = 0; k < count; ++k) {
       const int64_t texts = std::ssize(validation.begins);
       const int64_t begin = texts >= count ? validation.begins[static_cast<size_t>(k * texts / count)] : 1 + k * (all - 1) / count;
-      std::vector<int64_t> ids{end};  // what a text begins behind
+      std::vector<int64_t> ids{end};  // every text starts after an end token
       for (int64_t i = begin; i < all && std::ssize(ids) <= read && validation.tokens[static_cast<size_t>(i)] != end; ++i)
         ids.push_back(validation.tokens[static_cast<size_t>(i)]);
-      // Of a short text, half: something must be left to write.
+      // Use half of a short text as the prompt, so that something is left to generate.
       const bool ends = std::ssize(ids) <= read;
       if (ends) ids.resize(static_cast<size_t>((std::ssize(ids) + 1) / 2));
-      const int64_t written = std::min(most_written, most_tokens(*model) - std::ssize(ids));
+      const int64_t written = std::min(most_written, max_tokens(*model) - std::ssize(ids));
       if (ids.size() < 2 || written < 1) continue;
       const auto after = static_cast<size_t>(begin) + ids.size() - 1;
       std::vector<int32_t> truth, guess;
       for (size_t i = after; i < validation.tokens.size() && std::ssize(truth) < written && validation.tokens[i] != end; ++i)
         truth.push_back(validation.tokens[i]);
-      GenerationOptions how{.max_new_tokens = written, .end = {end}, .pad = end, .sample = true};
-      how.sampling = {.temperature = 0.8f, .top_k = 40, .seed = learn.seed + static_cast<uint64_t>(k)};
-      const Tensor given = Tensor::from(ids, {1, std::ssize(ids)});
-      const std::vector<int64_t> text = generate(*model, {{"input_ids", given}}, how).to_vector<int64_t>();
+      GenerationOptions generation{.max_new_tokens = written, .end = {end}, .pad = end, .sample = true};
+      generation.sampling = {.temperature = 0.8f, .top_k = 40, .seed = train_options.seed + static_cast<uint64_t>(k)};
+      const Tensor prompt = Tensor::from(ids, {1, std::ssize(ids)});
+      const std::vector<int64_t> text = generate(*model, {{"input_ids", prompt}}, generation).to_vector<int64_t>();
       for (size_t i = ids.size(); i < text.size() && text[i] != end; ++i) guess.push_back(static_cast<int32_t>(text[i]));
       const std::vector<int32_t> shown(ids.begin() + 1, ids.end());
       const Tokenizer& words = tokenizer.tokenizer;
@@ -177,48 +178,50 @@ struct Language {
   }
 };
 
-Json config_for(const Chosen& chosen, int64_t length, const Tokenizer& tokenizer) {
+Json config_for(const JobOptions& chosen, int64_t length, const Tokenizer& tokenizer) {
   if (!chosen.from.empty()) return read_json(Path(chosen.from) / "config.json");
   Json config = model_config(chosen.model);
   set_vocabulary(config, tokenizer);
-  const char* places = config.contains("n_positions") ? "n_positions" : "max_position_embeddings";
-  if (!chosen.model.model.contains(places)) config[places] = std::max(config.value(places, int64_t{0}), length);
+  const char* key = config.contains("n_positions") ? "n_positions" : "max_position_embeddings";
+  if (!chosen.model.model.contains(key)) config[key] = std::max(config.value(key, int64_t{0}), length);
   return config;
 }
 
-Task make_task(const LanguageOptions& options, const Chosen& chosen) {
-  const Texts texts = read_parts(options.data, chosen.learn);
+Task make_task(const LanguageOptions& options, const JobOptions& chosen) {
+  const Texts texts = read_parts(options.data, chosen.train_options);
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, texts.train);
   const Json config = config_for(chosen, options.length, tokenizer.tokenizer);
   const auto model = model_for(chosen, config, {});
-  model->decoder();  // an error where it writes no texts
-  check<UsageError>(options.length <= most_tokens(*model), "language: length=", options.length, ", but the model reads ",
-                    most_tokens(*model), " tokens at most");
+  model->decoder();  // throws if the model does not generate text
+  check<UsageError>(options.length <= max_tokens(*model), "language: length=", options.length, ", expected at most ", max_tokens(*model),
+                    ", the model's limit");
   const int32_t end = end_token(config, tokenizer.tokenizer);
   Stream train = stream_of(texts.train, tokenizer.tokenizer, end), validation = stream_of(texts.validation, tokenizer.tokenizer, end);
   check<FileError>(train.tokens.size() > 2 && validation.tokens.size() > 2, options.data, ": found ", train.tokens.size(),
-                   " tokens to learn from and ", validation.tokens.size(), " held out, expected more of both");
+                   " training tokens and ", validation.tokens.size(), " held out, expected more of both");
   const int64_t length = std::min(options.length, std::ssize(train.tokens));
   const auto multiply_adds = static_cast<double>(cost_of(*model, {.tokens = length}).total.multiply_adds);
   const auto all = std::make_shared<Language>(Language{.train = std::move(train),
                                                        .validation = std::move(validation),
                                                        .tokenizer = std::move(tokenizer),
-                                                       .learn = chosen.learn,
+                                                       .train_options = chosen.train_options,
                                                        .model = model,
                                                        .length = length,
                                                        .end = end,
                                                        .multiply_adds = multiply_adds});
   Task task{.name = "language", .model = model, .metric = "loss"};
-  task.counts = {{"train", all->pieces()}, {"validation", (std::ssize(all->validation.tokens) + length - 3) / (length - 1)}};
-  task.data = {{"train", print_of(texts.train)}, {"validation", print_of(texts.validation)}};
-  task.batches = [all](int64_t epoch) { return shuffled_batches(all->pieces(), all->learn.batch, all->learn.seed, epoch); };
+  task.counts = {{"train", all->windows()}, {"validation", (std::ssize(all->validation.tokens) + length - 3) / (length - 1)}};
+  task.data = {{"train", fingerprint_of(texts.train)}, {"validation", fingerprint_of(texts.validation)}};
+  task.batches = [all](int64_t epoch) {
+    return shuffled_batches(all->windows(), all->train_options.batch, all->train_options.seed, epoch);
+  };
   task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->batch(epoch, which); };
-  task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
+  task.forward = [all](const Batch& batch, const ForwardOptions& forward_options) { return all->forward(batch, forward_options); };
   task.evaluate = [all] { return all->evaluate(); };
   task.samples = [all] { return all->samples(); };
-  const int64_t read = std::min({kFollowedTokens, length, std::ssize(all->validation.tokens)});
-  task.followed = followed_text(Language::inputs(all->validation, {0}, read), all->tokenizer.tokenizer);
-  task.save_beside = [all](const Path& folder) { all->tokenizer.save(folder); };
+  const int64_t read = std::min({kTrackedTokens, length, std::ssize(all->validation.tokens)});
+  task.tracked = tracked_text(Language::inputs(all->validation, {0}, read), all->tokenizer.tokenizer);
+  task.save_preprocessing = [all](const Path& folder) { all->tokenizer.save(folder); };
   return task;
 }
 
@@ -226,7 +229,7 @@ Task make_task(const LanguageOptions& options, const Chosen& chosen) {
 
 TaskKind language_kind() {
   return {.name = "language",
-          .summary = "The next token of plain text, with a model that writes",
+          .summary = "Language modelling on plain text with a decoder",
           .preset = "gpt-mini",
           .families = {"gpt"},
           .examples = {"data=book.txt epochs=5", "data=book.txt tokenizer=characters length=256", "data=texts preset=llama-mini",
@@ -234,11 +237,11 @@ TaskKind language_kind() {
           .declare = [](Settings& settings) {
             const auto options = std::make_shared<LanguageOptions>();
             settings.heading("Text");
-            settings.add("data", options->data, "Text file, or folder of them; opinions: made by rule",
-                         {.path = true, .made = {"opinions"}});
-            settings.add("length", options->length, "Tokens of the pieces that texts are cut into", {.least = 2, .most = 65536});
+            settings.add("data", options->data, "Text file or folder of text files; opinions: synthetic",
+                         {.path = true, .synthetic = {"opinions"}});
+            settings.add("length", options->length, "Tokens per training window", {.least = 2, .most = 65536});
             declare(settings, options->vocabulary);
-            return [options](const Chosen& chosen) { return make_task(*options, chosen); };
+            return [options](const JobOptions& chosen) { return make_task(*options, chosen); };
           }};
 }
 

@@ -6,7 +6,7 @@
 namespace heed {
 
 Loader::Loader(std::vector<std::vector<int64_t>> batches, size_t first, Make make, int64_t threads, size_t ahead)
-    : batches_(std::move(batches)), make_(std::move(make)), ahead_(ahead), waiting_(ahead), taken_(first), begun_(first) {
+    : batches_(std::move(batches)), make_(std::move(make)), ahead_(ahead), slots_(ahead), taken_(first), started_(first) {
   check(threads >= 0 && ahead > 0, "loader: ", threads, " threads, ", ahead, " batches ahead, expected at least 0 and 1");
   threads_.reserve(static_cast<size_t>(threads));
   try {
@@ -22,7 +22,7 @@ Loader::~Loader() { stop(); }
 void Loader::stop() {
   {
     const std::lock_guard lock(mutex_);
-    over_ = true;
+    stopping_ = true;
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
@@ -32,19 +32,19 @@ void Loader::work() {
   const StayInThread here;
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return over_ || begun_ == batches_.size() || begun_ - taken_ < ahead_; });
-    if (over_ || begun_ == batches_.size()) return;
-    const size_t mine = begun_++;
+    changed_.wait(lock, [&] { return stopping_ || started_ == batches_.size() || started_ - taken_ < ahead_; });
+    if (stopping_ || started_ == batches_.size()) return;
+    const size_t mine = started_++;
     lock.unlock();
-    Made made;
+    Slot built;
     try {
-      made.batch = make_(batches_[mine]);
+      built.batch = make_(batches_[mine]);
     } catch (...) {
-      made.error = std::current_exception();
+      built.error = std::current_exception();
     }
-    made.ready = true;
+    built.ready = true;
     lock.lock();
-    waiting_[mine % ahead_] = std::move(made);
+    slots_[mine % ahead_] = std::move(built);
     changed_.notify_all();
   }
 }
@@ -53,13 +53,13 @@ Batch Loader::next() {
   std::unique_lock lock(mutex_);
   check(taken_ < batches_.size(), "loader: all ", batches_.size(), " batches are taken");
   if (threads_.empty()) return make_(batches_[taken_++]);
-  Made& place = waiting_[taken_ % ahead_];
-  changed_.wait(lock, [&] { return place.ready; });
-  Made made = std::exchange(place, {});
+  Slot& slot = slots_[taken_ % ahead_];
+  changed_.wait(lock, [&] { return slot.ready; });
+  Slot built = std::exchange(slot, {});
   ++taken_;
   changed_.notify_all();
-  if (made.error) std::rethrow_exception(made.error);
-  return std::move(made.batch);
+  if (built.error) std::rethrow_exception(built.error);
+  return std::move(built.batch);
 }
 
 }  // namespace heed

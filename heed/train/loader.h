@@ -1,4 +1,4 @@
-// Batches made in background threads while the model learns from the ones before. They come in order, whatever thread made them.
+// Prefetches batches in background threads. They are returned in order, whichever thread built them.
 #pragma once
 
 #include <condition_variable>
@@ -16,16 +16,16 @@ class Loader {
  public:
   using Make = std::function<Batch(const std::vector<int64_t>& samples)>;
 
-  // From batch `first` on. At most `ahead` batches wait to be taken. Without threads of its own, next() makes them.
+  // Starts at batch `first`. At most `ahead` finished batches are buffered. With 0 threads, next() builds the batch.
   Loader(std::vector<std::vector<int64_t>> batches, size_t first, Make make, int64_t threads, size_t ahead = 8);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  Batch next();  // an error while making it is thrown here
+  Batch next();  // rethrows an exception of the thread that built it
 
  private:
-  struct Made {
+  struct Slot {
     Batch batch = {};
     std::exception_ptr error = {};
     bool ready = false;
@@ -38,9 +38,9 @@ class Loader {
   const size_t ahead_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Made> waiting_;  // ahead_ places; batch i goes to place i % ahead_
-  size_t taken_, begun_;      // how many were handed out; how many some thread has begun
-  bool over_ = false;
+  std::vector<Slot> slots_;  // ring buffer: batch i uses slot i % ahead_
+  size_t taken_, started_;   // batches returned by next(); batches a thread has started
+  bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -8,8 +8,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kModels{"best", "last"};  // the first that there is stands for the run
-constexpr size_t kNamedRuns = 8;
+constexpr std::array kModels{"best", "last"};  // in order of preference
+constexpr size_t kListedRuns = 8;
 
 bool by_number(const Path& a, const Path& b) {
   const auto number = [](const std::string& text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; };
@@ -45,25 +45,24 @@ Path newest_of(const std::vector<Path>& runs) {
 
 std::string names_of(const std::vector<Path>& runs) {
   std::string out;
-  for (size_t i = runs.size() > kNamedRuns ? runs.size() - kNamedRuns : 0; i < runs.size(); ++i)
-    out += (out.empty() ? runs.size() > kNamedRuns ? "..., " : "" : ", ") + runs[i].filename().string();
+  for (size_t i = runs.size() > kListedRuns ? runs.size() - kListedRuns : 0; i < runs.size(); ++i)
+    out += (out.empty() ? runs.size() > kListedRuns ? "..., " : "" : ", ") + runs[i].filename().string();
   return out;
 }
 
-// For a name that is not there: what is there instead, if it looks like a run or a part of one.
+// Error for a missing path inside a run or next to runs, with what exists there.
 void explain_missing(const Path& typed) {
   const Path parent = typed.parent_path();
   if (parent.empty()) return;
-  check<FileError>(!is_run(parent), typed.string(),
-                   ": there is no such folder, expected best or last, or the run itself: ", parent.string());
-  const std::vector<Path> beside = runs_in(parent);
-  check<FileError>(beside.empty(), typed.string(), ": there is no such run; ", parent.string(), " has ", names_of(beside));
+  check<FileError>(!is_run(parent), typed.string(), ": no such folder, expected best or last, or the run itself: ", parent.string());
+  const std::vector<Path> siblings = runs_in(parent);
+  check<FileError>(siblings.empty(), typed.string(), ": no such run; ", parent.string(), " has ", names_of(siblings));
 }
 
-void refuse_several(const Path& folder) {
+void refuse_folder_of_runs(const Path& folder) {
   const std::vector<Path> runs = runs_below(folder);
   if (runs.empty() || is_run(folder)) return;
-  fail<UsageError>(folder.string(), ": this is a folder of runs, expected one run, the newest for example: ", newest_of(runs).string(),
+  fail<UsageError>(folder.string(), ": found a folder of runs, expected one run, for example the newest: ", newest_of(runs).string(),
                    "; heed runs ", folder.string(), " lists them");
 }
 
@@ -96,10 +95,11 @@ Path model_folder(const Path& typed) {
   if (is_run(folder)) {
     for (const char* name : kModels)
       if (fs::is_directory(folder / name, error)) return folder / name;
-    fail<FileError>(folder.string(), ": this run has no model yet, expected one that has finished its first epoch; heed train --resume ",
-                    folder.string(), " goes on with it");
+    fail<FileError>(folder.string(),
+                    ": found no model in the run, expected a run that has finished its first epoch; to resume it: heed train --resume ",
+                    folder.string());
   }
-  refuse_several(folder);
+  refuse_folder_of_runs(folder);
   return typed;
 }
 
@@ -114,7 +114,7 @@ Path run_folder(const Path& typed) {
   std::error_code error;
   if (const Path run = run_of_model(typed); !run.empty()) return run;
   if (!fs::exists(without_slash(typed), error)) explain_missing(without_slash(typed));
-  refuse_several(typed);
+  refuse_folder_of_runs(typed);
   return typed;
 }
 

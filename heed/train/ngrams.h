@@ -1,4 +1,4 @@
-// Runs of n neighbours in two sequences, and how many they share: what BLEU and chrF are made of.
+// Counts of common n-grams in two sequences, for BLEU and chrF.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct NgramCounts {
   void add(const NgramCounts& more) { written += more.written, reference += more.reference, shared += more.shared; }
 };
 
-// An n-gram is shared as often as it stands in both.
+// `shared` counts an n-gram min(count in written, count in reference) times.
 inline NgramCounts count_ngrams(std::span<const char32_t> written, std::span<const char32_t> reference, size_t n) {
   const auto sorted = [n](std::span<const char32_t> items) {
     std::vector<const char32_t*> out(items.size() >= n ? items.size() - n + 1 : 0);
@@ -33,7 +33,7 @@ inline NgramCounts count_ngrams(std::span<const char32_t> written, std::span<con
   return out;
 }
 
-// White space as Python's str.split knows it: Unicode's, and the four separators of ASCII.
+// White space as in Python's str.split: Unicode white space and the four ASCII separators.
 bool splits_words(char32_t c);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// Optimizers. One step is one parallel pass over all parameters at once. Parameters without a gradient are left alone.
+// Optimizers. A step is one parallel pass over all parameters. Parameters without a gradient are skipped.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace heed {
 
-// Parameters that share a weight decay: norms, biases and positions usually take none.
+// Parameters with the same weight decay: norms, biases and positions usually have none.
 struct ParameterGroup {
   Tensors parameters;
   float weight_decay = 0;
@@ -25,17 +25,17 @@ class Sgd {
   Sgd(std::vector<ParameterGroup> groups, SgdOptions options);
   void step(float rate);
   void zero_grad() const;
-  Tensors state() const;  // what it remembers, to be kept and filled again
+  Tensors state() const;  // momentum buffers, for checkpoints
 
  private:
   std::vector<ParameterGroup> groups_;
-  std::vector<Tensors> velocity_;  // as the groups' parameters; empty without momentum
+  std::vector<Tensors> velocity_;  // one per parameter; empty without momentum
   SgdOptions options_;
 };
 
 struct AdamOptions {
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f;
-  bool decoupled = true;  // true: AdamW (Loshchilov and Hutter 2019); false: Adam (Kingma and Ba 2015), decay inside the gradient
+  bool decoupled = true;  // true: AdamW (Loshchilov and Hutter 2019); false: Adam (Kingma and Ba 2015), decay added to the gradient
 };
 
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  w -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
@@ -44,24 +44,24 @@ class Adam {
   Adam(std::vector<ParameterGroup> groups, AdamOptions options);
   void step(float rate);
   void zero_grad() const;
-  Tensors state() const;  // all first moments, then all second ones; besides them it remembers how many steps it took
+  Tensors state() const;  // first moments of all parameters, then second moments; steps() is saved separately
   int64_t steps() const { return steps_; }
-  void continue_from(int64_t steps) { steps_ = steps; }
+  void set_steps(int64_t steps) { steps_ = steps; }
 
  private:
   std::vector<ParameterGroup> groups_;
-  std::vector<Tensors> first_, second_;  // the moments, as the groups' parameters
+  std::vector<Tensors> first_, second_;  // moments, one per parameter
   AdamOptions options_;
   int64_t steps_ = 0;
 };
 
-// The Euclidean norm over all gradients; when it exceeds `limit`, every gradient is scaled so that it does not.
+// Returns the L2 norm over all gradients, and scales them down to `limit` if it is larger.
 float clip_gradients(const Tensors& parameters, float limit);
 
-// averages += share (parameters - averages): a moving average of weights (Polyak and Juditsky 1992).
-void move_towards(const Tensors& averages, const Tensors& parameters, float share);
+// averages += share (parameters - averages): exponential moving average of weights (Polyak and Juditsky 1992).
+void update_averages(const Tensors& averages, const Tensors& parameters, float share);
 
-// The values of each become those of the other. Both are dense f32 of one shape. Allocates nothing, so that a destructor may call it.
+// Both must be dense f32 tensors of the same shape. Allocates nothing, so a destructor may call it.
 void swap_values(const Tensor& a, const Tensor& b);
 
 }  // namespace heed

@@ -4,21 +4,21 @@
 #include <cmath>
 
 #include "heed/core/nearest.h"
-#include "heed/train/dialect.h"
+#include "heed/train/config_keys.h"
 #include "heed/train/settings_value.h"
 
 namespace heed {
 namespace {
 
-constexpr int64_t kWords = 1000;  // until a tokenizer says how many
+constexpr int64_t kVocabulary = 1000;  // placeholder, until there is a tokenizer
 
 struct Sizes {
   int64_t width, layers, heads, wide;
 };
 
-// Published models are wide and begin at 0.02. Narrow ones that begin there learn slowly: their weights deviate by 1 / sqrt(width), as
-// Xavier's do (Glorot and Bengio 2010).
-double initial_range(int64_t width) { return width >= 768 ? 0.02 : std::round(1e3 / std::sqrt(static_cast<double>(width))) / 1e3; }
+// Published models are wide and use 0.02. Narrow models train slowly with it, so they use 1 / sqrt(width), as in Xavier initialization
+// (Glorot and Bengio 2010).
+double initializer_range(int64_t width) { return width >= 768 ? 0.02 : std::round(1e3 / std::sqrt(static_cast<double>(width))) / 1e3; }
 
 Json vit(Sizes sizes, int64_t image, int64_t patch) {
   return {{"architectures", {"ViTForImageClassification"}},
@@ -32,11 +32,11 @@ Json vit(Sizes sizes, int64_t image, int64_t patch) {
           {"num_attention_heads", sizes.heads},
           {"intermediate_size", sizes.wide},
           {"hidden_act", "gelu"},
-          {"initializer_range", initial_range(sizes.width)},
+          {"initializer_range", initializer_range(sizes.width)},
           {"layer_norm_eps", 1e-6}};
 }
 
-// The convolution experiment (Cordonnier et al. 2020): tokens of 2 x 2 pixels, heads that look at places and are as wide as the model.
+// Attention that can express convolution (Cordonnier et al. 2020): tokens of 2 x 2 pixels, position-only heads as wide as the model.
 Json gaussian(Sizes sizes) {
   Json config = vit(sizes, 32, 2);
   config["hidden_dropout_prob"] = 0.1;
@@ -46,7 +46,7 @@ Json gaussian(Sizes sizes) {
   return config;
 }
 
-// ResNet-18 for small pictures: its stem keeps their size.
+// ResNet-18 for small images: the stem does not downsample.
 Json resnet18() {
   return {{"architectures", {"ResNetForImageClassification"}},
           {"model_type", "resnet"},
@@ -64,7 +64,7 @@ Json resnet18() {
 Json bert(Sizes sizes, int64_t tokens) {
   return {{"architectures", {"BertForSequenceClassification"}},
           {"model_type", "bert"},
-          {"vocab_size", kWords},
+          {"vocab_size", kVocabulary},
           {"num_labels", 2},
           {"hidden_size", sizes.width},
           {"num_hidden_layers", sizes.layers},
@@ -74,14 +74,14 @@ Json bert(Sizes sizes, int64_t tokens) {
           {"hidden_dropout_prob", 0.1},
           {"attention_probs_dropout_prob", 0.1},
           {"max_position_embeddings", tokens},
-          {"initializer_range", initial_range(sizes.width)},
+          {"initializer_range", initializer_range(sizes.width)},
           {"type_vocab_size", 2}};
 }
 
 Json gpt2(Sizes sizes, int64_t tokens) {
   return {{"architectures", {"GPT2LMHeadModel"}},
           {"model_type", "gpt2"},
-          {"vocab_size", kWords},
+          {"vocab_size", kVocabulary},
           {"n_embd", sizes.width},
           {"n_layer", sizes.layers},
           {"n_head", sizes.heads},
@@ -96,7 +96,7 @@ Json gpt2(Sizes sizes, int64_t tokens) {
 Json llama(Sizes sizes, int64_t key_heads, int64_t tokens) {
   return {{"architectures", {"LlamaForCausalLM"}},
           {"model_type", "llama"},
-          {"vocab_size", kWords},
+          {"vocab_size", kVocabulary},
           {"hidden_size", sizes.width},
           {"num_hidden_layers", sizes.layers},
           {"num_attention_heads", sizes.heads},
@@ -112,7 +112,7 @@ Json transformer(Sizes sizes, int64_t tokens) {
   Json config = {{"architectures", {"MarianMTModel"}},
                  {"model_type", "marian"},
                  {"is_encoder_decoder", true},
-                 {"vocab_size", kWords},
+                 {"vocab_size", kVocabulary},
                  {"pad_token_id", 0},
                  {"decoder_start_token_id", 0},
                  {"eos_token_id", 1},
@@ -139,41 +139,39 @@ Recipe with(Recipe base, const Recipe& more) {
 }
 
 std::vector<Preset> make_presets() {
-  const Recipe pictures{
+  const Recipe images{
       {"optimizer", "adamw"}, {"schedule", "cosine"}, {"weight_decay", "0.05"}, {"label_smoothing", "0.1"}, {"flip", "true"}};
   const Recipe convolution{{"optimizer", "sgd"},   {"rate", "0.1"},    {"momentum", "0.9"}, {"weight_decay", "1e-4"},
                            {"schedule", "cosine"}, {"warmup", "0.05"}, {"epochs", "300"},   {"batch", "100"},
                            {"pad", "4"},           {"flip", "true"}};
   const Recipe sentences{{"optimizer", "adamw"}, {"schedule", "linear"}, {"warmup", "0.1"}, {"weight_decay", "0.01"}, {"batch", "32"}};
-  const Recipe writing{{"optimizer", "adamw"}, {"schedule", "cosine"}, {"beta2", "0.95"}, {"weight_decay", "0.1"}, {"final_rate", "0.1"}};
-  const Recipe translating{
+  const Recipe language{{"optimizer", "adamw"}, {"schedule", "cosine"}, {"beta2", "0.95"}, {"weight_decay", "0.1"}, {"final_rate", "0.1"}};
+  const Recipe translation{
       {"optimizer", "adam"}, {"schedule", "inverse_sqrt"}, {"beta2", "0.98"}, {"weight_decay", "0"}, {"label_smoothing", "0.1"}};
   return {
-      {"vit-tiny", "a vision transformer for small pictures: width 192, 6 layers, patches of 4 pixels", "vit", vit({192, 6, 3, 768}, 32, 4),
-       with(pictures, {{"rate", "1e-3"}, {"batch", "64"}, {"epochs", "30"}, {"pad", "4"}})},
-      {"vit-small", "a larger one for small pictures: width 384, 12 layers", "vit", vit({384, 12, 6, 1536}, 32, 4),
-       with(pictures, {{"rate", "1e-3"}, {"batch", "128"}, {"epochs", "100"}, {"pad", "4"}})},
-      {"vit-base", "ViT-B/16 for pictures of 224 pixels (Dosovitskiy et al. 2021)", "vit", vit({768, 12, 12, 3072}, 224, 16),
-       with(pictures, {{"rate", "5e-4"}, {"batch", "256"}, {"epochs", "300"}, {"pad", "16"}})},
-      {"gaussian", "attention that can become convolution: 9 heads with Gaussian positions (Cordonnier et al. 2020)", "vit",
+      {"vit-tiny", "vision transformer for small images: width 192, 6 layers, 4 x 4 patches", "vit", vit({192, 6, 3, 768}, 32, 4),
+       with(images, {{"rate", "1e-3"}, {"batch", "64"}, {"epochs", "30"}, {"pad", "4"}})},
+      {"vit-small", "larger vision transformer for small images: width 384, 12 layers", "vit", vit({384, 12, 6, 1536}, 32, 4),
+       with(images, {{"rate", "1e-3"}, {"batch", "128"}, {"epochs", "100"}, {"pad", "4"}})},
+      {"vit-base", "ViT-B/16 for 224 x 224 images (Dosovitskiy et al. 2021)", "vit", vit({768, 12, 12, 3072}, 224, 16),
+       with(images, {{"rate", "5e-4"}, {"batch", "256"}, {"epochs", "300"}, {"pad", "16"}})},
+      {"gaussian", "attention that can express convolution: 9 heads with Gaussian positions (Cordonnier et al. 2020)", "vit",
        gaussian({400, 6, 9, 512}), convolution},
-      {"gaussian-small", "the same with 3 layers of width 128", "vit", gaussian({128, 3, 9, 256}), convolution},
-      {"resnet18", "a residual network of convolutions for small pictures (He et al. 2016)", "resnet", resnet18(), convolution},
-      {"bert-mini", "an encoder of sentences: width 256, 4 layers", "bert", bert({256, 4, 4, 1024}, 128),
-       with(sentences, {{"rate", "5e-4"}})},
-      {"bert-small", "an encoder of sentences: width 512, 4 layers", "bert", bert({512, 4, 8, 2048}, 128),
-       with(sentences, {{"rate", "3e-4"}})},
+      {"gaussian-small", "gaussian with 3 layers of width 128", "vit", gaussian({128, 3, 9, 256}), convolution},
+      {"resnet18", "ResNet-18 for small images (He et al. 2016)", "resnet", resnet18(), convolution},
+      {"bert-mini", "BERT encoder: width 256, 4 layers", "bert", bert({256, 4, 4, 1024}, 128), with(sentences, {{"rate", "5e-4"}})},
+      {"bert-small", "BERT encoder: width 512, 4 layers", "bert", bert({512, 4, 8, 2048}, 128), with(sentences, {{"rate", "3e-4"}})},
       {"bert-base", "BERT as published (Devlin et al. 2019)", "bert", bert({768, 12, 12, 3072}, 512), with(sentences, {{"rate", "1e-4"}})},
-      {"gpt-mini", "a writer of text: width 256, 4 layers, 256 tokens", "gpt", gpt2({256, 4, 4, 1024}, 256),
-       with(writing, {{"rate", "1e-3"}, {"batch", "32"}})},
+      {"gpt-mini", "GPT-2 decoder: width 256, 4 layers, 256 tokens", "gpt", gpt2({256, 4, 4, 1024}, 256),
+       with(language, {{"rate", "1e-3"}, {"batch", "32"}})},
       {"gpt2", "the smallest GPT-2 (Radford et al. 2019)", "gpt", gpt2({768, 12, 12, 3072}, 1024),
-       with(writing, {{"rate", "6e-4"}, {"batch", "4"}, {"accumulate", "8"}})},
-      {"llama-mini", "a writer with rotary positions, gates and shared keys: width 256, 4 layers, 256 tokens", "gpt",
-       llama({256, 4, 4, 704}, 2, 256), with(writing, {{"rate", "1e-3"}, {"batch", "32"}})},
-      {"transformer-small", "an encoder and a decoder to translate: width 256, 3 layers each", "encoder-decoder",
-       transformer({256, 3, 4, 1024}, 256), with(translating, {{"rate", "1e-3"}, {"warmup", "0.1"}, {"batch", "64"}})},
+       with(language, {{"rate", "6e-4"}, {"batch", "4"}, {"accumulate", "8"}})},
+      {"llama-mini", "Llama decoder with grouped-query attention: width 256, 4 layers, 256 tokens", "gpt", llama({256, 4, 4, 704}, 2, 256),
+       with(language, {{"rate", "1e-3"}, {"batch", "32"}})},
+      {"transformer-small", "encoder-decoder for translation: width 256, 3 layers each", "encoder-decoder",
+       transformer({256, 3, 4, 1024}, 256), with(translation, {{"rate", "1e-3"}, {"warmup", "0.1"}, {"batch", "64"}})},
       {"transformer-base", "the base model of Vaswani et al. 2017", "encoder-decoder", transformer({512, 6, 8, 2048}, 512),
-       with(translating, {{"rate", "7e-4"}, {"warmup", "4000"}, {"batch", "128"}})},
+       with(translation, {{"rate", "7e-4"}, {"warmup", "4000"}, {"batch", "128"}})},
   };
 }
 
@@ -200,17 +198,17 @@ std::vector<std::string> presets_of(const std::vector<std::string>& families) {
   return out;
 }
 
-void apply_recipe(const Preset& preset, Settings& settings) {
+void apply_training_settings(const Preset& preset, Settings& settings) {
   for (const auto& [key, value] : preset.settings) settings.set(key, value, Settings::By::preset);
 }
 
 int64_t heads_for(const ModelChoice& choice) {
   const Json& config = preset_named(choice.preset).config;
-  const Dialect& names = dialect_of(config);
+  const ConfigKeys& names = config_keys_of(config);
   if (names.heads.empty()) return 0;
-  const bool said = choice.heads > 0 || choice.model.contains(names.heads[0]) || choice.model.contains("head_dim");
+  const bool is_set = choice.heads > 0 || choice.model.contains(names.heads[0]) || choice.model.contains("head_dim");
   const auto most = config.at(names.heads[0]).get<int64_t>();
-  if (said || choice.width == 0 || config.contains("head_dim") || choice.width % most == 0) return 0;
+  if (is_set || choice.width == 0 || config.contains("head_dim") || choice.width % most == 0) return 0;
   const int64_t even = choice.width % 2 == 0 ? 2 : 1;
   int64_t heads = most;
   while (choice.width % (heads * even) != 0) --heads;

@@ -1,4 +1,4 @@
-// Models to begin with, each with a recipe to train it, and what a person may choose otherwise in a word or two.
+// Preset models with training settings, and the settings that modify them.
 #pragma once
 
 #include <string>
@@ -12,41 +12,40 @@ namespace heed {
 struct Preset {
   std::string name, summary;
   std::string family;  // "vit", "resnet", "bert", "gpt", "encoder-decoder"
-  Json config;         // config.json; numbers of words, labels and pixels are placeholders that tasks replace
-  std::vector<std::pair<std::string, std::string>> settings = {};  // the recipe
+  Json config;         // config.json; vocab_size, num_labels and image_size are placeholders that tasks replace
+  std::vector<std::pair<std::string, std::string>> settings = {};  // training settings
 };
 
 const std::vector<Preset>& presets();
-const Preset& preset_named(const std::string& name);  // a UsageError that lists all where there is none
+const Preset& preset_named(const std::string& name);  // UsageError that lists all presets if there is none
 std::vector<std::string> presets_of(const std::vector<std::string>& families);
-void apply_recipe(const Preset& preset, Settings& settings);
+void apply_training_settings(const Preset& preset, Settings& settings);
 
-// What differs from the preset. Empty, 0 and negative shares: nothing.
+// Changes to the preset. Empty strings, 0 and negative fractions mean no change.
 struct ModelChoice {
   std::string preset = "vit-tiny";
   int64_t layers = 0, heads = 0, width = 0, feed_forward = 0, patch = 0;
   std::string activation = "";
   float dropout = -1, stochastic_depth = -1;
-  std::string position = "";  // one or several with commas
-  int64_t reach = 0;          // of position=relative
+  std::string position = "";  // one, or several separated by commas
+  int64_t reach = 0;          // for position=relative
   std::string attention = "", features = "";
-  int64_t reduction = 0;     // of attention=pooled
-  std::string pattern = "";  // causal, window:4, window:4:2:1, chunks:16, chunks:16:shifted, dilated:2, grid_window:2; several with commas
+  int64_t reduction = 0;     // for attention=pooled
+  std::string pattern = "";  // causal, window:4, window:4:2:1, chunks:16, chunks:16:shifted, dilated:2, grid_window:2; comma-separated
   float soft_cap = 0;
   std::string content = "", project_values = "";  // "true", "false"
   std::string pooling = "", norm = "";
-  Json model = {};  // keys of config.json; they win over all others
+  Json model = {};  // keys of config.json; they override all others
 };
 void declare(Settings& settings, ModelChoice& choice);
 
-// How many heads a width that was chosen without them divides into: the most up to the preset's, which leave an even width to each
-// where they can (rotary positions need that). 0: nothing need change.
+// The number of heads if only the width was changed: the largest number up to the preset's that divides it, with an even head size if
+// possible (rotary positions need that). 0: no change needed.
 int64_t heads_for(const ModelChoice& choice);
 
-// The preset's config.json with what was chosen, in the architecture's own words. Choices that the architecture does not know, or
-// that do not go together, are UsageErrors that say what is possible. One choice may bring another with it where nobody said
-// otherwise: what needs a grid takes the place of the class token (pooling=gap), and content comes back where positions cannot
-// speak for themselves.
+// The preset's config.json with the changes applied, under the architecture's key names. Unsupported or contradictory choices are
+// UsageErrors that list the possible values. Some choices imply others unless they are set: grid positions and patterns imply pooling=gap,
+// as there may be no class token, and content is turned on again if no position term is added to the scores.
 Json model_config(const ModelChoice& choice);
 
 }  // namespace heed

@@ -1,23 +1,22 @@
-// Pre-training of encoders (Devlin et al. 2019): hidden words are told from the others, and whether the second segment belongs to the
-// first.
+// Pre-training of encoders (Devlin et al. 2019): masked words, and whether the second segment belongs to the first.
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <set>
 
-#include "heed/data/made_documents.h"
+#include "heed/data/synthetic_documents.h"
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
+#include "heed/train/batch_order.h"
 #include "heed/train/labels.h"
-#include "heed/train/order.h"
 #include "heed/train/pretrain_data.h"
 #include "heed/train/vocabulary.h"
 
 namespace heed {
 namespace {
 
-constexpr int64_t kEvaluatedTokens = 2048;  // at once: the words that each of them may be are many numbers
-constexpr int64_t kHeldOutEpoch = 1 << 22;  // of random numbers that no epoch of learning has
+constexpr int64_t kEvaluationTokens = 2048;    // tokens per batch; logits are (tokens, vocabulary)
+constexpr int64_t kValidationEpoch = 1 << 22;  // random numbers for validation, which no training epoch uses
 
 struct TaskOptions {
   std::string data = "opinions", inference_data = "entailment";
@@ -33,31 +32,31 @@ struct Texts {
   Pairs train_pairs = {}, validation_pairs = {};
 };
 
-// Those of a list that a split names.
+// Appends the two parts of a split.
 template <class T>
 void part(const std::vector<T>& all, const Split& places, std::vector<T>& kept, std::vector<T>& held_out) {
   for (const int64_t i : places.kept) kept.push_back(all[static_cast<size_t>(i)]);
   for (const int64_t i : places.held_out) held_out.push_back(all[static_cast<size_t>(i)]);
 }
 
-Texts read_texts(const TaskOptions& options, const LearnOptions& learn) {
-  constexpr int64_t made = 8000, made_apart = 1000;
+Texts read_texts(const TaskOptions& options, const TrainOptions& train_options) {
+  constexpr int64_t train_count = 8000, held_out_count = 1000;
   Texts out;
-  const double share = std::max(static_cast<double>(learn.validation), 1e-6);
+  const double share = std::max(static_cast<double>(train_options.validation), 1e-6);
   if (options.data == "opinions") {
-    out.train = made_documents(made, 1);
-    out.validation = made_documents(made_apart, 1, DataPart::validation);
+    out.train = synthetic_documents(train_count, 1);
+    out.validation = synthetic_documents(held_out_count, 1, DataPart::validation);
   } else {
     const Documents all = read_documents(options.data);
-    part(all, split(std::ssize(all), share, learn.seed), out.train, out.validation);
+    part(all, split(std::ssize(all), share, train_options.seed), out.train, out.validation);
   }
   if (!options.samples.inference) return out;
   if (options.inference_data == "entailment") {
-    out.train_pairs = pairs_of(made_entailment(made, 1), options.inference_data);
-    out.validation_pairs = pairs_of(made_entailment(made_apart, 1, DataPart::validation), options.inference_data);
+    out.train_pairs = inference_pairs(synthetic_entailment(train_count, 1), options.inference_data);
+    out.validation_pairs = inference_pairs(synthetic_entailment(held_out_count, 1, DataPart::validation), options.inference_data);
   } else {
-    const Pairs all = pairs_of(read_labelled(options.inference_data), options.inference_data);
-    part(all, split(std::ssize(all), share, learn.seed), out.train_pairs, out.validation_pairs);
+    const Pairs all = inference_pairs(read_labelled(options.inference_data), options.inference_data);
+    part(all, split(std::ssize(all), share, train_options.seed), out.train_pairs, out.validation_pairs);
   }
   return out;
 }
@@ -69,25 +68,25 @@ std::vector<std::string> all_sentences(const Texts& texts) {
   return out;
 }
 
-// Everything that the functions of the task share.
+// State shared by the task's functions.
 struct Pretraining {
   PretrainData train, validation;
   PretrainOptions options;
   TaskTokenizer tokenizer;
-  LearnOptions learn;
+  TrainOptions train_options;
   std::shared_ptr<Model> model;
-  double multiply_adds, word_multiply_adds;  // of one token; of telling one word
+  double multiply_adds, word_multiply_adds;  // of one token; of predicting one masked word
 
   // extra: the pair task of every sample
   Batch batch(const PretrainData& data, int64_t epoch, const std::vector<int64_t>& which) const {
     std::vector<PretrainSample> samples;
     size_t longest = 0;
     for (const int64_t i : which) {
-      samples.push_back(data.sample(sample_key(learn.seed, epoch, i), i));
+      samples.push_back(data.sample(sample_key(train_options.seed, epoch, i), i));
       longest = std::max(longest, samples.back().ids.size());
     }
     const int64_t pad = tokenizer.tokenizer.padding_id().value_or(0);
-    std::vector<int64_t> ids, types, seen, labels, pair_labels;
+    std::vector<int64_t> ids, types, masks, labels, pair_labels;
     Batch out{.samples = std::ssize(which)};
     const auto add = [&](std::vector<int64_t>& all, const std::vector<int64_t>& row, int64_t filler) {
       all.insert(all.end(), row.begin(), row.end());
@@ -97,51 +96,51 @@ struct Pretraining {
       add(ids, sample.ids, pad);
       add(types, sample.types, 0);
       add(labels, sample.labels, -100);
-      add(seen, std::vector<int64_t>(sample.ids.size(), 1), 0);
+      add(masks, std::vector<int64_t>(sample.ids.size(), 1), 0);
       pair_labels.push_back(sample.pair_label);
       out.extra.push_back(static_cast<double>(sample.task));
     }
     const Shape shape{out.samples, static_cast<int64_t>(longest)};
     out.inputs = {{"input_ids", Tensor::from(ids, shape)},
                   {"token_type_ids", Tensor::from(types, shape)},
-                  {"attention_mask", Tensor::from(seen, shape)}};
+                  {"attention_mask", Tensor::from(masks, shape)}};
     if (options.masked) out.inputs["labels"] = Tensor::from(labels, shape);
     if (pairs()) out.inputs["next_sentence_label"] = Tensor::from(pair_labels, {out.samples});
     return out;
   }
   bool pairs() const { return !options.pair_tasks().empty(); }
 
-  Outcome learn_from(const Batch& batch, Ask ask) const {
-    ask.loss_only = true;
-    ask.label_smoothing = learn.label_smoothing;
-    const Named out = (*model)(batch.inputs, ask);
+  StepOutput forward(const Batch& batch, ForwardOptions forward_options) const {
+    forward_options.loss_only = true;
+    forward_options.label_smoothing = train_options.label_smoothing;
+    const TensorMap out = (*model)(batch.inputs, forward_options);
     const auto tokens = static_cast<double>(batch.inputs.at("input_ids").count());
     const double words = options.masked ? static_cast<double>(options.masked_share) * tokens : 0;
-    Outcome outcome{.loss = out.at("loss"), .multiply_adds = multiply_adds * tokens + word_multiply_adds * words};
-    if (pairs()) outcome.shares["pair_accuracy"] = right_of(out.at("seq_relationship_logits"), batch.inputs.at("next_sentence_label"));
+    StepOutput outcome{.loss = out.at("loss"), .multiply_adds = multiply_adds * tokens + word_multiply_adds * words};
+    if (pairs()) outcome.metrics["pair_accuracy"] = accuracy_of(out.at("seq_relationship_logits"), batch.inputs.at("next_sentence_label"));
     return outcome;
   }
 
-  // Sums over what a batch of held-out samples asks: losses and what was right, by name.
-  void judge_batch(Shares& shares, const Batch& batch) const {
-    Named inputs = batch.inputs;
+  // Adds losses and accuracies of a validation batch by name.
+  void score_batch(RunningMeans& means, const Batch& batch) const {
+    TensorMap inputs = batch.inputs;
     inputs.erase("labels");
     inputs.erase("next_sentence_label");
-    const Named out = (*model)(inputs);
+    const TensorMap out = (*model)(inputs);
     const auto add = [&](const std::string& name, const Tensor& logits, const Tensor& labels) {  // (K, C), (K)
       const auto count = static_cast<double>(labels.count());
-      shares[name + "_loss"].add({static_cast<double>(cross_entropy(logits, labels).item()) * count, count});
-      shares[name + "_accuracy"].add(right_of(logits, labels));
+      means[name + "_loss"].add({static_cast<double>(cross_entropy(logits, labels).item()) * count, count});
+      means[name + "_accuracy"].add(accuracy_of(logits, labels));
     };
     if (options.masked) {
       const Tensor& words = out.at("prediction_logits");
       const std::vector<int64_t> labels = batch.inputs.at("labels").to_vector<int64_t>();
-      std::vector<int64_t> places, asked;
+      std::vector<int64_t> places, targets;
       for (int64_t i = 0; i < std::ssize(labels); ++i)
-        if (labels[static_cast<size_t>(i)] != -100) places.push_back(i), asked.push_back(labels[static_cast<size_t>(i)]);
+        if (labels[static_cast<size_t>(i)] != -100) places.push_back(i), targets.push_back(labels[static_cast<size_t>(i)]);
       const Tensor rows = reshape(words, {words.size(0) * words.size(1), words.size(2)});
       if (!places.empty())
-        add("masked", index_select(rows, 0, Tensor::from(places, {std::ssize(places)})), Tensor::from(asked, {std::ssize(asked)}));
+        add("masked", index_select(rows, 0, Tensor::from(places, {std::ssize(places)})), Tensor::from(targets, {std::ssize(targets)}));
     }
     if (!pairs()) return;
     const Tensor &logits = out.at("seq_relationship_logits"), &labels = batch.inputs.at("next_sentence_label");
@@ -149,40 +148,40 @@ struct Pretraining {
     const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>(), truth = labels.to_vector<int64_t>();
     constexpr std::array names{"", "next_accuracy", "inversion_accuracy", "inference_accuracy"};
     for (size_t b = 0; b < truth.size(); ++b)
-      shares[names[static_cast<size_t>(batch.extra[b])]].add({guesses[b] == truth[b] ? 1.0 : 0.0, 1});
+      means[names[static_cast<size_t>(batch.extra[b])]].add({guesses[b] == truth[b] ? 1.0 : 0.0, 1});
   }
 
   Evaluation evaluate() const {
-    Shares shares;
-    const int64_t at_once = std::max<int64_t>(kEvaluatedTokens / options.max_length, 1);
+    RunningMeans means;
+    const int64_t at_once = std::max<int64_t>(kEvaluationTokens / options.max_length, 1);
     for (const std::vector<int64_t>& which : batches_in_order(validation.count(), at_once))
-      judge_batch(shares, batch(validation, kHeldOutEpoch, which));
+      score_batch(means, batch(validation, kValidationEpoch, which));
     double loss = 0;
     Evaluation out;
-    for (const auto& [name, share] : shares) {
-      out.figures.emplace_back(name, share.sum / share.of);
-      if (name.ends_with("_loss")) loss += share.sum / share.of;
+    for (const auto& [name, mean] : means) {
+      out.figures.emplace_back(name, mean.sum / mean.count);
+      if (name.ends_with("_loss")) loss += mean.sum / mean.count;
     }
     out.figures.emplace(out.figures.begin(), "loss", loss);
     return out;
   }
 
-  // A hidden word, and where the model looks to tell it.
-  Sample look_at(int64_t i) const {
-    const Batch one = batch(validation, kHeldOutEpoch, {i});
+  // The first masked word, with the attention rollout of its position.
+  Sample explain(int64_t i) const {
+    const Batch one = batch(validation, kValidationEpoch, {i});
     const std::vector<int64_t> labels = one.inputs.at("labels").to_vector<int64_t>(), ids = one.inputs.at("input_ids").to_vector<int64_t>();
     const auto place = std::find_if(labels.begin(), labels.end(), [](int64_t label) { return label != -100; }) - labels.begin();
     Sample sample;
     if (place == std::ssize(labels)) return sample;
-    Named inputs = one.inputs;
+    TensorMap inputs = one.inputs;
     inputs.erase("labels");
-    const Named out = (*model)(inputs, {.attentions = has_maps(*model)});
+    const TensorMap out = (*model)(inputs, {.attentions = has_maps(*model)});
     const Tensor& words = out.at("prediction_logits");
-    const std::vector<float> chances = softmax(slice(words, 1, place, place + 1)).to_vector<float>();
-    const auto best = std::max_element(chances.begin(), chances.end());
+    const std::vector<float> probabilities = softmax(slice(words, 1, place, place + 1)).to_vector<float>();
+    const auto best = std::max_element(probabilities.begin(), probabilities.end());
     const Tokenizer& tokens = tokenizer.tokenizer;
     sample.truth = tokens.display(labels[static_cast<size_t>(place)]);
-    sample.guess = tokens.display(best - chances.begin());
+    sample.guess = tokens.display(best - probabilities.begin());
     sample.score = *best;
     sample.right = sample.guess == sample.truth;
     for (const int64_t id : ids) sample.columns.push_back(tokens.display(id));
@@ -196,10 +195,10 @@ struct Pretraining {
   }
 };
 
-Json config_for(const Chosen& chosen, const PretrainOptions& options, const Tokenizer& tokenizer) {
+Json config_for(const JobOptions& chosen, const PretrainOptions& options, const Tokenizer& tokenizer) {
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
   const std::string type = config.value("model_type", "");
-  check<UsageError>(type == "bert", "pretrain: found ", chosen.from, " of type '", type, "', expected a BERT");
+  check<UsageError>(type == "bert", "pretrain: found ", chosen.from, " of type '", type, "', expected a BERT model");
   config["architectures"] = {"BertForPreTraining"};
   if (!chosen.from.empty()) return config;
   config.erase("num_labels");
@@ -209,45 +208,48 @@ Json config_for(const Chosen& chosen, const PretrainOptions& options, const Toke
   return config;
 }
 
-Task make_task(const TaskOptions& options, const Chosen& chosen) {
+Task make_task(const TaskOptions& options, const JobOptions& chosen) {
   const PretrainOptions& samples = options.samples;
   check<UsageError>(samples.masked || !samples.pair_tasks().empty(),
-                    "pretrain: nothing to learn, expected one of masked, next, inversion and inference to be true");
-  const Texts texts = read_texts(options, chosen.learn);
+                    "pretrain: found no objective, expected at least one of masked, next, inversion and inference to be true");
+  const Texts texts = read_texts(options, chosen.train_options);
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, all_sentences(texts));
   auto model = model_for(chosen, config_for(chosen, samples, tokenizer.tokenizer), {"cls.", "pooler", "classifier"});
-  check<UsageError>(samples.max_length <= most_tokens(*model), "pretrain: max_length=", samples.max_length, ", but the model reads ",
-                    most_tokens(*model), " tokens at most");
+  check<UsageError>(samples.max_length <= max_tokens(*model), "pretrain: max_length=", samples.max_length, ", expected at most ",
+                    max_tokens(*model), ", the model's limit");
   const ModelCost cost = cost_of(*model, {.tokens = samples.max_length});
   double words = 0;
   for (const ModelPart& each : cost.parts)
     if (each.name.starts_with("cls.predictions")) words += static_cast<double>(each.multiply_adds);
   const double length = static_cast<double>(samples.max_length), all_adds = static_cast<double>(cost.total.multiply_adds);
   const auto all = std::make_shared<Pretraining>(Pretraining{
-      .train = PretrainData(tokenizer.tokenizer, samples, texts.train, texts.train_pairs, options.data + ", to learn from"),
-      .validation = PretrainData(tokenizer.tokenizer, samples, texts.validation, texts.validation_pairs, options.data + ", held out"),
+      .train = PretrainData(tokenizer.tokenizer, samples, texts.train, texts.train_pairs, options.data + ", training part"),
+      .validation =
+          PretrainData(tokenizer.tokenizer, samples, texts.validation, texts.validation_pairs, options.data + ", validation part"),
       .options = samples,
       .tokenizer = tokenizer,
-      .learn = chosen.learn,
+      .train_options = chosen.train_options,
       .model = model,
       .multiply_adds = (all_adds - words) / length,
       .word_multiply_adds = words / length});
   Task task{.name = "pretrain", .model = model, .metric = "loss"};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}};
-  task.data = {{"train", print_of_texts(texts.train, texts.train_pairs)},
-               {"validation", print_of_texts(texts.validation, texts.validation_pairs)}};
-  task.batches = [all](int64_t epoch) { return shuffled_batches(all->train.count(), all->learn.batch, all->learn.seed, epoch); };
+  task.data = {{"train", fingerprint_of_texts(texts.train, texts.train_pairs)},
+               {"validation", fingerprint_of_texts(texts.validation, texts.validation_pairs)}};
+  task.batches = [all](int64_t epoch) {
+    return shuffled_batches(all->train.count(), all->train_options.batch, all->train_options.seed, epoch);
+  };
   task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->batch(all->train, epoch, which); };
-  task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
+  task.forward = [all](const Batch& batch, const ForwardOptions& forward_options) { return all->forward(batch, forward_options); };
   task.evaluate = [all] { return all->evaluate(); };
   if (samples.masked)
     task.samples = [all] {
       std::vector<int64_t> order(static_cast<size_t>(all->validation.count()));
       std::iota(order.begin(), order.end(), 0);
-      return some_right_and_wrong(order, [&](int64_t i) { return all->look_at(i); });
+      return pick_right_and_wrong(order, [&](int64_t i) { return all->explain(i); });
     };
-  task.followed = followed_text(all->batch(all->validation, kHeldOutEpoch, {0}).inputs, all->tokenizer.tokenizer);
-  task.save_beside = [all](const Path& folder) { all->tokenizer.save(folder); };
+  task.tracked = tracked_text(all->batch(all->validation, kValidationEpoch, {0}).inputs, all->tokenizer.tokenizer);
+  task.save_preprocessing = [all](const Path& folder) { all->tokenizer.save(folder); };
   return task;
 }
 
@@ -255,7 +257,7 @@ Task make_task(const TaskOptions& options, const Chosen& chosen) {
 
 TaskKind pretrain_kind() {
   return {.name = "pretrain",
-          .summary = "Hidden words and pairs of segments of plain text, with an encoder to be trained further",
+          .summary = "Pre-training of an encoder on plain text: masked words and segment pairs",
           .preset = "bert-mini",
           .families = {"bert"},
           .examples = {"data=texts epochs=10", "data=book.txt next=false max_length=64", "inversion=true inference=true"},
@@ -263,18 +265,18 @@ TaskKind pretrain_kind() {
             const auto options = std::make_shared<TaskOptions>();
             PretrainOptions& samples = options->samples;
             settings.heading("Text");
-            settings.add("data", options->data, "Text file, or folder of them; opinions: made by rule",
-                         {.path = true, .made = {"opinions"}});
-            settings.add("max_length", samples.max_length, "Tokens of a sample at most", {.least = 8, .most = 8192});
-            settings.add("masked", samples.masked, "Tell hidden words");
-            settings.add("masked_share", samples.masked_share, "Of all tokens", {.least = 0.001, .most = 0.9});
-            settings.add("next", samples.next, "Tell whether the second segment comes behind the first");
-            settings.add("inversion", samples.inversion, "Tell whether the second segment is the first with its words in inverted order");
-            settings.add("inference", samples.inference, "Tell whether the second sentence follows from the first");
-            settings.add("inference_data", options->inference_data, "Labelled pairs of sentences; entailment: made by rule",
-                         {.path = true, .made = {"entailment"}});
+            settings.add("data", options->data, "Text file or folder of text files; opinions: synthetic",
+                         {.path = true, .synthetic = {"opinions"}});
+            settings.add("max_length", samples.max_length, "Maximum tokens of a sample", {.least = 8, .most = 8192});
+            settings.add("masked", samples.masked, "Predict masked words");
+            settings.add("masked_share", samples.masked_share, "Fraction of tokens to mask", {.least = 0.001, .most = 0.9});
+            settings.add("next", samples.next, "Predict whether the second segment follows the first in the text");
+            settings.add("inversion", samples.inversion, "Predict whether the second segment is the first with its words in reverse order");
+            settings.add("inference", samples.inference, "Predict whether the second sentence follows logically from the first");
+            settings.add("inference_data", options->inference_data, "Labelled sentence pairs; entailment: synthetic",
+                         {.path = true, .synthetic = {"entailment"}});
             declare(settings, options->vocabulary);
-            return [options](const Chosen& chosen) { return make_task(*options, chosen); };
+            return [options](const JobOptions& chosen) { return make_task(*options, chosen); };
           }};
 }
 

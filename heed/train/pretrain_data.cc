@@ -6,30 +6,29 @@
 
 #include "heed/core/check.h"
 #include "heed/data/draws.h"
-#include "heed/train/data_print.h"
+#include "heed/train/data_fingerprint.h"
 
 namespace heed {
 namespace {
 
 bool is_space(char letter) { return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r'; }
 
-int32_t special_token(const Tokenizer& tokenizer, const char* berts, const char* robertas) {
-  for (const char* token : {berts, robertas})
+int32_t special_token(const Tokenizer& tokenizer, const char* bert, const char* roberta) {
+  for (const char* token : {bert, roberta})
     if (const std::optional<int32_t> id = tokenizer.id(token)) return *id;
-  fail<UsageError>("pretrain: the tokenizer has no ", berts, " and no ", robertas, ", expected one; tokenizer=wordpiece has it");
+  fail<UsageError>("pretrain: the tokenizer has no ", bert, " and no ", roberta, ", expected one; tokenizer=wordpiece has it");
 }
 
-// labels: those of classes of which one says that the second sentence follows
 bool says_follows(const std::string& label) {
   static const std::set<std::string> words{"follows", "entailment", "entailed", "entails", "yes", "true"};
   return words.contains(label);
 }
 
 template <class T>
-void shuffle(std::vector<T>& list, size_t first, Draws& chance) {  // what becomes list[0, first) is enough
+void shuffle(std::vector<T>& list, size_t first, Draws& draws) {  // only list[0, first)
   for (size_t i = 0; i < first; ++i) {
     const auto rest = static_cast<int64_t>(list.size() - i);
-    std::swap(list[i], list[i + static_cast<size_t>(chance.below(rest))]);
+    std::swap(list[i], list[i + static_cast<size_t>(draws.below(rest))]);
   }
 }
 
@@ -48,20 +47,20 @@ PretrainData::PretrainData(Tokenizer tokenizer, const PretrainOptions& options, 
     : tokenizer_(std::move(tokenizer)),
       options_(options),
       tasks_(options.pair_tasks()),
-      begin_(special_token(tokenizer_, "[CLS]", "<s>")),
-      part_(special_token(tokenizer_, "[SEP]", "</s>")),
+      cls_(special_token(tokenizer_, "[CLS]", "<s>")),
+      sep_(special_token(tokenizer_, "[SEP]", "</s>")),
       mask_(special_token(tokenizer_, "[MASK]", "<mask>")) {
   check<UsageError>(options.max_length >= 8, "pretrain: max_length=", options.max_length, ", expected at least 8");
   for (int32_t id = 0; id < tokenizer_.id_limit(); ++id)
-    if (tokenizer_.has(id) && !tokenizer_.is_special(id)) words_.push_back(id);
+    if (tokenizer_.has(id) && !tokenizer_.is_special(id)) plain_tokens_.push_back(id);
   const EncodeOptions plain{.add_special_tokens = false};
-  const int64_t all = tasks_.empty() ? options.max_length - 2 : room();
+  const int64_t all = tasks_.empty() ? options.max_length - 2 : pair_tokens();
   for (const std::vector<std::string>& texts : documents) {
     const std::vector<Encoding> encodings = tokenizer_.encode_all(texts, plain);
     std::vector<Sentence> sentences;
     for (size_t i = 0; i < texts.size(); ++i)
       if (encodings[i].size() > 0) sentences.push_back(read(texts[i], encodings[i]));
-    // A document of one sentence has no next one; as a wrong second segment it would give itself away.
+    // A document of one sentence has no next sentence. It must not serve as a wrong second segment either: that would identify it.
     if (sentences.empty() || (options.next && sentences.size() < 2)) continue;
     int64_t tokens = 0, first = 0;
     for (int64_t i = 0; i < std::ssize(sentences); ++i) {
@@ -74,9 +73,9 @@ PretrainData::PretrainData(Tokenizer tokenizer, const PretrainOptions& options, 
     documents_.push_back(std::move(sentences));
   }
   check<FileError>(!windows_.empty(), what, ": found no documents", options.next ? " of two sentences or more" : "", ", expected some");
-  check<FileError>(
-      !options.next || documents_.size() > 1, what, ": found ", documents_.size(),
-      " document of two sentences or more, expected at least 2: next=true takes segments of others; blank lines part documents");
+  check<FileError>(!options.next || documents_.size() > 1, what, ": found ", documents_.size(),
+                   " document of two sentences or more, expected at least 2: next=true needs segments of other documents; blank lines "
+                   "separate documents");
   check<FileError>(!options.inference || !pairs.empty(), what, ": found no pairs, expected some for inference=true");
   for (const SentencePair& pair : pairs) {
     pairs_.emplace_back(read(pair.first, tokenizer_.encode(pair.first, plain)), read(pair.second, tokenizer_.encode(pair.second, plain)));
@@ -93,73 +92,73 @@ PretrainData::Sentence PretrainData::read(const std::string& text, const Encodin
   return out;
 }
 
-// Whole sentences [first, ...) of those before `last`, as many as there is room for; at least one, or as much of it.
-PretrainData::Stretch PretrainData::fill(int64_t document, int64_t first, int64_t last, int64_t room) const {
+// Whole sentences from `first` on and before `last` that fit into max_tokens; at least one, truncated if needed.
+PretrainData::Segment PretrainData::fill(int64_t document, int64_t first, int64_t last, int64_t max_tokens) const {
   const std::vector<Sentence>& sentences = documents_[static_cast<size_t>(document)];
-  Stretch out{sentences[static_cast<size_t>(first)].ids, document, first + 1};
-  if (std::ssize(out.ids) > room) out.ids.resize(static_cast<size_t>(room));
+  Segment out{sentences[static_cast<size_t>(first)].ids, document, first + 1};
+  if (std::ssize(out.ids) > max_tokens) out.ids.resize(static_cast<size_t>(max_tokens));
   for (; out.end < last; ++out.end) {
     const std::vector<int32_t>& more = sentences[static_cast<size_t>(out.end)].ids;
-    if (std::ssize(out.ids) + std::ssize(more) > room) break;
+    if (std::ssize(out.ids) + std::ssize(more) > max_tokens) break;
     out.ids.insert(out.ids.end(), more.begin(), more.end());
   }
   return out;
 }
 
-// A first segment that leaves a sentence for the second.
-PretrainData::Stretch PretrainData::first_of(const Window& window, Draws& chance) const {
+// A first segment that leaves at least one sentence for the second.
+PretrainData::Segment PretrainData::first_segment(const Window& window, Draws& draws) const {
   const int64_t last = std::ssize(documents_[static_cast<size_t>(window.document)]) - 1;
-  const int64_t first = std::min(window.first + chance.below(window.count), last - 1);
-  return fill(window.document, first, last, room() / 2);
+  const int64_t first = std::min(window.first + draws.below(window.count), last - 1);
+  return fill(window.document, first, last, pair_tokens() / 2);
 }
 
-void PretrainData::make_next(PretrainSample& sample, const Window& window, Draws& chance) const {
-  const Stretch first = first_of(window, chance);
-  Stretch before = first;  // the second segment
-  sample.pair_label = chance.coin() ? 0 : 1;
+void PretrainData::make_next(PretrainSample& sample, const Window& window, Draws& draws) const {
+  const Segment first = first_segment(window, draws);
+  Segment before = first;  // the segment before the second one
+  sample.pair_label = draws.coin() ? 0 : 1;
   if (sample.pair_label == 1) {
-    // A second segment as any other has one: nothing but its words tells it from the right one.
+    // Drawn like a right second segment, so that only its content differs.
     const Window* other = &window;
-    while (other->document == window.document) other = &windows_[static_cast<size_t>(chance.below(count()))];
-    before = first_of(*other, chance);
+    while (other->document == window.document) other = &windows_[static_cast<size_t>(draws.below(count()))];
+    before = first_segment(*other, draws);
   }
   const int64_t last = std::ssize(documents_[static_cast<size_t>(before.document)]);
-  const Stretch second = fill(before.document, before.end, last, room() - room() / 2);
+  const Segment second = fill(before.document, before.end, last, pair_tokens() - pair_tokens() / 2);
   sample.first_document = first.document;
   sample.second_document = second.document;
   join(sample, first.ids, second.ids);
 }
 
-// The second segment is the first with its words from the last to the first; or with its words in another order, or as it is.
-void PretrainData::make_inversion(PretrainSample& sample, const Window& window, Draws& chance) const {
+// The second segment is the first with its words reversed, shuffled, or unchanged.
+void PretrainData::make_inversion(PretrainSample& sample, const Window& window, Draws& draws) const {
   sample.first_document = sample.second_document = window.document;
-  const auto place = static_cast<size_t>(window.first + chance.below(window.count));
+  const auto place = static_cast<size_t>(window.first + draws.below(window.count));
   const Sentence& sentence = documents_[static_cast<size_t>(window.document)][place];
-  const auto most = static_cast<size_t>(room() / 2);
-  std::vector<std::span<const int32_t>> words;  // those that there is room for
+  const auto most = static_cast<size_t>(pair_tokens() / 2);
+  std::vector<std::span<const int32_t>> words;  // that fit
   for (size_t w = 0; w < sentence.words.size(); ++w) {
     const size_t begin = sentence.words[w], end = w + 1 < sentence.words.size() ? sentence.words[w + 1] : sentence.ids.size();
     if (end <= most || w == 0) words.push_back(std::span(sentence.ids).subspan(begin, std::min(end, most) - begin));
   }
-  const auto said = [](const std::vector<std::span<const int32_t>>& order) {
+  const auto joined = [](const std::vector<std::span<const int32_t>>& order) {
     std::vector<int32_t> ids;
     for (const std::span<const int32_t> word : order) ids.insert(ids.end(), word.begin(), word.end());
     return ids;
   };
-  const std::vector<int32_t> first = said(words), inverted = said({words.rbegin(), words.rend()});
+  const std::vector<int32_t> first = joined(words), inverted = joined({words.rbegin(), words.rend()});
   std::vector<int32_t> second = inverted;
-  if (chance.coin()) {
-    if (chance.coin()) shuffle(words, words.size(), chance);
-    second = said(words);
+  if (draws.coin()) {
+    if (draws.coin()) shuffle(words, words.size(), draws);
+    second = joined(words);
   }
-  sample.pair_label = second == inverted ? 0 : 1;  // of a word or two, every order may be the inverted one
+  sample.pair_label = second == inverted ? 0 : 1;  // a shuffle of one or two words may equal the reversed order
   join(sample, first, second);
 }
 
-void PretrainData::make_inference(PretrainSample& sample, Draws& chance) const {
-  const auto place = static_cast<size_t>(chance.below(std::ssize(pairs_)));
+void PretrainData::make_inference(PretrainSample& sample, Draws& draws) const {
+  const auto place = static_cast<size_t>(draws.below(std::ssize(pairs_)));
   const auto& [premise, conclusion] = pairs_[place];
-  const auto most = static_cast<size_t>(room());
+  const auto most = static_cast<size_t>(pair_tokens());
   const std::span second = std::span(conclusion.ids).first(std::min(conclusion.ids.size(), most / 2));
   const std::span first = std::span(premise.ids).first(std::min(premise.ids.size(), most - second.size()));
   sample.pair_label = follows_[place] ? 0 : 1;
@@ -169,53 +168,53 @@ void PretrainData::make_inference(PretrainSample& sample, Draws& chance) const {
 void PretrainData::join(PretrainSample& sample, std::span<const int32_t> first, std::span<const int32_t> second) const {
   const auto add = [&](std::span<const int32_t> ids, int64_t type) {
     sample.ids.insert(sample.ids.end(), ids.begin(), ids.end());
-    sample.ids.push_back(part_);
+    sample.ids.push_back(sep_);
     sample.types.resize(sample.ids.size(), type);
   };
-  sample.ids.push_back(begin_);
+  sample.ids.push_back(cls_);
   add(first, 0);
   if (sample.task != PairTask::none) add(second, 1);
   sample.labels.assign(sample.ids.size(), -100);
 }
 
-// Of the chosen tokens eight in ten become [MASK], one in ten any word, one in ten stays.
-void PretrainData::mask(PretrainSample& sample, Draws chance) const {
+// BERT masking: of the chosen tokens, 80% become [MASK], 10% a random token, 10% stay.
+void PretrainData::mask(PretrainSample& sample, Draws draws) const {
   std::vector<size_t> places;
   for (size_t i = 0; i < sample.ids.size(); ++i)
     if (!tokenizer_.is_special(sample.ids[i])) places.push_back(i);
-  // The share is met on average, whatever the length; a text without a hidden word would teach nothing.
+  // Random rounding meets the fraction on average; at least one token, as a sample without one has no loss.
   const double share = static_cast<double>(options_.masked_share) * static_cast<double>(places.size());
-  const size_t hidden = std::min(places.size(), std::max<size_t>(1, static_cast<size_t>(std::floor(share + chance.unit()))));
-  shuffle(places, hidden, chance);
-  for (size_t k = 0; k < hidden; ++k) {
+  const size_t masked = std::min(places.size(), std::max<size_t>(1, static_cast<size_t>(std::floor(share + draws.unit()))));
+  shuffle(places, masked, draws);
+  for (size_t k = 0; k < masked; ++k) {
     int64_t& id = sample.ids[places[k]];
     sample.labels[places[k]] = id;
-    const int64_t what = chance.below(10);
+    const int64_t what = draws.below(10);
     if (what < 8) id = mask_;
-    if (what == 8) id = words_[static_cast<size_t>(chance.below(std::ssize(words_)))];
+    if (what == 8) id = plain_tokens_[static_cast<size_t>(draws.below(std::ssize(plain_tokens_)))];
   }
 }
 
 PretrainSample PretrainData::sample(RandomKey key, int64_t i) const {
   const Window& window = windows_[static_cast<size_t>(i)];
-  Draws chance(key);
+  Draws draws(key);
   PretrainSample out;
-  if (!tasks_.empty()) out.task = tasks_[static_cast<size_t>(chance.below(std::ssize(tasks_)))];
+  if (!tasks_.empty()) out.task = tasks_[static_cast<size_t>(draws.below(std::ssize(tasks_)))];
   switch (out.task) {
-    case PairTask::next: make_next(out, window, chance); break;
-    case PairTask::inversion: make_inversion(out, window, chance); break;
-    case PairTask::inference: make_inference(out, chance); break;
+    case PairTask::next: make_next(out, window, draws); break;
+    case PairTask::inversion: make_inversion(out, window, draws); break;
+    case PairTask::inference: make_inference(out, draws); break;
     case PairTask::none: {
       const int64_t last = std::ssize(documents_[static_cast<size_t>(window.document)]);
       out.first_document = window.document;
-      join(out, fill(window.document, window.first + chance.below(window.count), last, options_.max_length - 2).ids, {});
+      join(out, fill(window.document, window.first + draws.below(window.count), last, options_.max_length - 2).ids, {});
     }
   }
   if (options_.masked) mask(out, Draws(key, 1));
   return out;
 }
 
-std::vector<SentencePair> pairs_of(const std::vector<LabelledText>& texts, const std::string& source) {
+std::vector<SentencePair> inference_pairs(const std::vector<LabelledText>& texts, const std::string& source) {
   std::vector<SentencePair> out;
   std::set<std::string> labels;
   bool any = false;
@@ -228,18 +227,18 @@ std::vector<SentencePair> pairs_of(const std::vector<LabelledText>& texts, const
   std::string list;
   for (const std::string& label : labels)
     if (list.size() < 200) list += (list.empty() ? "" : ", ") + label;
-  check<FileError>(any, source, ": found the labels ", list, ", expected one to be follows, entailment, yes or true");
+  check<FileError>(any, source, ": found the labels ", list, ", expected one of follows, entailment, yes and true");
   return out;
 }
 
-Json print_of_texts(std::span<const std::vector<std::string>> documents, std::span<const SentencePair> pairs) {
-  Json out = print_of(documents);
-  DataPrint print;
+Json fingerprint_of_texts(std::span<const std::vector<std::string>> documents, std::span<const SentencePair> pairs) {
+  Json out = fingerprint_of(documents);
+  DataFingerprint fingerprint;
   for (const SentencePair& pair : pairs) {
-    for (const std::string& text : {pair.first, pair.second, std::string(pair.follows ? "follows" : "")}) print.add(text);
-    print.next();
+    for (const std::string& text : {pair.first, pair.second, std::string(pair.follows ? "follows" : "")}) fingerprint.add(text);
+    fingerprint.next();
   }
-  if (!pairs.empty()) out["pairs"] = print.json()["items"], out["pairs_checksum"] = print.json()["checksum"];
+  if (!pairs.empty()) out["pairs"] = fingerprint.json()["items"], out["pairs_checksum"] = fingerprint.json()["checksum"];
   return out;
 }
 

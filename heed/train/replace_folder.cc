@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "heed/train/growing_file.h"
+#include "heed/train/append_only_file.h"
 #include "heed/train/run_folder.h"
 
 namespace heed {
@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void give_up(const Path& folder, const char* what, const std::error_code& error) {
-  fail<WriteError>(folder.string(), ": ", what, " (", error.message(), "); what stood there before is untouched");
+[[noreturn]] void fail_with(const Path& folder, const char* what, const std::error_code& error) {
+  fail<WriteError>(folder.string(), ": ", what, " (", error.message(), "); the previous content is unchanged");
 }
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
@@ -27,37 +27,37 @@ void sync_tree(const Path& folder, const Path& target) {
     const bool good = file >= 0 && ::fsync(file) == 0;
     const std::error_code error = last_error();
     if (file >= 0) ::close(file);
-    if (!good) give_up(target, "a file of it cannot be brought to the disk", error);
+    if (!good) fail_with(target, "a file in it cannot be synced to disk", error);
   }
   sync_folder(folder);
 }
 
-// The new one takes the name; the old one, if there is any, ends up as `away` or under the new one's name.
+// Renames `fresh` to `folder`; the old folder, if any, ends up as `away` or as `fresh`.
 void put_in_place(const Path& fresh, const Path& folder, const Path& away) {
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) return;
-  // Nothing to exchange with, or a file system that cannot: the second way has a moment without either, which the next call mends.
+  // No old folder, or no RENAME_EXCHANGE in this file system: two renames leave a moment without a folder, which the next call repairs.
   const bool replaces = fs::exists(fs::symlink_status(folder));
-  if (replaces && ::rename(folder.c_str(), away.c_str()) != 0) give_up(folder, "cannot be moved away", last_error());
+  if (replaces && ::rename(folder.c_str(), away.c_str()) != 0) fail_with(folder, "cannot be moved away", last_error());
   if (::rename(fresh.c_str(), folder.c_str()) == 0) return;
   const std::error_code error = last_error();
   if (replaces) (void)::rename(away.c_str(), folder.c_str());
-  give_up(folder, "cannot be put in place", error);
+  fail_with(folder, "cannot be put in place", error);
 }
 
 }  // namespace
 
-void replace_folder(const Path& folder, const std::function<void(const Path& beside)>& write) {
+void replace_folder(const Path& folder, const std::function<void(const Path& temporary)>& write) {
   const Path target = folder.has_filename() ? folder : folder.parent_path();  // "best/" is "best"
   const Path parent = target.has_parent_path() ? target.parent_path() : Path(".");
   const std::string name = target.filename();
   const Path fresh = parent / ("." + name + ".heed-new"), away = parent / ("." + name + ".heed-old");
   try {
     check<FileError>(!fs::exists(target) || fs::is_directory(target), target.string(), ": found a file, expected a folder or nothing");
-    // What earlier calls left when they were killed.
+    // Left over from calls that were killed.
     if (fs::exists(away) && !fs::exists(target)) fs::rename(away, target);
     fs::remove_all(away);
     fs::remove_all(fresh);
-    if (::mkdir(fresh.c_str(), 0777) != 0) give_up(target, "no folder can be made beside it", last_error());
+    if (::mkdir(fresh.c_str(), 0777) != 0) fail_with(target, "cannot create a temporary folder next to it", last_error());
     try {
       write(fresh);
       sync_tree(fresh, target);
@@ -71,7 +71,7 @@ void replace_folder(const Path& folder, const std::function<void(const Path& bes
     fs::remove_all(away);
     fs::remove_all(fresh);
   } catch (const fs::filesystem_error& error) {
-    give_up(target, "cannot be replaced", error.code());
+    fail_with(target, "cannot be replaced", error.code());
   }
 }
 

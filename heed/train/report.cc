@@ -10,13 +10,13 @@
 namespace heed {
 namespace {
 
-// Figures in the order in which people ask for them; others follow by name.
+// Order of the metrics; others follow by name.
 const std::vector<std::string> kFirst{"bleu", "chrf", "accuracy", "perplexity", "loss", "top5", "f1", "calibration_error"};
 
-bool falls(const std::string& figure) { return !larger_is_better(figure) || figure == "parameters" || figure == "epochs"; }
+bool lower_is_better(const std::string& figure) { return !larger_is_better(figure) || figure == "parameters" || figure == "epochs"; }
 
-// What was judged: the file's figures, which are the best epoch's; of a run that goes on, the best epoch's so far.
-std::map<std::string, double> judged(const RunRecord& run) {
+// The final evaluation, or the best epoch so far if the run is not finished.
+std::map<std::string, double> final_metrics(const RunRecord& run) {
   std::map<std::string, double> out;
   if (run.finished() && run.evaluation.is_object() && run.evaluation.contains("figures") && run.evaluation["figures"].is_object()) {
     for (const auto& [key, value] : run.evaluation["figures"].items())
@@ -42,7 +42,7 @@ std::map<std::string, double> facts(const RunRecord& run) {
   return out;
 }
 
-// Which figures the first tiles show: "test, epoch 7 (best)".
+// Subtitle of the metric tiles: "test, epoch 7 (best)".
 std::string part_of(std::span<const RunRecord> runs) {
   const RunRecord& run = runs[0];
   std::string out = run.finished() ? text_in(run.evaluation, "part") : "validation";
@@ -52,7 +52,7 @@ std::string part_of(std::span<const RunRecord> runs) {
   return best ? out + ", epoch " + std::to_string(best->epoch) + " (best)" : out;
 }
 
-// What is behind the number of epochs: how many there would be, whether more come, and which was the best.
+// Subtitle of the epochs tile: the planned number, and whether the run is finished.
 std::string progress_of(const RunRecord& run) {
   const std::string planned = run.setting({"epochs", "learning.epochs"});
   const bool all = !run.epochs.empty() && planned == std::to_string(run.epochs.back().epoch);
@@ -61,25 +61,25 @@ std::string progress_of(const RunRecord& run) {
 }
 
 std::string tile(const std::string& figure, const std::string& label, const std::string& note,
-                 const std::vector<std::pair<size_t, double>>& values, size_t runs, bool judgement) {
+                 const std::vector<std::pair<size_t, double>>& values, size_t runs, bool ranked) {
   if (values.empty()) return "";
-  std::string out = "<div class=\"tile\"><dt>" + in_markup(label) + "</dt>";
+  std::string out = "<div class=\"tile\"><dt>" + escape_markup(label) + "</dt>";
   const auto [least, most] =
       std::minmax_element(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  const double best = falls(figure) ? least->second : most->second;
-  const bool told_apart = judgement && least->second < most->second;
+  const double best = lower_is_better(figure) ? least->second : most->second;
+  const bool differs = ranked && least->second < most->second;
   for (const auto& [run, value] : values) {
-    out += "<dd class=\"run" + std::to_string(run) + (told_apart && value == best ? " best" : "") + "\">";
+    out += "<dd class=\"run" + std::to_string(run) + (differs && value == best ? " best" : "") + "\">";
     if (runs > 1) out += "<i class=\"dot c" + std::to_string(run % 8) + "\"></i>";
     out += figure_text(figure, value) + "</dd>";
   }
-  return out + "<dd class=\"note\">" + in_markup(note) + "</dd></div>\n";
+  return out + "<dd class=\"note\">" + escape_markup(note) + "</dd></div>\n";
 }
 
 std::string tiles_html(std::span<const RunRecord> runs) {
   std::vector<std::string> names = kFirst;
   for (const RunRecord& run : runs)
-    for (const auto& [name, value] : judged(run))
+    for (const auto& [name, value] : final_metrics(run))
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   const auto all = [&](const auto& read, const std::string& name) {
     std::vector<std::pair<size_t, double>> out;
@@ -88,7 +88,7 @@ std::string tiles_html(std::span<const RunRecord> runs) {
     return out;
   };
   std::string out;
-  for (const std::string& name : names) out += tile(name, readable(name), part_of(runs), all(judged, name), runs.size(), true);
+  for (const std::string& name : names) out += tile(name, readable(name), part_of(runs), all(final_metrics, name), runs.size(), true);
   out += tile("epochs", "epochs", runs.size() > 1 ? "trained" : progress_of(runs[0]), all(facts, "epochs"), runs.size(), false);
   out += tile("parameters", "parameters", "of the model", all(facts, "parameters"), runs.size(), false);
   out += tile("samples a second", "samples/s", "median", all(facts, "samples a second"), runs.size(), false);
@@ -100,28 +100,28 @@ std::string about(const RunRecord& run) {
                     data = run.setting({"data", "data.path", "data.set", "train"});
   std::string out;
   for (const auto& [name, value] : {std::pair("model", model), std::pair("data", data), std::pair("images", image_size_text(run))})
-    if (!value.empty()) out += "<span>" + std::string(name) + " <b>" + in_markup(value) + "</b></span> ";
+    if (!value.empty()) out += "<span>" + std::string(name) + " <b>" + escape_markup(value) + "</b></span> ";
   return out;
 }
 
 std::string head_html(std::span<const RunRecord> runs) {
   std::string out = "<header>";
   if (runs.size() == 1) {
-    out += "<p class=\"kicker\">" + in_markup(runs[0].task) + "</p><h1>" + in_markup(runs[0].name) + "</h1><p class=\"about\">" +
+    out += "<p class=\"kicker\">" + escape_markup(runs[0].task) + "</p><h1>" + escape_markup(runs[0].name) + "</h1><p class=\"about\">" +
            about(runs[0]) + "</p>";
   } else {
-    out += "<p class=\"kicker\">" + in_markup(runs[0].task) + "</p><h1>" + std::to_string(runs.size()) +
+    out += "<p class=\"kicker\">" + escape_markup(runs[0].task) + "</p><h1>" + std::to_string(runs.size()) +
            " runs side by side</h1><div class=\"switches\">";
     for (size_t i = 0; i < runs.size(); ++i)
       out += "<label class=\"switch\"><input type=\"checkbox\" checked data-run=\"" + std::to_string(i) + "\"><i class=\"dot c" +
-             std::to_string(i % 8) + "\"></i><b>" + in_markup(runs[i].name) + "</b> <span class=\"about\">" + about(runs[i]) +
+             std::to_string(i % 8) + "\"></i><b>" + escape_markup(runs[i].name) + "</b> <span class=\"about\">" + about(runs[i]) +
              "</span></label>";
     out += "</div>";
   }
   return out + "</header>\n";
 }
 
-// One run: its part. Several: each behind its name, the first one open.
+// The section of one run; for several runs one <details> each, the first one open.
 template <class Draw>
 std::string each(std::span<const RunRecord> runs, Draw draw) {
   if (runs.size() == 1) return draw(runs[0]);
@@ -133,12 +133,12 @@ std::string each(std::span<const RunRecord> runs, Draw draw) {
 
 std::string damaged_html(const RunRecord& run) {
   std::string items;
-  for (const std::string& damage : run.damaged) items += "<li>" + in_markup(damage) + "</li>";
+  for (const std::string& damage : run.damaged) items += "<li>" + escape_markup(damage) + "</li>";
   return items.empty() ? "" : "<ul class=\"card\">" + items + "</ul>\n";
 }
 
-std::string classes_or_word(const RunRecord& run) {
-  if (run.evaluation.is_null()) return missing_html("evaluation.json", "the last judgement");
+std::string classes_or_placeholder(const RunRecord& run) {
+  if (run.evaluation.is_null()) return missing_html("evaluation.json", "the final evaluation");
   return classes_html(run);
 }
 
@@ -155,7 +155,7 @@ std::string report_page(std::span<const Path> folders) {
   std::vector<Part> parts{
       {"damaged", "Damaged files", each(runs, damaged_html)},
       {"curves", "Curves", curves_html(runs)},
-      {"classes", "Classes", each(runs, classes_or_word)},
+      {"classes", "Classes", each(runs, classes_or_placeholder)},
       {"samples", "Samples", each(runs, samples_html)},
       {"speed", "Rate and speed", speed_html(runs)},
       {"costs", "Cost of layers", each(runs, costs_html)},
@@ -170,9 +170,9 @@ std::string report_page(std::span<const Path> folders) {
   const std::string title = runs.size() == 1 ? runs[0].task + " " + runs[0].name : std::to_string(runs.size()) + " runs";
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
          "initial-scale=1\">\n<title>" +
-         in_markup(title) + ": heed</title>\n<style>" + kReportStyle + "</style>\n</head>\n<body>\n" + head_html(runs) + tiles_html(runs) +
-         "<nav aria-label=\"Parts of this page\">" + links + "</nav>\n<main>\n" + sections +
-         "</main>\n<footer class=\"faint\">drawn by heed from " + in_markup(runs[0].task + "/" + runs[0].name) +
+         escape_markup(title) + ": heed</title>\n<style>" + kReportStyle + "</style>\n</head>\n<body>\n" + head_html(runs) +
+         tiles_html(runs) + "<nav aria-label=\"Parts of this page\">" + links + "</nav>\n<main>\n" + sections +
+         "</main>\n<footer class=\"faint\">drawn by heed from " + escape_markup(runs[0].task + "/" + runs[0].name) +
          (runs.size() > 1 ? " and others" : "") + "</footer>\n<script>" + kReportScript + "</script>\n</body>\n</html>\n";
 }
 

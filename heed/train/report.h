@@ -1,4 +1,4 @@
-// A run, or several side by side, as one page of HTML that needs nothing else: drawn from the files in run folders alone.
+// HTML report of one run, or of several side by side. A single self-contained page, built only from the files in the run folders.
 #pragma once
 
 #include <span>

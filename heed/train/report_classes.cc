@@ -1,4 +1,4 @@
-// What a classifier took for what: confusion matrix, scores of every class, calibration.
+// Report section of classifiers: confusion matrix, scores per class, calibration.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -9,10 +9,10 @@
 namespace heed {
 namespace {
 
-constexpr size_t kMostClasses = 200;    // beyond that a matrix is only noise
-constexpr size_t kMostWithCounts = 20;  // so many fit with a number in each cell
+constexpr size_t kMostClasses = 200;    // larger matrices are unreadable
+constexpr size_t kMostWithCounts = 20;  // with a count in each cell
 constexpr size_t kLongestLabel = 16;
-constexpr size_t kWorstShown = 50, kBestShown = 10;  // rows of the table, where there are more classes
+constexpr size_t kWorstShown = 50, kBestShown = 10;  // rows of the table if there are more classes
 
 std::string shortened(const std::string& label) {
   const std::vector<Letter> letters = letters_of(label);
@@ -24,10 +24,10 @@ std::string shortened(const std::string& label) {
 
 struct Confusion {
   std::vector<std::string> classes = {};
-  std::vector<std::vector<double>> counts = {};  // rows: the truth
+  std::vector<std::vector<double>> counts = {};  // rows: truth
 };
 
-// Empty where the file has none, or no square.
+// Empty if missing or not square.
 Confusion confusion_in(const Json& detail) {
   Confusion out;
   for (const Json& name : list_in(detail, "classes")) out.classes.push_back(name.is_string() ? name.get<std::string>() : name.dump());
@@ -52,7 +52,7 @@ std::string matrix_html(const Confusion& confusion) {
   std::string cells, labels;
   for (size_t i = 0; i < C; ++i) {
     const double at = label + cell * static_cast<double>(i), middle = at + cell / 2;
-    const std::string name = in_markup(shortened(confusion.classes[i]));
+    const std::string name = escape_markup(shortened(confusion.classes[i]));
     labels += "<text x=\"" + fixed(label - 6, 1) + "\" y=\"" + fixed(middle, 1) + "\" text-anchor=\"end\">" + name + "</text>";
     labels += "<text x=\"" + fixed(middle, 1) + "\" y=\"" + fixed(label - 6, 1) + "\" transform=\"rotate(-90 " + fixed(middle, 1) + " " +
               fixed(label - 6, 1) + ")\">" + name + "</text>";
@@ -60,12 +60,12 @@ std::string matrix_html(const Confusion& confusion) {
     for (double count : confusion.counts[i]) row += count;
     for (size_t j = 0; j < C; ++j) {
       const double count = confusion.counts[i][j], share = row > 0 ? count / row : 0;
-      if (!(count > 0)) continue;  // the ground shows
+      if (!(count > 0)) continue;  // background colour
       const double x = label + cell * static_cast<double>(j), strength = i == j ? 0.15 + 0.85 * share : std::min(1.0, 0.12 + 1.6 * share);
-      cells += "<g><title>" + in_markup(confusion.classes[i]) + " taken for " + in_markup(confusion.classes[j]) + ": " + fixed(count, 0) +
-               " (" + figure_text("recall", share) + ")</title><rect class=\"" + (i == j ? "hit" : "miss") + "\" x=\"" + fixed(x, 1) +
-               "\" y=\"" + fixed(at, 1) + "\" width=\"" + fixed(cell - 1, 1) + "\" height=\"" + fixed(cell - 1, 1) + "\" fill-opacity=\"" +
-               fixed(strength, 3) + "\"/>";
+      cells += "<g><title>" + escape_markup(confusion.classes[i]) + " predicted as " + escape_markup(confusion.classes[j]) + ": " +
+               fixed(count, 0) + " (" + figure_text("recall", share) + ")</title><rect class=\"" + (i == j ? "hit" : "miss") + "\" x=\"" +
+               fixed(x, 1) + "\" y=\"" + fixed(at, 1) + "\" width=\"" + fixed(cell - 1, 1) + "\" height=\"" + fixed(cell - 1, 1) +
+               "\" fill-opacity=\"" + fixed(strength, 3) + "\"/>";
       if (counted)
         cells += "<text class=\"" + std::string(strength > 0.55 ? "over" : "count") + "\" x=\"" + fixed(x + cell / 2, 1) + "\" y=\"" +
                  fixed(middle, 1) + "\" text-anchor=\"middle\">" + (count < 10000 ? fixed(count, 0) : count_text(count)) + "</text>";
@@ -74,8 +74,8 @@ std::string matrix_html(const Confusion& confusion) {
   }
   const std::string style = "style=\"min-width:" + fixed(counted ? std::min(all, 180 + 14 * static_cast<double>(C)) : all, 0) +
                             "px;max-width:" + fixed(1.4 * all, 0) + "px\"";
-  return "<div class=\"card scroll\"><h3>Confusion</h3><p class=\"faint\">Rows are the truth, columns what the model said; shades are "
-         "shares "
+  return "<div class=\"card scroll\"><h3>Confusion</h3><p class=\"faint\">Rows are the truth, columns the predictions; shades are "
+         "fractions "
          "of a row.</p><p class=\"legend\"><span class=\"key\"><i class=\"box hit\"></i>right</span><span class=\"key\"><i class=\"box "
          "miss\"></i>wrong</span></p><svg class=\"matrix\" viewBox=\"0 0 " +
          fixed(all, 0) + " " + fixed(all, 0) + "\" " + style + " font-size=\"" + fixed(size, 1) +
@@ -86,10 +86,10 @@ std::string matrix_html(const Confusion& confusion) {
 
 struct Mistake {
   std::string truth, guess;
-  double count, share;  // share: of the truth's samples
+  double count, share;  // share: of the samples of the true class
 };
 
-// As the evaluation lists them; of older runs, which have the matrix alone, out of that.
+// From the evaluation; for older runs, computed from the matrix.
 std::vector<Mistake> mistakes_in(const Json& detail, const Confusion& confusion) {
   std::vector<Mistake> out;
   for (const Json& each : list_in(detail, "most_confused"))
@@ -110,11 +110,12 @@ std::string mistakes_html(const std::vector<Mistake>& mistakes) {
   if (mistakes.empty()) return "";
   std::string rows;
   for (size_t k = 0; k < std::min<size_t>(mistakes.size(), 6); ++k)
-    rows += "<tr><td>" + in_markup(mistakes[k].truth) + "</td><td>" + in_markup(mistakes[k].guess) + "</td><td class=\"number\">" +
+    rows += "<tr><td>" + escape_markup(mistakes[k].truth) + "</td><td>" + escape_markup(mistakes[k].guess) + "</td><td class=\"number\">" +
             fixed(mistakes[k].count, 0) + "</td><td class=\"number\">" + figure_text("recall", mistakes[k].share) + "</td></tr>";
-  return "<div class=\"card scroll\"><h3>Most frequent mistakes</h3><table><thead><tr><th scope=\"col\">truth</th><th scope=\"col\">taken "
-         "for</th>"
-         "<th scope=\"col\" class=\"number\">times</th><th scope=\"col\" class=\"number\">of the truth</th></tr></thead><tbody>" +
+  return "<div class=\"card scroll\"><h3>Most frequent mistakes</h3><table><thead><tr><th scope=\"col\">truth</th><th "
+         "scope=\"col\">predicted "
+         "as</th>"
+         "<th scope=\"col\" class=\"number\">count</th><th scope=\"col\" class=\"number\">of the class</th></tr></thead><tbody>" +
          rows + "</tbody></table></div>\n";
 }
 
@@ -137,12 +138,12 @@ std::string class_table(std::span<const ClassRow> rows) {
   return out + "</tbody></table>";
 }
 
-// All classes where they are few; of many the worst and the best, folded.
+// All classes, or the worst and the best if there are many.
 std::string per_class_html(const Json& detail) {
   std::vector<ClassRow> rows;
   for (const Json& entry : list_in(detail, "per_class")) {
     const double f1 = number_in(entry, "f1");
-    rows.push_back({f1, "<tr data-value=\"" + fixed(f1, 6) + "\"><th scope=\"row\">" + in_markup(text_in(entry, "class")) + "</th>" +
+    rows.push_back({f1, "<tr data-value=\"" + fixed(f1, 6) + "\"><th scope=\"row\">" + escape_markup(text_in(entry, "class")) + "</th>" +
                             bar_cell(number_in(entry, "precision")) + bar_cell(number_in(entry, "recall")) + bar_cell(f1) +
                             "<td class=\"number\">" + count_text(number_in(entry, "count")) + "</td></tr>"});
   }
@@ -155,16 +156,17 @@ std::string per_class_html(const Json& detail) {
   const std::span<const ClassRow> all(rows);
   std::vector<ClassRow> best(rows.end() - static_cast<int64_t>(kBestShown), rows.end());
   std::reverse(best.begin(), best.end());
-  const double there = number_in(detail, "class_count");  // more than are listed: those with the most samples are
-  const std::string listed = std::to_string(rows.size()) +
-                             (there > static_cast<double>(rows.size()) ? " of " + fixed(there, 0) + ", those with the most samples" : "");
+  const double class_count = number_in(detail, "class_count");  // only the classes with the most samples are listed
+  const std::string listed =
+      std::to_string(rows.size()) +
+      (class_count > static_cast<double>(rows.size()) ? " of " + fixed(class_count, 0) + ", those with the most samples" : "");
   return "<div class=\"card\"><h3>Classes <span class=\"faint\">" + listed + ", by F1</span></h3>" +
          details_html("The worst " + std::to_string(kWorstShown),
                       "<div class=\"tall\" tabindex=\"0\">" + class_table(all.first(kWorstShown)) + "</div>", false) +
          details_html("The best " + std::to_string(kBestShown), class_table(best), false) + "</div>\n";
 }
 
-// Bars: how often the model was right where it was so sure. On the diagonal it is as good as it says.
+// Reliability diagram: accuracy per confidence bin. Perfect calibration is the diagonal.
 std::string calibration_html(const Json& detail) {
   std::string bars;
   constexpr double wide = 1000.0 / 15 - 6;
@@ -176,7 +178,7 @@ std::string calibration_html(const Json& detail) {
       return "<rect class=\"" + std::string(kind) + "\" x=\"" + fixed(x, 1) + "\" y=\"" + fixed(1000 - 1000 * high, 1) + "\" width=\"" +
              fixed(wide, 1) + "\" height=\"" + fixed(1000 * (high - low), 1) + "\"/>";
     };
-    bars += "<g><title>sure by " + figure_text("recall", confidence) + ", right in " + figure_text("recall", accuracy) + " of " +
+    bars += "<g><title>confidence " + figure_text("recall", confidence) + ", accuracy " + figure_text("recall", accuracy) + " of " +
             fixed(number_in(bin, "count"), 0) + "</title>" + bar("hit", 0, accuracy) +
             bar("gap", std::min(accuracy, confidence), std::max(accuracy, confidence)) + "</g>";
   }
@@ -188,9 +190,9 @@ std::string calibration_html(const Json& detail) {
               " %</span><span class=\"tx\" style=\"left:" + at + "\">" + std::to_string(25 * k) + " %</span>";
   }
   return "<figure class=\"card chart\"><figcaption><h3>Calibration</h3><span class=\"legend\"><span class=\"key\"><i class=\"box "
-         "hit\"></i>how often "
-         "right</span><span class=\"key\"><i class=\"box gap\"></i>distance to what it says</span><span class=\"key\"><i "
-         "class=\"dashes\"></i>as sure as it is right</span></span></figcaption><div class=\"plot "
+         "hit\"></i>accuracy"
+         "</span><span class=\"key\"><i class=\"box gap\"></i>gap to the confidence</span><span class=\"key\"><i "
+         "class=\"dashes\"></i>perfect calibration</span></span></figcaption><div class=\"plot "
          "square\"><svg "
          "viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Accuracy by confidence\"><path class=\"grid\" "
          "d=\"M0 "

@@ -1,4 +1,4 @@
-// What every part of a model costs. Layers that are alike fold into one row, which opens to show the parts of one of them.
+// Costs per part of a model. Identical layers fold into one row, which opens to show the parts of one layer.
 #include <algorithm>
 #include <array>
 
@@ -24,10 +24,10 @@ struct CostPart {
   bool operator==(const CostPart&) const = default;
 };
 
-// One part, or layers first to last, which all have the same parts.
+// One part, or layers first to last with identical parts.
 struct CostBlock {
   std::string name = {};
-  int64_t first = -1, last = -1;     // -1: a part by itself
+  int64_t first = -1, last = -1;     // -1: a single part
   std::vector<CostPart> parts = {};  // of one layer
   int64_t layers() const { return last - first + 1; }
   Costs each() const {
@@ -44,7 +44,7 @@ struct CostBlock {
 
 // "vit.encoder.layer.3.output.dense" -> "vit.encoder.layer", 3, "output.dense"; -1: no number in it
 struct LayerName {
-  std::string before = {}, behind = {};
+  std::string before = {}, after = {};
   int64_t number = -1;
 };
 LayerName layer_name(const std::string& name) {
@@ -52,13 +52,13 @@ LayerName layer_name(const std::string& name) {
     const size_t end = std::min(name.find('.', begin), name.size());
     const std::string word = name.substr(begin, end - begin);
     if (begin > 0 && end < name.size() && !word.empty() && word.size() < 7 && word.find_first_not_of("0123456789") == word.npos)
-      return {.before = name.substr(0, begin - 1), .behind = name.substr(end + 1), .number = std::stoll(word)};
+      return {.before = name.substr(0, begin - 1), .after = name.substr(end + 1), .number = std::stoll(word)};
     begin = end + 1;
   }
   return {};
 }
 
-std::vector<CostBlock> folded(const Json& layers) {
+std::vector<CostBlock> fold_layers(const Json& layers) {
   std::vector<CostBlock> single;
   for (const Json& layer : layers) {
     CostPart part{.name = text_in(layer, "name")};
@@ -68,7 +68,7 @@ std::vector<CostBlock> folded(const Json& layers) {
       single.push_back({.name = part.name, .parts = {part}});
       continue;
     }
-    part.name = name.behind;
+    part.name = name.after;
     if (single.empty() || single.back().name != name.before || single.back().first != name.number)
       single.push_back({.name = name.before, .first = name.number, .last = name.number});
     single.back().parts.push_back(part);
@@ -100,18 +100,18 @@ std::string cost_cells(const Costs& costs, const Costs& most) {
   return out;
 }
 
-// A dotted name may go on in the next line behind each of its parts.
+// Allows line breaks after each dot.
 std::string breakable(const std::string& name) {
   std::string out;
   for (size_t begin = 0; begin < name.size();) {
     const size_t end = std::min(name.find('.', begin), name.size() - 1) + 1;
-    out += in_markup(name.substr(begin, end - begin)) + (end < name.size() ? "<wbr>" : "");
+    out += escape_markup(name.substr(begin, end - begin)) + (end < name.size() ? "<wbr>" : "");
     begin = end;
   }
   return out;
 }
 
-// The rows of a block; those of a layer's parts show once its details are open.
+// The rows of a block; parts of a layer are shown when its details are open.
 std::string block_html(const CostBlock& block, const Costs& most) {
   const auto row = [&](const std::string& kind, const std::string& name, const Costs& costs) {
     return "<tr" + (kind.empty() ? "" : " class=\"" + kind + "\"") + "><th scope=\"row\">" + name + "</th>" + cost_cells(costs, most) +
@@ -123,7 +123,7 @@ std::string block_html(const CostBlock& block, const Costs& most) {
   const std::string times = block.layers() > 1 ? " <span class=\"faint\">(" + std::to_string(block.layers()) + "×)</span>" : "";
   std::string out =
       "<tbody class=\"fold\">" + row("", "<details><summary>" + breakable(name) + times + "</summary></details>", block.all());
-  if (block.layers() > 1) out += row("part each", "each of them", block.each());
+  if (block.layers() > 1) out += row("part each", "each layer", block.each());
   for (const CostPart& part : block.parts) out += row("part", breakable(part.name), part.costs);
   return out + "</tbody>";
 }
@@ -133,7 +133,7 @@ std::string block_html(const CostBlock& block, const Costs& most) {
 std::string costs_html(const RunRecord& run) {
   const Json& layers = list_in(run.costs, "layers");
   if (layers.empty()) return missing_html("costs.json", "the costs of layers");
-  const std::vector<CostBlock> blocks = folded(layers);
+  const std::vector<CostBlock> blocks = fold_layers(layers);
   Costs all{}, most{};
   for (const CostBlock& block : blocks) {
     add_costs(all, block.all());
@@ -145,8 +145,9 @@ std::string costs_html(const RunRecord& run) {
     total += "<td class=\"number\">" + cost_text(all[k], kCosts[k]) + "</td>";
   }
   for (const CostBlock& block : blocks) rows += block_html(block, most);
-  return "<div class=\"card scroll\"><p class=\"faint\">Of one sample: multiply-adds of a forward pass, bytes of activations. Layers that "
-         "are alike share a row; open it to see the parts of one.</p><table class=\"bars costs\"><thead><tr><th scope=\"col\">part</th>" +
+  return "<div class=\"card scroll\"><p class=\"faint\">Per sample: multiply-adds of a forward pass, bytes of activations. Identical "
+         "layers share a row; open it to see the parts of one layer.</p><table class=\"bars costs\"><thead><tr><th "
+         "scope=\"col\">part</th>" +
          head + "</tr></thead><tbody><tr class=\"total\"><th scope=\"row\">all " + std::to_string(layers.size()) + " parts</th>" + total +
          "</tr></tbody>" + rows + "</table></div>\n";
 }

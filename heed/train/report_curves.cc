@@ -1,4 +1,4 @@
-// The curves of a report: what was learned over epochs, with a table of chosen ones, the learning rate and the speed.
+// Report charts: metrics per epoch with a table, learning rate and speed.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,7 +29,7 @@ std::string base_of(const std::string& name) {
   return name;
 }
 
-// What the curves show: loss and accuracy first, the others by name.
+// Metrics to plot: loss and accuracy first, the others by name.
 std::vector<std::string> bases_in(std::span<const RunRecord> runs) {
   std::set<std::string> found;
   for (const RunRecord& run : runs)
@@ -47,7 +47,7 @@ std::vector<std::string> bases_in(std::span<const RunRecord> runs) {
 Chart chart_of(std::span<const RunRecord> runs, const std::string& base) {
   Chart chart{.title = readable(base), .across = "epoch", .figure = base};
   if (base != "chrf") chart.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(chart.title[0])));
-  // One epoch is no curve: its steps are.
+  // With a single epoch, plot its steps.
   const bool by_epoch = std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
     return points_of(run.epochs, "train_" + base, true).size() > 1 || points_of(run.epochs, "validation_" + base, true).size() > 1 ||
            points_of(run.epochs, base, true).size() > 1;
@@ -72,27 +72,27 @@ Chart chart_of(std::span<const RunRecord> runs, const std::string& base) {
   return chart;
 }
 
-// The epochs in the table: all of a short run; else 10, 30 and 50, the best and the last.
+// Epochs in the table: all of a short run; else 10, 30 and 50, the best and the last.
 bool is_chosen(const RunRecord& run, const RunRow& row) {
   return run.epochs.size() <= kMostEpochsShown || &row == &run.epochs.back() || &row == run.best_epoch() ||
          std::find(kChosenEpochs.begin(), kChosenEpochs.end(), row.epoch) != kChosenEpochs.end();
 }
 
 std::string epochs_table(std::span<const RunRecord> runs) {
-  std::vector<std::string> known;  // by what they measure, training before validation
+  std::vector<std::string> known;  // by metric, training before validation
   for (const std::string& base : bases_in(runs))
     for (const std::string& name : {"train_" + base, "validation_" + base})
       for (const RunRecord& run : runs)
         if (!points_of(run.epochs, name, true).empty() && std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
   if (known.empty()) return "";
   std::string head = "<tr>" + std::string(runs.size() > 1 ? "<th scope=\"col\">run</th>" : "") + "<th scope=\"col\">epoch</th>", body;
-  for (const std::string& name : known) head += "<th scope=\"col\" class=\"number\">" + in_markup(readable(name)) + "</th>";
+  for (const std::string& name : known) head += "<th scope=\"col\" class=\"number\">" + escape_markup(readable(name)) + "</th>";
   for (size_t i = 0; i < runs.size(); ++i)
     for (const RunRow& row : runs[i].epochs) {
       if (!is_chosen(runs[i], row)) continue;
       const bool last = &row == &runs[i].epochs.back(), best = &row == runs[i].best_epoch();
       body += "<tr class=\"run" + std::to_string(i) + (best ? " best" : "") + "\">";
-      if (runs.size() > 1) body += "<td><i class=\"dot c" + std::to_string(i % 8) + "\"></i>" + in_markup(runs[i].name) + "</td>";
+      if (runs.size() > 1) body += "<td><i class=\"dot c" + std::to_string(i % 8) + "\"></i>" + escape_markup(runs[i].name) + "</td>";
       body += "<td>" + std::to_string(row.epoch) + (best ? " <span class=\"tag given\">best</span>" : "") +
               (last ? " <span class=\"tag\">last</span>" : "") + "</td>";
       for (const std::string& name : known) {
@@ -110,21 +110,21 @@ std::string epochs_table(std::span<const RunRecord> runs) {
 std::string curves_html(std::span<const RunRecord> runs) {
   std::string charts;
   for (const std::string& base : bases_in(runs)) charts += chart_html(chart_of(runs, base));
-  if (charts.empty()) return missing_html("metrics.jsonl", "what was learned");
+  if (charts.empty()) return missing_html("metrics.jsonl", "the training curves");
   return "<div class=\"pair\">" + charts + "</div>\n" + epochs_table(runs);
 }
 
 std::string speed_html(std::span<const RunRecord> runs) {
   Chart rate{.title = "Learning rate", .across = "step", .figure = "rate", .from_zero = true};
-  Chart norm{.title = "Norm of the gradient", .across = "step", .figure = "gradient_norm", .from_zero = true};
-  Chart speed{.title = "Samples a second", .across = "step", .figure = "samples_per_second", .from_zero = true};
+  Chart norm{.title = "Gradient norm", .across = "step", .figure = "gradient_norm", .from_zero = true};
+  Chart speed{.title = "Samples per second", .across = "step", .figure = "samples_per_second", .from_zero = true};
   Chart share{.title = "Share of peak arithmetic", .across = "step", .figure = "share_of_peak", .from_zero = true};
   for (size_t i = 0; i < runs.size(); ++i) {
-    const auto add = [&](Chart& chart, const std::vector<RunRow>& rows, const std::vector<RunRow>& otherwise) {
+    const auto add = [&](Chart& chart, const std::vector<RunRow>& rows, const std::vector<RunRow>& fallback) {
       Points points = points_of(rows, chart.figure, false);
-      if (points.empty()) points = points_of(otherwise, chart.figure, false);
+      if (points.empty()) points = points_of(fallback, chart.figure, false);
       const std::string name = runs.size() > 1 ? runs[i].name : readable(chart.figure);
-      chart.lines.push_back({name, name, i, &chart == &rate, std::move(points)});  // what jumps is drawn thin
+      chart.lines.push_back({name, name, i, &chart == &rate, std::move(points)});  // noisy curves are thin
     };
     add(rate, runs[i].steps, runs[i].epochs);
     add(norm, runs[i].steps, runs[i].epochs);
@@ -133,7 +133,7 @@ std::string speed_html(std::span<const RunRecord> runs) {
   }
   const std::string speeds = chart_html(speed) + chart_html(share);
   return "<div class=\"pair\">" + chart_html(rate) + chart_html(norm) + speeds + "</div>\n" +
-         (speeds.empty() ? missing_html("speed.csv", "its speed") : "");
+         (speeds.empty() ? missing_html("speed.csv", "the speed") : "");
 }
 
 }  // namespace heed

@@ -1,5 +1,5 @@
-// Numbers for people, and charts. A chart stretches with the page: lines are SVG in a box of 1000 x 1000 without a fixed shape, letters
-// are HTML beside it, so that they keep their size on a phone.
+// Number formatting and charts. A chart scales with the page: lines are SVG in a 1000 x 1000 box without a fixed aspect ratio, labels are
+// HTML next to it, so that they keep their size on a phone.
 #include "heed/train/report_draw.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace heed {
 namespace {
 
-constexpr size_t kMostPoints = 300;  // a line shows no more
+constexpr size_t kMostPoints = 300;  // points per line
 
 bool ends_in(const std::string& name, std::initializer_list<const char*> ends) {
   return std::any_of(ends.begin(), ends.end(), [&](const char* end) { return name.ends_with(end); });
@@ -29,7 +29,7 @@ std::string with_digits(double value, int digits) {
   return text.data();
 }
 
-// As many digits as tell one tick from the next.
+// Enough digits to distinguish adjacent ticks.
 std::string tick_text(const std::string& figure, double value, double step) {
   if (value == 0) return is_share(figure) ? "0 %" : "0";
   if (is_share(figure)) return fixed(100 * value, step < 0.01 ? 1 : 0) + " %";
@@ -37,7 +37,7 @@ std::string tick_text(const std::string& figure, double value, double step) {
   return step < 1e-4 ? figure_text("", value) : fixed(value, 5);
 }
 
-// Means of neighbours where there are too many points to see.
+// Averages adjacent points if there are too many to draw.
 std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {
   if (points.size() <= kMostPoints) return points;
   std::vector<std::pair<double, double>> out;
@@ -66,10 +66,10 @@ Box box_of(const Chart& chart) {
   if (chart.left) box.left = std::min(box.left, *chart.left);
   if (chart.from_zero) box.least = std::min(box.least, 0.0);
   const bool shares = is_share(chart.figure);
-  const double room = box.most > box.least ? 0.04 * (box.most - box.least) : std::max(std::abs(box.most) * 0.1, 1e-6);
-  if (!(chart.from_zero && box.least == 0)) box.least = box.least >= 0 ? std::max(0.0, box.least - room) : box.least - room;
-  box.most = shares ? std::min(std::max(1.0, box.most), box.most + room) : box.most + room;
-  if (!(box.most > box.least)) box.most = box.least + room;
+  const double margin = box.most > box.least ? 0.04 * (box.most - box.least) : std::max(std::abs(box.most) * 0.1, 1e-6);
+  if (!(chart.from_zero && box.least == 0)) box.least = box.least >= 0 ? std::max(0.0, box.least - margin) : box.least - margin;
+  box.most = shares ? std::min(std::max(1.0, box.most), box.most + margin) : box.most + margin;
+  if (!(box.most > box.least)) box.most = box.least + margin;
   if (box.right <= box.left) box.left -= 0.5, box.right += 0.5;
   return box;
 }
@@ -80,7 +80,7 @@ std::string path_of(const ChartLine& line, const Box& box) {
     d += d.empty() ? 'M' : 'L';
     d += fixed(1000 * box.across(x), 1) + ' ' + fixed(1000 - 1000 * box.up(y), 1);
   }
-  if (line.points.size() == 1) d += "h0";  // a round end makes it a dot
+  if (line.points.size() == 1) d += "h0";  // round line caps draw a dot
   return d;
 }
 
@@ -89,11 +89,11 @@ std::string legend_of(const Chart& chart, const Box& box) {
   bool merged = false;
   for (size_t i = 0; i < chart.lines.size(); ++i) {
     const ChartLine& line = chart.lines[i];
-    const bool goes_on = i + 1 < chart.lines.size() && chart.lines[i + 1].run == line.run && chart.lines[i + 1].key == line.key;
-    merged = merged || goes_on;
-    if (goes_on) continue;
+    const bool continues = i + 1 < chart.lines.size() && chart.lines[i + 1].run == line.run && chart.lines[i + 1].key == line.key;
+    merged = merged || continues;
+    if (continues) continue;
     out += "<span class=\"key run" + std::to_string(line.run) + "\"><i class=\"" + (line.thick ? "thick" : "thin") + " c" +
-           std::to_string(line.run % 8) + "\"></i>" + in_markup(line.key) + "</span>";
+           std::to_string(line.run % 8) + "\"></i>" + escape_markup(line.key) + "</span>";
   }
   if (merged) out += "<span>thin: training, thick: validation</span>";
   std::vector<double> best;
@@ -103,11 +103,11 @@ std::string legend_of(const Chart& chart, const Box& box) {
     out += "<span class=\"key\"><i class=\"ring\"></i>best" + (best.size() == 1 ? " " + chart.across + " " + fixed(best[0], 0) : "") +
            "</span>";
   if (std::any_of(chart.marks.begin(), chart.marks.end(), [&](double x) { return x >= box.left && x <= box.right; }))
-    out += "<span class=\"key\"><i class=\"dashes\"></i>" + in_markup(chart.marked) + "</span>";
+    out += "<span class=\"key\"><i class=\"dashes\"></i>" + escape_markup(chart.marked) + "</span>";
   return out + "</span>";
 }
 
-// A ring: lines without length and round ends keep their shape in a box that is stretched.
+// A ring, drawn as zero-length lines with round caps, which keep their shape when the box is stretched.
 std::string best_mark(const ChartLine& line, const Box& box) {
   const auto point =
       std::find_if(line.points.begin(), line.points.end(), [&](const auto& each) { return line.best && each.first >= *line.best; });
@@ -127,7 +127,7 @@ std::string hover_data(const Chart& chart, const Box& box) {
           {std::round(1e5 * box.across(x)) / 1e5, std::round(1e5 * box.up(y)) / 1e5, tick_text("", x, 1), figure_text(chart.figure, y)});
     lines.push_back({{"name", line.name}, {"run", line.run}, {"points", points}});
   }
-  return in_markup(lines.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return escape_markup(lines.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ std::string count_text(double count) {
 }
 
 std::string figure_text(const std::string& name, double value) {
-  if (!std::isfinite(value)) return "no number";
+  if (!std::isfinite(value)) return "not a number";
   const double size = std::abs(value);
   if (is_share(name) && size <= 1.0001) return with_digits(100 * value, size > 0 && size < 0.1 ? 2 : 1) + " %";
   if (ends_in(name, {"bleu", "chrf"})) return with_digits(value, 2);
@@ -183,7 +183,7 @@ const Json& list_in(const Json& json, const char* key) {
 
 std::vector<double> round_ticks(double least, double most, int about) {
   const double rough = (most - least) / about;
-  // Neighbours so close that a double does not count from one to the next have no ticks between them.
+  // No ticks if the range is too small for double precision.
   if (!(rough > 1e-12 * std::max(std::abs(least), std::abs(most))) || !std::isfinite(rough)) return {};
   const double power = std::pow(10, std::floor(std::log10(rough)));
   const double step = power * (rough / power > 5 ? 10 : rough / power > 2 ? 5 : rough / power > 1 ? 2 : 1);
@@ -197,7 +197,7 @@ std::string chart_html(Chart chart) {
   if (chart.lines.empty()) return "";
   for (ChartLine& line : chart.lines) line.points = thinned(line.points);
   const Box box = box_of(chart);
-  std::string grid, labels, lines, said = chart.title;
+  std::string grid, labels, lines, aria_label = chart.title;
   const std::vector<double> levels = round_ticks(box.least, box.most, 5);
   for (double y : levels) {
     grid += "M0 " + fixed(1000 - 1000 * box.up(y), 1) + "H1000";
@@ -205,7 +205,7 @@ std::string chart_html(Chart chart) {
               tick_text(chart.figure, y, levels.size() > 1 ? levels[1] - levels[0] : y) + "</span>";
   }
   for (double x : round_ticks(box.left, box.right, 6)) {
-    if (x != std::round(x)) continue;  // epochs and steps are whole
+    if (x != std::round(x)) continue;  // epochs and steps are integers
     labels += "<span class=\"tx\" style=\"left:" + fixed(100 * box.across(x), 2) + "%\">" + tick_text("", x, 1) + "</span>";
   }
   std::string marks;
@@ -214,23 +214,23 @@ std::string chart_html(Chart chart) {
   for (const ChartLine& line : chart.lines) {
     lines += "<path class=\"line run" + std::to_string(line.run) + " c" + std::to_string(line.run % 8) + (line.thick ? " thick" : " thin") +
              "\" d=\"" + path_of(line, box) + "\"/>" + best_mark(line, box);
-    said += "; " + line.name + " ends at " + figure_text(chart.figure, line.points.back().second);
-    if (line.best) said += ", best at " + chart.across + " " + fixed(*line.best, 0);
+    aria_label += "; " + line.name + " ends at " + figure_text(chart.figure, line.points.back().second);
+    if (line.best) aria_label += ", best at " + chart.across + " " + fixed(*line.best, 0);
   }
-  return "<figure class=\"card chart\"><figcaption><h3>" + in_markup(chart.title) + "</h3>" + legend_of(chart, box) +
+  return "<figure class=\"card chart\"><figcaption><h3>" + escape_markup(chart.title) + "</h3>" + legend_of(chart, box) +
          "</figcaption><div class=\"plot\" data-lines=\"" + hover_data(chart, box) +
-         "\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"" + in_markup(said) +
+         "\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"" + escape_markup(aria_label) +
          "\"><path class=\"grid\" d=\"" + grid + "\"/><path class=\"mark\" d=\"" + marks + "\"/>" + lines + "</svg>" + labels +
-         "<span class=\"across\">" + in_markup(chart.across) + "</span></div></figure>";
+         "<span class=\"across\">" + escape_markup(chart.across) + "</span></div></figure>";
 }
 
 std::string section_html(const std::string& id, const std::string& title, const std::string& body) {
-  return "<section id=\"" + id + "\" aria-labelledby=\"" + id + "-title\"><h2 id=\"" + id + "-title\">" + in_markup(title) + "</h2>\n" +
+  return "<section id=\"" + id + "\" aria-labelledby=\"" + id + "-title\"><h2 id=\"" + id + "-title\">" + escape_markup(title) + "</h2>\n" +
          body + "</section>\n";
 }
 
 std::string details_html(const std::string& title, const std::string& body, bool open) {
-  return std::string("<details") + (open ? " open" : "") + "><summary>" + in_markup(title) + "</summary>" + body + "</details>\n";
+  return std::string("<details") + (open ? " open" : "") + "><summary>" + escape_markup(title) + "</summary>" + body + "</details>\n";
 }
 
 std::string heat_legend_html(const std::string& low, const std::string& high) {
@@ -242,7 +242,8 @@ std::string heat_legend_html(const std::string& low, const std::string& high) {
 }
 
 std::string missing_html(const std::string& file, const std::string& what) {
-  return "<p class=\"faint\">There is no " + in_markup(file) + " in this folder, so there is no word about " + in_markup(what) + ".</p>\n";
+  return "<p class=\"faint\">There is no " + escape_markup(file) + " in this folder, which would contain " + escape_markup(what) +
+         ".</p>\n";
 }
 
 }  // namespace heed

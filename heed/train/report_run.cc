@@ -11,17 +11,17 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{256} << 20, kMostSettings = int64_t{1} << 20;  // of a file; of settings
-constexpr size_t kMostLines = 2'000'000;
+constexpr int64_t kMaxBytes = int64_t{256} << 20, kMaxSettingsBytes = int64_t{1} << 20;  // per file; of settings files
+constexpr size_t kMaxLines = 2'000'000;
 constexpr size_t kLogLines = 40;
 
-// Whole lines alone: of a run that is still going on the last one may be half there.
-std::vector<std::string> lines_in(const Path& path, int64_t limit = kMostBytes) {
+// Skips an incomplete last line: the run may be in progress.
+std::vector<std::string> lines_in(const Path& path, int64_t limit = kMaxBytes) {
   std::vector<std::string> out;
   if (!std::filesystem::exists(path)) return out;
   std::istringstream in(read_text(path, limit));
   for (std::string line; std::getline(in, line) && !in.eof();) {
-    check<FileError>(out.size() < kMostLines, path.string(), ": found more than ", kMostLines, " lines");
+    check<FileError>(out.size() < kMaxLines, path.string(), ": found more than ", kMaxLines, " lines");
     out.push_back(line);
   }
   return out;
@@ -29,15 +29,15 @@ std::vector<std::string> lines_in(const Path& path, int64_t limit = kMostBytes) 
 
 Json json_in(const Path& path) { return std::filesystem::exists(path) ? read_json(path) : Json(); }
 
-// Reads one part after the other. Of those in a file that are damaged the first is named, and how many follow.
-class PartByPart {
+// Collects errors while parsing the parts of a file: reports the first and the number of others.
+class DamageCollector {
  public:
-  explicit PartByPart(RunRecord& run) : run_(run) {}
-  ~PartByPart() {
-    if (bad_ > 0) run_.damaged.push_back(first_ + (bad_ > 1 ? "; and " + std::to_string(bad_ - 1) + " more like it" : ""));
+  explicit DamageCollector(RunRecord& run) : run_(run) {}
+  ~DamageCollector() {
+    if (bad_ > 0) run_.damaged.push_back(first_ + (bad_ > 1 ? "; and " + std::to_string(bad_ - 1) + " similar errors" : ""));
   }
-  PartByPart(const PartByPart&) = delete;
-  PartByPart& operator=(const PartByPart&) = delete;
+  DamageCollector(const DamageCollector&) = delete;
+  DamageCollector& operator=(const DamageCollector&) = delete;
 
   template <class Read>
   void operator()(const Read& read) {
@@ -59,16 +59,16 @@ std::string trimmed(std::string_view text) {
   return begin == text.npos ? "" : std::string(text.substr(begin, end - begin + 1));
 }
 
-// A number of epochs or steps.
+// An epoch or step number.
 int64_t counted(double value, const std::string& where, const std::string& key) {
-  constexpr double most = 9007199254740992;  // 2^53: above it doubles do not count
+  constexpr double most = 9007199254740992;  // 2^53: doubles above it are not exact integers
   check<FileError>(std::abs(value) <= most, where, ": found the ", key, " ", value, ", expected at most 2^53");
   return static_cast<int64_t>(value);
 }
 
 void read_metrics(const Path& path, RunRecord& run) {
   int64_t number = 0;
-  PartByPart each(run);
+  DamageCollector each(run);
   for (const std::string& line : lines_in(path))
     each([&] {
       const std::string where = path.string() + ": line " + std::to_string(++number);
@@ -97,7 +97,7 @@ void read_speed(const Path& path, RunRecord& run) {
   const std::vector<std::string> lines = lines_in(path);
   if (lines.empty()) return;
   const std::vector<std::string> names = cells_of(lines[0]);
-  PartByPart each(run);
+  DamageCollector each(run);
   for (size_t i = 1; i < lines.size(); ++i)
     each([&] {
       const std::string where = path.string() + ": line " + std::to_string(i + 1);
@@ -119,7 +119,7 @@ void read_speed(const Path& path, RunRecord& run) {
     });
 }
 
-// Where a comment begins that is not inside quotes.
+// Start of a comment outside quotes.
 size_t comment_at(const std::string& line) {
   char quote = 0;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -137,20 +137,20 @@ size_t comment_at(const std::string& line) {
 
 struct SettingLine {
   std::string key, value;
-  SettingAbout about;
+  SettingDoc doc;
 };
 
-// The lines that Settings::toml writes: tables and one value a line, with its meaning behind it; a comment behind an empty line is a
-// heading. The report shows values and never acts on them.
+// Parses the output of Settings::toml: tables, and one value per line with its description as a comment; a comment after an empty line is a
+// heading. For display only.
 std::vector<SettingLine> settings_in(const Path& path) {
   std::vector<SettingLine> out;
   std::string table, group;
   bool begins = true;  // at the first line of the file or of a group
-  for (const std::string& whole : lines_in(path, kMostSettings)) {
+  for (const std::string& whole : lines_in(path, kMaxSettingsBytes)) {
     const size_t comment = comment_at(whole);
-    const std::string line = trimmed(whole.substr(0, comment)), said = comment == whole.npos ? "" : trimmed(whole.substr(comment + 1));
-    if (begins && line.empty() && !said.empty()) group = said.substr(0, said.find(". "));
-    begins = line.empty() && said.empty();
+    const std::string line = trimmed(whole.substr(0, comment)), remark = comment == whole.npos ? "" : trimmed(whole.substr(comment + 1));
+    if (begins && line.empty() && !remark.empty()) group = remark.substr(0, remark.find(". "));
+    begins = line.empty() && remark.empty();
     if (line.starts_with('[') && line.ends_with(']')) {
       table = line.substr(1, line.size() - 2) + ".";
       group = "";
@@ -160,25 +160,25 @@ std::vector<SettingLine> settings_in(const Path& path) {
     if (equals == line.npos) continue;
     std::string value = trimmed(line.substr(equals + 1));
     if (value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0]) value = value.substr(1, value.size() - 2);
-    out.push_back({table + trimmed(line.substr(0, equals)), value, {group, said}});
+    out.push_back({table + trimmed(line.substr(0, equals)), value, {group, remark}});
   }
   return out;
 }
 
 void read_settings(const Path& folder, RunRecord& run) {
   for (SettingLine& line : settings_in(folder / "config.toml")) {
-    run.setting_about[line.key] = std::move(line.about);
+    run.setting_docs[line.key] = std::move(line.doc);
     run.settings.emplace_back(std::move(line.key), std::move(line.value));
   }
   if (!std::filesystem::exists(folder / "given.toml")) return;
-  run.given.emplace();
-  for (SettingLine& line : settings_in(folder / "given.toml")) run.given->insert(std::move(line.key));
+  run.user_keys.emplace();
+  for (SettingLine& line : settings_in(folder / "given.toml")) run.user_keys->insert(std::move(line.key));
 }
 
 void read_samples(const Path& path, RunRecord& run) {
   const Json list = json_in(path);
   check<FileError>(list.is_null() || list.is_array(), path.string(), ": found a ", list.type_name(), ", expected a list of samples");
-  PartByPart each(run);
+  DamageCollector each(run);
   int64_t number = 0;
   for (const Json& item : list)
     each([&] {
@@ -191,7 +191,7 @@ void read_samples(const Path& path, RunRecord& run) {
     });
 }
 
-// Weights that have lost their end, or never were such a file.
+// Checks for truncated or invalid weight files.
 void check_weights(const Path& folder, RunRecord& run) {
   std::vector<Path> files{folder / "best/model.safetensors", folder / "last/model.safetensors"};
   std::error_code error;
@@ -199,11 +199,11 @@ void check_weights(const Path& folder, RunRecord& run) {
     if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
   for (const Path& file : files)
     if (std::filesystem::exists(file, error))
-      PartByPart{run}([&] {
+      DamageCollector{run}([&] {
         try {
           Safetensors::parse(MappedFile::open(file));
         } catch (const FileError&) {
-          if (std::filesystem::exists(file, error)) throw;  // or it was replaced just now
+          if (std::filesystem::exists(file, error)) throw;  // else it was replaced meanwhile
         }
       });
 }
@@ -219,14 +219,14 @@ std::string RunRecord::setting(std::initializer_list<const char*> keys) const {
 
 bool RunRecord::finished() const {
   if (evaluation.is_null()) return false;
-  const auto says = [&](std::initializer_list<const char*> keys) { return std::strtoll(setting(keys).c_str(), nullptr, 10); };
-  const bool may_end_early = says({"patience"}) > 0 || says({"steps"}) > 0;
-  return may_end_early || epochs.empty() || epochs.back().epoch >= says({"epochs"});
+  const auto number = [&](std::initializer_list<const char*> keys) { return std::strtoll(setting(keys).c_str(), nullptr, 10); };
+  const bool may_end_early = number({"patience"}) > 0 || number({"steps"}) > 0;
+  return may_end_early || epochs.empty() || epochs.back().epoch >= number({"epochs"});
 }
 
 std::string RunRecord::best_metric() const {
-  if (const std::string said = setting({"best"}); !said.empty()) return said;
-  // Runs of before left it to the task.
+  if (const std::string metric = setting({"best"}); !metric.empty()) return metric;
+  // Runs of older versions used the task's default.
   return task == "classify" || task == "sentiment" || task == "pairs" ? "accuracy" : "loss";
 }
 
@@ -242,15 +242,15 @@ const RunRow* RunRecord::best_epoch() const {
 }
 
 RunRecord read_run(const Path& folder) {
-  check<FileError>(std::filesystem::is_directory(folder), folder.string(), ": found no folder, expected that of a run");
+  check<FileError>(std::filesystem::is_directory(folder), folder.string(), ": found no folder, expected a run folder");
   bool any = false;
   for (const char* file : {"config.toml", "metrics.jsonl", "evaluation.json"}) any = any || std::filesystem::exists(folder / file);
-  check<FileError>(any, folder.string(), ": found none of config.toml, metrics.jsonl and evaluation.json, expected the folder of a run");
+  check<FileError>(any, folder.string(), ": found none of config.toml, metrics.jsonl and evaluation.json, expected a run folder");
   RunRecord run;
-  const Path whole = std::filesystem::canonical(folder);  // a name also where "." is asked for
+  const Path whole = std::filesystem::canonical(folder);  // resolves "." to a name
   run.name = whole.filename().string();
   run.task = whole.parent_path().filename().string();
-  const auto read = [&](const auto& part) { PartByPart{run}(part); };
+  const auto read = [&](const auto& part) { DamageCollector{run}(part); };
   read([&] { read_settings(folder, run); });
   read([&] { read_metrics(folder / "metrics.jsonl", run); });
   read([&] { read_speed(folder / "speed.csv", run); });

@@ -1,4 +1,4 @@
-// What a report takes from a run folder. Files that are not there leave their part empty, and so does what is damaged in those that are.
+// The files of a run folder, parsed for reports. Missing files and damaged parts are left empty.
 #pragma once
 
 #include <map>
@@ -12,31 +12,31 @@
 
 namespace heed {
 
-struct RunRow {  // of metrics.jsonl or speed.csv
+struct RunRow {  // a row of metrics.jsonl or speed.csv
   int64_t epoch = 0, step = 0;
-  std::map<std::string, double> figures = {};  // those that are numbers: what diverged is null in the file
+  std::map<std::string, double> figures = {};  // finite values only: null in the file is skipped
 };
 
-struct SettingAbout {  // from the comments of config.toml
+struct SettingDoc {  // from the comments in config.toml
   std::string group = {}, meaning = {};
 };
 
 struct RunRecord {
   std::string task = {}, name = {};  // runs/<task>/<name>
   std::vector<RunRow> steps = {}, epochs = {}, speed = {};
-  std::vector<std::pair<std::string, std::string>> settings = {};  // config.toml: dotted keys and their values, in its order
-  std::map<std::string, SettingAbout> setting_about = {};
-  std::optional<std::set<std::string>> given = {};  // keys that a person chose; nothing: the run does not say
+  std::vector<std::pair<std::string, std::string>> settings = {};  // config.toml: dotted keys and values in file order
+  std::map<std::string, SettingDoc> setting_docs = {};
+  std::optional<std::set<std::string>> user_keys = {};  // keys set by the user; nullopt: not recorded
   Json evaluation = {}, costs = {};
-  Json model = {};  // config.json of the best model, or of the last
+  Json model = {};  // config.json of the best model, else of the last
   std::vector<Sample> samples = {};
-  std::vector<std::string> log = {};      // the last lines
-  std::vector<std::string> damaged = {};  // what is wrong with files that could not be read, or not all of them
+  std::vector<std::string> log = {};      // last lines of log.txt
+  std::vector<std::string> damaged = {};  // error messages of unreadable or partly unreadable files
 
-  std::string setting(std::initializer_list<const char*> keys) const;  // the first of them that says something
-  bool finished() const;                                               // judged in the end, and not extended by more epochs since
-  std::string best_metric() const;                                     // which chose the best model
-  const RunRow* best_epoch() const;                                    // by that metric; null: none was judged by it
+  std::string setting(std::initializer_list<const char*> keys) const;  // value of the first key that is set
+  bool finished() const;                                               // has a final evaluation, and was not extended by more epochs since
+  std::string best_metric() const;                                     // the metric that selects the best model
+  const RunRow* best_epoch() const;                                    // by that metric; null if no epoch has it
 };
 
 RunRecord read_run(const Path& folder);

@@ -1,4 +1,4 @@
-// How a report looks, and the little that moves on it. Colours come in two sets, for light and for dark.
+// CSS and JavaScript of the report. Colours for light and dark mode.
 #include "heed/train/report_draw.h"
 
 namespace heed {
@@ -102,7 +102,7 @@ button[aria-pressed=true] { color: var(--ink); border-color: var(--faint); }
 .matrix text { fill: var(--ink); dominant-baseline: central; } .matrix .over { fill: var(--card); }
 .ground { fill: var(--ground); } .hit { fill: var(--hit); } .miss { fill: var(--miss); } .matrix .heat { fill: rgb(var(--heat)); }
 .square .hit { fill-opacity: .75; } .gap { fill: var(--miss); fill-opacity: .4; }
-.samples { display: grid; gap: .9rem; } .pictures { grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }
+.samples { display: grid; gap: .9rem; } .images { grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }
 .texts { grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); align-items: start; }
 .sample { background: var(--card); border: 1px solid var(--edge); border-radius: .7rem; padding: .7rem; font-size: .86rem; min-width: 0; }
 .two { display: grid; grid-template-columns: 1fr 1fr; gap: .5rem; margin-bottom: .5rem; }
@@ -127,7 +127,7 @@ footer { margin-top: 2.5rem; font-size: .8rem; }
   body { padding: 1.4rem 1rem 2rem; } nav { margin: 1.2rem -1rem 0; padding: .5rem 1rem; gap: .1rem .9rem; }
   .tiles { grid-template-columns: repeat(auto-fill, minmax(6.6rem, 1fr)); gap: .55rem; } .tile { padding: .6rem .7rem; }
   .tile dd { font-size: 1.2rem; } .plot { height: 12.5rem; margin-left: 2.7rem; } .card { padding: .8rem .8rem; }
-  nav { position: static; } .costs tbody th { font-size: .7rem; } .pictures { grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: .6rem; } .two { gap: .3rem; }
+  nav { position: static; } .costs tbody th { font-size: .7rem; } .images { grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: .6rem; } .two { gap: .3rem; }
   .sample { padding: .5rem; } .log li { grid-template-columns: minmax(0, 1fr); } td, th { padding-right: .5rem; } .switch .about { display: block; margin: 0 0 0 1.6rem; }
 }
 @media print { nav, .controls, button { display: none; } .tall { max-height: none; } .card, .tile, .sample { break-inside: avoid; } }

@@ -1,40 +1,40 @@
-// A run that goes on: with the settings and the data that it began with. What has changed since is refused and named, but for settings
-// that may change on the way.
+// Resuming a run with its original settings and data. Changes since then are errors that name the difference, except for settings that may
+// change during a run.
 #pragma once
 
 #include "heed/train/run_json.h"
-#include "heed/train/training.h"
+#include "heed/train/training_job.h"
 
 namespace heed {
 
-class Resumption {
+class ResumedRun {
  public:
-  // words: key=value, of settings that may change: epochs and the like; or data_changed=accept. Others are UsageErrors, and so is an
-  // epochs= that lies behind what is done. A config.toml that somebody edited is a FileError that says where.
-  Resumption(const Path& run, const std::vector<std::string>& words);
+  // arguments: key=value for settings that may change, such as epochs, or data_changed=accept. Others are UsageErrors, and so is epochs=
+  // below the number of finished epochs. An edited config.toml is a FileError.
+  ResumedRun(const Path& run, const std::vector<std::string>& arguments);
 
-  // Reads the data. Others than the run began with are a FileError that tells both, unless they were accepted.
-  Task make(const std::function<void(int64_t done, int64_t all)>& reading = {});  // reading: as of Training::make
+  // Reads the data. If they differ from the original data, throws a FileError that shows both, unless that was accepted.
+  Task make(const std::function<void(int64_t done, int64_t all)>& reading = {});  // reading: as in TrainingJob::make
 
-  const Training& training() const { return *training_; }
-  const RunJson& about() const { return about_; }                   // of the run so far
-  bool settings_changed() const { return changed_; }                // config.toml is to be written anew
-  const std::vector<std::string>& notes() const { return notes_; }  // what differs from before, for people
+  const TrainingJob& training() const { return *training_; }
+  const RunJson& about() const { return about_; }                   // contents of run.json
+  bool settings_changed() const { return changed_; }                // config.toml must be rewritten
+  const std::vector<std::string>& notes() const { return notes_; }  // changes to report to the user
 
  private:
   void check_edits();
-  void change(const std::string& word);
+  void change(const std::string& argument);
   void check_paths() const;
 
   Path run_;
-  std::unique_ptr<Training> training_;
+  std::unique_ptr<TrainingJob> training_;
   RunJson about_;
   bool known_ = false;  // the run has a run.json
   bool changed_ = false, accept_data_ = false;
   std::vector<std::string> notes_;
 };
 
-// An error where a path in the settings of a run leads nowhere because the run was begun in another directory.
-void check_paths_of(const Training& training, const Path& run);
+// FileError if a relative path in the run's settings does not exist because the run was started in another directory.
+void check_paths_of(const TrainingJob& training, const Path& run);
 
 }  // namespace heed

@@ -15,7 +15,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "heed/train/growing_file.h"
+#include "heed/train/append_only_file.h"
 
 namespace heed {
 namespace {
@@ -25,20 +25,20 @@ namespace fs = std::filesystem;
 constexpr const char* kHeads = "heads.jsonl";
 
 // The shortest text that reads back as the same number.
-std::string written(double value) {
-  if (std::isnan(value)) return "nan";  // never -nan: its sign is the processor's whim
+std::string shortest_text(double value) {
+  if (std::isnan(value)) return "nan";  // never -nan: the sign of a NaN depends on the CPU
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-// Held until the process ends, however it ends.
+// Released when the process ends, however it ends.
 class Lock {
  public:
   explicit Lock(const Path& folder) : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     check(descriptor_ >= 0, folder.string(), ": cannot be opened (", std::generic_category().message(errno), ")");
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // not every file system has locks
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // not every file system supports locks
     ::close(descriptor_);
-    fail<FileError>(folder.string(), ": found a run that is being written already, expected one at rest; wait for it or stop it");
+    fail<FileError>(folder.string(), ": another process is writing to this run; wait for it or stop it");
   }
   ~Lock() { ::close(descriptor_); }
   Lock(const Lock&) = delete;
@@ -48,29 +48,29 @@ class Lock {
   int descriptor_;
 };
 
-// So that they stand as they are in every file.
-void check_names(const Figures& figures) {
+// Names must be valid in all files without quoting.
+void check_names(const Metrics& figures) {
   const auto fine = [](unsigned char letter) { return letter > ' ' && letter < 127 && letter != ',' && letter != '"' && letter != '\\'; };
   for (const auto& [name, value] : figures)
     check(!name.empty() && std::all_of(name.begin(), name.end(), fine), "run folder: found the figure ", in_quotes(name),
-          ", expected a name of ASCII letters without spaces, commas and quotes");
+          ", expected an ASCII name without spaces, commas and quotes");
 }
 
-// Lines of comma-separated values, with the columns that the first row had.
+// A CSV file with the columns of its first row.
 class Table {
  public:
   explicit Table(const Path& path) : file(path) {
-    file.cut_half_line();
+    file.drop_partial_line();
     const std::string line = file.first_line();
     int64_t number = 0;
     for (size_t begin = 0; begin < line.size();) {
       const size_t end = std::min(line.find(',', begin), line.size());
-      if (++number > 2) columns_.push_back(line.substr(begin, end - begin));  // behind epoch and step
+      if (++number > 2) columns_.push_back(line.substr(begin, end - begin));  // after epoch and step
       begin = end + 1;
     }
   }
 
-  void add(int64_t epoch, int64_t step, const Figures& figures) {
+  void add(int64_t epoch, int64_t step, const Metrics& figures) {
     std::string text;
     std::vector<std::string> columns = columns_;
     if (file.size() == 0) {
@@ -86,35 +86,35 @@ class Table {
     for (const std::string& column : columns) {
       const auto found = std::find_if(figures.begin(), figures.end(), [&](const auto& figure) { return figure.first == column; });
       text += ',';
-      if (found != figures.end()) text += written(found->second);
+      if (found != figures.end()) text += shortest_text(found->second);
     }
     file.append(text + "\n");
     columns_ = std::move(columns);
   }
 
-  GrowingFile file;
+  AppendOnlyFile file;
 
  private:
   std::vector<std::string> columns_;
 };
 
-std::string json_line(const char* kind, int64_t epoch, int64_t step, const Figures& figures) {
+std::string json_line(const char* kind, int64_t epoch, int64_t step, const Metrics& figures) {
   std::string text = std::string("{\"kind\":\"") + kind + "\",\"epoch\":" + std::to_string(epoch) + ",\"step\":" + std::to_string(step);
-  for (const auto& [name, value] : figures) text += ",\"" + name + "\":" + (std::isfinite(value) ? written(value) : "null");
+  for (const auto& [name, value] : figures) text += ",\"" + name + "\":" + (std::isfinite(value) ? shortest_text(value) : "null");
   return text + "}\n";
 }
 
 void check_name(const char* what, const std::string& name) {
   const auto bad = [](unsigned char letter) { return letter == '/' || letter < ' ' || letter == 127; };
   check<UsageError>(!name.empty() && name[0] != '.' && std::none_of(name.begin(), name.end(), bad), what, ": found the name ",
-                    in_quotes(name), ", expected one without slashes that does not begin with a dot");
+                    in_quotes(name), ", expected one without slashes that does not start with a dot");
 }
 
-// False when something of that name is there already. Making is asking: of two runs that begin at once, one gets the name.
+// Returns false if the path exists. mkdir is atomic, so of two runs that start at the same time only one gets the name.
 bool make_folder(const Path& folder) {
   if (::mkdir(folder.c_str(), 0777) == 0) return true;
   const int error = errno;
-  check<WriteError>(error == EEXIST, folder.string(), ": the folder cannot be made (", std::generic_category().message(error),
+  check<WriteError>(error == EEXIST, folder.string(), ": cannot create the folder (", std::generic_category().message(error),
                     "); choose another place");
   return false;
 }
@@ -148,29 +148,29 @@ struct RunFolder::Files {
         epochs(folder / "metrics.csv"),
         speed(folder / "speed.csv"),
         events(folder) {
-    log.cut_half_line();
-    lines.cut_half_line();
-    if (fs::exists(folder / kHeads)) head_lines(folder).cut_half_line();
+    log.drop_partial_line();
+    lines.drop_partial_line();
+    if (fs::exists(folder / kHeads)) head_lines(folder).drop_partial_line();
   }
-  std::vector<GrowingFile*> cut_ones() {
-    std::vector<GrowingFile*> out{&lines, &epochs.file, &speed.file};
+  std::vector<AppendOnlyFile*> rewindable() {
+    std::vector<AppendOnlyFile*> out{&lines, &epochs.file, &speed.file};
     if (heads) out.push_back(heads.get());
     return out;
   }
-  GrowingFile& head_lines(const Path& folder) {
-    if (!heads) heads = std::make_unique<GrowingFile>(folder / kHeads);
+  AppendOnlyFile& head_lines(const Path& folder) {
+    if (!heads) heads = std::make_unique<AppendOnlyFile>(folder / kHeads);
     return *heads;
   }
 
   Lock lock;
-  GrowingFile log, lines;
-  std::unique_ptr<GrowingFile> heads;  // most runs have none
+  AppendOnlyFile log, lines;
+  std::unique_ptr<AppendOnlyFile> heads;  // most runs have none
   Table epochs, speed;
   EventFile events;
 };
 
-// A run that ended before it wrote config.toml leaves an empty folder, or given.toml alone: as good as none.
-static bool ended_before_it_began(const Path& run) {
+// A run that stopped before writing config.toml leaves an empty folder, or only given.toml. Its name is free.
+static bool is_abandoned(const Path& run) {
   std::error_code error;
   fs::directory_iterator each(run, error);
   if (error) return false;
@@ -190,12 +190,12 @@ RunFolder RunFolder::create(const Path& runs, const std::string& task, const std
   if (!name.empty()) check_name("run", name);
   std::error_code error;
   fs::create_directories(folder, error);
-  check<WriteError>(!error, folder.string(), ": the folder cannot be made (", error.message(), "); choose another place");
+  check<WriteError>(!error, folder.string(), ": cannot create the folder (", error.message(), "); choose another place");
   if (!name.empty()) {
     RunFolder run(folder / name);
-    const bool free = make_folder(run.path()) || ended_before_it_began(run.path());
+    const bool free = make_folder(run.path()) || is_abandoned(run.path());
     check<UsageError>(free, "run: found the name ", in_quotes(name), " taken in ", folder.string(),
-                      ", expected a new one; choose another, or go on with that run");
+                      ", expected a new name; choose another, or resume that run");
     return run;
   }
   for (int64_t number = largest_number(folder) + 1;; ++number) {
@@ -207,9 +207,9 @@ RunFolder RunFolder::create(const Path& runs, const std::string& task, const std
 
 RunFolder RunFolder::open(const Path& folder) {
   std::error_code ignored;
-  check<FileError>(fs::is_directory(folder, ignored), folder.string(), ": found no such folder, expected that of a run");
+  check<FileError>(fs::is_directory(folder, ignored), folder.string(), ": found no such folder, expected a run folder");
   check<FileError>(fs::is_regular_file(folder / "config.toml", ignored), folder.string(),
-                   ": found no config.toml, expected the folder of a run; runs lie in runs/<task>/<name>");
+                   ": found no config.toml, expected a run folder; runs are stored in runs/<task>/<name>");
   return RunFolder(folder);
 }
 
@@ -220,7 +220,7 @@ RunFolder::Files& RunFolder::files() {
 
 EventFile& RunFolder::events() { return files().events; }
 
-std::string figures_text(const Figures& figures) {
+std::string figures_text(const Metrics& figures) {
   std::ostringstream text;
   for (const auto& [name, value] : figures) text << (text.tellp() > 0 ? ", " : "") << name << ' ' << std::setprecision(4) << value;
   return text.str();
@@ -228,20 +228,20 @@ std::string figures_text(const Figures& figures) {
 
 void RunFolder::log(const std::string& line) { files().log.append(date_and_time() + line + "\n"); }
 
-void RunFolder::add_step(int64_t epoch, int64_t step, const Figures& figures) {
+void RunFolder::add_step(int64_t epoch, int64_t step, const Metrics& figures) {
   check_names(figures);
   files().lines.append(json_line("step", epoch, step, figures));
   for (const auto& [name, value] : figures) events().scalar("step/" + name, step, value);
 }
 
-void RunFolder::add_epoch(int64_t epoch, int64_t step, const Figures& figures) {
+void RunFolder::add_epoch(int64_t epoch, int64_t step, const Metrics& figures) {
   check_names(figures);
   files().lines.append(json_line("epoch", epoch, step, figures));
   files().epochs.add(epoch, step, figures);
   for (const auto& [name, value] : figures) events().scalar("epoch/" + name, step, value);
 }
 
-void RunFolder::add_speed(int64_t epoch, int64_t step, const Figures& figures) {
+void RunFolder::add_speed(int64_t epoch, int64_t step, const Metrics& figures) {
   check_names(figures);
   files().speed.add(epoch, step, figures);
   for (const auto& [name, value] : figures) events().scalar("speed/" + name, step, value);
@@ -251,7 +251,7 @@ void RunFolder::add_heads(const std::string& line) { files().head_lines(path_).a
 
 Json RunFolder::mark() {
   Json out = Json::object();
-  for (GrowingFile* file : files().cut_ones()) {
+  for (AppendOnlyFile* file : files().rewindable()) {
     file->sync();
     out[file->path().filename()] = file->size();
   }
@@ -265,15 +265,15 @@ void RunFolder::rewind(const Json& mark, std::optional<int64_t> step) {
   const auto marked = [&](const std::string& name) { return mark.is_null() ? int64_t{0} : mark.value(name, int64_t{0}); };
   if (marked(kHeads) > 0) files().head_lines(path_);
   log("continued" + (step ? " from step " + std::to_string(*step) : std::string()));
-  for (GrowingFile* file : files().cut_ones()) {
+  for (AppendOnlyFile* file : files().rewindable()) {
     const std::string name = file->path().filename();
     if (file->size() < marked(name))
       log(name + " has " + std::to_string(file->size()) + " bytes, " + std::to_string(marked(name)) +
-          " were there: somebody cut it, and lines are missing");
-    file->cut_to(marked(name));
-    file->cut_half_line();
+          " expected: it was truncated, and lines are missing");
+    file->truncate_to(marked(name));
+    file->drop_partial_line();
   }
-  events().cut_to(marked("events"));
+  events().truncate_to(marked("events"));
 }
 
 }  // namespace heed

@@ -1,5 +1,5 @@
-// The folder of a training run: what it was told, what it measured, and all that is needed to go on with it. Files that grow are
-// cut back when a run goes on from a checkpoint, so that a run that was killed leaves the same files as one that was not.
+// The folder of a training run: settings, metrics and checkpoints. Append-only files are truncated when a run resumes from a checkpoint, so
+// an interrupted run leaves the same files as an uninterrupted one.
 #pragma once
 
 #include <functional>
@@ -15,34 +15,34 @@
 
 namespace heed {
 
-using Figures = std::vector<std::pair<std::string, double>>;  // names and values, in the order of columns: "train_loss", "rate", ...
+using Metrics = std::vector<std::pair<std::string, double>>;  // names and values in column order: "train_loss", "rate", ...
 
-std::string figures_text(const Figures& figures);  // "train_loss 0.6931, rate 0.001": four digits each
+std::string figures_text(const Metrics& figures);  // "train_loss 0.6931, rate 0.001", four significant digits
 
 class RunFolder {
  public:
-  // runs/<task>/<name>; without a name the next free number: 001, 002, ... A name that is taken is a UsageError.
+  // Creates runs/<task>/<name>; without a name, the next free number: 001, 002, ... An existing name is a UsageError.
   static RunFolder create(const Path& runs, const std::string& task, const std::string& name);
-  static RunFolder open(const Path& folder);  // one that is there, with its config.toml
+  static RunFolder open(const Path& folder);  // an existing run with a config.toml
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&& other) noexcept;
 
   const Path& path() const { return path_; }
 
-  // The first of these makes or opens the files, and keeps other processes from writing to the same run at once.
-  void log(const std::string& line);  // log.txt, behind the date and the time
-  // metrics.jsonl: {"kind": "step" or "epoch", "epoch": 1, "step": 20, ...figures}; metrics.csv: a row an epoch, with the columns of the
-  // first one; event file: scalars "step/..." and "epoch/...". The same run writes the same bytes, so nothing here may depend on time.
-  // What is not finite is null in metrics.jsonl; inf, -inf or nan in metrics.csv.
-  void add_step(int64_t epoch, int64_t step, const Figures& figures);
-  void add_epoch(int64_t epoch, int64_t step, const Figures& figures);
-  void add_speed(int64_t epoch, int64_t step, const Figures& figures);  // speed.csv, event file "speed/...": what depends on time
-  void add_heads(const std::string& line);  // heads.jsonl, which is there only if something is added: see head_record.h
+  // The first call to any of the following opens the files and locks the run against other processes.
+  void log(const std::string& line);  // log.txt, with date and time
+  // metrics.jsonl: {"kind": "step" or "epoch", "epoch": 1, "step": 20, ...figures}; metrics.csv: a row per epoch with the columns of the
+  // first row; event file: scalars "step/..." and "epoch/...". Must not depend on time: repeated runs write identical bytes. Non-finite
+  // values are null in metrics.jsonl and inf, -inf or nan in metrics.csv.
+  void add_step(int64_t epoch, int64_t step, const Metrics& figures);
+  void add_epoch(int64_t epoch, int64_t step, const Metrics& figures);
+  void add_speed(int64_t epoch, int64_t step, const Metrics& figures);  // speed.csv and event file "speed/...": timing
+  void add_heads(const std::string& line);                              // heads.jsonl, created on first use: see head_record.h
   EventFile& events();
 
-  // How long every growing file is, on the disk by then; and back to that. An empty mark is the beginning. log.txt is not cut: it
-  // tells all that happened, and from which step the run went on.
+  // mark() syncs all append-only files and returns their sizes; rewind() truncates them to these. A null mark means empty files. log.txt is
+  // kept whole and records the step from which the run resumed.
   Json mark();
   void rewind(const Json& mark, std::optional<int64_t> step = {});
 
@@ -53,25 +53,25 @@ class RunFolder {
   Files& files();
 
   Path path_;
-  std::unique_ptr<Files> files_;  // null until something is written
+  std::unique_ptr<Files> files_;  // null until the first write
 };
 
-// A folder that is written beside its place and put there in one step. What stood there before stays until then.
-void replace_folder(const Path& folder, const std::function<void(const Path& beside)>& write);
+// Calls `write` with a temporary folder next to `folder` and renames it into place. The old folder stays until then.
+void replace_folder(const Path& folder, const std::function<void(const Path& temporary)>& write);
 
 struct Checkpoint {
   NamedTensors tensors = {};
   Json state = {};
 };
 
-// checkpoints/step-0000120.safetensors: one file each, with a checksum of everything in it; the newest `keep` of them stay.
+// checkpoints/step-0000120.safetensors: one file per checkpoint with a checksum of its contents. Keeps the newest `keep`.
 class Checkpoints {
  public:
   explicit Checkpoints(Path folder, int64_t keep = 2);
 
-  // Whole or not at all. Those of later steps go: the run was taken back behind them.
+  // Atomic. Deletes checkpoints of later steps, which are left over from before a rewind.
   void write(int64_t step, const Checkpoint& checkpoint);
-  // The newest that is undamaged. A damaged one is passed over, and `say` is told which and why.
+  // The newest undamaged checkpoint. Damaged ones are skipped and reported to `say`.
   std::optional<Checkpoint> newest(const std::function<void(const std::string& text)>& say) const;
 
  private:

@@ -11,15 +11,15 @@ namespace heed {
 namespace {
 
 constexpr const char* kFile = "run.json";
-constexpr size_t kLongestValue = 100;  // of values in messages
+constexpr size_t kLongestValue = 100;  // characters of values in messages
 
 std::string shown_value(const Json& value) {
   if (value.is_null()) return "none";
-  std::string text = value.is_string() ? value.get<std::string>() : as_word("", value);
+  std::string text = value.is_string() ? value.get<std::string>() : list_text("", value);
   return text.empty() ? "nothing" : text;
 }
 
-std::string brief(const std::string& text) { return text.size() > kLongestValue ? text.substr(0, kLongestValue) + "..." : text; }
+std::string shortened_value(const std::string& text) { return text.size() > kLongestValue ? text.substr(0, kLongestValue) + "..." : text; }
 
 }  // namespace
 
@@ -48,10 +48,10 @@ void write_run_json(const Path& run, const RunJson& about) {
                   {"metric", about.metric},
                   {"settings", about.settings},
                   {"data", about.data.is_null() ? Json::object() : about.data}};
-  write_text(run / kFile, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");  // the directory may be any bytes
+  write_text(run / kFile, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");  // the directory may not be valid UTF-8
 }
 
-std::string Change::text() const { return key + ": " + brief(then) + " then, " + brief(now) + " now"; }
+std::string Change::text() const { return key + ": " + shortened_value(then) + " then, " + shortened_value(now) + " now"; }
 
 std::vector<Change> settings_changed(const Json& then, const Json& now) {
   std::vector<Change> out;
@@ -76,7 +76,7 @@ std::vector<Change> data_changed(const Json& then, const Json& now) {
   return out;
 }
 
-// A lock that is tried for would be in the way of a process that begins just then; the kernel's list of them is not.
+// Reads the kernel's list of locks, as trying to lock could block a process that starts at the same time.
 bool is_running(const Path& run) {
   struct stat about = {};
   if (::stat(run.c_str(), &about) != 0) return false;

@@ -1,5 +1,5 @@
-// run.json in the folder of a run: what it began with, by which --resume knows what has changed since, and how it last ended. Runs of
-// older versions have none.
+// run.json of a run: its initial settings and data, with which --resume detects changes, and its state. Runs of older versions do not have
+// it.
 #pragma once
 
 #include <optional>
@@ -12,26 +12,26 @@ namespace heed {
 
 struct RunJson {
   std::string state = "running";  // or stopped, finished, diverged, failed
-  std::string directory = {};     // the working directory in which it was begun
-  std::string metric = {};        // by which its best epoch is known
+  std::string directory = {};     // working directory at the start
+  std::string metric = {};        // selects the best epoch
   Json settings = {};             // Settings::json()
   Json data = {};                 // Task::data
 };
 
-std::optional<RunJson> read_run_json(const Path& run);  // a damaged one is a FileError
+std::optional<RunJson> read_run_json(const Path& run);  // FileError if damaged
 void write_run_json(const Path& run, const RunJson& about);
 
-// Keys whose values differ: "rate: 0.001 then, 0.01 now". Keys that one of them lacks are those of another version, and no difference.
+// A changed value: "rate: 0.001 then, 0.01 now". Keys that only one side has come from another version and do not count.
 struct Change {
   std::string key, then, now;
   std::string text() const;
 };
 std::vector<Change> settings_changed(const Json& then, const Json& now);
 
-// The same of data: parts, and in each of them how many items, their classes, and checksums.
+// The same for data: per part, the number of items, the classes and the checksums.
 std::vector<Change> data_changed(const Json& then, const Json& now);
 
-// Whether a process is writing to the run just now.
+// Whether a process is writing to the run.
 bool is_running(const Path& run);
 
 }  // namespace heed

@@ -17,8 +17,8 @@ int64_t whole_number(const std::string& text) {
 std::string state_of(const RunSummary& run, const std::optional<RunJson>& about) {
   if (is_running(run.path)) return "running";
   if (about) return about->state == "running" ? "interrupted" : about->state;
-  const bool judged = std::filesystem::exists(run.path / "evaluation.json");  // which an older version wrote in the end
-  return judged ? "finished" : "interrupted";
+  const bool evaluated = std::filesystem::exists(run.path / "evaluation.json");  // which older versions wrote at the end
+  return evaluated ? "finished" : "interrupted";
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ RunSummary summarize_run(const Path& path) {
   out.state = state_of(out, about);
   if (record.evaluation.is_object()) {
     if (record.evaluation.contains("part") && record.evaluation["part"].is_string())
-      out.judged = record.evaluation["part"].get<std::string>();
+      out.evaluated_part = record.evaluation["part"].get<std::string>();
     if (record.evaluation.contains("figures") && record.evaluation["figures"].is_object())
       for (const auto& [name, value] : record.evaluation["figures"].items())
         if (value.is_number()) out.figures[name] = value.get<double>();
@@ -56,11 +56,21 @@ RunSummary summarize_run(const Path& path) {
 }
 
 Json to_json(const RunSummary& run) {
-  Json out{{"run", run.path.string()}, {"task", run.task},       {"name", run.name},
-           {"data", run.data},         {"model", run.model},     {"state", run.state},
-           {"epochs", run.epochs},     {"planned", run.planned}, {"metric", run.metric},
-           {"best_epoch", nullptr},    {"best", nullptr},        {"seconds", run.seconds},
-           {"judged", run.judged},     {"figures", run.figures}, {"damaged", run.record.damaged}};
+  Json out{{"run", run.path.string()},
+           {"task", run.task},
+           {"name", run.name},
+           {"data", run.data},
+           {"model", run.model},
+           {"state", run.state},
+           {"epochs", run.epochs},
+           {"planned", run.planned},
+           {"metric", run.metric},
+           {"best_epoch", nullptr},
+           {"best", nullptr},
+           {"seconds", run.seconds},
+           {"judged", run.evaluated_part},
+           {"figures", run.figures},
+           {"damaged", run.record.damaged}};
   if (run.best_epoch > 0) out["best_epoch"] = run.best_epoch, out["best"] = run.best;
   return out;
 }

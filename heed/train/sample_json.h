@@ -1,4 +1,4 @@
-// Samples as they stand in samples.json: a list of objects with the members of Sample, the picture as a PNG in base64.
+// Samples as stored in samples.json: a list of objects with the members of Sample, the image as base64 PNG.
 #pragma once
 
 #include "heed/train/task.h"
@@ -6,6 +6,6 @@
 namespace heed {
 
 void to_json(Json& json, const Sample& sample);
-void from_json(const Json& json, Sample& sample);  // FileError where something is missing or of the wrong kind
+void from_json(const Json& json, Sample& sample);  // FileError if a member has the wrong type
 
 }  // namespace heed

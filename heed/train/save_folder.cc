@@ -1,11 +1,11 @@
-#include "heed/train/fit.h"
+#include "heed/train/trainer.h"
 
 namespace heed {
 
 void save_model_folder(const Task& task, const Path& folder) {
-  replace_folder(folder, [&](const Path& beside) {
-    if (task.save_beside) task.save_beside(beside);
-    save(*task.model, beside);
+  replace_folder(folder, [&](const Path& temporary) {
+    if (task.save_preprocessing) task.save_preprocessing(temporary);
+    save(*task.model, temporary);
   });
 }
 

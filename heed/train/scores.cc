@@ -32,15 +32,15 @@ ClassScores::ClassScores(std::vector<std::string> classes)
 void ClassScores::add(std::span<const float> logits, std::span<const int64_t> labels) {
   const size_t C = classes_.size();
   check(logits.size() == labels.size() * C, "scores: found ", logits.size(), " logits of ", labels.size(), " samples, expected ",
-        labels.size() * C, ", one a class");
+        labels.size() * C, ", one per class");
   for (size_t sample = 0; sample < labels.size(); ++sample) {
     const std::span<const float> row = logits.subspan(sample * C, C);
     check(labels[sample] >= 0 && labels[sample] < static_cast<int64_t>(C), "scores: found the label ", labels[sample], ", expected 0 to ",
           C - 1);
     const auto label = static_cast<size_t>(labels[sample]);
-    const auto best = static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin());  // the first of equals
+    const auto best = static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin());  // the first of equal values
     double sum = 0;
-    size_t better = 0;  // classes before the label
+    size_t better = 0;  // classes ranked before the label
     for (size_t i = 0; i < C; ++i) {
       sum += std::exp(static_cast<double>(row[i]) - static_cast<double>(row[best]));
       better += row[i] > row[label] || (row[i] == row[label] && i < label);
@@ -51,7 +51,7 @@ void ClassScores::add(std::span<const float> logits, std::span<const int64_t> la
     ++truths_[label];
     ++guesses_[best];
     ++(label == best ? hits_[label] : mistakes_[{static_cast<uint32_t>(label), static_cast<uint32_t>(best)}]);
-    // Bins are open below and closed above, as in the paper. What is no number goes into the first.
+    // Bins are open below and closed above, as in the paper. NaN goes into the first.
     const double place = std::ceil(confidence * static_cast<double>(kBins)) - 1;
     Bin& bin = bins_[place > 0 ? std::min(static_cast<size_t>(place), kBins - 1) : 0];
     bin.confidence += confidence;
@@ -95,13 +95,13 @@ Evaluation ClassScores::evaluation() const {
     std::sort(listed.begin(), listed.end());
   }
   Json per_class = Json::array(), calibration = Json::array();
-  double right = 0, f1_sum = 0, seen = 0, apart = 0;
+  double right = 0, f1_sum = 0, seen = 0, calibration_gap = 0;
   const auto number = [](int64_t count) { return static_cast<double>(count); };
   const auto f1_of = [&](size_t i) { return share_of(2 * number(hits_[i]), number(truths_[i] + guesses_[i])); };
   for (size_t i = 0; i < C; ++i) {
     right += number(hits_[i]);
     f1_sum += f1_of(i);
-    seen += truths_[i] + guesses_[i] > 0;  // a class that nobody met says nothing about the classifier
+    seen += truths_[i] + guesses_[i] > 0;  // classes that never occur do not count
   }
   for (const size_t i : listed)
     per_class.push_back({{"class", classes_[i]},
@@ -111,7 +111,7 @@ Evaluation ClassScores::evaluation() const {
                          {"count", truths_[i]}});
   for (const Bin& bin : bins_) {
     if (bin.count == 0) continue;
-    apart += std::abs(bin.right - bin.confidence);
+    calibration_gap += std::abs(bin.right - bin.confidence);
     calibration.push_back(
         {{"confidence", bin.confidence / bin.count}, {"accuracy", bin.right / bin.count}, {"count", static_cast<int64_t>(bin.count)}});
   }
@@ -119,7 +119,7 @@ Evaluation ClassScores::evaluation() const {
   out.figures = {{"loss", loss_ / count_}, {"accuracy", right / count_}};
   if (C > 5) out.figures.emplace_back("top5", top5_ / count_);
   out.figures.emplace_back("f1", f1_sum / seen);
-  out.figures.emplace_back("calibration_error", apart / count_);
+  out.figures.emplace_back("calibration_error", calibration_gap / count_);
   out.detail = {{"class_count", C}, {"per_class", per_class}, {"calibration", calibration}, {"most_confused", most_confused()}};
   if (C <= kMatrixClasses) out.detail.update({{"classes", classes_}, {"confusion", matrix()}});
   return out;

@@ -1,4 +1,4 @@
-// How good classifications, language models and translations are.
+// Scores of classifiers and translations.
 #pragma once
 
 #include <map>
@@ -10,31 +10,31 @@
 
 namespace heed {
 
-// Of a figure by its name; of losses, perplexities, errors and bits per byte less is better.
+// By metric name: smaller is better for losses, perplexities, errors and bits per byte.
 bool larger_is_better(std::string_view figure);
-bool is_better(std::string_view figure, double value, double other);  // any number is better than none
+bool is_better(std::string_view figure, double value, double other);  // finite values beat non-finite ones
 
-// Collects what a classifier said about every sample.
+// Accumulates the predictions of a classifier.
 class ClassScores {
  public:
   explicit ClassScores(std::vector<std::string> classes);
-  void add(std::span<const float> logits, std::span<const int64_t> labels);  // logits: (B, C) of B labels
-  // figures: loss, accuracy, top5 (of more than 5 classes), f1 (mean of the classes'), calibration_error (15 bins of confidence, Guo et al.
-  // 2017). detail: "class_count"; "per_class": [{"class", "precision", "recall", "f1", "count"}]; "calibration": [{"confidence",
-  // "accuracy", "count"}] of the bins that hold samples; "most_confused": [{"truth", "guess", "count", "share"}], the most frequent
-  // mistakes, share of the truth's samples. Of at most kMatrixClasses classes also "classes" and "confusion": C rows of C counts, rows are
-  // the truth. Of more than kListedClasses, "per_class" has those with the most samples alone: what is written stays small, whatever C is.
+  void add(std::span<const float> logits, std::span<const int64_t> labels);  // logits: (B, C), labels: (B)
+  // figures: loss, accuracy, top5 (if C > 5), f1 (macro average), calibration_error (15 confidence bins, Guo et al. 2017).
+  // detail: "class_count"; "per_class": [{"class", "precision", "recall", "f1", "count"}]; "calibration": [{"confidence", "accuracy",
+  // "count"}] of non-empty bins; "most_confused": [{"truth", "guess", "count", "share"}], the most frequent mistakes, share of the true
+  // class's samples. Up to kMatrixClasses classes also "classes" and "confusion": C rows (truth) of C counts. Above kListedClasses classes,
+  // "per_class" lists only those with the most samples, to bound the file size.
   Evaluation evaluation() const;
 
   static constexpr size_t kMatrixClasses = 200, kListedClasses = 1000, kListedMistakes = 100;
 
  private:
   Json matrix() const;         // "confusion"
-  Json most_confused() const;  // the most frequent mistakes first
+  Json most_confused() const;  // most frequent first
 
   std::vector<std::string> classes_;
-  std::vector<int64_t> truths_, guesses_, hits_;               // (C): samples of a class, samples taken for it, both
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> mistakes_;  // (truth, guess) -> how often; few of the C x C pairs occur
+  std::vector<int64_t> truths_, guesses_, hits_;               // (C): samples of a class, predictions of it, correct predictions
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> mistakes_;  // (truth, guess) -> count; sparse
   struct Bin {
     double confidence = 0, right = 0, count = 0;
   };
@@ -42,8 +42,8 @@ class ClassScores {
   double loss_ = 0, top5_ = 0, count_ = 0;
 };
 
-// BLEU (Papineni et al. 2002) of a whole set with one reference each, as sacreBLEU computes it: tokens of mteval-v13a, 4-grams,
-// exponential smoothing, in percent. And chrF2 (Popovic 2015): characters, 6-grams, beta 2.
+// Corpus BLEU (Papineni et al. 2002) with one reference each, as in sacreBLEU: mteval-v13a tokens, 4-grams, exponential smoothing, in
+// percent. chrF2 (Popovic 2015): characters, 6-grams, beta 2.
 struct BleuScore {
   double bleu = 0, brevity = 0;
   std::vector<double> precisions = {};  // in percent

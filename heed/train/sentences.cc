@@ -1,4 +1,4 @@
-// Sentences into classes, one by one or in pairs: an encoder learns what labelled texts say.
+// Classification of sentences and sentence pairs.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,16 +8,16 @@
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
 #include "heed/text/batches.h"
-#include "heed/train/data_print.h"
+#include "heed/train/batch_order.h"
+#include "heed/train/data_fingerprint.h"
 #include "heed/train/labels.h"
-#include "heed/train/order.h"
 #include "heed/train/scores.h"
 #include "heed/train/vocabulary.h"
 
 namespace heed {
 namespace {
 
-constexpr int64_t kEvaluatedTokens = 4096;
+constexpr int64_t kEvaluationTokens = 4096;
 
 struct SentenceOptions {
   std::string data, validation_data = {}, test_data = {};
@@ -37,16 +37,16 @@ struct Sentences {
   LabelledSentences train, validation, test;
   std::vector<std::string> classes;
   TaskTokenizer tokenizer;
-  LearnOptions learn;
+  TrainOptions train_options;
   std::shared_ptr<Model> model;
   std::vector<int64_t> lengths;  // of the training sentences
-  double multiply_adds;          // of one token, in sentences of 32
+  double multiply_adds;          // per token, for sentences of 32 tokens
 
-  Named inputs(const LabelledSentences& data, std::span<const int64_t> which) const {
+  TensorMap inputs(const LabelledSentences& data, std::span<const int64_t> which) const {
     std::vector<Encoding> chosen;
     for (const int64_t i : which) chosen.push_back(data.encodings[static_cast<size_t>(i)]);
     const EncodedBatch batch = tokenizer.tokenizer.batch(chosen);
-    Named out{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
+    TensorMap out{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
     const std::vector<std::string>& known = model->inputs();
     if (std::find(known.begin(), known.end(), "token_type_ids") != known.end()) out["token_type_ids"] = batch.token_type_ids;
     return out;
@@ -62,39 +62,39 @@ struct Sentences {
     out.inputs["labels"] = Tensor::from(labels(train, which), {std::ssize(which)});
     return out;
   }
-  Outcome learn_from(const Batch& batch, Ask ask) const {
-    ask.label_smoothing = learn.label_smoothing;
-    const Named out = (*model)(batch.inputs, ask);
+  StepOutput forward(const Batch& batch, ForwardOptions forward_options) const {
+    forward_options.label_smoothing = train_options.label_smoothing;
+    const TensorMap out = (*model)(batch.inputs, forward_options);
     return {.loss = out.at("loss"),
-            .shares = {{"accuracy", right_of(out.at("logits"), batch.inputs.at("labels"))}},
+            .metrics = {{"accuracy", accuracy_of(out.at("logits"), batch.inputs.at("labels"))}},
             .multiply_adds = multiply_adds * static_cast<double>(batch.inputs.at("input_ids").count())};
   }
 
   Evaluation evaluate(const LabelledSentences& data) const {
     ClassScores scores(classes);
-    for (const std::vector<size_t>& places : batches_by_length(data.encodings, kEvaluatedTokens)) {
+    for (const std::vector<size_t>& places : batches_by_length(data.encodings, kEvaluationTokens)) {
       const std::vector<int64_t> which(places.begin(), places.end());
       scores.add((*model)(inputs(data, which)).at("logits").to_vector<float>(), labels(data, which));
     }
     return scores.evaluation();
   }
 
-  Sample look_at(const LabelledSentences& data, int64_t i) const {
-    const Named out = (*model)(inputs(data, std::span(&i, 1)), {.attentions = has_maps(*model)});
+  Sample explain(const LabelledSentences& data, int64_t i) const {
+    const TensorMap out = (*model)(inputs(data, std::span(&i, 1)), {.attentions = has_maps(*model)});
     Sample sample{.truth = classes[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]};
-    judge(sample, softmax(out.at("logits")).to_vector<float>(), classes);
+    score_sample(sample, softmax(out.at("logits")).to_vector<float>(), classes);
     for (const int32_t id : data.encodings[static_cast<size_t>(i)].ids) sample.columns.push_back(tokenizer.tokenizer.display(id));
     const int64_t N = std::ssize(sample.columns);
     if (!out.contains("attentions.0") || out.at("attentions.0").size(3) != N) return sample;
     const std::vector<float> flow = rollout(out, "attentions.");
     sample.map_rows = 1;
     sample.map_columns = N;
-    sample.map.assign(flow.begin(), flow.begin() + N);  // what the first token, which is judged by, is made of
+    sample.map.assign(flow.begin(), flow.begin() + N);  // rollout of the first token, which is classified
     return sample;
   }
 };
 
-// Labels that are numbers keep their order; others are sorted as words.
+// Numeric labels are sorted as numbers, others as text.
 std::vector<std::string> classes_in(const std::vector<LabelledText>& rows) {
   std::set<std::string> found;
   for (const LabelledText& row : rows) found.insert(row.label);
@@ -113,7 +113,7 @@ LabelledSentences encoded(const std::vector<LabelledText>& rows, const std::vect
   std::vector<Sentence> sentences;
   for (const LabelledText& row : rows) {
     const auto place = places.find(row.label);
-    check<FileError>(place != places.end(), source, ": found the label ", in_quotes(row.label), ", which no text to learn from has");
+    check<FileError>(place != places.end(), source, ": found the label ", in_quotes(row.label), ", which is not in the training part");
     sentences.push_back({row.text, row.pair});
     out.labels.push_back(place->second);
   }
@@ -121,17 +121,17 @@ LabelledSentences encoded(const std::vector<LabelledText>& rows, const std::vect
   return out;
 }
 
-// Data made by rule have parts of their own; files are named one by one, or lie beside the training file.
-std::string part_beside(const SentenceOptions& options, bool test) {
+// The file of a part: named in the settings, a part of the synthetic data, or next to the training file.
+std::string part_file(const SentenceOptions& options, bool test) {
   const std::string& named = test ? options.test_data : options.validation_data;
   if (!named.empty()) return named;
   if (options.data == "opinions" || options.data == "entailment") return options.data + (test ? "/test" : "/validation");
-  return test ? "" : table_beside(options.data, kValidationWords);
+  return test ? "" : sibling_table(options.data, kValidationNames);
 }
 
-// Held-out rows leave `rows`.
-std::vector<LabelledText> hold_out(std::vector<LabelledText>& rows, const LearnOptions& learn) {
-  const Split parts = split(std::ssize(rows), std::max(learn.validation, 1e-6f), learn.seed);
+// Moves the held-out rows out of `rows`.
+std::vector<LabelledText> hold_out(std::vector<LabelledText>& rows, const TrainOptions& train_options) {
+  const Split parts = split(std::ssize(rows), std::max(train_options.validation, 1e-6f), train_options.seed);
   const auto chosen = [&](const std::vector<int64_t>& which) {
     std::vector<LabelledText> out;
     for (const int64_t i : which) out.push_back(rows[static_cast<size_t>(i)]);
@@ -142,35 +142,36 @@ std::vector<LabelledText> hold_out(std::vector<LabelledText>& rows, const LearnO
   return held_out;
 }
 
-Json print_of_rows(const std::vector<LabelledText>& rows) {
-  DataPrint print;
+Json fingerprint_of_rows(const std::vector<LabelledText>& rows) {
+  DataFingerprint fingerprint;
   for (const LabelledText& row : rows) {
-    for (const std::string& text : {row.text, row.pair.value_or(""), row.label}) print.add(text);
-    print.next();
+    for (const std::string& text : {row.text, row.pair.value_or(""), row.label}) fingerprint.add(text);
+    fingerprint.next();
   }
-  return print.json();
+  return fingerprint.json();
 }
 
-Json config_for(const Chosen& chosen, const std::vector<std::string>& classes, const Tokenizer& tokenizer) {
+Json config_for(const JobOptions& chosen, const std::vector<std::string>& classes, const Tokenizer& tokenizer) {
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
   set_labels(config, classes);
   if (chosen.from.empty()) set_vocabulary(config, tokenizer);
   const std::string name = config.at("architectures").at(0).get<std::string>();
   config["architectures"] = {name.starts_with("DistilBert") ? "DistilBertForSequenceClassification" : "BertForSequenceClassification"};
   check<UsageError>(name.starts_with("Bert") || name.starts_with("DistilBert"), "train: ", name,
-                    " does not read whole sentences, expected a BERT or DistilBERT model");
+                    " does not classify sentences, expected a BERT or DistilBERT model");
   return config;
 }
 
-Task make_task(const std::string& name, SentenceOptions options, const Chosen& chosen) {
+Task make_task(const std::string& name, SentenceOptions options, const JobOptions& chosen) {
   options.data = train_table_of(options.data);
   ChosenColumns columns;
   std::vector<LabelledText> rows = read_labelled(options.data, options.columns, &columns);
   if (options.limit > 0 && options.limit < std::ssize(rows)) rows.resize(static_cast<size_t>(options.limit));
   const std::vector<std::string> classes = classes_in(rows);
-  check<FileError>(classes.size() > 1, options.data, ": found ", classes.size(), " label, expected two at least");
-  const std::string validation = part_beside(options, false), test = part_beside(options, true);
-  const std::vector<LabelledText> held_out = validation.empty() ? hold_out(rows, chosen.learn) : read_labelled(validation, options.columns);
+  check<FileError>(classes.size() > 1, options.data, ": found ", classes.size(), " label, expected at least two");
+  const std::string validation = part_file(options, false), test = part_file(options, true);
+  const std::vector<LabelledText> held_out =
+      validation.empty() ? hold_out(rows, chosen.train_options) : read_labelled(validation, options.columns);
   std::vector<std::string> texts;
   for (const LabelledText& row : rows) {
     texts.push_back(row.text);
@@ -179,76 +180,80 @@ Task make_task(const std::string& name, SentenceOptions options, const Chosen& c
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, texts);
   auto model = model_for(chosen, config_for(chosen, classes, tokenizer.tokenizer), {"classifier", "pooler", "cls."});
   const auto read = [&](const std::vector<LabelledText>& some, const std::string& source) {
-    return encoded(some, classes, tokenizer.tokenizer, std::min(options.max_length, most_tokens(*model)), source);
+    return encoded(some, classes, tokenizer.tokenizer, std::min(options.max_length, max_tokens(*model)), source);
   };
-  const std::vector<LabelledText> tested = test.empty() ? std::vector<LabelledText>() : read_labelled(test, options.columns);
+  const std::vector<LabelledText> test_rows = test.empty() ? std::vector<LabelledText>() : read_labelled(test, options.columns);
   const auto all = std::make_shared<Sentences>(Sentences{.train = read(rows, options.data),
                                                          .validation = read(held_out, validation),
-                                                         .test = read(tested, test),
+                                                         .test = read(test_rows, test),
                                                          .classes = classes,
                                                          .tokenizer = tokenizer,
-                                                         .learn = chosen.learn,
+                                                         .train_options = chosen.train_options,
                                                          .model = model,
                                                          .lengths = {},
                                                          .multiply_adds = 0});
   for (const Encoding& encoding : all->train.encodings) all->lengths.push_back(encoding.size());
-  all->multiply_adds =
-      static_cast<double>(cost_of(*model, {.tokens = std::min<int64_t>(32, most_tokens(*model))}).total.multiply_adds) / 32;
+  all->multiply_adds = static_cast<double>(cost_of(*model, {.tokens = std::min<int64_t>(32, max_tokens(*model))}).total.multiply_adds) / 32;
   Task task{.name = name, .model = model};
   if (!columns.empty()) task.notes.push_back(columns_text(options.data, columns));
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
-  task.data = {{"train", print_of_rows(rows)}, {"validation", print_of_rows(held_out)}, {"test", print_of_rows(tested)}};
+  task.data = {
+      {"train", fingerprint_of_rows(rows)}, {"validation", fingerprint_of_rows(held_out)}, {"test", fingerprint_of_rows(test_rows)}};
   task.data["train"]["classes"] = classes;
-  task.batches = [all](int64_t epoch) { return batches_of_like_length(all->lengths, all->learn.batch, all->learn.seed, epoch); };
+  task.batches = [all](int64_t epoch) {
+    return length_bucketed_batches(all->lengths, all->train_options.batch, all->train_options.seed, epoch);
+  };
   task.batch = [all](int64_t, const std::vector<int64_t>& which) { return all->batch(which); };
-  task.learn = [all](const Batch& batch, const Ask& ask) { return all->learn_from(batch, ask); };
+  task.forward = [all](const Batch& batch, const ForwardOptions& forward_options) { return all->forward(batch, forward_options); };
   task.evaluate = [all] { return all->evaluate(all->validation); };
   if (all->test.count() > 0) task.test = [all] { return all->evaluate(all->test); };
   task.samples = [all] {
     const LabelledSentences& shown = all->test.count() > 0 ? all->test : all->validation;
-    return some_right_and_wrong(classes_in_turn(shown.labels), [&](int64_t i) { return all->look_at(shown, i); });
+    return pick_right_and_wrong(class_round_robin(shown.labels), [&](int64_t i) { return all->explain(shown, i); });
   };
   const int64_t first = 0;
-  task.followed = followed_text(all->inputs(all->validation, std::span(&first, 1)), all->tokenizer.tokenizer);
-  task.save_beside = [all](const Path& folder) { all->tokenizer.save(folder); };
+  task.tracked = tracked_text(all->inputs(all->validation, std::span(&first, 1)), all->tokenizer.tokenizer);
+  task.save_preprocessing = [all](const Path& folder) { all->tokenizer.save(folder); };
   return task;
 }
 
 TaskKind kind(const std::string& name, const std::string& summary, const std::string& data, const std::vector<std::string>& examples) {
-  return {.name = name,
-          .summary = summary,
-          .preset = "bert-mini",
-          .families = {"bert"},
-          .examples = examples,
-          .declare = [name, data](Settings& settings) {
-            const auto options = std::make_shared<SentenceOptions>();
-            options->data = data;
-            const Allowed file{.path = true, .made = {"opinions", "entailment"}};
-            settings.heading("Texts");
-            settings.add("data", options->data,
-                         "A .tsv, .csv or .jsonl file, also .gz, or a folder with train.tsv or the like; " + data + ": made by rule", file);
-            settings.add("validation_data", options->validation_data,
-                         "The same to validate on; empty: dev.* beside train.*, or a share of data", file);
-            settings.add("test_data", options->test_data, "The same to test on", file);
-            settings.add("text_column", options->columns.text, "Name or number of the column with the text; empty: found by itself");
-            settings.add("pair_column", options->columns.pair, "The same of the second text");
-            settings.add("label_column", options->columns.label, "The same of the label");
-            settings.add("limit", options->limit, "Learn from so many texts; 0: all", {.least = 0});
-            settings.add("max_length", options->max_length, "Tokens of a text; what is longer is cut", {.least = 4, .most = 1e6});
-            declare(settings, options->vocabulary);
-            return [name, options](const Chosen& chosen) { return make_task(name, *options, chosen); };
-          }};
+  return {
+      .name = name,
+      .summary = summary,
+      .preset = "bert-mini",
+      .families = {"bert"},
+      .examples = examples,
+      .declare = [name, data](Settings& settings) {
+        const auto options = std::make_shared<SentenceOptions>();
+        options->data = data;
+        const Allowed file{.path = true, .synthetic = {"opinions", "entailment"}};
+        settings.heading("Texts");
+        settings.add("data", options->data,
+                     "A .tsv, .csv or .jsonl file, also .gz, or a folder with train.tsv, train.csv or train.jsonl; " + data + ": synthetic",
+                     file);
+        settings.add("validation_data", options->validation_data, "Validation data; empty: dev.* next to train.*, or a fraction of data",
+                     file);
+        settings.add("test_data", options->test_data, "Test data", file);
+        settings.add("text_column", options->columns.text, "Name or number of the text column; empty: detected");
+        settings.add("pair_column", options->columns.pair, "Name or number of the column of the second text");
+        settings.add("label_column", options->columns.label, "Name or number of the label column");
+        settings.add("limit", options->limit, "Train on this many texts; 0: all", {.least = 0});
+        settings.add("max_length", options->max_length, "Maximum tokens of a text; longer ones are truncated", {.least = 4, .most = 1e6});
+        declare(settings, options->vocabulary);
+        return [name, options](const JobOptions& chosen) { return make_task(name, *options, chosen); };
+      }};
 }
 
 }  // namespace
 
 TaskKind sentiment_kind() {
-  return kind("sentiment", "Labels of sentences, with a BERT encoder", "opinions",
+  return kind("sentiment", "Classification of sentences with a BERT encoder", "opinions",
               {"data=opinions", "data=sst2/train.tsv.gz epochs=5", "data=reviews.csv from=runs/pretrain/001/best rate=1e-4"});
 }
 
 TaskKind pairs_kind() {
-  return kind("pairs", "Labels of pairs of sentences: does the second follow from the first?", "entailment",
+  return kind("pairs", "Classification of sentence pairs: does the second follow from the first?", "entailment",
               {"data=entailment", "data=nli.jsonl pair_column=hypothesis"});
 }
 

@@ -1,10 +1,10 @@
-// Names that other programs give to settings of heed. The one table of them.
+// Names that other programs use for heed's settings.
 #pragma once
 
 #include <string>
 
 namespace heed {
 
-std::string setting_alias(const std::string& typed);  // "lr" -> "rate"; empty: none that is known
+std::string setting_alias(const std::string& typed);  // "lr" -> "rate"; empty if unknown
 
 }  // namespace heed

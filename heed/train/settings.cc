@@ -16,14 +16,14 @@ struct Settings::Entry {
   std::variant<std::string*, int64_t*, uint64_t*, float*, bool*, Json*> value;
   Allowed allowed = {};
   std::function<std::vector<std::string>()> known = {};  // of open ones
-  std::set<std::string> said = {};                       // by a person: the key; of open ones, every key below
+  std::set<std::string> given = {};                      // set by the user: the key, or the keys below an open prefix
 
   bool open() const { return std::holds_alternative<Json*>(value); }
-  // That the value is a path, and no name of data made by rule.
+  // The value is a path and not the name of synthetic data.
   bool is_path() const {
     if (!allowed.path || std::get<std::string*>(value)->empty()) return false;
     const std::string& text = *std::get<std::string*>(value);
-    return std::none_of(allowed.made.begin(), allowed.made.end(), [&](const std::string& name) {
+    return std::none_of(allowed.synthetic.begin(), allowed.synthetic.end(), [&](const std::string& name) {
       return text == name || text.starts_with(name + ":") || text.starts_with(name + "/");
     });
   }
@@ -31,7 +31,7 @@ struct Settings::Entry {
 
 namespace {
 
-// The place of a.b.c below an object; null: there is none.
+// The value at path a.b.c in an object; null if missing, unless `make` is set.
 Json* below(Json& object, const std::string& path, bool make) {
   Json* at = &object;
   for (const std::string& name : split(path, '.')) {
@@ -58,7 +58,7 @@ Settings::~Settings() = default;
 void Settings::add(Entry entry) {
   for (const Entry& other : entries_) {
     const bool clash = entry.key == other.key || entry.key.starts_with(other.key + ".") || other.key.starts_with(entry.key + ".");
-    check(!clash, "settings: '", entry.key, "' beside '", other.key, "', expected keys of which none is part of another");
+    check(!clash, "settings: '", entry.key, "' with '", other.key, "', expected that no key is a prefix of another");
   }
   check(entry.meaning.find('\n') == std::string::npos, "settings: the meaning of '", entry.key, "' has several lines, expected one");
   entry.heading = heading_;
@@ -98,25 +98,25 @@ size_t Settings::place(const std::string& key) const {
     if (!first.empty() && (known.empty() || std::find(known.begin(), known.end(), first) != known.end())) return i;
     for (const std::string& each : known) names.push_back(entry.key + "." + each);
   }
-  fail("there is no setting ", quoted(key), did_you_mean(key, names));
+  fail("unknown setting ", quoted(key), did_you_mean(key, names));
 }
 
 void Settings::put(const std::string& key, const Json& value, By by) {
   Entry& entry = entries_[place(key)];
-  if (by == By::preset && entry.said.contains(key)) return;
+  if (by == By::preset && entry.given.contains(key)) return;
   check_writable("a key", key);
   if (entry.open()) {
     check_writable(key, value);
     check(key != entry.key, key, "=", quoted(value.is_string() ? value.get<std::string>() : value.dump()),
           ", expected a key below it: ", key, ".NAME=VALUE",
-          key_of("preset").empty() ? "" : "; preset=NAME chooses a model, from=FOLDER one that was trained before");
+          key_of("preset").empty() ? "" : "; preset=NAME selects a model, from=FOLDER a trained one");
     *below(*std::get<Json*>(entry.value), key.substr(entry.key.size() + 1), true) = value;
   } else {
-    const std::string word = as_word(key, value);
-    check_writable(key, word);
-    std::visit([&](auto* bound) { take_value(*bound, key, word, entry.allowed); }, entry.value);
+    const std::string text = list_text(key, value);
+    check_writable(key, text);
+    std::visit([&](auto* bound) { parse_value(*bound, key, text, entry.allowed); }, entry.value);
   }
-  if (by == By::person) entry.said.insert(key);
+  if (by == By::user) entry.given.insert(key);
 }
 
 std::string Settings::key_of(const std::string& typed) const {
@@ -131,10 +131,10 @@ std::string Settings::key_of(const std::string& typed) const {
   return "";
 }
 
-std::string Settings::understood(const std::string& typed) {
+std::string Settings::resolve(const std::string& typed) {
   const std::string key = key_of(typed);
   if (key.empty() || key == typed) return typed;
-  notes_.push_back(typed + ": this setting is called " + key);
+  notes_.push_back(typed + ": the name of this setting is " + key);
   return key;
 }
 
@@ -153,7 +153,8 @@ void Settings::absolute_paths() {
     if (!entry.is_path() || !std::filesystem::exists(std::get<std::string*>(entry.value)->c_str(), error)) continue;
     std::string& path = *std::get<std::string*>(entry.value);
     const Path whole = std::filesystem::absolute(path);
-    const bool up = std::find(whole.begin(), whole.end(), "..") != whole.end();  // from a link it leads elsewhere than its text says
+    const bool up =
+        std::find(whole.begin(), whole.end(), "..") != whole.end();  // ".." after a symbolic link must not be removed from the text
     path = (up ? whole : whole.lexically_normal()).string();
   }
 }
@@ -170,18 +171,18 @@ std::vector<std::string> Settings::missing_paths() const {
 }
 
 void Settings::set(const std::string& typed, const std::string& value, By by) {
-  const std::string key = understood(typed);
+  const std::string key = resolve(typed);
   try {
-    put(key, entries_[place(key)].open() ? guessed(value) : Json(value), by);
+    put(key, entries_[place(key)].open() ? guess_json(value) : Json(value), by);
   } catch (const Error& error) {
     fail<UsageError>(command_, ": ", key == typed ? "" : typed + " means " + key + ": ", error.what());
   }
 }
 
-void Settings::assign(const std::string& word) {
-  const size_t at = word.find('=');
-  check<UsageError>(at != std::string::npos && at > 0, command_, ": found ", quoted(word), ", expected key=value");
-  set(word.substr(0, at), word.substr(at + 1));
+void Settings::assign(const std::string& argument) {
+  const size_t at = argument.find('=');
+  check<UsageError>(at != std::string::npos && at > 0, command_, ": found ", quoted(argument), ", expected key=value");
+  set(argument.substr(0, at), argument.substr(at + 1));
 }
 
 bool Settings::is_open(const std::string& table) const {
@@ -191,26 +192,26 @@ bool Settings::is_open(const std::string& table) const {
 void Settings::keep_given(const Path& toml) {
   std::set<std::string> keys;
   for (const TomlValue& each : read_toml(toml, [this](const std::string& table) { return is_open(table); })) keys.insert(each.key);
-  for (Entry& entry : entries_) std::erase_if(entry.said, [&](const std::string& key) { return !keys.contains(key); });
+  for (Entry& entry : entries_) std::erase_if(entry.given, [&](const std::string& key) { return !keys.contains(key); });
 }
 
 void Settings::read(const Path& toml) {
   for (const auto& [key, value, line] : read_toml(toml, [this](const std::string& table) { return is_open(table); })) {
     try {
-      put(understood(key), value, By::person);
+      put(resolve(key), value, By::user);
     } catch (const Error& error) {
       fail<FileError>(toml.string(), ":", line, ": ", error.what());
     }
   }
 }
 
-bool Settings::given(const std::string& key) const { return entries_[place(key)].said.contains(key); }
+bool Settings::given(const std::string& key) const { return entries_[place(key)].given.contains(key); }
 
 std::string Settings::text(const std::string& key) const {
   const Entry& entry = entries_[place(key)];
   if (key == entry.key) return std::visit(AsText{}, entry.value);
   const Json* found = below(*std::get<Json*>(entry.value), key.substr(entry.key.size() + 1), false);
-  return found ? as_word(key, *found) : "";
+  return found ? list_text(key, *found) : "";
 }
 
 Json Settings::json() const {
@@ -219,10 +220,10 @@ Json Settings::json() const {
   return out;
 }
 
-void Settings::each(const Look& look) const {
+void Settings::each(const Visitor& visit) const {
   for (const Entry& entry : entries_) {
     const bool truth = std::holds_alternative<bool*>(entry.value);
-    look(entry.key + (entry.open() ? "." : ""), entry.meaning, truth ? std::vector<std::string>{"true", "false"} : entry.allowed.words);
+    visit(entry.key + (entry.open() ? "." : ""), entry.meaning, truth ? std::vector<std::string>{"true", "false"} : entry.allowed.choices);
   }
 }
 
@@ -231,7 +232,7 @@ std::string Settings::toml() const {
   for (const Entry& entry : entries_) {
     if (entry.heading != heading) out += (out.empty() ? "# " : "\n# ") + entry.heading + "\n";
     heading = entry.heading;
-    const std::string comment = "  # " + entry.meaning + words_text(entry.allowed) + "\n";
+    const std::string comment = "  # " + entry.meaning + choices_text(entry.allowed) + "\n";
     if (!entry.open()) {
       out += toml_line(entry.key, std::visit([](const auto* value) { return value_json(*value); }, entry.value)) + comment;
       continue;
@@ -244,9 +245,9 @@ std::string Settings::toml() const {
 }
 
 std::string Settings::given_toml() const {
-  std::string out = "# The settings that were given for this run; config.toml has all values in force.\n";
+  std::string out = "# The settings given for this run; config.toml has all values.\n";
   for (const Entry& entry : entries_) {
-    if (!entry.open() && (entry.said.contains(entry.key) || entry.key == "task"))
+    if (!entry.open() && (entry.given.contains(entry.key) || entry.key == "task"))
       out += toml_line(entry.key, std::visit([](const auto* value) { return value_json(*value); }, entry.value)) + "\n";
     if (!entry.open()) continue;
     for (const auto& [name, value] : std::get<Json*>(entry.value)->items())
@@ -267,7 +268,7 @@ std::string Settings::help() const {
     heading = entry.heading;
     std::string line = left(entry);
     line.resize(widest + 2, ' ');
-    out += line + entry.meaning + words_text(entry.allowed) + "\n";
+    out += line + entry.meaning + choices_text(entry.allowed) + "\n";
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// The one file that sees toml++, which takes long to compile.
+// The only file that includes toml++, which is slow to compile.
 #include "heed/train/settings_toml.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{1} << 20;
+constexpr int64_t kMaxBytes = int64_t{1} << 20;
 
 Json as_json(const std::string& file, const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
@@ -22,7 +22,7 @@ Json as_json(const std::string& file, const toml::node& node) {
   const auto* list = node.as_array();
   const auto* table = node.as_table();
   check<FileError>(list || table, file, ":", node.source().begin.line,
-                   ": found a date, a time, inf or nan, expected another kind of value");
+                   ": found a date, a time, inf or nan, expected another type of value");
   Json out = list ? Json::array() : Json::object();
   if (list)
     for (const toml::node& each : *list) out.push_back(as_json(file, each));
@@ -49,14 +49,14 @@ struct Walk {
 };
 
 std::string toml_value(const Json& value) {
-  if (value.is_number_unsigned() && value.get<uint64_t>() >> 63) return '"' + value.dump() + '"';  // numbers of TOML have a sign
+  if (value.is_number_unsigned() && value.get<uint64_t>() >> 63) return '"' + value.dump() + '"';  // TOML integers are signed
   if (value.is_array() || value.is_object()) {
     std::string inside;
     for (const auto& [name, each] : value.items())
       inside += (inside.empty() ? "" : ", ") + (value.is_object() ? toml_line(toml_key(name), each) : toml_value(each));
     return value.is_array() ? "[" + inside + "]" : "{" + inside + "}";
   }
-  std::string text = value.dump();  // JSON's escapes are TOML's, but for one character that JSON leaves as it is
+  std::string text = value.dump();  // JSON escapes are valid TOML, except that TOML requires U+007F to be escaped
   for (size_t at = text.find('\x7f'); at != std::string::npos; at = text.find('\x7f', at)) text.replace(at, 1, "\\u007F");
   return text;
 }
@@ -64,14 +64,14 @@ std::string toml_value(const Json& value) {
 }  // namespace
 
 std::vector<TomlValue> read_toml(const Path& path, const std::function<bool(const std::string& table)>& open) {
-  const std::string file = path.string(), text = read_text(path, kMostBytes);
+  const std::string file = path.string(), text = read_text(path, kMaxBytes);
   Walk walk{file, open};
   try {
     walk.table(toml::parse(text), "");
   } catch (const toml::parse_error& error) {
-    fail<FileError>(file, ":", error.source().begin.line, ": found a mistake, expected TOML: ", in_quotes(error.description(), 300));
+    fail<FileError>(file, ":", error.source().begin.line, ": found invalid TOML: ", in_quotes(error.description(), 300));
   }
-  // In the order of the file: the first mistake is the one to name.
+  // In file order, so that the first mistake is reported first.
   std::stable_sort(walk.out.begin(), walk.out.end(), [](const TomlValue& a, const TomlValue& b) { return a.line < b.line; });
   return walk.out;
 }

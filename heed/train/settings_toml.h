@@ -1,4 +1,4 @@
-// TOML files for settings: keys and values with their lines, and back.
+// Reading and writing of TOML settings files.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@ struct TomlValue {
   Json value;
   int64_t line;
 };
-// Tables inside an open one are values, the others are not. What is wrong is a FileError that names file and line.
+// Tables inside an open table are returned as values, others are flattened. Syntax errors are FileErrors with file and line.
 std::vector<TomlValue> read_toml(const Path& path, const std::function<bool(const std::string& table)>& open);
 
-std::string toml_key(const std::string& name);  // in quotes where it must be
+std::string toml_key(const std::string& name);  // quoted if needed
 std::string toml_line(const std::string& key, const Json& value);
 
 }  // namespace heed

@@ -13,8 +13,8 @@ namespace {
 // The shortest text that number_in reads as the same number.
 template <class T>
 std::string shortest(T number) {
-  char room[64];
-  return {room, std::to_chars(room, room + sizeof room, number).ptr};
+  char buffer[64];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, number).ptr};
 }
 
 std::string bound_text(double bound) {
@@ -27,7 +27,7 @@ std::string bounds_text(const Allowed& allowed) {
   return below ? bound_text(allowed.least) + " or more" : "at most " + bound_text(allowed.most);
 }
 
-// The whole text as a number, or nothing.
+// nullopt unless the whole text is a number.
 template <class T>
 std::optional<T> number_in(const std::string& text) {
   T out{};
@@ -39,7 +39,7 @@ std::optional<T> number_in(const std::string& text) {
 template <class T>
 T parsed(const std::string& key, const std::string& text, const Allowed& allowed) {
   const std::optional<T> number = number_in<T>(text);
-  const std::optional<double> wide = number_in<double>(text);  // 0.1 as a float would lie beyond a bound of 0.1
+  const std::optional<double> wide = number_in<double>(text);  // as double, since 0.1f is larger than a bound of 0.1
   check(number && wide && std::isfinite(*wide), key, "=", quoted(text), ", expected a ",
         std::is_same_v<T, float> ? "number" : "whole number", std::is_unsigned_v<T> ? " of 0 or more" : "");
   check(allowed.least <= *wide && *wide <= allowed.most, key, "=", text, ", expected ", bounds_text(allowed));
@@ -48,10 +48,10 @@ T parsed(const std::string& key, const std::string& text, const Allowed& allowed
 
 }  // namespace
 
-std::string listed(const std::vector<std::string>& words) {
+std::string listed(const std::vector<std::string>& texts) {
   std::string out;
-  for (const std::string& word : words)
-    if (!word.empty()) out += (out.empty() ? "" : ", ") + word;
+  for (const std::string& text : texts)
+    if (!text.empty()) out += (out.empty() ? "" : ", ") + text;
   return out;
 }
 
@@ -72,23 +72,23 @@ std::vector<std::string> split(const std::string& text, char at) {
   return out;
 }
 
-void take_value(std::string& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
-  const std::vector<std::string>& words = allowed.words;
-  for (const std::string& word : allowed.several ? split(text, ',') : std::vector{text})
-    check(words.empty() || std::find(words.begin(), words.end(), word) != words.end(), key, "=", quoted(text), ", expected ",
-          allowed.several ? "some of " : "one of ", listed(words), allowed.why, did_you_mean(word, words));
+void parse_value(std::string& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
+  const std::vector<std::string>& choices = allowed.choices;
+  for (const std::string& value : allowed.several ? split(text, ',') : std::vector{text})
+    check(choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end(), key, "=", quoted(text), ", expected ",
+          allowed.several ? "some of " : "one of ", listed(choices), allowed.hint, did_you_mean(value, choices));
   bound = text;
 }
-void take_value(int64_t& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
+void parse_value(int64_t& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
   bound = parsed<int64_t>(key, text, allowed);
 }
-void take_value(uint64_t& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
+void parse_value(uint64_t& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
   bound = parsed<uint64_t>(key, text, allowed);
 }
-void take_value(float& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
+void parse_value(float& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
   bound = parsed<float>(key, text, allowed);
 }
-void take_value(bool& bound, const std::string& key, const std::string& text, const Allowed&) {
+void parse_value(bool& bound, const std::string& key, const std::string& text, const Allowed&) {
   check(text == "true" || text == "false", key, "=", quoted(text), ", expected true or false");
   bound = text == "true";
 }
@@ -100,29 +100,29 @@ std::string value_text(float value) { return shortest(value); }
 std::string value_text(bool value) { return value ? "true" : "false"; }
 Json value_json(float value) { return number_in<double>(shortest(value)).value_or(value); }
 
-std::string words_text(const Allowed& allowed) {
-  return allowed.words.empty() ? "" : " (" + listed(allowed.words) + (allowed.several ? "; several with commas)" : ")");
+std::string choices_text(const Allowed& allowed) {
+  return allowed.choices.empty() ? "" : " (" + listed(allowed.choices) + (allowed.several ? "; comma-separated)" : ")");
 }
 
-Json guessed(const std::string& text) {
+Json guess_json(const std::string& text) {
   try {
     return parse_json("", text);
-  } catch (const FileError&) {  // then it is no JSON
+  } catch (const FileError&) {  // not JSON
   }
   if (text.find(',') == std::string::npos || text.find_first_of("[{\"") != std::string::npos) return text;
   Json out = Json::array();
-  for (const std::string& part : split(text, ',')) out.push_back(guessed(part));
+  for (const std::string& part : split(text, ',')) out.push_back(guess_json(part));
   return out;
 }
 
-std::string as_word(const std::string& key, const Json& value) {
+std::string list_text(const std::string& key, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return value.dump();
   std::string out;
   for (const Json& each : value) {
-    check(each.is_primitive(), key, ": found lists or tables in a list, expected numbers and words");
+    check(each.is_primitive(), key, ": found lists or tables in a list, expected numbers and strings");
     if (!out.empty()) out += ',';
-    out += as_word(key, each);
+    out += list_text(key, each);
   }
   return out;
 }

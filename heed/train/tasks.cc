@@ -18,7 +18,7 @@ const TaskKind& task_kind(const std::string& name) {
     names.push_back(kind.name);
     list += (list.empty() ? "" : ", ") + kind.name;
   }
-  fail<UsageError>("train: there is no task '", name, "'; there are ", list, did_you_mean(name, names));
+  fail<UsageError>("train: found the task '", name, "', expected one of ", list, did_you_mean(name, names));
 }
 
 }  // namespace heed

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <map>
 
-#include "heed/train/order.h"
+#include "heed/train/batch_order.h"
 
 namespace heed {
 namespace {
 
-constexpr int64_t kJudgedNumbers = 1000;  // for validation and test each
-constexpr int64_t kLookedAtNumbers = 10'000;
+constexpr int64_t kEvaluationNumbers = 1000;  // for validation and test each
+constexpr int64_t kShownNumbers = 10'000;
 
 NumberLanguage number_language(const std::string& key, const std::string& name) {
   static const std::map<std::string, NumberLanguage> known{
@@ -19,40 +19,40 @@ NumberLanguage number_language(const std::string& key, const std::string& name) 
   return found->second;
 }
 
-ParallelTexts made_parts(const ParallelOptions& options) {
+ParallelTexts synthetic_parts(const ParallelOptions& options) {
   const NumberLanguage from = number_language("source", options.source), to = number_language("target", options.target);
   check<UsageError>(options.count > 0, "translate: found count=", options.count, " of data=numbers, expected 1 or more");
-  const auto part = [&](DataPart which, int64_t count) { return made_numbers(count, 1, from, to, which); };
-  return {part(DataPart::train, options.count), part(DataPart::validation, kJudgedNumbers), part(DataPart::test, kJudgedNumbers)};
+  const auto part = [&](DataPart which, int64_t count) { return synthetic_numbers(count, 1, from, to, which); };
+  return {part(DataPart::train, options.count), part(DataPart::validation, kEvaluationNumbers), part(DataPart::test, kEvaluationNumbers)};
 }
 
-// "train.en.gz", "en" -> "train"; empty: no such file
+// "train.en.gz", "en" -> "train"; empty if it does not match
 std::string stem_of(std::string name, const std::string& language) {
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   const std::string end = "." + language;
   return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : "";
 }
 
-// The files of a folder whose names begin with one of the words and end with the languages; the first word counts most, then the name.
-ParallelFiles files_in(const Path& folder, const ParallelOptions& options, const std::vector<std::string>& words) {
+// The pair of files NAME.SOURCE and NAME.TARGET for the first of the names that exists.
+ParallelFiles files_in(const Path& folder, const ParallelOptions& options, const std::vector<std::string>& names) {
   std::map<std::string, std::string> sources, targets;  // stem -> file
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (const std::string stem = stem_of(name, options.source); !stem.empty()) sources[stem] = entry.path().string();
     if (const std::string stem = stem_of(name, options.target); !stem.empty()) targets[stem] = entry.path().string();
   }
-  for (const std::string& word : words)
+  for (const std::string& name : names)
     for (const auto& [stem, file] : sources)
-      if (stem == word || (word == "test" && stem.starts_with(word))) {
+      if (stem == name || (name == "test" && stem.starts_with(name))) {
         const auto other = targets.find(stem);
         check<FileError>(other != targets.end(), file, ": found no ", stem, ".", options.target, " or ", stem, ".", options.target,
-                         ".gz beside it, expected its translation");
+                         ".gz next to it, expected its translation");
         return {file, other->second};
       }
   return {};
 }
 
-std::string endings_in(const Path& folder) {
+std::string extensions_in(const Path& folder) {
   std::string out;
   for (const std::string& language : languages_in(folder)) out += (out.empty() ? "" : ", ") + language;
   return out.empty() ? "none" : out;
@@ -60,17 +60,17 @@ std::string endings_in(const Path& folder) {
 
 void fill_from_folder(const Path& folder, ParallelOptions& options) {
   check<FileError>(std::filesystem::is_directory(folder), folder.string(),
-                   ": found no folder and no table there, expected a .tsv, .csv or .jsonl file (also .gz), a folder with train.SOURCE and ",
-                   "train.TARGET, two files with a comma between them, or numbers");
+                   ": found no folder and no table, expected a .tsv, .csv or .jsonl file (also .gz), a folder with train.SOURCE and ",
+                   "train.TARGET, two files separated by a comma, or numbers");
   check<UsageError>(!options.source.empty() && !options.target.empty(),
-                    "translate: found no source= and target=, expected both: how the files of the languages end, en and de for example; "
-                    "endings of train in ",
-                    folder.string(), ": ", endings_in(folder));
+                    "translate: found no source= and target=, expected both: the file extensions of the languages, for example en and de; "
+                    "extensions of train in ",
+                    folder.string(), ": ", extensions_in(folder));
   check<UsageError>(options.source != options.target, "translate: found source=", options.source, " and target=", options.target,
                     ", expected two languages");
   options.train = files_in(folder, options, {"train"});
   check<FileError>(!options.train.source.empty(), folder.string(), ": found no train.", options.source, " or train.", options.source,
-                   ".gz, expected one; endings of train: ", endings_in(folder));
+                   ".gz, expected one; extensions of train: ", extensions_in(folder));
   if (options.validation.source.empty()) options.validation = files_in(folder, options, {"val", "validation", "valid", "dev"});
   if (options.test.source.empty()) options.test = files_in(folder, options, {"test"});
 }
@@ -92,11 +92,11 @@ void read_tables(const ParallelOptions& where, ParallelTexts& out) {
   ChosenColumns columns;
   out.train = read_translations(where.data, where.columns, languages, &columns);
   if (!columns.empty()) out.columns = columns_text(where.data, columns);
-  const auto read = [&](const std::string& named, const std::vector<std::string>& words, std::vector<Translation>& part) {
-    const std::string file = named.empty() ? table_beside(where.data, words) : named;
+  const auto read = [&](const std::string& setting, const std::vector<std::string>& names, std::vector<Translation>& part) {
+    const std::string file = setting.empty() ? sibling_table(where.data, names) : setting;
     if (part.empty() && !file.empty()) part = read_translations(file, where.columns, languages);
   };
-  read(where.validation_data, kValidationWords, out.validation);
+  read(where.validation_data, kValidationNames, out.validation);
   read(where.test_data, {"test"}, out.test);
 }
 
@@ -116,43 +116,43 @@ std::vector<std::string> languages_in(const Path& folder) {
 
 std::vector<Translation> read_translation_data(const std::string& where, DataPart numbers, const TextColumns& columns,
                                                const LanguageCodes& languages, ChosenColumns* chosen) {
-  const bool by_rule = where == "numbers" || where.starts_with("numbers:");
-  check<UsageError>(by_rule || is_table_file(where) || is_file_pair(where), "found ", in_quotes(where),
-                    ", expected a .tsv, .csv or .jsonl file of pairs, two files with a comma between them, SOURCE,TARGET, or numbers");
-  if (!by_rule) return read_translations(where, columns, languages, chosen);
+  const bool is_synthetic = where == "numbers" || where.starts_with("numbers:");
+  check<UsageError>(is_synthetic || is_table_file(where) || is_file_pair(where), "found ", in_quotes(where),
+                    ", expected a .tsv, .csv or .jsonl file of pairs, two files separated by a comma, SOURCE,TARGET, or numbers");
+  if (!is_synthetic) return read_translations(where, columns, languages, chosen);
   const size_t second = where.find(':', std::min(where.size(), size_t{8}));
   check<UsageError>(where == "numbers" || second != std::string::npos, "found ", in_quotes(where),
                     ", expected numbers or numbers:SOURCE:TARGET, of english, german and french");
-  ParallelOptions made{.source = "english", .target = "german", .count = kLookedAtNumbers};
-  if (where != "numbers") made.source = where.substr(8, second - 8), made.target = where.substr(second + 1);
-  ParallelTexts parts = made_parts(made);
+  ParallelOptions synthetic{.source = "english", .target = "german", .count = kShownNumbers};
+  if (where != "numbers") synthetic.source = where.substr(8, second - 8), synthetic.target = where.substr(second + 1);
+  ParallelTexts parts = synthetic_parts(synthetic);
   return numbers == DataPart::train ? parts.train : numbers == DataPart::test ? parts.test : parts.validation;
 }
 
 void declare(Settings& settings, ParallelOptions& options) {
   settings.heading("Sentences");
   settings.add("data", options.data,
-               "A .tsv, .csv or .jsonl file of pairs, also .gz; a folder with train.en, train.de, val.en, ...; numbers: made by rule",
-               {.path = true, .made = {"numbers"}});
-  settings.add("source", options.source, "Language to read: its column or how its files end; english, german or french numbers (english)");
-  settings.add("target", options.target, "Language to write: its column or how its files end; english, german or french numbers (german)");
-  settings.add("source_column", options.columns.source, "Name or number of the column to read; empty: found by itself");
-  settings.add("target_column", options.columns.target, "The same of the column to write");
-  settings.add("validation_data", options.validation_data,
-               "A table to tell the best epoch by; empty: dev.* beside train.*, or a share of data", {.path = true});
-  settings.add("test_data", options.test_data, "A table for the last test; empty: test.* beside train.*", {.path = true});
-  settings.add("count", options.count, "Learn from so many pairs; 0: all, or 20000 numbers", {.least = 0, .most = 1e9});
+               "A .tsv, .csv or .jsonl file of pairs, also .gz; a folder with train.en, train.de, val.en, ...; numbers: synthetic",
+               {.path = true, .synthetic = {"numbers"}});
+  settings.add("source", options.source, "Source language: its column or file extension; for numbers english, german or french (english)");
+  settings.add("target", options.target, "Target language: its column or file extension; for numbers english, german or french (german)");
+  settings.add("source_column", options.columns.source, "Name or number of the source column; empty: detected");
+  settings.add("target_column", options.columns.target, "Name or number of the target column; empty: detected");
+  settings.add("validation_data", options.validation_data, "Validation table; empty: dev.* next to train.*, or a fraction of data",
+               {.path = true});
+  settings.add("test_data", options.test_data, "Test table; empty: test.* next to train.*", {.path = true});
+  settings.add("count", options.count, "Train on this many pairs; 0: all, or 20000 numbers", {.least = 0, .most = 1e9});
   const auto add = [&](const std::string& part, ParallelFiles& files, const std::string& what) {
     settings.add(part + "_source", files.source, what, {.path = true});
     settings.add(part + "_target", files.target, "Its translation, line by line", {.path = true});
   };
-  add("train", options.train, "A file to learn from, in place of the folder's");
-  add("validation", options.validation, "A file to tell the best epoch by");
-  add("test", options.test, "A file for the last test");
+  add("train", options.train, "Training file, instead of the folder's");
+  add("validation", options.validation, "Validation file");
+  add("test", options.test, "Test file");
 }
 
 ParallelTexts read_parallel_texts(const ParallelOptions& options, double share, uint64_t seed) {
-  if (options.made()) return made_parts(options);
+  if (options.is_synthetic()) return synthetic_parts(options);
   ParallelOptions where = options;
   where.data = train_table_of(where.data);
   const bool is_table = where.train.source.empty() && where.train.target.empty() && (is_table_file(where.data) || is_file_pair(where.data));
@@ -161,7 +161,7 @@ ParallelTexts read_parallel_texts(const ParallelOptions& options, double share, 
   if (is_table) read_tables(where, out);
   const int64_t all = std::ssize(out.train);
   if (where.count > 0 && where.count < all) {
-    std::vector<int64_t> some;  // every so many: files often hold one source of texts behind the other
+    std::vector<int64_t> some;  // strided, as files often concatenate several sources
     for (int64_t i = 0; i < where.count; ++i) some.push_back(i * all / where.count);
     out.train = chosen(out.train, some);
   }
@@ -181,13 +181,13 @@ std::vector<int64_t> EncodedPairs::lengths() const {
 }
 
 EncodedPairs encode_pairs(std::vector<Translation> texts, const Tokenizer& source, const Tokenizer& target, int64_t most) {
-  EncodeOptions how;
-  how.max_length = most;
+  EncodeOptions encode_options;
+  encode_options.max_length = most;
   const auto tokens = [&](const Tokenizer& tokenizer, std::string Translation::*side) {
     std::vector<std::string> lines;
     for (const Translation& each : texts) lines.push_back(each.*side);
     std::vector<std::vector<int64_t>> out;
-    for (const Encoding& encoding : tokenizer.encode_all(lines, how)) out.emplace_back(encoding.ids.begin(), encoding.ids.end());
+    for (const Encoding& encoding : tokenizer.encode_all(lines, encode_options)) out.emplace_back(encoding.ids.begin(), encoding.ids.end());
     return out;
   };
   EncodedPairs out{.source = tokens(source, &Translation::source), .target = tokens(target, &Translation::target)};
@@ -195,7 +195,7 @@ EncodedPairs encode_pairs(std::vector<Translation> texts, const Tokenizer& sourc
   return out;
 }
 
-EncodedPairs without_long_ones(EncodedPairs pairs, int64_t most) {
+EncodedPairs drop_long_pairs(EncodedPairs pairs, int64_t most) {
   EncodedPairs out;
   for (size_t i = 0; i < pairs.texts.size(); ++i) {
     if (std::ssize(pairs.source[i]) > most || std::ssize(pairs.target[i]) > most) continue;

@@ -1,4 +1,4 @@
-// Sentences in two languages to learn from: where they come from, and what they are in tokens.
+// Parallel sentences for translation: where they are read from, and their tokens.
 #pragma once
 
 #include "heed/data/text_data.h"
@@ -16,39 +16,39 @@ struct ParallelOptions {
   std::string source = {}, target = {};
   int64_t count = 0;
   std::string validation_data = {}, test_data = {};
-  TextColumns columns = {};                              // of tables
-  ParallelFiles train = {}, validation = {}, test = {};  // in place of data
+  TextColumns columns = {};                              // of a table file
+  ParallelFiles train = {}, validation = {}, test = {};  // instead of data
 
-  bool made() const { return data == "numbers" && train.source.empty() && train.target.empty(); }
+  bool is_synthetic() const { return data == "numbers" && train.source.empty() && train.target.empty(); }
 };
 void declare(Settings& settings, ParallelOptions& options);
 
 struct ParallelTexts {
   std::vector<Translation> train, validation, test;
-  std::string columns = {};  // which ones of the table were read, for people; empty: there is no table
+  std::string columns = {};  // columns read from the table, to show to the user; empty without a table
 };
-// share, seed: of what is kept out of the training part where there is no validation part
+// share, seed: fraction of the training part to hold out if there is no validation part
 ParallelTexts read_parallel_texts(const ParallelOptions& options, double share, uint64_t seed);
 
-// How the files of a folder end that are called train.en, train.de: the languages that there are.
+// Extensions of train.* in a folder, e.g. train.en, train.de: the available languages.
 std::vector<std::string> languages_in(const Path& folder);
-// "numbers", "numbers:french:english" (of the part), or what read_translations takes.
+// "numbers", "numbers:french:english" (synthetic, the given part), or anything read_translations accepts.
 std::vector<Translation> read_translation_data(const std::string& where, DataPart numbers, const TextColumns& columns,
                                                const LanguageCodes& languages = {}, ChosenColumns* chosen = nullptr);
 
 struct EncodedPairs {
   std::vector<Translation> texts = {};
-  std::vector<std::vector<int64_t>> source = {}, target = {};  // tokens of each
+  std::vector<std::vector<int64_t>> source = {}, target = {};  // token ids per sentence
 
   int64_t count() const { return std::ssize(texts); }
-  std::vector<int64_t> lengths() const;  // of both sides together
+  std::vector<int64_t> lengths() const;  // source plus target tokens
 };
-// most: tokens of a sentence, the rest is cut; 0: any number
+// most: maximum tokens per sentence, longer ones are truncated; 0: unlimited
 EncodedPairs encode_pairs(std::vector<Translation> texts, const Tokenizer& source, const Tokenizer& target, int64_t most);
-// Without the pairs of which one side has more than so many tokens.
-EncodedPairs without_long_ones(EncodedPairs pairs, int64_t most);
+// Drops pairs with more than `most` tokens on either side.
+EncodedPairs drop_long_pairs(EncodedPairs pairs, int64_t most);
 
-// Rows as a matrix (B, N) i64, with `filler` behind the shorter ones.
+// Returns the rows padded at the end with `filler`: (B, N) i64.
 Tensor padded_rows(const std::vector<std::vector<int64_t>>& rows, std::span<const int64_t> which, int64_t filler);
 
 }  // namespace heed

@@ -11,16 +11,16 @@ const std::map<std::string, VocabularyKind> kKinds{{"wordpiece", VocabularyKind:
                                                    {"words", VocabularyKind::words},
                                                    {"characters", VocabularyKind::characters}};
 
-// What tokenizers are kept in; a file has some of them.
+// Files of tokenizers; a folder has some of them.
 constexpr std::array kFiles{
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "source.spm",
     "target.spm"};
-constexpr int64_t kMostBytes = int64_t{256} << 20;
+constexpr int64_t kMaxBytes = int64_t{256} << 20;
 
 TaskTokenizer opened(const Path& folder) {
   TaskTokenizer out{Tokenizer::open(folder), {}};
   for (const char* name : kFiles)
-    if (std::filesystem::exists(folder / name)) out.files[name] = read_text(folder / name, kMostBytes);
+    if (std::filesystem::exists(folder / name)) out.files[name] = read_text(folder / name, kMaxBytes);
   return out;
 }
 
@@ -41,7 +41,7 @@ int32_t add_token(Json& tokenizer, const std::string& token) {
   return next;
 }
 
-// Texts end with a token of their own, and there is one for padding.
+// Appends an end token to texts, and adds a padding token.
 void add_ends(Json& tokenizer, VocabularyKind kind) {
   const std::string end = kind == VocabularyKind::wordpiece ? "[SEP]" : "</s>";
   add_token(tokenizer, kind == VocabularyKind::wordpiece ? "[PAD]" : "<pad>");
@@ -60,16 +60,16 @@ void declare(Settings& settings, VocabularyOptions& options) {
   std::vector<std::string> kinds;
   for (const auto& [name, kind] : kKinds) kinds.push_back(name);
   settings.heading("Tokens");
-  settings.add("tokenizer", options.kind, "How texts are cut into tokens, of a model from scratch", {.words = kinds});
-  settings.add("vocabulary", options.size, "Tokens that there are at most", {.least = 10, .most = 1e6});
-  settings.add("lowercase", options.lowercase, "Texts in small letters, without accents; not of bpe");
+  settings.add("tokenizer", options.kind, "Kind of tokenizer for a model from scratch", {.choices = kinds});
+  settings.add("vocabulary", options.size, "Maximum vocabulary size", {.least = 10, .most = 1e6});
+  settings.add("lowercase", options.lowercase, "Lowercase texts and strip accents; not for bpe");
 }
 
 void TaskTokenizer::save(const Path& folder) const {
   for (const auto& [name, contents] : files) write_text(folder / name, contents);
 }
 
-TaskTokenizer tokenizer_for(const Chosen& chosen, const VocabularyOptions& options, std::span<const std::string> texts, bool ends) {
+TaskTokenizer tokenizer_for(const JobOptions& chosen, const VocabularyOptions& options, std::span<const std::string> texts, bool ends) {
   if (!chosen.keep.empty()) return opened(chosen.keep);
   if (!chosen.from.empty()) return opened(chosen.from);
   const TemporaryFolder scratch;
@@ -78,22 +78,22 @@ TaskTokenizer tokenizer_for(const Chosen& chosen, const VocabularyOptions& optio
   const Path file = scratch.path() / "texts";
   write_text(file, lines);
   const VocabularyKind kind = kKinds.at(options.kind);
-  train_vocabulary(std::span(&file, 1), scratch.path() / "made", {.kind = kind, .size = options.size, .lowercase = options.lowercase});
-  if (!ends) return opened(scratch.path() / "made");
-  Json tokenizer = read_json(scratch.path() / "made" / "tokenizer.json");
+  train_vocabulary(std::span(&file, 1), scratch.path() / "trained", {.kind = kind, .size = options.size, .lowercase = options.lowercase});
+  if (!ends) return opened(scratch.path() / "trained");
+  Json tokenizer = read_json(scratch.path() / "trained" / "tokenizer.json");
   add_ends(tokenizer, kind);
   const bool wordpiece = kind == VocabularyKind::wordpiece;
-  const Json about = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                      {"eos_token", wordpiece ? "[SEP]" : "</s>"},
-                      {"pad_token", wordpiece ? "[PAD]" : "<pad>"},
-                      {"clean_up_tokenization_spaces", false}};
+  const Json tokenizer_config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                 {"eos_token", wordpiece ? "[SEP]" : "</s>"},
+                                 {"pad_token", wordpiece ? "[PAD]" : "<pad>"},
+                                 {"clean_up_tokenization_spaces", false}};
   write_json(scratch.path() / "tokenizer.json", tokenizer);
-  write_json(scratch.path() / "tokenizer_config.json", about);
+  write_json(scratch.path() / "tokenizer_config.json", tokenizer_config);
   return opened(scratch.path());
 }
 
-Followed followed_text(const Named& inputs, const Tokenizer& tokenizer) {
-  Followed out{.inputs = inputs};
+TrackedSample tracked_text(const TensorMap& inputs, const Tokenizer& tokenizer) {
+  TrackedSample out{.inputs = inputs};
   for (const int64_t id : inputs.at("input_ids").to_vector<int64_t>()) out.columns.push_back(tokenizer.display(id));
   return out;
 }

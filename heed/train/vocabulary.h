@@ -1,4 +1,4 @@
-// The tokenizer that a text task goes with: that of the model it begins with, or one learned from the texts it learns from.
+// The tokenizer of a text task: from the initial model, or trained on the task's texts.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace heed {
 
-// How texts are cut, of a model from scratch.
+// For models from scratch.
 struct VocabularyOptions {
   std::string kind = "wordpiece";  // bpe, words, characters
   int64_t size = 8000;
@@ -19,19 +19,19 @@ void declare(Settings& settings, VocabularyOptions& options);
 
 struct TaskTokenizer {
   Tokenizer tokenizer;
-  std::map<std::string, std::string> files;  // name -> contents, for the model's folder
+  std::map<std::string, std::string> files;  // file name -> contents, for the model folder
 
   void save(const Path& folder) const;
 };
 
-// ends: texts of models that write get "</s>" behind them, and there is a "<pad>".
-TaskTokenizer tokenizer_for(const Chosen& chosen, const VocabularyOptions& options, std::span<const std::string> texts, bool ends = false);
+// ends: for models that generate text, append "</s>" to texts and add "<pad>".
+TaskTokenizer tokenizer_for(const JobOptions& chosen, const VocabularyOptions& options, std::span<const std::string> texts,
+                            bool ends = false);
 
-// The sample that the event file follows. inputs: of one text
-Followed followed_text(const Named& inputs, const Tokenizer& tokenizer);
+// inputs: one text
+TrackedSample tracked_text(const TensorMap& inputs, const Tokenizer& tokenizer);
 
-// config.json's numbers that follow from the tokenizer: vocab_size and the ids of padding, beginning and end, whatever the architecture
-// calls them.
+// Sets vocab_size and the ids of padding, start and end tokens in config.json, under the architecture's key names.
 void set_vocabulary(Json& config, const Tokenizer& tokenizer);
 
 }  // namespace heed

@@ -3,7 +3,7 @@
 
 #include "heed/attention/cache.h"
 #include "heed/attention/channel_attention.h"
-#include "heed/attention/kernel_attention.h"
+#include "heed/attention/linear_attention.h"
 #include "heed/attention/pooled_keys.h"
 #include "heed/attention/probabilities.h"
 #include "tests/ops/cases.h"
@@ -49,7 +49,7 @@ TEST(AttentionExamples, run) {
       attention(q, k, v, {.hard = Hard::no_gradient}),
       attention(q, k, v, {.beta = 0.0f, .terms = {RelativeBias{table}}}),
       attention(q, k, v, {.beta = 0.0f, .terms = {Gaussian2d{alpha, center, 8}}}),
-      kernel_attention(q, k, v, {.causal = true}),
+      linear_attention(q, k, v, {.causal = true}),
       channel_attention(q, k, v),
       attention(q, pooled_keys(k, {4, 8}, 2), pooled_keys(v, {4, 8}, 2)),
       attention(q, cache, {.terms = {Causal{}}}),

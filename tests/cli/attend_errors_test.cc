@@ -1,4 +1,4 @@
-// What heed attend refuses, how it says so, and how the program ends. Nothing refused leaves a file behind.
+// Errors of heed attend: messages and exit codes. A refused call leaves no output file.
 #include <cmath>
 
 #include "tests/cli/attend_run.h"
@@ -24,7 +24,7 @@ void expect_bad(const TensorMap& more, const std::string& message, const std::st
   expect_refused(3, more, options, "in.safetensors: " + message);
 }
 
-// One element is another number.
+// 0.5 everywhere except `value` at index `at`.
 Tensor spoiled(const Shape& shape, size_t at, float value) {
   std::vector<float> values(static_cast<size_t>(count(shape)), 0.5f);
   values.at(at) = value;
@@ -48,15 +48,15 @@ TEST(AttendErrors, command_lines) {
 
 TEST(AttendErrors, both_ways_of_writing_an_option_are_the_same) {
   const TensorMap t = small_inputs();
-  const Attended words = run_attend(t, "causal=true beta=0.5"), flags = run_attend(t, "", "attend -o OUT --beta=0.5 IN --causal true");
+  const Attended arguments = run_attend(t, "causal=true beta=0.5"), flags = run_attend(t, "", "attend -o OUT --beta=0.5 IN --causal true");
   EXPECT_EQ(flags.exit_code, 0) << flags.err;
-  expect_same(words.tensors.at("out"), flags.tensors.at("out"));
+  expect_same(arguments.tensors.at("out"), flags.tensors.at("out"));
 }
 
 TEST(AttendErrors, options) {
   expect_usage("casual=true", "unknown option 'casual'; did you mean 'causal'?");
   expect_usage("nonsense=1", "unknown option 'nonsense'");
-  expect_usage("alpha=2", "alpha is not an option but a tensor, expected in the file");
+  expect_usage("alpha=2", "alpha is a tensor, not an option; expected it in the file");
   expect_usage("beta=1 beta=2", "beta is given twice");
   expect_usage("beta=1 scale=2", "beta and scale are the same, expected one of them");
   expect_usage("beta=1 content=false", "content=false with beta=1, expected one of them: it means beta=0");
@@ -80,7 +80,7 @@ TEST(AttendErrors, values) {
   expect_usage("kind=linear features=tanh", "features=tanh, expected elu, relu or exp");
 }
 
-TEST(AttendErrors, what_needs_something_else) {
+TEST(AttendErrors, missing_requirements) {
   expect_usage("offset=1", "offset needs causal=...");
   expect_usage("globals=1", "globals needs window=...");
   expect_usage("shift=1", "shift needs chunk=...");
@@ -94,11 +94,11 @@ TEST(AttendErrors, what_needs_something_else) {
   expect_usage("kind=linear beta=-1", "kind=linear with beta=-1, expected 0 or more");
   expect_usage("kind=linear random_features=65537", "random_features=65537, expected at most 65536");
   expect_usage("kind=linear features=relu random_features=3", "random_features with features=relu, expected features=exp");
-  expect_usage("grid=2x2", "grid=2x2 has 4 places, expected as many as keys, 12");
+  expect_usage("grid=2x2", "grid=2x2 has 4 places, expected one for each of the 12 keys");
   expect_usage("first_query=1 grid=3x4", "grid=3x4 has 12 places, expected 13 or more, as the first of 12 queries is at 1");
-  expect_usage("grid=3x4", "grid=3x4 has 12 places, expected as many as queries, 5", {{"q", Tensor::ones({2, 4, 5, 5})}});
-  expect_usage("pool=2 grid=2x2", "grid=2x2 has 4 places, expected as many as keys, 12");
-  expect_usage("pool=2 grid=3x4 grid_window=1", "pool with grid_window: pooled keys have no place on the grid");
+  expect_usage("grid=3x4", "grid=3x4 has 12 places, expected one for each of the 5 queries", {{"q", Tensor::ones({2, 4, 5, 5})}});
+  expect_usage("pool=2 grid=2x2", "grid=2x2 has 4 places, expected one for each of the 12 keys");
+  expect_usage("pool=2 grid=3x4 grid_window=1", "pool with grid_window: pooled keys have no position on the grid");
   expect_usage("lengths=1", "1 lengths for 2 items");
   expect_usage("lengths=1,13", "a length of 13, expected 0 to M = 12");
   expect_usage("probabilities=true heads=1,4", "heads=4, but there are only 4, counted from 0");
@@ -119,7 +119,7 @@ TEST(AttendErrors, what_needs_something_else) {
   expect_bad(projection, "the tensor projection has no meaning with kind=softmax, only with kind=linear (ignore=projection leaves it out)");
 }
 
-TEST(AttendErrors, tensors_that_nobody_asked_for) {
+TEST(AttendErrors, unknown_and_missing_tensors) {
   const TensorMap wrong{{"alhpa", Tensor::ones({4})}};
   expect_bad(wrong, "unknown tensor \"alhpa\"; did you mean 'alpha'? (ignore=alhpa leaves it out)");
   expect_usage("ignore=alpa", "ignore=alpa, but in.safetensors has no such tensor; did you mean 'alhpa'?", wrong);
@@ -143,8 +143,8 @@ TEST(AttendErrors, shapes) {
                     plain = ", expected (B, H, N, D), (B, G, M, D), (B, G, M, E), all without B or without B and H: ";
   expect_bad(of("q", {2, 4, 12, 6}), shapes("(2, 4, 12, 6)", k, v) + plain + "widths of q and k differ, 6 and 5");
   expect_bad(of("q", {3, 4, 12, 5}), shapes("(3, 4, 12, 5)", k, v) + plain + "items of q and k differ, 3 and 2");
-  expect_bad(of("q", {2, 3, 12, 5}), shapes("(2, 3, 12, 5)", k, v) + plain + "3 heads of q do not share 2 heads of k evenly");
-  expect_bad(of("q", {4, 12, 5}), shapes("(4, 12, 5)", k, v) + plain + "they do not have as many axes");
+  expect_bad(of("q", {2, 3, 12, 5}), shapes("(2, 3, 12, 5)", k, v) + plain + "3 heads of q are not a multiple of the 2 heads of k");
+  expect_bad(of("q", {4, 12, 5}), shapes("(4, 12, 5)", k, v) + plain + "their ranks differ");
   expect_bad(of("q", {5}), shapes("(5)", k, v) + plain + "q has 1 axes");
   expect_bad(of("v", {2, 2, 11, 3}), shapes(q, k, "(2, 2, 11, 3)") + plain + "tokens of k and v differ, 12 and 11");
   expect_bad({},
@@ -159,8 +159,8 @@ TEST(AttendErrors, shapes) {
     expect_bad({{name, Tensor::ones(shape, numbers ? DType::f32 : DType::u8)}}, text.str(), options);
   };
   expect_shape("beta", {3}, "(H) or (1)");
-  expect_shape("bias", {2, 12}, "any that broadcasts to (B, H, N, M)");
-  expect_shape("mask", {1, 2, 4, 12, 12}, "any that broadcasts to (B, H, N, M)");
+  expect_shape("bias", {2, 12}, "any shape that broadcasts to (B, H, N, M)");
+  expect_shape("mask", {1, 2, 4, 12, 12}, "any shape that broadcasts to (B, H, N, M)");
   expect_shape("key_mask", {3, 12}, "(B, M) or (M)");
   expect_shape("lengths", {3}, "(B)");
   expect_shape("block_pattern", {2, 2}, "(H, N / BLOCK, M / BLOCK)", "block=4");
@@ -184,16 +184,16 @@ TEST(AttendErrors, elements) {
   expect_bad({{"lengths", Tensor::ones({2})}}, "lengths is f32, expected integers");
   expect_bad({{"lengths", Tensor::from(std::vector<int64_t>{3, -1}, {2})}}, "lengths holds -1, expected 0 to M = 12");
   expect_refused(1, {{"q", Tensor::full(q, 1e30)}, {"k", Tensor::full({2, 2, 12, 5}, 1e30)}}, "",
-                 "attend: out holds nan, though all inputs are finite: numbers grew beyond f32, try a smaller beta");
+                 "attend: out holds nan, though all inputs are finite: values overflowed f32, try a smaller beta");
 }
 
-TEST(AttendErrors, a_mask_of_float_ones_is_doubtful) {
+TEST(AttendErrors, a_float_mask_of_zeros_and_ones_gives_a_warning) {
   TensorMap all = small_inputs();
   all["mask"] = converted(random_mask({12, 12}, DType::boolean, 3), DType::f32);
   const Attended got = run_attend(all, "");
   EXPECT_EQ(got.exit_code, 0);
   EXPECT_EQ(got.err,
-            "heed: attend: mask holds only 0 and 1, but as floats: they are added to scores. To keep and drop, store bool or u8\n");
+            "heed: attend: mask holds only 0 and 1, but as floats, which are added to the scores. For a boolean mask store bool or u8\n");
 }
 
 TEST(AttendErrors, files) {

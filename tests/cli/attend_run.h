@@ -1,4 +1,4 @@
-// What the tests of `heed attend` share: files of tensors, and the program run on them.
+// Shared by the tests of `heed attend`: writes input files and runs the program on them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,19 +20,19 @@ using TensorMap = std::map<std::string, Tensor>;
 struct Attended {
   int exit_code;
   std::string out, err;
-  TensorMap tensors;  // of the output file; empty if there is none
+  TensorMap tensors;  // of the output file, if there is one
 };
 
-// Writes the tensors, runs the program on them. IN and OUT in the arguments stand for the files.
+// Writes the tensors and runs the program on them. IN, OUT and OPTIONS in the arguments are replaced.
 inline Attended run_attend(const TensorMap& tensors, const std::string& options, std::string arguments = "attend IN OPTIONS -o OUT") {
   const Folder folder;
-  const auto put_in = [&](const std::string& word, const std::string& value) {
+  const auto substitute = [&](const std::string& word, const std::string& value) {
     for (size_t at = arguments.find(word); at != std::string::npos; at = arguments.find(word, at + value.size()))
       arguments.replace(at, word.size(), value);
   };
-  put_in("OPTIONS", options);
-  put_in("IN", folder / "in.safetensors");
-  put_in("OUT", folder / "out.safetensors");
+  substitute("OPTIONS", options);
+  substitute("IN", folder / "in.safetensors");
+  substitute("OUT", folder / "out.safetensors");
   write_safetensors(folder / "in.safetensors", NamedTensors(tensors.begin(), tensors.end()));
   const std::string before = get(folder / "in.safetensors"), command = "HEED_THREADS=1 '" HEED_PROGRAM "' " + arguments;
   const int status = std::system((command + " >'" + (folder / "stdout").string() + "' 2>'" + (folder / "stderr").string() + "'").c_str());
@@ -46,12 +46,12 @@ inline Attended run_attend(const TensorMap& tensors, const std::string& options,
       EXPECT_EQ(x.dtype(), DType::f32) << name;
     }
   }
-  const std::string path = folder.path();  // messages without the name of a temporary folder
+  const std::string path = folder.path();  // remove the temporary folder from messages
   for (size_t at = result.err.find(path); at != std::string::npos; at = result.err.find(path)) result.err.erase(at, path.size() + 1);
   return result;
 }
 
-// A 3 x 4 grid of tokens; two query heads to a key head.
+// A 3 x 4 grid of tokens; two query heads per key head.
 inline TensorMap small_inputs() {
   return {{"q", normal_input({2, 4, 12, 5}, 1)}, {"k", normal_input({2, 2, 12, 5}, 2)}, {"v", normal_input({2, 2, 12, 3}, 3)}};
 }

@@ -4,7 +4,7 @@
 
 #include "heed/attention/attention.h"
 #include "heed/attention/channel_attention.h"
-#include "heed/attention/kernel_attention.h"
+#include "heed/attention/linear_attention.h"
 #include "heed/attention/pooled_keys.h"
 #include "tests/cli/attend_run.h"
 
@@ -24,7 +24,7 @@ void expect_close(const std::string& what, const Tensor& got, const Tensor& expe
 
 using Compute = std::function<Tensor(const TensorMap& t)>;
 
-// The program with these tensors and options is this computation, forward and backward. Tensors in `fixed` have no gradient.
+// The program with these tensors and options equals `compute`, forward and backward. The tensor `fixed` has no gradient.
 void expect_computes(const std::string& options, const TensorMap& more, const Compute& compute, const std::string& fixed = "") {
   SCOPED_TRACE("options: " + options + (more.empty() ? "" : ", tensors: " + more.begin()->first));
   TensorMap inputs = small_inputs();
@@ -93,7 +93,7 @@ TEST(Attend, masks) {
                   with({Mask{reshape(row, {1, 1, 1, M})}, Causal{}, Window{4, 4}, Dilated{2}}));
 }
 
-TEST(Attend, queries_behind_a_cache) {
+TEST(Attend, queries_after_a_cache) {
   const TensorMap last{{"q", normal_input({2, 4, 5, D}, 4)}};
   expect_computes("causal=true offset=7", last, with({Causal{7}}));
   expect_computes("causal=true window=3 first_query=7", last, [](const TensorMap& t) {
@@ -115,7 +115,7 @@ TEST(Attend, addends) {
   expect_computes("alibi=true", {}, with({Alibi{Tensor::from(slopes, {H})}}));
   expect_computes("", {{"slopes", normal_input({1})}}, learned([](auto& t) { return Terms{Alibi{expand(t.at("slopes"), {H})}}; }));
   expect_computes("softcap=1.5 beta=1", {}, with({SoftCap{1.5f}}, 1.0f));
-  // What is added is bent by the cap, a mask is not.
+  // The soft cap applies to additive terms, not to a mask.
   const Tensor low = Tensor::full({N, M}, -30);
   const TensorMap both{{"bias", normal_input({M})}, {"mask", masked_fill(low, random_mask({N, M}, DType::boolean, 6), 0)}};
   const auto capped = [](auto& t) {
@@ -132,18 +132,18 @@ TEST(Attend, relative_positions) {
   expect_computes("grid=3x4", {{"relative_table", normal_input({H, 3, 5})}}, learned([](auto& t) {
                     return Terms{RelativeBias2d{t.at("relative_table"), 4}};
                   }));
-  // The four terms of relative keys, first with a number for beta, then with a learned one.
+  // The four terms of relative keys, first with a scalar beta, then with a learned one per head.
   TensorMap four{{"relative_keys", normal_input({H, 5, D}, 4)}, {"u", normal_input({H, D}, 5)}, {"w", normal_input({D}, 6)}};
-  const auto moved = [](const TensorMap& t, const char* by) { return t.at("q") + reshape(t.at(by), {1, -1, 1, D}); };
+  const auto biased_query = [](const TensorMap& t, const char* by) { return t.at("q") + reshape(t.at(by), {1, -1, 1, D}); };
   expect_computes("beta=0.4", four, [&](const TensorMap& t) {
-    const RelativeKeys keys{moved(t, "w") * 0.4f, t.at("relative_keys")};
-    return attention(moved(t, "u"), t.at("k"), t.at("v"), {.beta = 0.4f, .terms = {keys}});
+    const RelativeKeys keys{biased_query(t, "w") * 0.4f, t.at("relative_keys")};
+    return attention(biased_query(t, "u"), t.at("k"), t.at("v"), {.beta = 0.4f, .terms = {keys}});
   });
   four["beta"] = normal_input({H}, 7);
   expect_computes("causal=true", four, [&](const TensorMap& t) {
     const Tensor beta = reshape(t.at("beta"), {1, H, 1, 1});
-    const RelativeKeys keys{moved(t, "w") * beta, t.at("relative_keys")};
-    return attention(moved(t, "u") * beta, t.at("k"), t.at("v"), {.beta = 1.0f, .terms = {keys, Causal{}}});
+    const RelativeKeys keys{biased_query(t, "w") * beta, t.at("relative_keys")};
+    return attention(biased_query(t, "u") * beta, t.at("k"), t.at("v"), {.beta = 1.0f, .terms = {keys, Causal{}}});
   });
 }
 
@@ -182,11 +182,11 @@ TEST(Attend, hard_and_dropout) {
 }
 
 TEST(Attend, linear) {
-  const auto compute = [](KernelOptions options) {
+  const auto compute = [](LinearAttentionOptions options) {
     return [options](const TensorMap& t) {
-      KernelOptions all = options;
+      LinearAttentionOptions all = options;
       if (t.contains("projection")) all.projection = t.at("projection").detach();
-      return kernel_attention(t.at("q"), t.at("k"), t.at("v"), all);
+      return linear_attention(t.at("q"), t.at("k"), t.at("v"), all);
     };
   };
   expect_computes("kind=linear", {}, compute({}));
@@ -194,7 +194,7 @@ TEST(Attend, linear) {
   expect_computes("kind=linear quadratic=true lengths=4,12", {},
                   compute({.lengths = Tensor::from(std::vector<int64_t>{4, 12}, {2}), .quadratic = true}));
   Rng rng(3);
-  const KernelOptions random{.map = FeatureMap::random, .projection = random_projection(9, D, rng)};
+  const LinearAttentionOptions random{.map = FeatureMap::random, .projection = random_projection(9, D, rng)};
   expect_computes("kind=linear random_features=9 seed=3", {}, compute(random));
   expect_computes("kind=linear features=exp", {{"projection", random.projection}}, compute({.map = FeatureMap::random}), "projection");
 }

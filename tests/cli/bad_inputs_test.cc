@@ -1,27 +1,27 @@
-// Whatever is wrong with what the commands read, they end with exit code 3 and a sentence that names the file and the fault.
+// Bad input files: exit code 3 and a message that names the file and the problem.
 #include <chrono>
 
-#include "heed/io/picture.h"
+#include "heed/io/image.h"
 #include "tests/cli/program.h"
 #include "tests/models/text_folder.h"
 
 namespace heed::test {
 namespace {
 
-void expect_bad(const std::string& arguments, const std::string& file, const std::string& fault, const std::string& input = "") {
-  const Ran ran = run_heed(arguments, input);
+void expect_bad(const std::string& arguments, const std::string& file, const std::string& problem, const std::string& input = "") {
+  const ProgramResult ran = run_heed(arguments, input);
   EXPECT_EQ(ran.exit_code, 3) << arguments << "\n" << ran.err;
   EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   EXPECT_NE(ran.err.find(file), std::string::npos) << "found: " << ran.err << "expected: " << file;
-  EXPECT_NE(ran.err.find(fault), std::string::npos) << "found: " << ran.err << "expected: " << fault;
+  EXPECT_NE(ran.err.find(problem), std::string::npos) << "found: " << ran.err << "expected: " << problem;
 }
 
 struct BadInputs : testing::Test {
   const TextFolder folder{"bert-sentiment"};
   const std::string model = folder.path().string(), predict = "predict " + model + " ";
 
-  void with_both(const std::string& file, const std::string& fault) const {
-    for (const char* command : {"predict ", "embed "}) expect_bad(command + model + " a", model + file, fault);
+  void with_both(const std::string& file, const std::string& problem) const {
+    for (const char* command : {"predict ", "embed "}) expect_bad(command + model + " a", model + file, problem);
   }
 };
 
@@ -35,7 +35,7 @@ TEST_F(BadInputs, a_truncated_checkpoint) {
   with_both(": found neither", "model.safetensors");
 }
 
-TEST_F(BadInputs, sizes_that_are_none) {
+TEST_F(BadInputs, invalid_sizes) {
   for (const Json& size : {Json(-32), Json(0), Json(1.5), Json("many"), Json(1e300), Json::array()}) {
     folder.change("hidden_size", size);
     with_both("/config.json: ", "hidden_size is");
@@ -44,7 +44,7 @@ TEST_F(BadInputs, sizes_that_are_none) {
   EXPECT_EQ(run_heed(predict + "a").exit_code, 3);
 }
 
-TEST_F(BadInputs, a_config_that_is_none) {
+TEST_F(BadInputs, invalid_configs) {
   put(folder / "config.json", "[1, 2]");
   with_both("/config.json: found \"[1,2]\"", "expected a JSON object");
   put(folder / "config.json", "{\"architectures\": [");
@@ -84,45 +84,45 @@ TEST_F(BadInputs, tokenizers) {
   json = bert_json();
   for (int i = 22; i < 400; ++i) json["model"]["vocab"]["word" + std::to_string(i)] = i;
   put(folder / "tokenizer.json", json.dump());
-  with_both(": the tokenizer has ids up to 399, the model vectors for 211 of them, expected one for each", "");
+  with_both(": the tokenizer has ids up to 399, the model has 211 embeddings, expected one for each id", "");
 }
 
-TEST_F(BadInputs, text_that_is_none) {
+TEST_F(BadInputs, invalid_text) {
   const std::string file = folder / "lines.txt";
   put(file, "fine\n\xC3\x28\n");
   expect_bad(predict + "--file " + file, file + ": line 2: ", "at byte 0, expected UTF-8");
   expect_bad("embed " + model, "standard input: line 2: ", "at byte 0, expected UTF-8", "fine\n\xC3\x28\n");
   expect_bad(predict + "\"$(printf 'a\\377')\"", "argument 1: ", "at byte 1, expected UTF-8");
   put(file, "");
-  expect_bad(predict + "--file " + file, file + ": is empty", "expected a sentence on every line");
-  expect_bad("embed " + model, "standard input: is empty", "expected a sentence on every line");
+  expect_bad(predict + "--file " + file, file + ": is empty", "expected one sentence per line");
+  expect_bad("embed " + model, "standard input: is empty", "expected one sentence per line");
   expect_bad(predict + "--file /nowhere/lines", "/nowhere/lines: there is no such file", "");
   expect_bad(predict + "--file " + model, model + ": is a folder", "");
   expect_bad(predict + "--pairs", "standard input: line 1: found 0 tabs", "expected one", "no pair\n");
 }
 
-TEST_F(BadInputs, a_line_of_ten_megabytes_is_cut_or_refused_soon) {
+TEST_F(BadInputs, a_line_of_ten_megabytes_is_truncated_or_refused_quickly) {
   const auto start = std::chrono::steady_clock::now();
   std::string words, letters;
   while (words.size() < 10'000'000) words += "hello unaffable ";
   letters.resize(words.size(), 'a');
   for (const std::string& line : {words, letters}) {
-    const Ran ran = run_heed(predict, line);
+    const ProgramResult ran = run_heed(predict, line);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    EXPECT_EQ(ran.err, line == words ? "heed: 1 sentence was longer than 64 tokens and cut\n" : "");
+    EXPECT_EQ(ran.err, line == words ? "heed: 1 sentence was longer than 64 tokens and truncated\n" : "");
     EXPECT_LT(ran.out.size(), 300u);
   }
   const std::string huge = folder / "huge";
   put(huge, "a\n");
-  std::filesystem::resize_file(huge, 5'000'000'000);  // a hole: no disk is written
+  std::filesystem::resize_file(huge, 5'000'000'000);  // sparse: takes no disk space
   expect_bad(predict + "--file " + huge, huge + ": line 2: ", "found more than 67108864 bytes");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(kSanitized ? 600 : 60));
 }
 
-TEST(BadPictures, bombs_and_others) {
+TEST(BadImages, bombs_and_others) {
   const Folder folder;
-  const std::string predict = "predict " + fixture("vit-classify").string() + " ", file = folder / "picture.png";
-  const Picture dot{1, 1, {1, 2, 3}};
+  const std::string predict = "predict " + fixture("vit-classify").string() + " ", file = folder / "image.png";
+  const Image dot{1, 1, {1, 2, 3}};
   std::string bomb = png_bytes(dot);
   bomb.replace(16, 8, std::string("\x7f\xff\xff\xff\x7f\xff\xff\xff", 8));  // width and height
   put(file, bomb);
@@ -135,7 +135,7 @@ TEST(BadPictures, bombs_and_others) {
   put(file, "GIF89a");
   expect_bad(predict + file, file + ": ", "");
   expect_bad(predict + "/nowhere.png", "/nowhere.png: ", "");
-  std::filesystem::remove(folder / "picture.png");
+  std::filesystem::remove(folder / "image.png");
   expect_bad(predict + folder.path().string(), folder.path().string() + ": found no images in the folder", "");
 }
 

@@ -1,4 +1,4 @@
-// The program as a child that can be watched, signalled and killed.
+// The program as a child process that can be observed, signalled and killed.
 #pragma once
 
 #include <fcntl.h>
@@ -16,15 +16,15 @@ namespace heed::test {
 
 class Child {
  public:
-  // said: a file that takes what it prints. largest_file: bytes, beyond which writing fails as on a full disk; 0: any
-  Child(const std::vector<std::string>& words, const Path& said, rlim_t largest_file = 0) {
-    std::vector<char*> arguments{const_cast<char*>(HEED_PROGRAM)};
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
+  // output: a file for its output. largest_file: bytes after which writing fails as on a full disk; 0: no limit
+  Child(const std::vector<std::string>& arguments, const Path& output, rlim_t largest_file = 0) {
+    std::vector<char*> argv{const_cast<char*>(HEED_PROGRAM)};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
     process_ = ::fork();
     if (process_ != 0) return;
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);  // whatever started the tests ignores
-    const int out = ::open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);  // the parent may ignore them
+    const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(out, STDERR_FILENO);
     if (largest_file > 0) {
@@ -32,7 +32,7 @@ class Child {
       const rlimit limit{largest_file, largest_file};
       ::setrlimit(RLIMIT_FSIZE, &limit);
     }
-    ::execv(arguments[0], arguments.data());
+    ::execv(argv[0], argv.data());
     ::_exit(127);
   }
   ~Child() {
@@ -44,20 +44,20 @@ class Child {
 
   pid_t process() const { return process_; }
   void send(int number) const {
-    if (process_ > 0 && !over_) ::kill(process_, number);
+    if (process_ > 0 && !ended_) ::kill(process_, number);
   }
   bool ended() {
-    if (!over_) over_ = ::waitpid(process_, &status_, WNOHANG) == process_;
-    return over_;
+    if (!ended_) ended_ = ::waitpid(process_, &status_, WNOHANG) == process_;
+    return ended_;
   }
-  int wait() {  // -> its exit code; minus the number of the signal that killed it
-    if (!over_) over_ = ::waitpid(process_, &status_, 0) == process_;
+  int wait() {  // -> the exit code, or minus the number of the signal that killed it
+    if (!ended_) ended_ = ::waitpid(process_, &status_, 0) == process_;
     return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_);
   }
 
  private:
   pid_t process_ = -1;
-  bool over_ = false;
+  bool ended_ = false;
   int status_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// How the program ends when a command fails: commands of our own that fail in every way there is.
+// Exit codes and messages of failing commands: test commands that throw every kind of exception.
 #include "heed/cli/command.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(Command, failures_have_exit_codes_and_messages) {
   expect("test-diverged", 4, "heed: d");
   expect("test-plain", 1, "heed: p");
   expect("test-memory", 1, "heed: out of memory");
-  expect("test-length", 1, "heed: out of memory: something larger than any memory was asked for");
+  expect("test-length", 1, "heed: out of memory: a requested size is larger than any memory");
   expect("test-loop", 3,
          "heed: a\\xe9\\x1b[1m: cannot be examined (Too many levels of symbolic links); check the path and its permissions");
   expect("test-full", 1, "heed: b: cannot be written (No space left on device); check the path, its permissions and the space on the disk");
@@ -61,7 +61,7 @@ TEST(Command, failures_have_exit_codes_and_messages) {
 }
 
 TEST(Command, the_list_is_sorted) {
-  const std::vector<const Command*>& all = every_command();
+  const std::vector<const Command*>& all = all_commands();
   EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](auto* a, auto* b) { return a->name < b->name; }));
 }
 

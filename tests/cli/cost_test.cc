@@ -1,4 +1,4 @@
-// heed cost as its users meet it: tables, JSON, measuring, questions, and what is refused.
+// heed cost from the command line: tables, JSON, measuring, questions and errors.
 #include <gtest/gtest.h>
 
 #include "heed/cli/cost_questions.h"
@@ -10,14 +10,14 @@ namespace {
 
 class CostProgram : public testing::Test {
  protected:
-  static Ran heed(const std::string& arguments) { return run_heed("cost " + arguments); }
+  static ProgramResult heed(const std::string& arguments) { return run_heed("cost " + arguments); }
   static Json json(const std::string& arguments) {
-    const Ran outcome = heed(arguments + " --json");
+    const ProgramResult outcome = heed(arguments + " --json");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return Json::parse(outcome.out);
   }
   static void refused(const std::string& arguments, int exit_code, const std::string& message) {
-    const Ran outcome = heed(arguments);
+    const ProgramResult outcome = heed(arguments);
     EXPECT_EQ(outcome.exit_code, exit_code) << arguments << "\n" << outcome.err;
     EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
   }
@@ -25,10 +25,10 @@ class CostProgram : public testing::Test {
 };
 
 TEST_F(CostProgram, of_a_preset) {
-  const Ran outcome = heed("vit-tiny batch=64");
+  const ProgramResult outcome = heed("vit-tiny batch=64");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* text : {"vit-tiny, ViTForImageClassification: 2693578 parameters", "A batch of 64 with 65 tokens", "0..4 x 5",
-                           "(attend)", "training: multiply-adds", "training step", "operations a byte", "optimizer, adamw"})
+                           "(attend)", "training: multiply-adds", "training step", "operations per byte", "optimizer, adamw"})
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << "\n" << outcome.out;
 }
 
@@ -43,7 +43,7 @@ TEST_F(CostProgram, numbers_for_machines) {
   for (const Json& module : vit["modules"]) sum += module["training_multiply_adds"].get<int64_t>();
   EXPECT_EQ(vit["training"]["multiply_adds"], sum);
   EXPECT_EQ(json("vit-tiny optimizer=sgd")["training"]["memory"]["optimizer"], 4 * 2693578);
-  const Json gpt = json("gpt-mini length=100");  // the last token: projections, feed-forward, its row, words
+  const Json gpt = json("gpt-mini length=100");  // the last token: projections, feed-forward, its attention row, vocabulary
   EXPECT_EQ(gpt["step_multiply_adds"], 4 * (12 * 256 * 256 + 2 * 100 * 256) + 1000 * 256);
   EXPECT_EQ(gpt["cache_bytes_per_token"], 4 * 2 * 256 * 4);
   EXPECT_FALSE(json(fixture("bert-model")).contains("training"));  // has no loss
@@ -51,7 +51,8 @@ TEST_F(CostProgram, numbers_for_machines) {
 
 TEST_F(CostProgram, sizes_and_choices) {
   EXPECT_EQ(json("vit-tiny image=64")["size"]["tokens"], 257);
-  EXPECT_EQ(json("vit-tiny width=32")["parameters"], json("vit-tiny width=32 heads=2")["parameters"]);  // of 3, which do not divide it
+  EXPECT_EQ(json("vit-tiny width=32")["parameters"],
+            json("vit-tiny width=32 heads=2")["parameters"]);  // the preset's 3 heads do not divide it
   EXPECT_EQ(json("vit-tiny layers=2 pooling=gap attention=kernel")["size"]["tokens"], 64);
   EXPECT_EQ(json(fixture("gpt2-lm") + " length=8 model.n_layer=1")["modules"].size(), json(fixture("gpt2-lm"))["modules"].size() - 7);
   EXPECT_EQ(json(fixture("gpt2-lm") + "/config.json length=8")["size"]["tokens"], 8);
@@ -86,13 +87,13 @@ TEST_F(CostProgram, questions) {
   const cli::Answer heads = cli::answer("heads", {"width=64", "heads=4", "tokens=10"});
   EXPECT_EQ(number(heads, "multiply-adds, 1 head of width D"), 3 * 10 * 64 * 64 + 2 * 100 * 64);
   EXPECT_EQ(number(heads, "multiply-adds, H heads of width D/H"), 3 * 10 * 64 * 64 + 2 * 100 * 64);
-  EXPECT_EQ(number(cli::answer("new-token", {"width=8", "tokens=4"}), "multiply-adds, keys and values kept"), 3 * 64 + 2 * 8 * 5);
+  EXPECT_EQ(number(cli::answer("new-token", {"width=8", "tokens=4"}), "multiply-adds, with a KV cache"), 3 * 64 + 2 * 8 * 5);
   EXPECT_EQ(number(cli::answer("counts", {"width=8", "tokens=4"}), "fully connected: biases"), 32);
-  EXPECT_EQ(number(cli::answer("kernel", {"width=8"}), "tokens from which on sums first are cheaper"), 8.5);
+  EXPECT_EQ(number(cli::answer("kernel", {"width=8"}), "tokens above which sums first are cheaper"), 8.5);
   EXPECT_EQ(number(cli::answer("positions", {"width=8", "tokens=4"}), "scores, Gaussian positions"), 48);
-  const Ran told = heed("--question heads width=512 heads=8");
-  EXPECT_EQ(told.exit_code, 0) << told.err;
-  EXPECT_NE(told.out.find("194 667 520"), std::string::npos) << told.out;
+  const ProgramResult printed = heed("--question heads width=512 heads=8");
+  EXPECT_EQ(printed.exit_code, 0) << printed.err;
+  EXPECT_NE(printed.out.find("194 667 520"), std::string::npos) << printed.out;
   EXPECT_EQ(json("--question new-token width=768")["settings"]["width"], 768);
 }
 
@@ -103,13 +104,13 @@ TEST_F(CostProgram, refuses_with_the_right_exit_code) {
   refused("none.json", 3, "none.json: there is no such folder or file");
   refused("vit-tiny batch=0", 2, "cost: batch=0, expected 1");
   refused("vit-tiny batc=2", 2, "did you mean 'batch'?");
-  refused("vit-tiny length=3", 2, "the size of pictures is the model's");
+  refused("vit-tiny length=3", 2, "the image size is the model's");
   refused("bert-base length=600", 2, "cost: 600 tokens, the model has 512 positions");
-  refused("bert-mini image=64", 2, "cost: image=64, but BertForSequenceClassification reads no pictures");
+  refused("bert-mini image=64", 2, "cost: image=64, but BertForSequenceClassification reads no images");
   refused("vit-tiny preset=gpt2", 2, "expected one of them");
   refused("--question head", 2, "did you mean 'heads'?");
   refused("--question heads heads=7", 2, "cost: a width of 512 in 7 heads");
-  refused("--question heads side=3", 2, "there is no setting 'side'");
+  refused("--question heads side=3", 2, "unknown setting 'side'");
   refused(std::string(HEED_SOURCE_DIR) + "/README.md", 3, "expected JSON");
 }
 

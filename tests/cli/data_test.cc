@@ -1,8 +1,8 @@
-// heed data look as its users meet it: tables, JSON, sheets, and what is refused.
+// heed data look from the command line: tables, JSON, sheets and errors.
 #include <gtest/gtest.h>
 
+#include "heed/io/image.h"
 #include "heed/io/json.h"
-#include "heed/io/picture.h"
 #include "tests/cli/program.h"
 
 namespace heed::test {
@@ -10,13 +10,13 @@ namespace {
 
 class DataProgram : public testing::Test {
  protected:
-  static Ran look(const std::string& arguments) { return run_heed("data look " + arguments); }
+  static ProgramResult look(const std::string& arguments) { return run_heed("data look " + arguments); }
   void refused(const std::string& arguments, int exit_code, const std::string& message) {
-    const Ran outcome = look(arguments);
+    const ProgramResult outcome = look(arguments);
     EXPECT_EQ(outcome.exit_code, exit_code) << arguments << "\n" << outcome.err;
     EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
   }
-  // Three pictures of ant and one of dog, of three sizes.
+  // Three images of ant and one of dog, of three sizes.
   std::string classes() {
     for (const char* name : {"ant", "dog"}) std::filesystem::create_directories(folder / "set" / name);
     const auto add = [&](const char* name, int64_t width, int64_t height) {
@@ -33,7 +33,7 @@ class DataProgram : public testing::Test {
 };
 
 TEST_F(DataProgram, counts_parts_and_classes) {
-  const Ran ran = look("shapes:50");
+  const ProgramResult ran = look("shapes:50");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("train             50  32 x 32\nvalidation        10  32 x 32\ntest              10  32 x 32\n"),
             std::string::npos)
@@ -42,9 +42,9 @@ TEST_F(DataProgram, counts_parts_and_classes) {
   EXPECT_NE(ran.out.find("heed data look shapes:50 -o sheet.png"), std::string::npos) << ran.out;
 }
 
-TEST_F(DataProgram, sizes_are_told_where_they_differ) {
+TEST_F(DataProgram, different_sizes_are_printed) {
   const std::string where = classes();
-  const Ran ran = look(where);
+  const ProgramResult ran = look(where);
   EXPECT_NE(ran.out.find("train              4  12 x 20 (median; 10 to 300 wide, 20 to 40 high)\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("ant             3           0           0  ██████████████████████████████\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("dog             1           0           0  ██████████\n"), std::string::npos) << ran.out;
@@ -52,28 +52,28 @@ TEST_F(DataProgram, sizes_are_told_where_they_differ) {
   const Json json = parse_json("out", look(where + " --json --part train").out);
   EXPECT_EQ(json["classes"], (Json{"ant", "dog"}));
   EXPECT_EQ(json["parts"].size(), 1u);
-  EXPECT_EQ(json["parts"]["train"]["pictures"], 4);
+  EXPECT_EQ(json["parts"]["train"]["images"], 4);
   EXPECT_EQ(json["parts"]["train"]["per_class"], (Json{3, 1}));
   EXPECT_EQ(json["parts"]["train"]["width"], (Json{{"least", 10}, {"median", 12}, {"most", 300}}));
 }
 
 TEST_F(DataProgram, a_sheet_has_a_row_for_every_class) {
-  const Ran ran = look(classes() + " -o " + file("sheet.png") + " --each 3");
+  const ProgramResult ran = look(classes() + " -o " + file("sheet.png") + " --each 3");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  const Picture sheet = read_picture(file("sheet.png"));
-  int64_t of_picture = 0, missing = 0;
+  const Image sheet = read_image(file("sheet.png"));
+  int64_t of_image = 0, missing = 0;
   for (size_t i = 0; i < sheet.pixels.size(); i += 3) {
-    of_picture += sheet.pixels[i] == 200 && sheet.pixels[i + 1] == 200;
+    of_image += sheet.pixels[i] == 200 && sheet.pixels[i + 1] == 200;
     missing += sheet.pixels[i] == 236;
   }
-  // 10 x 20 and 12 x 20 pixels grow to three times that, 300 x 40 shrink to 64 x 8; dog has two pictures too few.
-  EXPECT_EQ(of_picture, 2 * 30 * 60 + 64 * 8 + 36 * 60);
+  // 10 x 20 and 12 x 20 pixels are enlarged three times, 300 x 40 is reduced to 64 x 8; dog has two images too few.
+  EXPECT_EQ(of_image, 2 * 30 * 60 + 64 * 8 + 36 * 60);
   EXPECT_EQ(missing, 2 * 64 * 64);
 }
 
-TEST_F(DataProgram, a_sheet_of_changes_depends_on_the_seed_alone) {
+TEST_F(DataProgram, an_augmented_sheet_depends_only_on_the_seed) {
   const auto sheet = [&](const std::string& flags) {
-    const Ran ran = look("shapes:20 --part test -o " + file("sheet.png") + " " + flags);
+    const ProgramResult ran = look("shapes:20 --part test -o " + file("sheet.png") + " " + flags);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     return get(file("sheet.png"));
   };
@@ -83,43 +83,43 @@ TEST_F(DataProgram, a_sheet_of_changes_depends_on_the_seed_alone) {
   EXPECT_NE(once, sheet(""));
 }
 
-TEST_F(DataProgram, all_bad_images_are_listed_beside_the_rest) {
+TEST_F(DataProgram, all_bad_images_are_listed_after_the_table) {
   const std::string where = classes();
-  put(folder / "set/dog/2.png", "no picture");
+  put(folder / "set/dog/2.png", "no image");
   put(folder / "set/ant/4.jpg", "");
   put(folder / "set/dog/3.heic", "x");
-  const Ran ran = look(where + " -o " + file("sheet.png"));
+  const ProgramResult ran = look(where + " -o " + file("sheet.png"));
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_EQ(ran.err, "heed: " + where + ": 2 of 6 images cannot be read:\n  " + where +
                          "/ant/4.jpg: found an empty file, expected a PNG, JPEG, WebP or BMP image\n  " + where +
-                         "/dog/2.png: found \"no picture\" at the beginning, expected a PNG, JPEG, WebP or BMP image; convert it first\n");
+                         "/dog/2.png: found \"no image\" at the start, expected a PNG, JPEG, WebP or BMP image; convert it first\n");
   EXPECT_NE(ran.out.find("train              4  12 x 20 (median; 10 to 300 wide, 20 to 40 high)\n"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("\n1 file was passed over: " + where + "/dog/3.heic (heed reads"), std::string::npos) << ran.out;
-  EXPECT_GT(read_picture(file("sheet.png")).width, 0);
-  const Ran json = look(where + " --json");
+  EXPECT_NE(ran.out.find("\n1 file was skipped: " + where + "/dog/3.heic (heed reads"), std::string::npos) << ran.out;
+  EXPECT_GT(read_image(file("sheet.png")).width, 0);
+  const ProgramResult json = look(where + " --json");
   EXPECT_EQ(json.exit_code, 3);
   EXPECT_EQ(parse_json("out", json.out)["parts"]["train"]["bad"].size(), 2u);
 }
 
 TEST_F(DataProgram, the_size_for_training_is_shown) {
-  const Ran ran = look(classes());
-  EXPECT_NE(ran.out.find("\nTraining sees: shorter side resized to 12, then the centre of 12 x 12 pixels; heed train classify image="),
+  const ProgramResult ran = look(classes());
+  EXPECT_NE(ran.out.find("\nTraining input: shorter side resized to 12, then the centre of 12 x 12 pixels; heed train classify image="),
             std::string::npos)
       << ran.out;
   EXPECT_EQ(parse_json("out", look(classes() + " --json").out)["training"], (Json{{"width", 12}, {"height", 12}, {"resize", "crop"}}));
-  EXPECT_NE(look("shapes:20").out.find("Training sees: shorter side resized to 32, then the centre of 32 x 32 pixels"), std::string::npos);
+  EXPECT_NE(look("shapes:20").out.find("Training input: shorter side resized to 32, then the centre of 32 x 32 pixels"), std::string::npos);
 }
 
-TEST_F(DataProgram, bad_inputs_end_with_a_sentence) {
+TEST_F(DataProgram, bad_inputs_give_an_error_message) {
   const std::string where = classes();
-  refused(file("missing"), 3, "missing: found nothing there, expected a folder of pictures");
+  refused(file("missing"), 3, "missing: found nothing there, expected a folder of images");
   refused(where + "/dog/1.png", 3, "found a file, expected a folder");
-  refused("shapes:0", 3, "expected how many pictures, from 1");
+  refused("shapes:0", 3, "expected the number of images, from 1");
   refused("shapes --part tests", 2, "--part");
   refused("shapes -o sheet.jpg", 2, "expected a name that ends in .png");
-  refused("shapes --flip", 2, "expected -o SHEET.png too");
-  refused(file("set") + " --part validation -o " + file("sheet.png"), 3, "found no pictures in part validation");
-  refused("opinions -o " + file("sheet.png"), 2, "opinions is a text, found flags for pictures");
+  refused("shapes --flip", 2, "found augmentation flags without -o SHEET.png");
+  refused(file("set") + " --part validation -o " + file("sheet.png"), 3, "found no images in part validation");
+  refused("opinions -o " + file("sheet.png"), 2, "opinions is a text, found flags for images");
   EXPECT_EQ(run_heed("data").exit_code, 2);
   EXPECT_FALSE(std::filesystem::exists(file("sheet.png")));
 }

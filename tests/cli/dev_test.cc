@@ -1,4 +1,4 @@
-// ./dev install, with a cmake that only writes down what it was asked for.
+// ./dev install, with a fake cmake that records its arguments.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ struct Installed {
   std::string asked, out, err;
 };
 
-// arguments and path: as a shell reads them; HERE is a folder of its own
+// arguments and path: as a shell reads them; HERE is a temporary folder
 Installed dev_install(const std::string& arguments, const std::string& path) {
   const Folder folder;
   const std::string here = folder.path();
@@ -27,7 +27,7 @@ Installed dev_install(const std::string& arguments, const std::string& path) {
   put(folder / "programs/dpkg-query", "#!/bin/sh\nshift 3\nfor p in \"$@\"; do echo \"$p installed\"; done\n");
   for (const char* name : {"cmake", "dpkg-query"})
     std::filesystem::permissions(folder / "programs" / name, std::filesystem::perms::owner_all);
-  // A copy, so that no build of this tree is touched.
+  // A copy, so that the build of this tree is not touched.
   std::filesystem::create_directories(folder / "tree/build");
   std::filesystem::copy(Path(HEED_SOURCE_DIR) / "dev", folder / "tree/dev");
   put(folder / "tree/build/build.ninja", "");

@@ -1,16 +1,15 @@
-// Every command in README.md and docs/ runs as it is written, in a folder that holds what docs/names.md says.
+// Every command in README.md and docs/ runs as written, in a folder that holds what docs/names.md lists.
 //
-// Fenced blocks: ```sh is a script. ```console has commands behind "$ " and what they print; where that is an error of heed's, just
-// this error must come. ```sh brief is a script whose trainings end after two steps. ```sh skip: REASON is a script whose calls of heed are
-// only parsed, with the settings of heed train. Code within sentences that begins with heed is parsed, too; words in capitals stand for
-// anything.
+// Fenced blocks: ```sh is a script. ```console has commands after "$ " and their output; if that is an error of heed, exactly this error
+// must occur. ```sh brief is a script whose trainings stop after two steps. ```sh skip: REASON is a script whose calls of heed are only
+// parsed, including the settings of heed train. Inline code that starts with heed is parsed too; words in capitals are placeholders.
 #include <gtest/gtest.h>
 
 #include <regex>
 #include <set>
 
 #include "tests/cli/examples.h"
-#include "tests/house/source.h"
+#include "tests/structure/source.h"
 
 namespace heed::test {
 namespace {
@@ -31,7 +30,7 @@ std::vector<Path> documents() {
 }
 std::string name_of_document(const Path& document) { return fs::relative(document, HEED_SOURCE_DIR).string(); }
 
-// A block without a word that says what it is.
+// The kind of a block without an info string.
 std::string guessed_kind(const std::string& text) {
   if (text.starts_with("$ ")) return "console";
   return text.starts_with("heed ") || text.starts_with("./dev ") ? "sh" : "";
@@ -64,9 +63,9 @@ std::vector<Block> blocks_in(const Path& document) {
   return out;
 }
 
-// A folder as somebody has it who follows the documents, and programs that the documents name.
+// A folder with the data of the documents, and the programs they name.
 struct Docs : testing::Test {
-  // Not of the whole suite: every test of it may be run by itself.
+  // Per test, not per suite, as each test may be run alone.
   void SetUp() override {
     shelf = std::make_unique<Folder>();
     programs = std::make_unique<Folder>();
@@ -77,7 +76,7 @@ struct Docs : testing::Test {
   }
   static void put_programs() {
     fs::create_symlink(HEED_PROGRAM, *programs / "heed");
-    // Programs of others are not what is tested here.
+    // Other programs are replaced by stubs.
     for (const char* name : {"tensorboard", "huggingface-cli", "apt-get", "sudo"}) put_program(*programs / name, "#!/bin/sh\n");
   }
   static void put_program(const Path& file, const std::string& text) {
@@ -89,12 +88,12 @@ struct Docs : testing::Test {
     Sandbox() {
       fs::copy(shelf->path(), folder.path(), fs::copy_options::recursive);
       fs::create_symlink(Path(HEED_SOURCE_DIR) / "tests", folder / "tests");
-      // ./dev builds for minutes; here it only knows its commands.
+      // ./dev would build for minutes; this stub only checks its command.
       put_program(folder / "dev",
                   "#!/bin/sh\n'" HEED_SOURCE_DIR "/dev' --help | grep -q \"^  $1 \" || { echo \"no ./dev $1\"; exit 2; }\n");
       fs::create_directory(folder / "build");
     }
-    // Runs a script in the folder. -> its exit code and all that it printed
+    // Runs a script in the folder. -> its exit code and output
     std::pair<int, std::string> bash(const std::string& script) const {
       put(scripts / "script", script);
       const std::string command = "cd '" + folder.path().string() + "' && PATH='" + programs->path().string() +
@@ -114,7 +113,7 @@ const std::string kBrief = R"(heed() {
   if [[ $1 == train && " $* " != *" --resume "* ]]; then command heed "$@" steps=2; else command heed "$@"; fi
 }
 )";
-// heed that only looks at the words, and at settings of trainings.
+// heed that only parses its arguments and the settings of trainings.
 const std::string kParse = R"(heed() {
   command heed parse "$@" >/dev/null || return
   if [[ " $* " == *" 1 "* ]]; then return; fi
@@ -123,7 +122,7 @@ const std::string kParse = R"(heed() {
 }
 )";
 
-// Each command of a console with what is shown below it.
+// The commands of a console block with their output.
 std::vector<std::pair<std::string, std::string>> commands_in_console(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> out;
   std::istringstream lines(text);
@@ -137,7 +136,7 @@ std::vector<std::pair<std::string, std::string>> commands_in_console(const std::
 }
 
 TEST_F(Docs, every_block_of_commands_runs_as_it_is_written) {
-  if (kSanitized) GTEST_SKIP() << "the programs of all other tests are sanitized, and this takes long";
+  if (kSanitized) GTEST_SKIP() << "takes long, and the programs are sanitized in all other tests";
   put_programs();
   put_example_data(shelf->path());
   put_example_models(shelf->path());
@@ -167,17 +166,17 @@ TEST_F(Docs, every_block_of_commands_runs_as_it_is_written) {
     }
   }
   EXPECT_GE(run, 12u);
-  EXPECT_LE(skipped, 4u);  // few of them, or nothing is promised
+  EXPECT_LE(skipped, 4u);  // few of them, or the test checks little
 }
 
 // "heed predict MODEL [--top K] INPUT..." -> "heed predict 1 --top 1 1"
-std::string with_words_for_capitals(std::string text) {
+std::string with_placeholders_filled(std::string text) {
   text = std::regex_replace(text, std::regex(R"([\[\]]|\.\.\.)"), "");
   text = std::regex_replace(text, std::regex(R"(\|[^ ]*)"), "");
   return std::regex_replace(text, std::regex(R"( [A-Z][A-Z,]*(?= |$))"), " 1");
 }
 
-TEST_F(Docs, commands_within_sentences_have_flags_and_settings_that_there_are) {
+TEST_F(Docs, inline_commands_have_existing_flags_and_settings) {
   put_programs();
   const Sandbox sandbox;
   std::string script = kParse;
@@ -186,13 +185,13 @@ TEST_F(Docs, commands_within_sentences_have_flags_and_settings_that_there_are) {
   for (const Path& document : documents()) {
     const std::string text = get(document);
     for (auto found = std::sregex_iterator(text.begin(), text.end(), code); found != std::sregex_iterator(); ++found) {
-      const std::string command = with_words_for_capitals((*found)[1]);
+      const std::string command = with_placeholders_filled((*found)[1]);
       const std::string name = command.substr(5, command.find(' ', 5) - 5);
       if (name == "1" || name == "help" || name == "version" || !seen.insert(command).second) continue;
       const std::string checked = command == "heed " + name ? "command heed help " + name : command;
-      // A sentence may leave out what the command needs.
-      script += "said=$(" + checked + " 2>&1 >/dev/null) || [[ $said == *' is required' ]] || echo '" + name_of_document(document) +
-                "': \"$said\"\n";
+      // Inline code may leave out required arguments.
+      script += "error=$(" + checked + " 2>&1 >/dev/null) || [[ $error == *' is required' ]] || echo '" + name_of_document(document) +
+                "': \"$error\"\n";
     }
   }
   EXPECT_GT(seen.size(), 40u);

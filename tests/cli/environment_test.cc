@@ -1,4 +1,4 @@
-// Environment variables that are wrong, folders that are not there, and output that nobody reads.
+// Invalid environment variables, missing folders, and closed output.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -11,7 +11,7 @@ namespace heed::test {
 namespace {
 
 // The program with environment variables as a shell sets them: "A=1 B=2".
-Ran run_with(const std::string& variables, const std::string& arguments) {
+ProgramResult run_with(const std::string& variables, const std::string& arguments) {
   const Folder folder;
   put(folder / "heed", "#!/bin/sh\n" + variables + " exec '" HEED_PROGRAM "' \"$@\"\n");
   const auto quoted = [&](const char* name) { return "'" + (folder / name).string() + "'"; };
@@ -23,11 +23,11 @@ TEST(Environment, wrong_variables_are_named_and_no_file_is_blamed) {
   const std::string model = fixture("gpt2-lm").string();
   for (const std::string& command : {std::string("--version"), "generate '" + model + "' --ids '5 6'", "inspect '" + model + "'"}) {
     for (const char* value : {"abc", "0", "-3", "1e9", "4x", "1025", "99999999999999999999"}) {
-      const Ran ran = run_with("HEED_THREADS=" + std::string(value), command);
+      const ProgramResult ran = run_with("HEED_THREADS=" + std::string(value), command);
       EXPECT_EQ(ran.exit_code, 2) << command;
       EXPECT_EQ(ran.err, "heed: HEED_THREADS is '" + std::string(value) + "', expected a number from 1 to 1024\n");
     }
-    const Ran ran = run_with("HEED_ISA=foo", command);
+    const ProgramResult ran = run_with("HEED_ISA=foo", command);
     EXPECT_EQ(ran.exit_code, 2) << command;
     EXPECT_EQ(ran.err, "heed: HEED_ISA is 'foo', expected avx512, avx2, baseline or best\n");
   }
@@ -40,14 +40,14 @@ TEST(Environment, a_temporary_folder_that_cannot_be_made_is_exit_code_1) {
   const std::string train = "train language layers=1 width=16 heads=2 steps=1 --runs '" + (folder / "runs").string() + "'";
   put(folder / "file", "");
   for (const std::string& parent : {(folder / "nowhere").string(), (folder / "file").string(), std::string("/proc")}) {
-    const Ran ran = run_with("TMPDIR='" + parent + "'", train);
+    const ProgramResult ran = run_with("TMPDIR='" + parent + "'", train);
     EXPECT_EQ(ran.exit_code, 1) << ran.err;
-    EXPECT_NE(ran.err.find("heed: " + parent + ": cannot make a temporary folder there ("), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("heed: " + parent + ": cannot create a temporary folder there ("), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find("set TMPDIR"), std::string::npos) << ran.err;
   }
 }
 
-// The exit code of the program when nobody reads what it prints.
+// The exit code of the program when its output pipe is closed.
 int into_closed_pipe(const std::vector<std::string>& words, const Path& err) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
@@ -69,7 +69,7 @@ int into_closed_pipe(const std::vector<std::string>& words, const Path& err) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-TEST(Environment, output_that_nobody_can_write_to_is_exit_code_1) {
+TEST(Environment, unwritable_output_is_exit_code_1) {
   const Folder folder;
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--help"}, {"lab"}, {"attend", "--help"}, {"cost", "bert-base", "--all"}, {"train", "classify", "--settings"}}) {
@@ -80,29 +80,29 @@ TEST(Environment, output_that_nobody_can_write_to_is_exit_code_1) {
   EXPECT_EQ(WEXITSTATUS(std::system("'" HEED_PROGRAM "' cost bert-base --all >/dev/full 2>/dev/null")), 1);
 }
 
-TEST(Environment, a_run_whose_output_nobody_reads_is_saved) {
+TEST(Environment, a_run_with_closed_output_is_saved) {
   const Folder folder;
   const std::vector<std::string> words{"train",      "classify", "data=shapes:100",     "layers=1", "width=16", "heads=2",
                                        "epochs=500", "--runs",   folder.path().string()};
   EXPECT_EQ(into_closed_pipe(words, folder / "err"), 1);
-  const std::string said = get(folder / "err");
-  EXPECT_TRUE(said.starts_with("heed: standard output: cannot write; stopped and saved after step ")) << said;
-  EXPECT_NE(said.find("go on with: heed train --resume "), std::string::npos) << said;
+  const std::string error = get(folder / "err");
+  EXPECT_TRUE(error.starts_with("heed: standard output: cannot write; stopped and saved after step ")) << error;
+  EXPECT_NE(error.find("resume with: heed train --resume "), std::string::npos) << error;
   EXPECT_FALSE(std::filesystem::is_empty(folder / "classify/001/checkpoints"));
 }
 
-TEST(LabCommand, ctrl_c_leaves_what_was_done_and_no_folder_behind) {
+TEST(LabCommand, ctrl_c_keeps_results_and_removes_temporary_folders) {
   const Folder folder;
   std::filesystem::create_directory(folder / "tmp");
   ::setenv("TMPDIR", (folder / "tmp").c_str(), 1);
-  // L1 is done in no time; the other one learns for minutes, in a temporary folder.
+  // L1 is fast; the other one trains for minutes, in a temporary folder.
   Child heed({"lab", "L1", "training-set-size", "full=true", "-o", (folder / "report").string()}, folder / "out");
   ::unsetenv("TMPDIR");
   while (!heed.ended() && std::filesystem::is_empty(folder / "tmp")) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(std::filesystem::exists(folder / "report/index.html"));
   heed.send(SIGINT);
   EXPECT_EQ(heed.wait(), 130) << get(folder / "out");
-  EXPECT_NE(get(folder / "out").find("heed: lab: stopped after 1 of 2 experiments; what they found is in "), std::string::npos)
+  EXPECT_NE(get(folder / "out").find("heed: lab: stopped after 1 of 2 experiments; their results are in "), std::string::npos)
       << get(folder / "out");
   const Json report = read_json(folder / "report/report.json");
   ASSERT_EQ(report["experiments"].size(), 1u);
@@ -111,35 +111,35 @@ TEST(LabCommand, ctrl_c_leaves_what_was_done_and_no_folder_behind) {
 }
 
 TEST(LabCommand, a_folder_that_cannot_be_made_is_found_before_anything_runs) {
-  const Ran ran = run_heed("lab L1 -o /nowhere/report");
+  const ProgramResult ran = run_heed("lab L1 -o /nowhere/report");
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_NE(ran.err.find("/nowhere: cannot make the folder of the report there"), std::string::npos) << ran.err;
   EXPECT_EQ(ran.out, "");
 }
 
 TEST(Program, help_and_version_in_every_way) {
-  const std::string help = said_by_heed("--help"), train = said_by_heed("train --help");
-  EXPECT_EQ(said_by_heed("help"), help);
-  EXPECT_EQ(said_by_heed("-h"), help);
-  EXPECT_EQ(said_by_heed("help train"), train);
-  EXPECT_EQ(said_by_heed("train -h"), train);
-  EXPECT_EQ(said_by_heed("help data look"), said_by_heed("data look --help"));
-  const std::string version = said_by_heed("--version");
-  EXPECT_EQ(said_by_heed("version"), version);
-  EXPECT_EQ(said_by_heed("-V"), version);
-  EXPECT_EQ(said_by_heed("help tarin"), "2: heed: unknown command 'tarin'; did you mean 'train'?\n");
+  const std::string help = output_of_heed("--help"), train = output_of_heed("train --help");
+  EXPECT_EQ(output_of_heed("help"), help);
+  EXPECT_EQ(output_of_heed("-h"), help);
+  EXPECT_EQ(output_of_heed("help train"), train);
+  EXPECT_EQ(output_of_heed("train -h"), train);
+  EXPECT_EQ(output_of_heed("help data look"), output_of_heed("data look --help"));
+  const std::string version = output_of_heed("--version");
+  EXPECT_EQ(output_of_heed("version"), version);
+  EXPECT_EQ(output_of_heed("-V"), version);
+  EXPECT_EQ(output_of_heed("help tarin"), "2: heed: unknown command 'tarin'; did you mean 'train'?\n");
   for (const char* command : {"train", "predict", "lab", "data", "cost"})
-    EXPECT_EQ(said_by_heed(std::string(command) + " help"),
+    EXPECT_EQ(output_of_heed(std::string(command) + " help"),
               "2: heed: " + std::string(command) + ": found 'help'; did you mean 'heed help " + command + "'?\n");
 }
 
 TEST(Inspect, takes_presets_as_cost_does) {
-  const std::string tree = said_by_heed("inspect gpt2");
+  const std::string tree = output_of_heed("inspect gpt2");
   EXPECT_TRUE(tree.starts_with("GPT2LMHeadModel: 86610432 parameters")) << tree;
   EXPECT_NE(tree.find("h 0..11 x 12"), std::string::npos) << tree;
-  EXPECT_NE(said_by_heed("inspect bert-bse").find("did you mean 'bert-base'?"), std::string::npos);
-  EXPECT_EQ(said_by_heed("inspect gpt2 'a sentence'"),
-            "2: heed: inspect: gpt2 is a preset without weights, expected the folder of a model to look into\n");
+  EXPECT_NE(output_of_heed("inspect bert-bse").find("did you mean 'bert-base'?"), std::string::npos);
+  EXPECT_EQ(output_of_heed("inspect gpt2 'a sentence'"),
+            "2: heed: inspect: gpt2 is a preset without weights, expected the folder of a model\n");
 }
 
 }  // namespace

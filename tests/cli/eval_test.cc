@@ -1,10 +1,10 @@
-// heed eval as its users meet it: every kind of model on small data.
+// heed eval from the command line: every kind of model on small data.
 #include <cmath>
 
-#include "heed/io/picture.h"
+#include "heed/io/image.h"
 #include "heed/models/classify.h"
-#include "heed/models/pictures.h"
-#include "heed/train/order.h"
+#include "heed/models/image_processor.h"
+#include "heed/train/batch_order.h"
 #include "heed/train/pretrain_data.h"
 #include "heed/train/translate_data.h"
 #include "tests/cli/program.h"
@@ -14,12 +14,12 @@ namespace heed::test {
 namespace {
 
 Json evaluated(const std::string& arguments) {
-  const Ran ran = run_heed("eval --json " + arguments);
+  const ProgramResult ran = run_heed("eval --json " + arguments);
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   return ran.exit_code == 0 ? Json::parse(ran.out) : Json();
 }
 
-TEST(Eval, pictures_are_judged_class_by_class) {
+TEST(Eval, images_are_evaluated_class_by_class) {
   const Folder folder;
   std::filesystem::copy(fixture("vit-classify"), folder / "model");
   Json config = read_json(folder / "model" / "config.json");
@@ -27,45 +27,45 @@ TEST(Eval, pictures_are_judged_class_by_class) {
   for (size_t i = 0; i < names.size(); ++i) config["id2label"][std::to_string(i)] = names[i];
   put(folder / "model" / "config.json", config.dump());
   const Model model = load(folder / "model");
-  const PictureReader reader(folder / "model");
+  const ImageProcessor processor(folder / "model");
 
-  // What the model says about seven pictures decides what is right: all of the test part's but one.
+  // The labels of seven images are the model's own predictions, except for one.
   int64_t right = 0;
   double loss = 0;
   for (int64_t i = 0; i < 7; ++i) {
-    Picture picture{32, 32, {}};
-    for (int64_t p = 0; p < 3 * 32 * 32; ++p) picture.pixels.push_back(static_cast<uint8_t>((p * (i + 3) * 37 + p / 96 * 11 * i) % 251));
-    const std::vector<float> guess = softmax(model({{"pixel_values", reader(std::span(&picture, 1))}}).at("logits")).to_vector<float>();
+    Image image{32, 32, {}};
+    for (int64_t p = 0; p < 3 * 32 * 32; ++p) image.pixels.push_back(static_cast<uint8_t>((p * (i + 3) * 37 + p / 96 * 11 * i) % 251));
+    const std::vector<float> guess = softmax(model({{"pixel_values", processor(std::span(&image, 1))}}).at("logits")).to_vector<float>();
     const auto best = static_cast<size_t>(std::max_element(guess.begin(), guess.end()) - guess.begin());
     const size_t label = i == 2 ? (best + 1) % names.size() : best;
     right += i != 2;
     loss -= std::log(static_cast<double>(guess[label])) / 7;
-    const Path place = folder / "data" / "test" / names[label];
-    std::filesystem::create_directories(place);
-    write_png(place / (std::to_string(i) + ".png"), picture);
+    const Path class_folder = folder / "data" / "test" / names[label];
+    std::filesystem::create_directories(class_folder);
+    write_png(class_folder / (std::to_string(i) + ".png"), image);
   }
-  const Picture small{8, 8, std::vector<uint8_t>(192, 90)};
+  const Image small{8, 8, std::vector<uint8_t>(192, 90)};
   for (const std::string& name : names) {
     std::filesystem::create_directories(folder / "data" / "train" / name);
     write_png(folder / "data" / "train" / name / "0.png", small);
   }
 
-  const std::string words = (folder / "model").string() + " " + (folder / "data").string();
-  const Json found = evaluated(words);
+  const std::string arguments = (folder / "model").string() + " " + (folder / "data").string();
+  const Json found = evaluated(arguments);
   EXPECT_NEAR(found["figures"]["accuracy"].get<double>(), static_cast<double>(right) / 7, 1e-9);
   EXPECT_NEAR(found["figures"]["loss"].get<double>(), loss, 1e-4);
   EXPECT_TRUE(found["figures"].contains("top5"));
-  EXPECT_EQ(found["what"], "7 pictures, test");
+  EXPECT_EQ(found["what"], "7 images, test");
   EXPECT_EQ(found["detail"]["confusion"].size(), 10u);
-  EXPECT_EQ(evaluated(words + " --part train")["what"], "10 pictures, train");
-  const Ran table = run_heed("eval " + words + " --confusion");
-  EXPECT_TRUE(table.out.starts_with("7 pictures, test\nloss ")) << table.out << table.err;
+  EXPECT_EQ(evaluated(arguments + " --part train")["what"], "10 images, train");
+  const ProgramResult table = run_heed("eval " + arguments + " --confusion");
+  EXPECT_TRUE(table.out.starts_with("7 images, test\nloss ")) << table.out << table.err;
   EXPECT_NE(table.out.find("accuracy              85.71%\n"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("\nclass  precision  recall      f1   count\nant "), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("\ntruth \\ guess"), std::string::npos) << table.out;
 
   std::filesystem::rename(folder / "data" / "train" / "ant", folder / "data" / "train" / "yak");
-  const Ran unknown = run_heed("eval " + words + " --part train");
+  const ProgramResult unknown = run_heed("eval " + arguments + " --part train");
   EXPECT_EQ(unknown.exit_code, 3);
   EXPECT_NE(unknown.err.find("yak"), std::string::npos) << unknown.err;
   EXPECT_NE(unknown.err.find("expected classes of the model: \"ant\", \"bee\""), std::string::npos) << unknown.err;
@@ -73,13 +73,13 @@ TEST(Eval, pictures_are_judged_class_by_class) {
   const std::string nameless = "eval " + fixture("vit-classify").string() + " ";
   std::filesystem::create_directories(folder / "few" / "ant");
   write_png(folder / "few" / "ant" / "0.png", small);
-  const Ran fewer = run_heed(nameless + (folder / "few").string());
+  const ProgramResult fewer = run_heed(nameless + (folder / "few").string());
   EXPECT_EQ(fewer.exit_code, 3);
-  EXPECT_NE(fewer.err.find(": found 1 classes, expected 10, as many as the model has"), std::string::npos) << fewer.err;
-  const Ran by_place = run_heed(nameless + (folder / "data").string() + " --part train");
-  EXPECT_NE(by_place.out.find("10 pictures, train\n"), std::string::npos) << by_place.err;
-  EXPECT_NE(by_place.out.find("accuracy              10.00%\n"), std::string::npos) << by_place.out;
-  EXPECT_EQ(run_heed("eval " + words + " --beams 2").exit_code, 2);
+  EXPECT_NE(fewer.err.find(": found 1 classes, expected 10 as in the model"), std::string::npos) << fewer.err;
+  const ProgramResult by_order = run_heed(nameless + (folder / "data").string() + " --part train");
+  EXPECT_NE(by_order.out.find("10 images, train\n"), std::string::npos) << by_order.err;
+  EXPECT_NE(by_order.out.find("accuracy              10.00%\n"), std::string::npos) << by_order.out;
+  EXPECT_EQ(run_heed("eval " + arguments + " --beams 2").exit_code, 2);
 }
 
 TEST(Eval, labels_of_sentences_are_matched_by_name_or_by_number) {
@@ -98,7 +98,7 @@ TEST(Eval, labels_of_sentences_are_matched_by_name_or_by_number) {
   const Json found = evaluated(model + " " + (folder / "numbers.tsv").string());
   EXPECT_NEAR(found["figures"]["accuracy"].get<double>(), 0.8, 1e-9);
   EXPECT_EQ(found["what"], "5 sentences");
-  const Ran none = run_heed("eval " + model + " " + (folder / "words.tsv").string() + " --text words");
+  const ProgramResult none = run_heed("eval " + model + " " + (folder / "words.tsv").string() + " --text words");
   EXPECT_EQ(none.exit_code, 3);
   EXPECT_NE(none.err.find("expected labels of the model: \"LABEL_0\", \"LABEL_1\", or their numbers"), std::string::npos) << none.err;
   folder.change("id2label", {{"0", "bad"}, {"1", "good"}});
@@ -108,21 +108,21 @@ TEST(Eval, labels_of_sentences_are_matched_by_name_or_by_number) {
   EXPECT_EQ(run_heed("eval " + model + " " + (folder / "words.tsv").string() + " --text words").exit_code, 3);
 }
 
-TEST(Eval, language_models_tell_every_token_but_the_first) {
+TEST(Eval, language_models_predict_every_token_but_the_first) {
   const TextFolder folder("gpt2-lm");
   std::string text;
   for (int i = 0; i < 40; ++i) text += i % 3 == 0 ? "hello, a! " : i % 2 == 0 ? "unaffable a " : "a hello ";
   put(folder / "text.txt", text);
-  const std::string words = folder.path().string() + " " + (folder / "text.txt").string();
+  const std::string arguments = folder.path().string() + " " + (folder / "text.txt").string();
 
-  // One window after the other, computed by hand.
+  // Window by window, with the model itself.
   const TextModel model = load_text_model(folder.path());
   const Encoding encoding = model.tokenizer.encode(text);
   const std::vector<int64_t> ids(encoding.ids.begin(), encoding.ids.end());
-  const int64_t told = std::ssize(ids) - 1, window = 17;
+  const int64_t predicted = std::ssize(ids) - 1, window = 17;
   double loss = 0, right = 0;
-  for (int64_t begin = 0; begin < told; begin += window) {
-    const int64_t N = std::min(window, told - begin);
+  for (int64_t begin = 0; begin < predicted; begin += window) {
+    const int64_t N = std::min(window, predicted - begin);
     const auto first = ids.begin() + begin;
     const Tensor logits =
         log_softmax(model.model({{"input_ids", Tensor::from(std::vector<int64_t>(first, first + N), {1, N})}}).at("logits"));
@@ -133,21 +133,21 @@ TEST(Eval, language_models_tell_every_token_but_the_first) {
       right += guesses[static_cast<size_t>(i)] == first[i + 1];
     }
   }
-  const Json found = evaluated(words + " --length 17");
-  EXPECT_EQ(found["detail"]["tokens"], told);
-  const double count = static_cast<double>(told), bytes = static_cast<double>(text.size() - encoding.offsets[0].end);
+  const Json found = evaluated(arguments + " --length 17");
+  EXPECT_EQ(found["detail"]["tokens"], predicted);
+  const double count = static_cast<double>(predicted), bytes = static_cast<double>(text.size() - encoding.offsets[0].end);
   EXPECT_NEAR(found["figures"]["loss"].get<double>(), loss / count, 1e-4);
   EXPECT_NEAR(found["figures"]["perplexity"].get<double>(), std::exp(loss / count), 1e-1);
   EXPECT_NEAR(found["figures"]["bits_per_byte"].get<double>(), loss / std::log(2.0) / bytes, 1e-4);
   EXPECT_NEAR(found["figures"]["accuracy"].get<double>(), right / count, 1e-9);
-  EXPECT_NE(found["figures"]["loss"], evaluated(words)["figures"]["loss"]);
+  EXPECT_NE(found["figures"]["loss"], evaluated(arguments)["figures"]["loss"]);
 
   std::filesystem::create_directory(folder / "texts");
   for (const char* name : {"a.txt", "b.txt"}) put(folder / "texts" / name, text);
-  EXPECT_EQ(evaluated(folder.path().string() + " " + (folder / "texts").string())["detail"]["tokens"], 2 * told);
-  EXPECT_EQ(run_heed("eval " + words + " --length 65").exit_code, 2);
+  EXPECT_EQ(evaluated(folder.path().string() + " " + (folder / "texts").string())["detail"]["tokens"], 2 * predicted);
+  EXPECT_EQ(run_heed("eval " + arguments + " --length 65").exit_code, 2);
   put(folder / "text.txt", "");
-  EXPECT_EQ(run_heed("eval " + words).exit_code, 3);
+  EXPECT_EQ(run_heed("eval " + arguments).exit_code, 3);
 }
 
 TEST(Eval, translations_are_compared_with_references) {
@@ -159,7 +159,7 @@ TEST(Eval, translations_are_compared_with_references) {
           .dump());
   put(folder / "source", "w5 w9 w11\nw7\nw30 w31 w32 w33 w34 w35 w36\n");
   const std::string model = folder.path().string(), source = (folder / "source").string(), target = (folder / "target").string();
-  const std::string written = said_by_heed("translate " + model + " --file " + source + " --max-length 12");
+  const std::string written = output_of_heed("translate " + model + " --file " + source + " --max-length 12");
   put(folder / "target", written);
   const Json same = evaluated(model + " " + source + "," + target + " --length 12 -o " + (folder / "out").string());
   EXPECT_EQ(get(folder / "out"), written);
@@ -183,25 +183,25 @@ TEST(Eval, masks_and_next_sentences_come_from_the_seed) {
   EXPECT_EQ(found["figures"], evaluated(folder.path().string() + data + " --seed 1")["figures"]);
   EXPECT_NE(found["figures"], evaluated(folder.path().string() + data + " --seed 2")["figures"]);
 
-  // The model's own loss of all samples at once.
+  // The model's own loss of all samples in one batch.
   const TextModel model = load_text_model(folder.path());
   const PretrainData samples(model.tokenizer, {.max_length = 20}, read_documents(folder / "text.txt"), {}, "text.txt");
-  std::vector<std::vector<int64_t>> ids, types, seen, labels;
+  std::vector<std::vector<int64_t>> ids, types, mask, labels;
   std::vector<int64_t> rows, follows;
   for (int64_t i = 0; i < samples.count(); ++i) {
     const PretrainSample sample = samples.sample(sample_key(1, 0, i), i);
     ids.push_back(sample.ids);
     types.push_back(sample.types);
-    seen.emplace_back(sample.ids.size(), 1);
+    mask.emplace_back(sample.ids.size(), 1);
     labels.push_back(sample.labels);
     follows.push_back(sample.pair_label);
     rows.push_back(i);
   }
-  const Named out = model.model({{"input_ids", padded_rows(ids, rows, 0)},
-                                 {"token_type_ids", padded_rows(types, rows, 0)},
-                                 {"attention_mask", padded_rows(seen, rows, 0)},
-                                 {"labels", padded_rows(labels, rows, -100)},
-                                 {"next_sentence_label", Tensor::from(follows, {std::ssize(follows)})}});
+  const TensorMap out = model.model({{"input_ids", padded_rows(ids, rows, 0)},
+                                     {"token_type_ids", padded_rows(types, rows, 0)},
+                                     {"attention_mask", padded_rows(mask, rows, 0)},
+                                     {"labels", padded_rows(labels, rows, -100)},
+                                     {"next_sentence_label", Tensor::from(follows, {std::ssize(follows)})}});
   EXPECT_EQ(found["detail"]["samples"], samples.count());
   EXPECT_NEAR(found["figures"]["loss"].get<double>(), static_cast<double>(out.at("loss").item()), 1e-3);
 

@@ -1,16 +1,16 @@
-// The models and data that README.md and docs/ use by name, small: what a person who follows them has after docs/names.md.
+// Small versions of the models and data that README.md and docs/ use by name; docs/names.md lists them.
 #pragma once
 
+#include "heed/io/image.h"
 #include "heed/io/json.h"
-#include "heed/io/picture.h"
 #include "heed/io/safetensors.h"
 #include "heed/ops/ops.h"
 #include "tests/cli/program.h"
 
 namespace heed::test {
 
-inline Picture example_picture(int number, int side = 32) {
-  Picture out{.width = side, .height = side, .pixels = std::vector<uint8_t>(static_cast<size_t>(3 * side * side))};
+inline Image example_image(int number, int side = 32) {
+  Image out{.width = side, .height = side, .pixels = std::vector<uint8_t>(static_cast<size_t>(3 * side * side))};
   for (size_t i = 0; i < out.pixels.size(); ++i) out.pixels[i] = static_cast<uint8_t>(i * static_cast<size_t>(number % 7 + 1) + i / 96);
   return out;
 }
@@ -34,13 +34,13 @@ inline void put_labelled(const Path& file, const std::string& between, int count
   put(file, text);
 }
 
-// Data that the examples name.
+// The data of the examples.
 inline void put_example_data(const Path& folder) {
   namespace fs = std::filesystem;
   for (const char* name : {"photos/cat", "photos/dog", "holidays", "multi30k", "cifar10", "sst2", "speeches", "sotu"})
     fs::create_directories(folder / name);
-  for (int i = 0; i < 12; ++i) write_png(folder / (i % 2 ? "photos/cat" : "photos/dog") / (std::to_string(i) + ".png"), example_picture(i));
-  for (const char* name : {"cat.png", "photo.png", "holidays/one.png", "holidays/two.png"}) write_png(folder / name, example_picture(3));
+  for (int i = 0; i < 12; ++i) write_png(folder / (i % 2 ? "photos/cat" : "photos/dog") / (std::to_string(i) + ".png"), example_image(i));
+  for (const char* name : {"cat.png", "photo.png", "holidays/one.png", "holidays/two.png"}) write_png(folder / name, example_image(3));
   put_labelled(folder / "reviews.csv", ",", 24);
   for (const char* name : {"reviews.tsv", "dev.tsv", "sst2/train.tsv", "sst2/dev.tsv"}) put_labelled(folder / name, "\t", 24);
   std::system(("gzip -k '" + (folder / "sst2/train.tsv").string() + "' && rm '" + (folder / "sst2/train.tsv").string() + "'").c_str());
@@ -55,8 +55,8 @@ inline void put_example_data(const Path& folder) {
   put(folder / "pairs.tsv", pairs);
   std::string records;  // a label and 3 x 32 x 32 pixels each
   for (int i = 0; i < 20; ++i) {
-    const Picture picture = example_picture(i);
-    records += static_cast<char>(i % 10) + std::string(picture.pixels.begin(), picture.pixels.end());
+    const Image image = example_image(i);
+    records += static_cast<char>(i % 10) + std::string(image.pixels.begin(), image.pixels.end());
   }
   for (const char* name : {"data_batch_1.bin", "test_batch.bin"}) put(folder / "cifar10" / name, records);
   put(folder / "cifar10/batches.meta.txt", "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n");
@@ -74,11 +74,11 @@ inline void put_example_data(const Path& folder) {
 
 inline constexpr std::array kExampleModels{"vit-base", "vit", "sentiment", "nli", "minilm", "bert-base", "gpt2", "opus-mt-en-de", "en-de"};
 
-// Models that the examples name, trained for a moment: the right kinds, with tokenizers.
+// The models of the examples, trained for two steps: the right architectures, with tokenizers.
 inline void put_example_models(const Path& folder) {
   const std::string at = "cd '" + folder.string() + "' && ", small = " layers=1 width=16 heads=4 steps=2 --quiet --name 001";
-  const auto train = [&](const std::string& words, const std::string& run, const std::vector<std::string>& names) {
-    ASSERT_EQ(std::system((at + "'" HEED_PROGRAM "' train " + words + small).c_str()), 0) << words;
+  const auto train = [&](const std::string& arguments, const std::string& run, const std::vector<std::string>& names) {
+    ASSERT_EQ(std::system((at + "'" HEED_PROGRAM "' train " + arguments + small).c_str()), 0) << arguments;
     for (const std::string& name : names) std::filesystem::copy(folder / run / "best", folder / name);
   };
   train("classify data=shapes:40 patch=8 position=gaussian pooling=gap", "runs/classify/001", {"vit-base", "vit"});
@@ -88,7 +88,7 @@ inline void put_example_models(const Path& folder) {
   train("language data=corpus.txt", "runs/language/001", {"gpt2"});
   train("translate data=multi30k source=en target=de", "runs/translate/001", {"opus-mt-en-de", "en-de"});
   for (const char* name : kExampleModels) ASSERT_TRUE(std::filesystem::exists(folder / name)) << name;
-  // An example decodes ids of GPT-2's 50,257 tokens.
+  // One example decodes ids up to GPT-2's 50,257 tokens.
   Json tokenizer = read_json(folder / "gpt2/tokenizer.json");
   for (int id = static_cast<int>(tokenizer["model"]["vocab"].size()); id < 50257; ++id)
     tokenizer["model"]["vocab"]["token" + std::to_string(id)] = id;

@@ -1,7 +1,7 @@
-// heed generate and heed translate as their users meet them.
+// heed generate and heed translate from the command line.
 #include <gtest/gtest.h>
 
-#include "heed/cli/written.h"
+#include "heed/cli/text_output.h"
 #include "heed/models/beam.h"
 #include "tests/cli/program.h"
 #include "tests/text/vocabularies.h"
@@ -9,7 +9,7 @@
 namespace heed::test {
 namespace {
 
-// Words "w0", "w1", ...: token i is word i. `end`: a token behind every text, -1: none
+// A tokenizer of words "w0", "w1", ...: token i is word i. `end`: a token appended to every text, -1: none
 Json words(int64_t count, int64_t end) {
   Json vocabulary = Json::object();
   for (int64_t i = 0; i < count; ++i) vocabulary["w" + std::to_string(i)] = i;
@@ -27,9 +27,9 @@ Json words(int64_t count, int64_t end) {
   return out;
 }
 
-class WritingProgram : public testing::Test {
+class GenerateProgram : public testing::Test {
  protected:
-  // A fixture with a tokenizer of its own.
+  // A copy of a fixture with this tokenizer.
   std::string model(const std::string& name, int64_t end) {
     const Path to = folder / name;
     std::filesystem::create_directories(to);
@@ -38,7 +38,7 @@ class WritingProgram : public testing::Test {
     put(to / "tokenizer.json", words(211, end).dump());
     return to.string();
   }
-  static std::string heed(const std::string& arguments, const std::string& input = "") { return said_by_heed(arguments, input); }
+  static std::string heed(const std::string& arguments, const std::string& input = "") { return output_of_heed(arguments, input); }
   const Folder folder;
 };
 
@@ -48,7 +48,7 @@ std::string as_words(const std::vector<int64_t>& tokens) {
   return out + "\n";
 }
 
-TEST_F(WritingProgram, goes_on_from_prompts) {
+TEST_F(GenerateProgram, continues_prompts) {
   const std::string gpt2 = model("gpt2-lm", -1), some = "generate " + gpt2 + " --max-new-tokens 6 ";
   const Model loaded = load(gpt2);
   GenerationOptions options = generation_options(loaded);
@@ -57,7 +57,7 @@ TEST_F(WritingProgram, goes_on_from_prompts) {
     return generate(loaded, {{"input_ids", Tensor::from(prompt, {1, std::ssize(prompt)})}}, options).to_vector<int64_t>();
   };
   const std::string one = as_words(expected({5, 6, 7})), two = as_words(expected({9}));
-  const Ran ran = run_heed(some + "'w5 w6 w7' w9");
+  const ProgramResult ran = run_heed(some + "'w5 w6 w7' w9");
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_EQ(ran.out, one + two);
   EXPECT_EQ(ran.err.substr(0, 12), "6 tokens in ");
@@ -67,7 +67,7 @@ TEST_F(WritingProgram, goes_on_from_prompts) {
   EXPECT_EQ(heed(some + "--stream 'w5 w6 w7'"), one);
   EXPECT_EQ(heed(some + "--beams 1 'w5 w6 w7'"), one);
   EXPECT_EQ(heed(some + "--temperature 0 'w5 w6 w7'"), one);
-  EXPECT_EQ(heed(some + "''"), as_words(expected({0})));  // begins with bos_token_id
+  EXPECT_EQ(heed(some + "''"), as_words(expected({0})));  // starts with bos_token_id
   options.beams = 3;
   options.count = 2;
   options.length_penalty = 0.5f;
@@ -84,7 +84,7 @@ TEST_F(WritingProgram, goes_on_from_prompts) {
   EXPECT_GT(first["tokens_per_second"], 0);
 }
 
-TEST_F(WritingProgram, samples_by_seed) {
+TEST_F(GenerateProgram, samples_by_seed) {
   const std::string some = "generate " + model("gpt2-lm", -1) + " w5 --max-new-tokens 8 ";
   const std::string texts = heed(some + "--temperature 1.5 --count 3 --seed 4");
   EXPECT_EQ(std::count(texts.begin(), texts.end(), '\n'), 3);
@@ -98,7 +98,7 @@ TEST_F(WritingProgram, samples_by_seed) {
   EXPECT_EQ(heed("generate " + folder_path + " w5 --greedy"), heed(some + "--greedy"));
 }
 
-TEST_F(WritingProgram, takes_ids_where_there_is_no_tokenizer) {
+TEST_F(GenerateProgram, takes_ids_without_a_tokenizer) {
   const std::string fixture = (kFixtures / "gpt2-lm").string();
   const std::string with = heed("generate " + model("gpt2-lm", -1) + " --ids '5, 6, 7' --json --max-new-tokens 4");
   const std::string without = heed("generate " + fixture + " --ids '5 6 7' --json --max-new-tokens 4");
@@ -109,31 +109,33 @@ TEST_F(WritingProgram, takes_ids_where_there_is_no_tokenizer) {
   EXPECT_EQ(Json::parse("[" + plain + "]"), Json::parse(without)["tokens"]);
 }
 
-TEST_F(WritingProgram, complains) {
+TEST_F(GenerateProgram, complains) {
   const std::string gpt2 = model("gpt2-lm", -1), run = "generate " + gpt2 + " ";
   EXPECT_EQ(heed("generate /nowhere a"), "3: heed: /nowhere: there is no such folder\n");
   EXPECT_EQ(heed("generate " + (kFixtures / "gpt2-lm").string() + " a").substr(0, 9), "3: heed: ");
   EXPECT_NE(heed("generate " + (kFixtures / "bert-model").string() + " a")
-                .find("bert-model: BertModel: writes no text, expected a language model"),
+                .find("bert-model: BertModel: does not generate text, expected a language model"),
             std::string::npos);
-  EXPECT_EQ(heed(run + "--ids '5 x'"), "2: heed: generate: found \"x\" among the ids, expected numbers below 211\n");
+  EXPECT_EQ(heed(run + "--ids '5 x'"), "2: heed: generate: found \"x\" among the ids, expected token ids below 211\n");
   EXPECT_EQ(heed(run + "--ids 211").substr(0, 40), "2: heed: generate: found \"211\" among the");
   EXPECT_EQ(heed(run + "--ids 5 a"), "2: heed: generate: found --ids and prompts, expected one of the two\n");
-  EXPECT_EQ(heed(run + "a --beams 2 --top-k 3"), "2: heed: generate: found beams and flags of sampling, expected one of the two\n");
-  EXPECT_EQ(heed(run + "a --beams 2 --count 3"), "2: heed: generate: found --count 3 of 2 beams, expected no more than there are\n");
-  EXPECT_EQ(heed(run + "a --greedy --seed 3"), "2: heed: generate: found --greedy and other ways, expected one\n");
+  EXPECT_EQ(heed(run + "a --beams 2 --top-k 3"), "2: heed: generate: found --beams and sampling flags, expected one of the two\n");
+  EXPECT_EQ(heed(run + "a --beams 2 --count 3"), "2: heed: generate: found --count 3 of 2 beams, expected at most the number of beams\n");
+  EXPECT_EQ(heed(run + "a --greedy --seed 3"),
+            "2: heed: generate: found --greedy and flags of sampling or beams, expected one of the two\n");
   EXPECT_EQ(heed(run + "a --top-p 2").substr(0, 9), "2: heed: ");
   EXPECT_EQ(heed(run, "\xFF\n").substr(0, 40), "3: heed: standard input: line 1: found \"");
-  EXPECT_EQ(heed(run, ""), "3: heed: standard input: is empty, expected a sentence on every line\n");
+  EXPECT_EQ(heed(run, ""), "3: heed: standard input: is empty, expected one sentence per line\n");
   std::string many;
   for (int i = 0; i < 70; ++i) many += "w5 ";
   EXPECT_EQ(heed(run, many), "3: heed: prompt 1: found 70 tokens, expected fewer than 64, the positions of " + gpt2 + "\n");
   put(Path(gpt2) / "generation_config.json", R"({"typical_p": 0.5, "do_sample": true})");
-  EXPECT_EQ(heed(run + "a"), "3: heed: " + gpt2 + "/generation_config.json: typical_p is \"0.5\", expected 1; heed knows no other\n");
+  EXPECT_EQ(heed(run + "a"),
+            "3: heed: " + gpt2 + "/generation_config.json: typical_p is \"0.5\", expected 1; heed supports no other value\n");
   EXPECT_NE(heed("translate " + model("gpt2-variant", -1) + " a").find("expected a model that translates"), std::string::npos);
 }
 
-TEST_F(WritingProgram, translates_in_order) {
+TEST_F(GenerateProgram, translates_in_order) {
   const std::string marian = model("marian-translate", 1), run = "translate " + marian + " --max-length 12 ";
   const std::vector<std::string> sentences{"w5 w9 w11", "w7", "", "w30 w31 w32 w33 w34 w35 w36", "w8 w9"};
   std::string input, alone;
@@ -157,8 +159,8 @@ TEST_F(WritingProgram, translates_in_order) {
   EXPECT_EQ(second["tokens"], Json(std::vector<int64_t>(row.begin() + 1, row.end())));
 }
 
-// One token a byte, as byte-level BPE has it for characters that it does not know.
-TEST(TextStream, tells_whole_characters) {
+// One token per byte, as in byte-level BPE for unknown characters.
+TEST(TextStream, returns_whole_characters) {
   Json vocabulary = Json::object();
   int id = 0;
   for (const char* letter : {"\u00c3", "\u00a9", "\u00e2", "\u0124", "\u00ac", "a", "\u0120"}) vocabulary[letter] = id++;

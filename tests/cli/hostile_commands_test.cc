@@ -1,8 +1,8 @@
-// The commands with configs that ask for any amount of memory: an answer or exit code 3, in no more time and memory than the model takes
-// as it is. tests/models/hostile_configs_test.cc goes through every key.
+// Commands with configs that request huge amounts of memory: a result or exit code 3, with little more time and memory than the original
+// model takes. tests/models/hostile_configs_test.cc covers every key.
 #include <time.h>
 
-#include "heed/io/picture.h"
+#include "heed/io/image.h"
 #include "tests/cli/child.h"
 #include "tests/models/text_folder.h"
 
@@ -11,9 +11,9 @@ namespace {
 
 struct Measured {
   int exit_code = 0;
-  double seconds = 0;  // of processor time
-  int64_t bytes = 0;   // in memory, at most
-  std::string said = {};
+  double seconds = 0;  // CPU time
+  int64_t bytes = 0;   // peak memory
+  std::string output = {};
 };
 
 int64_t high_water_of(pid_t process) {
@@ -24,13 +24,13 @@ int64_t high_water_of(pid_t process) {
   return kilobytes * 1024;
 }
 
-Measured measured(std::vector<std::string> words) {
+Measured measured(std::vector<std::string> arguments) {
   const Folder folder;
   rusage before{}, after{};
   ::getrusage(RUSAGE_CHILDREN, &before);
   Measured out;
   {
-    Child child(words, folder / "said");
+    Child child(arguments, folder / "output");
     while (!child.ended()) {
       out.bytes = std::max(out.bytes, high_water_of(child.process()));
       const timespec pause{0, 500'000};
@@ -41,15 +41,15 @@ Measured measured(std::vector<std::string> words) {
   ::getrusage(RUSAGE_CHILDREN, &after);
   const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
   out.seconds = seconds(after.ru_utime) + seconds(after.ru_stime) - seconds(before.ru_utime) - seconds(before.ru_stime);
-  out.said = get(folder / "said");
+  out.output = get(folder / "output");
   return out;
 }
 
 struct HostileCase {
   std::string fixture, key;
   Json value;
-  std::vector<std::string> commands;  // MODEL, IMAGE, TSV, NEW and CONFIG stand for paths
-  int exit_code = 3;                  // or 0: computed without taking the memory
+  std::vector<std::string> commands;  // MODEL, IMAGE, TSV, NEW and CONFIG are replaced by paths
+  int exit_code = 3;                  // or 0: computed without allocating the memory
 };
 
 const std::vector<HostileCase> kCases{
@@ -82,24 +82,24 @@ TEST(HostileCommands, cost_no_more_than_the_model_as_it_is) {
     const TextFolder folder(each.fixture);
     const std::string whole = get(folder / "config.json");
     put(folder / "data.tsv", "text\tlabel\nhello\t0\n");
-    write_png(folder / "a.png", Picture{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
+    write_png(folder / "a.png", Image{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
     for (const std::string& command : each.commands) {
-      std::vector<std::string> words;
+      std::vector<std::string> arguments;
       std::istringstream text(command);
       for (std::string word; text >> word;)
-        words.push_back(word == "MODEL"    ? folder.path().string()
-                        : word == "IMAGE"  ? (folder / "a.png").string()
-                        : word == "TSV"    ? (folder / "data.tsv").string()
-                        : word == "NEW"    ? (folder / "new").string()
-                        : word == "CONFIG" ? (folder / "config.json").string()
-                                           : word);
+        arguments.push_back(word == "MODEL"    ? folder.path().string()
+                            : word == "IMAGE"  ? (folder / "a.png").string()
+                            : word == "TSV"    ? (folder / "data.tsv").string()
+                            : word == "NEW"    ? (folder / "new").string()
+                            : word == "CONFIG" ? (folder / "config.json").string()
+                                               : word);
       put(folder / "config.json", whole);
-      const Measured plain = measured(words);
+      const Measured plain = measured(arguments);
       folder.change(each.key, each.value);
-      const Measured hostile = measured(words);
-      const std::string what = each.fixture + ": " + each.key + " = " + each.value.dump() + ": heed " + command + "\n" + hostile.said;
+      const Measured hostile = measured(arguments);
+      const std::string what = each.fixture + ": " + each.key + " = " + each.value.dump() + ": heed " + command + "\n" + hostile.output;
       EXPECT_EQ(hostile.exit_code, each.exit_code) << what;
-      EXPECT_EQ(hostile.said.find("unexpected"), std::string::npos) << what;
+      EXPECT_EQ(hostile.output.find("unexpected"), std::string::npos) << what;
       if (kSanitized) continue;
       EXPECT_LT(hostile.seconds - plain.seconds, 0.2) << what;
       EXPECT_LT(hostile.bytes - plain.bytes, int64_t{64} << 20) << what;
@@ -113,14 +113,14 @@ TEST(HostileCommands, an_image_size_that_the_model_cannot_take_is_a_bad_file) {
   put(folder / "vit/preprocessor_config.json", R"({"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 48}})");
   std::filesystem::create_directories(folder / "data/test/LABEL_0");
   for (const char* name : {"a.png", "data/test/LABEL_0/a.png"})
-    write_png(folder / name, Picture{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
+    write_png(folder / name, Image{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
   const std::string model = (folder / "vit").string(), image = (folder / "a.png").string();
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"predict", model, image}, {"inspect", model, image}, {"eval", model, (folder / "data").string()}}) {
-    const Measured ran = measured(words);
-    EXPECT_EQ(ran.exit_code, 3) << words[0] << ": " << ran.said;
-    EXPECT_NE(ran.said.find("preprocessor_config.json: makes images of 48 x 16 pixels, the model takes 32 x 32"), std::string::npos)
-        << ran.said;
+    const Measured ran = measured(arguments);
+    EXPECT_EQ(ran.exit_code, 3) << arguments[0] << ": " << ran.output;
+    EXPECT_NE(ran.output.find("preprocessor_config.json: makes images of 48 x 16 pixels, the model takes 32 x 32"), std::string::npos)
+        << ran.output;
   }
 }
 

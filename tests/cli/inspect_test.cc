@@ -1,14 +1,14 @@
-// heed inspect as its users meet it: the tree, pages, drawings, the view in a terminal, and what is refused.
+// heed inspect from the command line: the tree, pages, drawings, terminal output and errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
-#include "heed/cli/inspect_look.h"
 #include "heed/cli/inspect_tree.h"
+#include "heed/cli/inspection.h"
 #include "heed/io/json.h"
 #include "tests/cli/program.h"
-#include "tests/house/source.h"
+#include "tests/structure/source.h"
 #include "tests/text/vocabularies.h"
 
 namespace heed::test {
@@ -16,9 +16,9 @@ namespace {
 
 class InspectProgram : public testing::Test {
  protected:
-  static Ran heed(const std::string& arguments) { return run_heed("inspect " + arguments); }
+  static ProgramResult heed(const std::string& arguments) { return run_heed("inspect " + arguments); }
   void refused(const std::string& arguments, int exit_code, const std::string& message) {
-    const Ran outcome = heed(arguments);
+    const ProgramResult outcome = heed(arguments);
     EXPECT_EQ(outcome.exit_code, exit_code) << arguments << "\n" << outcome.err;
     EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
   }
@@ -36,10 +36,10 @@ class InspectProgram : public testing::Test {
     put(to / "tokenizer.json", json.dump());
     return to;
   }
-  std::string picture() {
-    Picture made{.width = 40, .height = 36};
-    for (int i = 0; i < 40 * 36 * 3; ++i) made.pixels.push_back(static_cast<uint8_t>(i * 37 % 251));
-    write_png(folder / "in.png", made);
+  std::string image() {
+    Image out{.width = 40, .height = 36};
+    for (int i = 0; i < 40 * 36 * 3; ++i) out.pixels.push_back(static_cast<uint8_t>(i * 37 % 251));
+    write_png(folder / "in.png", out);
     return folder / "in.png";
   }
   std::string file(const char* name) const { return folder / name; }
@@ -65,7 +65,7 @@ std::string from_base64(const std::string& text) {
   return out;
 }
 
-// The weights that a page holds, as its script reads them.
+// The weights of a page, decoded as its script does.
 std::vector<double> unpacked(const Json& set) {
   const std::string weights = from_base64(set["weights"]), most = from_base64(set["most"]);
   const size_t M = set["columns"].size();
@@ -78,7 +78,7 @@ std::vector<double> unpacked(const Json& set) {
   return out;
 }
 
-// Every tag is closed in its turn; scripts and styles hold no tags.
+// Tags are balanced; scripts and styles contain no tags.
 void expect_balanced(const std::string& page) {
   std::vector<std::string> open;
   for (size_t at = page.find('<'); at != std::string::npos; at = page.find('<', at)) {
@@ -108,13 +108,13 @@ TEST(InspectFigures, are_readable) {
 }
 
 TEST_F(InspectProgram, prints_the_tree) {
-  const Ran tree = heed(fixture("gpt2-lm"));
+  const ProgramResult tree = heed(fixture("gpt2-lm"));
   EXPECT_EQ(tree.exit_code, 0) << tree.err;
   for (const char* line : {"GPT2LMHeadModel: 69840 parameters, 273 KiB\n", "  h 0..1 x 2 ", "    each ",
                            "        c_attn    (48, 144) + (144)  f32 ", "        (attend) ", "lm_head (tied) ", "\ntotal ",
-                           "Key/value cache: 768 B for each token of a text\n", "For a batch of 1 with 64 tokens each: "})
+                           "Key/value cache: 768 B per token of a text\n", "For a batch of 1 with 64 tokens each: "})
     EXPECT_NE(tree.out.find(line), std::string::npos) << line << "\n" << tree.out;
-  const Ran all = heed(fixture("gpt2-lm") + " --all --size 'batch=2 tokens=10'");
+  const ProgramResult all = heed(fixture("gpt2-lm") + " --all --size 'batch=2 tokens=10'");
   EXPECT_EQ(all.out.find("0..1"), std::string::npos) << all.out;
   EXPECT_NE(all.out.find("For a batch of 2 with 10 tokens each: "), std::string::npos) << all.out;
   const Json json = Json::parse(heed(fixture("bert-sentiment") + " --json").out);
@@ -125,26 +125,26 @@ TEST_F(InspectProgram, prints_the_tree) {
   EXPECT_EQ(json["modules"][0]["tensors"][0]["name"], "bert.embeddings.word_embeddings.weight");
 }
 
-TEST_F(InspectProgram, is_what_its_page_says) {
+TEST_F(InspectProgram, the_document_shows_the_help) {
   const std::string page = read_source("docs/inspect.md");
   EXPECT_NE(page.find(heed("--help").out), std::string::npos);
   EXPECT_NE(page.find("$ heed inspect tests/fixtures/gpt2-lm\n" + heed(fixture("gpt2-lm")).out), std::string::npos);
 }
 
-TEST_F(InspectProgram, a_config_alone_will_do) {
+TEST_F(InspectProgram, a_config_alone_is_enough) {
   put(folder / "config.json", R"({"architectures": ["LlamaForCausalLM"], "max_position_embeddings": 256})");
-  const Ran tree = heed(folder.path().string());
+  const ProgramResult tree = heed(folder.path().string());
   EXPECT_EQ(tree.exit_code, 0) << tree.err;
   EXPECT_NE(tree.out.find("LlamaForCausalLM: 6738415616 parameters, 25.1 GiB\n"), std::string::npos) << tree.out;
 }
 
 TEST_F(InspectProgram, shows_text_in_the_terminal) {
-  const Ran view = heed(with_tokenizer("bert-sentiment") + " 'Hello, <s> a!'");
+  const ProgramResult view = heed(with_tokenizer("bert-sentiment") + " 'Hello, <s> a!'");
   EXPECT_EQ(view.exit_code, 0) << view.err;
   for (const char* line : {"BertForSequenceClassification, Hello, <s> a!\n", "layer 1, mean of 3 heads:\n", "  [CLS] ->  ", "  <s>   ->  "})
     EXPECT_NE(view.out.find(line), std::string::npos) << line << "\n" << view.out;
   EXPECT_EQ(view.out.find("layer 0"), std::string::npos) << view.out;
-  const Ran chosen = heed(file("bert-sentiment") + " --layers 0 --heads 2 hello --pair a");
+  const ProgramResult chosen = heed(file("bert-sentiment") + " --layers 0 --heads 2 hello --pair a");
   EXPECT_NE(chosen.out.find("layer 0, head 2:\n"), std::string::npos) << chosen.out << chosen.err;
   const Json json = Json::parse(heed(file("bert-sentiment") + " --layers 0-1 --heads 2 --json 'hello a'").out);
   EXPECT_EQ(json["maps"][0]["queries"], (Json{"[CLS]", "hello", "a", "[SEP]"}));
@@ -154,9 +154,9 @@ TEST_F(InspectProgram, shows_text_in_the_terminal) {
   EXPECT_NEAR(sum, 1, 1e-5);
 }
 
-TEST_F(InspectProgram, writes_a_page_that_needs_nothing_else) {
-  const Ran made = heed(with_tokenizer("bert-sentiment") + " 'hello </script> <s> \"& a' --html " + file("page.html"));
-  EXPECT_EQ(made.exit_code, 0) << made.err;
+TEST_F(InspectProgram, writes_a_self_contained_page) {
+  const ProgramResult ran = heed(with_tokenizer("bert-sentiment") + " 'hello </script> <s> \"& a' --html " + file("page.html"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
   const std::string page = get(folder / "page.html");
   expect_balanced(page);
   for (const char* outside : {"http:", "https:", "src=", "@import", "url("}) EXPECT_EQ(page.find(outside), std::string::npos) << outside;
@@ -177,45 +177,46 @@ TEST_F(InspectProgram, writes_a_page_that_needs_nothing_else) {
 }
 
 TEST_F(InspectProgram, draws_text) {
-  const Ran made = heed(with_tokenizer("bert-sentiment") + " 'hello <s> a' --heads 0,1 --png " + file("a.png") + " --svg " + file("a.svg"));
-  EXPECT_EQ(made.exit_code, 0) << made.err;
-  EXPECT_NE(made.out.find("a.svg: "), std::string::npos) << made.out;
-  const Picture picture = read_picture(folder / "a.png");
+  const ProgramResult ran =
+      heed(with_tokenizer("bert-sentiment") + " 'hello <s> a' --heads 0,1 --png " + file("a.png") + " --svg " + file("a.svg"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("a.svg: "), std::string::npos) << ran.out;
+  const Image image = read_image(folder / "a.png");
   const std::string svg = get(folder / "a.svg");
   expect_balanced(svg);
-  EXPECT_NE(svg.find("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(picture.width) + "\" height=\"" +
-                     std::to_string(picture.height)),
+  EXPECT_NE(svg.find("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(image.width) + "\" height=\"" +
+                     std::to_string(image.height)),
             std::string::npos);
   for (const char* text : {">&lt;s&gt;</text>", ">layer 1</text>", ">head 1</text>", ">mean</text>"})
     EXPECT_NE(svg.find(text), std::string::npos) << text;
 }
 
-TEST_F(InspectProgram, looks_over_pictures) {
-  const std::string vit = fixture("vit-classify") + " " + picture();
-  const Ran view = heed(vit);
+TEST_F(InspectProgram, shows_attention_over_images) {
+  const std::string vit = fixture("vit-classify") + " " + image();
+  const ProgramResult view = heed(vit);
   EXPECT_EQ(view.exit_code, 0) << view.err;
   EXPECT_NE(view.out.find("rollout over all layers:\n  |"), std::string::npos) << view.out;
-  const Ran made = heed(vit + " --query 1,2 --html " + file("v.html") + " --png " + file("v.png") + " --svg " + file("v.svg"));
-  EXPECT_EQ(made.exit_code, 0) << made.err;
+  const ProgramResult ran = heed(vit + " --query 1,2 --html " + file("v.html") + " --png " + file("v.png") + " --svg " + file("v.svg"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
   const std::string page = get(folder / "v.html");
   expect_balanced(page);
   const Json data = Json::parse(between(page, "<script type=\"application/json\" id=\"data\">", "</script>"));
   EXPECT_EQ(data["grid"]["rows"], 4);
   EXPECT_EQ(data["grid"]["first"], 1);
-  const std::string png = from_base64(data["picture"].get<std::string>().substr(22));
-  EXPECT_EQ(parse_picture(std::as_bytes(std::span(png)), "page").width, 32);
-  EXPECT_GT(read_picture(folder / "v.png").width, 300);
+  const std::string png = from_base64(data["image"].get<std::string>().substr(22));
+  EXPECT_EQ(parse_image(std::as_bytes(std::span(png)), "page").width, 32);
+  EXPECT_GT(read_image(folder / "v.png").width, 300);
   EXPECT_NE(get(folder / "v.svg").find(">rollout, row 1, column 2</text>"), std::string::npos);
 }
 
 TEST_F(InspectProgram, aligns_translations) {
   const std::string model = fixture("marian-translate") + " --ids '5 6 7 8' ";
-  const Ran own = heed(model + "--html " + file("t.html") + " --png " + file("t.png"));
+  const ProgramResult own = heed(model + "--html " + file("t.html") + " --png " + file("t.png"));
   EXPECT_EQ(own.exit_code, 0) << own.err;
   const Json data = Json::parse(between(get(folder / "t.html"), "<script type=\"application/json\" id=\"data\">", "</script>"));
   EXPECT_EQ(data["sets"].size(), 3u);
   EXPECT_EQ(data["sets"][0]["kind"], "cross");
-  const Ran given = heed(model + "--target '9 3 1'");
+  const ProgramResult given = heed(model + "--target '9 3 1'");
   EXPECT_NE(given.out.find("cross, layer 1, mean of 3 heads:\n  9 ->  "), std::string::npos) << given.out << given.err;
   EXPECT_NE(heed(model + "--target '9 3 1' --maps encoder").out.find("encoder, layer 1, mean of 3 heads:\n  5 ->  "), std::string::npos);
 }
@@ -235,21 +236,21 @@ TEST_F(InspectProgram, refuses_with_the_right_exit_code) {
   refused(bert + " --html x.html", 2, "inspect: found no input");
   refused(bert + " hello a", 2, "found 2 inputs, expected one at most");
   refused(bert + " hello --target a", 2, "--target for BertForSequenceClassification, expected a model that translates");
-  refused(bert + " hello --query 1,1", 2, "--query: is for pictures");
+  refused(bert + " hello --query 1,1", 2, "--query: is only for images");
   refused(bert + " hello --maps cross", 2, "--maps: BertForSequenceClassification has no cross maps");
   refused(bert + " --size tokens=65", 2, "cost: 65 tokens, the model has 64 positions");
   refused(bert + " --size token=6", 2, "did you mean 'tokens'?");
   refused(bert + " --size tokens=0", 2, "--size: tokens is 0, expected 1 or more");
-  refused(bert + " " + picture(), 3, "in.png: is a picture, but BertForSequenceClassification reads text");
-  refused(bert + " --ids '5 300'", 3, "inspect: token 300, the model knows 211");
-  refused(bert + " --ids '5 x'", 2, "expected numbers of tokens");
+  refused(bert + " " + image(), 3, "in.png: is an image, but BertForSequenceClassification takes text");
+  refused(bert + " --ids '5 300'", 3, "inspect: found token 300, expected less than 211, the vocabulary size");
+  refused(bert + " --ids '5 x'", 2, "expected token ids separated by");
   refused(bert + " --ids ''", 3, "has no tokens, expected one or more");
-  refused(bert + " '" + std::string(200, '!') + "'", 3, "tokens, the model has 64 positions");
+  refused(bert + " '" + std::string(200, '!') + "'", 3, "tokens, expected at most 64, the positions of the model");
   refused(fixture("bert-model") + " hello", 3, "tokenizer.json");
-  refused(vit + " 'a sentence'", 3, "a sentence: there is no such file; ViTForImageClassification looks at pictures");
-  put(folder / "broken.png", "no picture");
+  refused(vit + " 'a sentence'", 3, "a sentence: there is no such file; ViTForImageClassification takes images");
+  put(folder / "broken.png", "no image");
   refused(vit + " " + file("broken.png"), 3, "broken.png: ");
-  refused(vit + " " + picture() + " --query 4,0", 2, "--query: patch 4,0 of 4 x 4");
+  refused(vit + " " + image() + " --query 4,0", 2, "--query: patch 4,0 of 4 x 4");
   refused(bert + " hello --html /nowhere/page.html", 1, "/nowhere/page.html: ");
   refused(bert + " hello --png /nowhere/page.png", 1, "/nowhere/page.png: ");
 }

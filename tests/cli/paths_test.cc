@@ -1,9 +1,9 @@
-// Names and places that file systems refuse, or that are no text: every failure has a sentence of ours and its exit code.
+// Paths that file systems refuse or that are not valid text: every failure has our own message and exit code.
 #include <sys/mman.h>
 
+#include "heed/io/image.h"
 #include "heed/io/mapped_ranges.h"
 #include "heed/io/paths.h"
-#include "heed/io/picture.h"
 #include "tests/cli/child.h"
 #include "tests/cli/program.h"
 #include "tests/models/text_folder.h"
@@ -12,7 +12,7 @@ namespace heed::test {
 namespace {
 
 void expect_exit(const std::string& arguments, int exit_code, const std::string& fragment) {
-  const Ran ran = run_heed(arguments);
+  const ProgramResult ran = run_heed(arguments);
   EXPECT_EQ(ran.exit_code, exit_code) << arguments << "\n" << ran.out << ran.err;
   EXPECT_EQ(ran.err.find("unexpected"), std::string::npos) << ran.err;
   EXPECT_NE((ran.err + ran.out).find(fragment), std::string::npos)
@@ -30,7 +30,7 @@ TEST(Paths, links_that_lead_to_themselves) {
   expect_exit("eval " + model + " " + loop, 3, "loop");
   expect_exit("predict " + model + " --file " + loop, 3, fault);
   expect_exit("convert " + loop + " " + (folder / "to").string(), 3, fault);
-  expect_exit("convert " + model + " " + loop, 1, loop + ": cannot be made");
+  expect_exit("convert " + model + " " + loop, 1, loop + ": cannot be created");
   expect_exit("data look " + loop, 3, "loop");
   expect_exit("train classify data=" + loop + " --runs " + (folder / "runs").string(), 3, "loop");
   std::filesystem::remove(folder / "config.json");
@@ -44,21 +44,21 @@ TEST(Paths, names_that_are_too_long_or_below_a_file) {
   for (const std::string& path : {name, below}) {
     for (const char* command : {"inspect ", "cost ", "parity "}) expect_exit(command + path, 3, "there is no such");
     for (const char* command : {"predict ", "embed ", "generate "}) expect_exit(command + path + " a", 3, "there is no such");
-    expect_exit("convert " + folder.path().string() + " " + path, 1, path + ": cannot be made");
+    expect_exit("convert " + folder.path().string() + " " + path, 1, path + ": cannot be created");
   }
   expect_exit("inspect " + folder.path().string() + " '" + std::string(300, 'x') + ".png'", 0, "");
 }
 
-TEST(Paths, names_that_are_no_text) {
+TEST(Paths, names_that_are_not_valid_text) {
   const Folder folder;
   const std::string odd = "caf\xE9\x1B[31m";
   std::filesystem::copy(fixture("vit-classify"), folder / odd);
-  write_png(folder / (odd + ".png"), Picture{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
+  write_png(folder / (odd + ".png"), Image{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
   const std::string model = "'" + (folder / odd).string() + "'", image = "'" + (folder / (odd + ".png")).string() + "'";
   for (const std::string& arguments :
        {"inspect --json " + model, "cost --json " + model, "inspect " + model, "cost " + model, "inspect --json " + model + " " + image,
         "convert " + model + " '" + (folder / ("to" + odd)).string() + "'"}) {
-    const Ran ran = run_heed(arguments);
+    const ProgramResult ran = run_heed(arguments);
     EXPECT_EQ(ran.exit_code, 0) << arguments << ran.err;
     if (arguments.find("--json") == std::string::npos) continue;
     EXPECT_TRUE(Json::accept(ran.out)) << ran.out;
@@ -69,13 +69,13 @@ TEST(Paths, names_that_are_no_text) {
 TEST(Paths, writing_that_fails_is_a_failure_and_not_a_bad_file) {
   const Folder folder;
   const std::string model = fixture("vit-classify").string();
-  Child full({"convert", model, (folder / "to").string()}, folder / "said", 4096);
-  EXPECT_EQ(full.wait(), 1) << get(folder / "said");
-  EXPECT_NE(get(folder / "said").find("model.safetensors: writing failed after 4096 bytes"), std::string::npos) << get(folder / "said");
-  expect_exit("convert " + model + " /proc/none", 1, "/proc/none: cannot be made");
+  Child full({"convert", model, (folder / "to").string()}, folder / "output", 4096);
+  EXPECT_EQ(full.wait(), 1) << get(folder / "output");
+  EXPECT_NE(get(folder / "output").find("model.safetensors: writing failed after 4096 bytes"), std::string::npos) << get(folder / "output");
+  expect_exit("convert " + model + " /proc/none", 1, "/proc/none: cannot be created");
 }
 
-TEST(Paths, flags_that_are_no_sizes_or_numbers_are_wrong_usage) {
+TEST(Paths, invalid_sizes_and_numbers_are_wrong_usage) {
   const std::string convert = "convert " + fixture("vit-classify").string() + " /tmp/never --shard ";
   for (const char* size : {"-5GB", "5XB", "nan", "''", "-1"}) expect_exit(convert + size, 2, "expected a size of 0 or more");
   expect_exit(convert + "-5GB", 2, "--shard: found \"-5GB\", expected");
@@ -85,39 +85,39 @@ TEST(Paths, flags_that_are_no_sizes_or_numbers_are_wrong_usage) {
   expect_exit("parity " + gpt2 + " --tolerance nan", 2, "--tolerance: found nan, expected a finite number");
 }
 
-TEST(Paths, ask_the_file_system_without_exceptions_of_others) {
+TEST(Paths, file_system_queries_throw_only_our_errors) {
   const Folder folder;
   std::filesystem::create_symlink("loop", folder / "loop");
-  for (const auto& ask : std::vector<std::function<void()>>{
+  for (const auto& query : std::vector<std::function<void()>>{
            [&] { path_exists(folder / "loop"); }, [&] { is_folder(folder / "loop"); }, [&] { is_plain_file(folder / "loop/a"); },
            [&] { folder_entries(folder / "loop"); }, [&] { file_bytes(folder / "loop"); }, [&] { make_folders(folder / "loop/a"); }})
-    expect_refused(ask, "Too many levels of symbolic links");
+    expect_refused(query, "Too many levels of symbolic links");
   EXPECT_FALSE(path_exists(folder / std::string(300, 'x')));
   EXPECT_FALSE(same_path(folder / "none", folder.path()));
   EXPECT_TRUE(same_path(folder / ".", folder.path()));
   EXPECT_EQ(folder_entries(folder.path()), std::vector<Path>{folder / "loop"});
 }
 
-TEST(Paths, a_mapped_file_that_is_cut_short_ends_with_its_name) {
+TEST(Paths, a_truncated_mapped_file_is_reported_by_name) {
   const Folder folder;
   const Path path = folder / "mapped";
   put(path, std::string(3 << 12, 'x'));
   EXPECT_EXIT(
       {
-        end_on_shortened_files();
+        exit_on_truncated_mapping();
         const auto file = MappedFile::open(path);
         std::filesystem::resize_file(path, 100);
         volatile char last = file->text(0, file->size())[3 << 11];
         (void)last;
       },
-      testing::ExitedWithCode(3), "heed: .*/mapped: was cut short");
+      testing::ExitedWithCode(3), "heed: .*/mapped: was truncated");
 }
 
-// Another bus error than that of a file of ours is none of our business.
-TEST(Paths, other_bus_errors_end_as_ever) {
+// Bus errors outside mapped files keep their default behaviour.
+TEST(Paths, other_bus_errors_still_kill_the_process) {
   EXPECT_EXIT(
       {
-        end_on_shortened_files();
+        exit_on_truncated_mapping();
         ::raise(SIGBUS);
         ::raise(SIGBUS);
       },

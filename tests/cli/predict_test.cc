@@ -1,8 +1,8 @@
-// heed predict and heed embed as their users meet them.
+// heed predict and heed embed from the command line.
 #include <cmath>
 
+#include "heed/io/image.h"
 #include "heed/io/npy.h"
-#include "heed/io/picture.h"
 #include "tests/cli/program.h"
 #include "tests/io/image_bytes.h"
 #include "tests/models/text_folder.h"
@@ -10,7 +10,7 @@
 namespace heed::test {
 namespace {
 
-std::vector<Json> json_lines(const Ran& ran) {
+std::vector<Json> json_lines(const ProgramResult& ran) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   std::vector<Json> out;
   std::istringstream lines(ran.out);
@@ -24,7 +24,7 @@ TEST(Program, predict_labels_sentences_in_order) {
   const TextFolder folder("bert-sentiment");
   folder.change("id2label", {{"0", "bad"}, {"1", "good"}});
   const std::string model = folder.path().string();
-  const Ran table = run_heed("predict " + model + " 'hello, a!' a --top 2");
+  const ProgramResult table = run_heed("predict " + model + " 'hello, a!' a --top 2");
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_TRUE(table.out.starts_with("label  probability  sentence\n")) << table.out;
   EXPECT_NE(table.out.find("%  hello, a!\n"), std::string::npos) << table.out;
@@ -33,15 +33,15 @@ TEST(Program, predict_labels_sentences_in_order) {
 
   std::string many;
   for (int i = 0; i < 300; ++i) many += std::string(static_cast<size_t>(i * 7 % 13), 'a') + " hello\r\n";
-  const std::vector<Json> answers = json_lines(run_heed("predict " + model + " --json", many));
-  ASSERT_EQ(answers.size(), 300u);
-  EXPECT_EQ(answers[5]["text"], std::string(9, 'a') + " hello");
-  EXPECT_EQ(answers[5]["labels"].size(), 1u);
-  EXPECT_EQ(answers[5], json_lines(run_heed("predict " + model + " --json - ", "aaaaaaaaa hello"))[0]);
+  const std::vector<Json> predictions = json_lines(run_heed("predict " + model + " --json", many));
+  ASSERT_EQ(predictions.size(), 300u);
+  EXPECT_EQ(predictions[5]["text"], std::string(9, 'a') + " hello");
+  EXPECT_EQ(predictions[5]["labels"].size(), 1u);
+  EXPECT_EQ(predictions[5], json_lines(run_heed("predict " + model + " --json - ", "aaaaaaaaa hello"))[0]);
   put(folder / "lines", many);
-  EXPECT_EQ(json_lines(run_heed("predict " + model + " --json --file " + (folder / "lines").string())), answers);
-  const Ran longer = run_heed("predict " + model + " --max-length 4 'a a a a a' a");
-  EXPECT_EQ(longer.err, "heed: 1 sentence was longer than 4 tokens and cut\n");
+  EXPECT_EQ(json_lines(run_heed("predict " + model + " --json --file " + (folder / "lines").string())), predictions);
+  const ProgramResult longer = run_heed("predict " + model + " --max-length 4 'a a a a a' a");
+  EXPECT_EQ(longer.err, "heed: 1 sentence was longer than 4 tokens and truncated\n");
 }
 
 TEST(Program, predict_follows_the_head_of_the_model) {
@@ -64,7 +64,7 @@ TEST(Program, predict_follows_the_head_of_the_model) {
   EXPECT_EQ(filled[0]["masks"].size(), 2u);
   EXPECT_EQ(filled[0]["masks"][1]["words"].size(), 3u);
   EXPECT_EQ(lines_in(run_heed("predict " + path(masked) + " 'a [MASK]'").out), 6);
-  const Ran unmasked = run_heed("predict " + path(masked) + " 'a [MASK]' a");
+  const ProgramResult unmasked = run_heed("predict " + path(masked) + " 'a [MASK]' a");
   EXPECT_EQ(unmasked.exit_code, 3);
   EXPECT_EQ(unmasked.err, "heed: predict: sentence 2 has no [MASK] among its 3 tokens, expected one for BertForMaskedLM to fill\n");
 
@@ -75,69 +75,69 @@ TEST(Program, predict_follows_the_head_of_the_model) {
   EXPECT_NE(run_heed("predict " + path(plain) + " a").err.find("config.json: BertModel has no labels to predict"), std::string::npos);
 }
 
-Picture grey(int64_t width, int64_t height, uint8_t shade) {
+Image grey(int64_t width, int64_t height, uint8_t shade) {
   return {width, height, std::vector<uint8_t>(static_cast<size_t>(3 * width * height), shade)};
 }
 
-TEST(Program, predict_labels_pictures) {
+TEST(Program, predict_labels_images) {
   const Folder folder;
-  const std::string model = fixture("vit-classify").string(), pictures = folder / "pictures";
-  std::filesystem::create_directories(folder / "pictures" / "more");
-  write_png(folder / "pictures" / "b.png", grey(50, 40, 20));
-  write_png(folder / "pictures" / "a.PNG", grey(10, 40, 200));
-  write_png(folder / "pictures" / "more" / "c.png", grey(32, 32, 90));
-  put(folder / "pictures" / "notes.txt", "no picture");
-  const std::vector<Json> found = json_lines(run_heed("predict " + model + " --json --top 2 " + pictures + " " + pictures + "/b.png"));
+  const std::string model = fixture("vit-classify").string(), images = folder / "images";
+  std::filesystem::create_directories(folder / "images" / "more");
+  write_png(folder / "images" / "b.png", grey(50, 40, 20));
+  write_png(folder / "images" / "a.PNG", grey(10, 40, 200));
+  write_png(folder / "images" / "more" / "c.png", grey(32, 32, 90));
+  put(folder / "images" / "notes.txt", "no image");
+  const std::vector<Json> found = json_lines(run_heed("predict " + model + " --json --top 2 " + images + " " + images + "/b.png"));
   ASSERT_EQ(found.size(), 4u);
-  EXPECT_EQ(found[0]["file"], pictures + "/a.PNG");
-  EXPECT_EQ(found[2]["file"], pictures + "/more/c.png");
+  EXPECT_EQ(found[0]["file"], images + "/a.PNG");
+  EXPECT_EQ(found[2]["file"], images + "/more/c.png");
   EXPECT_EQ(found[1], found[3]);
   EXPECT_EQ(found[0]["labels"].size(), 2u);
-  const Ran table = run_heed("predict " + model, pictures + "/b.png\n");
+  const ProgramResult table = run_heed("predict " + model, images + "/b.png\n");
   EXPECT_TRUE(table.out.starts_with("label")) << table.err;
-  EXPECT_NE(table.out.find("%  " + pictures + "/b.png\n"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("%  " + images + "/b.png\n"), std::string::npos) << table.out;
 
-  put(folder / "pictures" / "bad.png", "no picture at all");
-  const Ran strict = run_heed("predict " + model + " " + pictures);
+  put(folder / "images" / "bad.png", "no image at all");
+  const ProgramResult strict = run_heed("predict " + model + " " + images);
   EXPECT_EQ(strict.exit_code, 3);
-  EXPECT_NE(strict.err.find("\nheed: " + pictures + "/bad.png: "), std::string::npos) << strict.err;
-  EXPECT_TRUE(strict.err.starts_with("heed: 1 file was passed over: " + pictures + "/notes.txt")) << strict.err;
-  const Ran lenient = run_heed("predict " + model + " --json --top 2 --skip-bad " + pictures);
+  EXPECT_NE(strict.err.find("\nheed: " + images + "/bad.png: "), std::string::npos) << strict.err;
+  EXPECT_TRUE(strict.err.starts_with("heed: 1 file was skipped: " + images + "/notes.txt")) << strict.err;
+  const ProgramResult lenient = run_heed("predict " + model + " --json --top 2 --skip-bad " + images);
   const std::vector<Json> some = json_lines({0, lenient.out, lenient.err});
   EXPECT_EQ(lenient.exit_code, 1);
   ASSERT_EQ(some.size(), 4u);
   EXPECT_TRUE(some[2].contains("error"));
   EXPECT_EQ(some[3]["labels"][0]["id"], found[2]["labels"][0]["id"]);
-  EXPECT_TRUE(lenient.err.ends_with("heed: predict: 1 of 4 images could not be read and were left out\n")) << lenient.err;
-  EXPECT_EQ(run_heed("predict " + model + " --skip-bad " + pictures + "/bad.png").exit_code, 1);
-  EXPECT_EQ(run_heed("predict " + model + " --pairs " + pictures).exit_code, 2);
+  EXPECT_TRUE(lenient.err.ends_with("heed: predict: 1 of 4 images could not be read and were skipped\n")) << lenient.err;
+  EXPECT_EQ(run_heed("predict " + model + " --skip-bad " + images + "/bad.png").exit_code, 1);
+  EXPECT_EQ(run_heed("predict " + model + " --pairs " + images).exit_code, 2);
 }
 
-TEST(Program, predict_reads_every_format_and_turns_images) {
+TEST(Program, predict_reads_every_format_and_rotates_images) {
   const Folder folder;
-  const std::string predict = "predict " + fixture("vit-classify").string() + " --json ", jpeg = get(fixture("pictures") / "color.jpg");
+  const std::string predict = "predict " + fixture("vit-classify").string() + " --json ", jpeg = get(fixture("images") / "color.jpg");
   std::filesystem::create_directories(folder / "in");
-  // Turned by hand, and by a tag: the same image for the model.
-  const Picture stored = parsed(jpeg);
-  Picture turned{stored.height, stored.width};
-  for (int64_t y = 0; y < turned.height; ++y)
-    for (int64_t x = 0; x < turned.width; ++x)
+  // Rotated here, and by an EXIF tag: the same image for the model.
+  const Image stored = parsed(jpeg);
+  Image rotated{stored.height, stored.width};
+  for (int64_t y = 0; y < rotated.height; ++y)
+    for (int64_t x = 0; x < rotated.width; ++x)
       for (int64_t c = 0; c < 3; ++c)
-        turned.pixels.push_back(stored.pixels[static_cast<size_t>(((stored.height - 1 - x) * stored.width + y) * 3 + c)]);
-  write_png(folder / "in/1.png", turned);
+        rotated.pixels.push_back(stored.pixels[static_cast<size_t>(((stored.height - 1 - x) * stored.width + y) * 3 + c)]);
+  write_png(folder / "in/1.png", rotated);
   put(folder / "in/2.jpg", jpeg_with_exif(jpeg, exif(6, true)));
   put(folder / "in/3.webp", kWebP);
   put(folder / "in/4.bmp", bmp({}, "", zeros(24)));
   put(folder / "in/\xff.jpg", jpeg);
   put(folder / "in/5.heic", "x");
-  const Ran ran = run_heed(predict + (folder / "in").string());
-  EXPECT_EQ(ran.err, "heed: 1 file was passed over: " + (folder / "in/5.heic").string() + " (heed reads PNG, JPEG, WebP or BMP)\n");
+  const ProgramResult ran = run_heed(predict + (folder / "in").string());
+  EXPECT_EQ(ran.err, "heed: 1 file was skipped: " + (folder / "in/5.heic").string() + " (heed reads PNG, JPEG, WebP or BMP)\n");
   const std::vector<Json> found = json_lines(ran);
   ASSERT_EQ(found.size(), 5u);
   EXPECT_EQ(found[0]["labels"], found[1]["labels"]);
   EXPECT_NE(found[1]["labels"], found[4]["labels"]);
   EXPECT_TRUE(found[4]["file"].get<std::string>().ends_with("in/\\xff.jpg")) << found[4];
-  const Ran named = run_heed(predict + "\"$(printf '" + (folder / "in").string() + "/\\377.jpg')\"");
+  const ProgramResult named = run_heed(predict + "\"$(printf '" + (folder / "in").string() + "/\\377.jpg')\"");
   EXPECT_EQ(json_lines(named)[0], found[4]);
 }
 
@@ -154,8 +154,8 @@ TEST(Program, embed_gives_vectors_and_cosines) {
     cosine += vectors(found[0])[d] * vectors(found[1])[d];
   }
   EXPECT_NEAR(square, 1, 1e-5);
-  const Ran told = run_heed("embed " + model + " --npy " + npy, "a\nhello a!\na\n");
-  EXPECT_EQ(told.exit_code, 0) << told.err;
+  const ProgramResult ran = run_heed("embed " + model + " --npy " + npy, "a\nhello a!\na\n");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
   const Tensor stored = read_npy(npy);
   EXPECT_EQ(stored.shape(), (Shape{3, std::ssize(vectors(found[0]))}));
   EXPECT_NEAR(static_cast<double>(stored.to_vector<float>()[0]), vectors(found[0])[0], 1e-6);
@@ -169,8 +169,8 @@ TEST(Program, embed_gives_vectors_and_cosines) {
   std::string many;
   for (const char* first : {"hello", "a", ",", "!"})
     for (const char* second : {" hello", " a", " ,", " !"}) many += first + std::string(second) + "\n";
-  const Ran alike = run_heed("embed " + model + " --top 1", many + "hello a hello\nhello a hello\n");
-  EXPECT_EQ(alike.out, "Most alike of 18 sentences\n cosine  sentences\n 1.0000  hello a hello | hello a hello\n");
+  const ProgramResult similar = run_heed("embed " + model + " --top 1", many + "hello a hello\nhello a hello\n");
+  EXPECT_EQ(similar.out, "Most similar of 18 sentences\n cosine  sentences\n 1.0000  hello a hello | hello a hello\n");
   EXPECT_NE(run_heed("embed " + model + " --json a --pooling cls").out, run_heed("embed " + model + " --json a").out);
   EXPECT_NE(run_heed("embed " + model + " --json a --no-normalize").out, run_heed("embed " + model + " --json a").out);
   EXPECT_EQ(run_heed("embed " + model + " --npy x --pairs a").exit_code, 2);

@@ -1,4 +1,4 @@
-// The program as its users meet it: arguments and input in, what it prints and its exit code out.
+// Runs the program: arguments and standard input in, output and exit code out.
 #pragma once
 
 #include <sys/wait.h>
@@ -9,13 +9,13 @@
 
 namespace heed::test {
 
-struct Ran {
+struct ProgramResult {
   int exit_code;
   std::string out, err;
 };
 
-// arguments: as a shell reads them. input: what stands on standard input
-inline Ran run_heed(const std::string& arguments, const std::string& input = "") {
+// arguments: as a shell reads them. input: standard input
+inline ProgramResult run_heed(const std::string& arguments, const std::string& input = "") {
   const Folder folder;
   put(folder / "in", input);
   const auto quoted = [&](const char* name) { return "'" + (folder / name).string() + "'"; };
@@ -24,9 +24,9 @@ inline Ran run_heed(const std::string& arguments, const std::string& input = "")
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, get(folder / "out"), get(folder / "err")};
 }
 
-// What the program prints, or its exit code and complaint.
-inline std::string said_by_heed(const std::string& arguments, const std::string& input = "") {
-  const Ran ran = run_heed(arguments, input);
+// The output of the program, or its exit code and error.
+inline std::string output_of_heed(const std::string& arguments, const std::string& input = "") {
+  const ProgramResult ran = run_heed(arguments, input);
   return ran.exit_code == 0 ? ran.out : std::to_string(ran.exit_code) + ": " + ran.err;
 }
 

@@ -1,4 +1,4 @@
-// The program as its users meet it: what it prints where, and its exit codes.
+// The program from the command line: output and exit codes.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,15 +27,15 @@ Outcome heed(const std::string& arguments, const std::string& before = "") {
   return outcome;
 }
 
-// Eight pictures a class, each class a bright row of its own: easy to learn.
-std::filesystem::path easy_pictures(int classes) {
+// Eight images per class, each class with its own bright row: easy to learn.
+std::filesystem::path easy_images(int classes) {
   const std::filesystem::path folder = temporary_folder();
   for (const char* set : {"train", "t10k"}) {
     std::string pixels, labels;
     for (int i = 0; i < 8 * classes; ++i) {
-      std::string picture(28 * 28, '\0');
-      for (int x = 0; x < 28; ++x) picture[static_cast<size_t>(i % classes * 28 + x)] = '\x7f';
-      pixels += picture;
+      std::string image(28 * 28, '\0');
+      for (int x = 0; x < 28; ++x) image[static_cast<size_t>(i % classes * 28 + x)] = '\x7f';
+      pixels += image;
       labels += static_cast<char>(i % classes);
     }
     write_file(folder / (std::string(set) + "-images-idx3-ubyte"), idx_bytes({8u * static_cast<uint32_t>(classes), 28, 28}, pixels));
@@ -44,14 +44,14 @@ std::filesystem::path easy_pictures(int classes) {
   return folder;
 }
 
-TEST(Program, tells_its_version) {
+TEST(Program, prints_its_version) {
   const Outcome outcome = heed("--version");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_TRUE(outcome.out.starts_with("heed 0.")) << outcome.out;
   EXPECT_EQ(outcome.err, "");
 }
 
-TEST(Program, helps_with_examples) {
+TEST(Program, help_has_examples) {
   for (const char* arguments : {"--help", "demo --help"}) {
     const Outcome outcome = heed(arguments);
     EXPECT_EQ(outcome.exit_code, 0);
@@ -61,7 +61,7 @@ TEST(Program, helps_with_examples) {
   }
 }
 
-TEST(Program, takes_the_instruction_set_that_it_is_asked_for) {
+TEST(Program, uses_the_requested_instruction_set) {
   const std::string best = heed("--version").out;
   EXPECT_NE(heed("--version", "HEED_ISA=baseline").out.find(" (baseline, "), std::string::npos);
   const Outcome avx2 = heed("--version", "HEED_ISA=avx2"), avx512 = heed("--version", "HEED_ISA=avx512");
@@ -88,7 +88,7 @@ TEST(Program, refuses_wrong_usage_with_exit_code_2) {
   expect("--versoin", "unknown flag '--versoin'; did you mean '--version'?");
   expect("demo --epoch 3", "unknown flag '--epoch'; did you mean '--epochs'?");
   expect("demo --epoch=3", "unknown flag '--epoch'; did you mean '--epochs'?");
-  expect("demo pictures", "train: found 'pictures', expected key=value or a .toml file");
+  expect("demo images", "train: found 'images', expected key=value or a .toml file");
   expect("demo --epochs 0", "--epochs: Value 0 not in range 1 to 1000");
   expect("demo --epochs", "--epochs: 1 required N missing");
   expect("--version", "HEED_ISA is 'fast', expected avx512, avx2, baseline or best", "HEED_ISA=fast");
@@ -100,13 +100,13 @@ TEST(Program, refuses_bad_files_with_exit_code_3) {
   EXPECT_EQ(missing.exit_code, 3);
   EXPECT_TRUE(missing.err.starts_with("heed: /nowhere: no such folder")) << missing.err;
 
-  const std::filesystem::path folder = easy_pictures(3);
+  const std::filesystem::path folder = easy_images(3);
   write_file(folder / "t10k-labels-idx1-ubyte", idx_bytes({24}, std::string(24, '\x0a')));
   const Outcome outside = heed("demo --data " + folder.string());
   EXPECT_EQ(outside.exit_code, 3);
   EXPECT_NE(outside.err.find("label 10, expected one below 10"), std::string::npos) << outside.err;
 
-  write_file(folder / "train-images-idx3-ubyte", "not pictures");
+  write_file(folder / "train-images-idx3-ubyte", "not images");
   const Outcome damaged = heed("demo --data " + folder.string());
   EXPECT_EQ(damaged.exit_code, 3);
   EXPECT_NE(damaged.err.find("train-images-idx3-ubyte: not an IDX file"), std::string::npos) << damaged.err;
@@ -120,7 +120,7 @@ TEST(Program, fails_with_exit_code_1_when_it_cannot_write) {
 }
 
 TEST(Program, a_diverging_demo_ends_with_exit_code_4) {
-  const std::filesystem::path folder = easy_pictures(10);
+  const std::filesystem::path folder = easy_images(10);
   const Outcome outcome = heed("demo layers=1 width=32 heads=2 rate=1e30 clip=0 schedule=constant warmup=0 --runs " +
                                (folder / "runs").string() + " --data " + folder.string());
   EXPECT_EQ(outcome.exit_code, 4);
@@ -128,16 +128,16 @@ TEST(Program, a_diverging_demo_ends_with_exit_code_4) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Program, the_demo_does_the_main_job) {
+TEST(Program, the_demo_trains_evaluates_and_predicts) {
   const std::filesystem::path folder = temporary_folder();
   const Outcome outcome = heed("demo --data shapes:200 --epochs 1 layers=1 width=32 heads=2 --runs " + folder.string());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  for (const char* text : {"\nepoch 1/1  loss ", "\nbest epoch: 1; on the test part: loss ", ". The model says:\n", "heed predict "})
+  for (const char* text : {"\nepoch 1/1  loss ", "\nbest epoch: 1; on the test part: loss ", ". Prediction:\n", "heed predict "})
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << " in:\n" << outcome.out;
   const std::filesystem::path run = folder / "classify/001";
   EXPECT_TRUE(std::filesystem::exists(run / "report.html"));
-  EXPECT_EQ(heed("predict '" + (run / "best").string() + "' '" + (run / "picture.png").string() + "'").exit_code, 0);
+  EXPECT_EQ(heed("predict '" + (run / "best").string() + "' '" + (run / "image.png").string() + "'").exit_code, 0);
   std::filesystem::remove_all(folder);
 }
 

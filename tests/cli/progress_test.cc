@@ -7,7 +7,7 @@
 namespace heed::cli {
 namespace {
 
-const StepDone kHalfway{.epoch = 3,
+const StepInfo kHalfway{.epoch = 3,
                         .epochs = 10,
                         .step = 235,
                         .steps = 469,
@@ -42,7 +42,7 @@ TEST(Progress, times_are_readable) {
   EXPECT_EQ(readable_time(3661), "1:01:01");
 }
 
-const EpochDone kFirst{
+const EpochInfo kFirst{
     .epoch = 1,
     .epochs = 2,
     .step = 4,
@@ -58,7 +58,7 @@ TEST(Progress, an_epoch_line_has_what_fits) {
   EXPECT_EQ(epoch_line(kFirst, 80), "epoch 1/2  loss 2.0000  accuracy 75.0%  val perplexity 123.5  7.2/s  0:03  best");
   EXPECT_EQ(epoch_line(kFirst, 50), "epoch 1/2  loss 2.0000  accuracy 75.0%  0:03  best");
   EXPECT_EQ(epoch_line(kFirst, 50, true), "epoch 1/2  loss 2.0000  accuracy 75.0%  0:03  \x1b[32mbest\x1b[0m");
-  const EpochDone demo{.epoch = 3,
+  const EpochInfo demo{.epoch = 3,
                        .epochs = 5,
                        .step = 4,
                        .figures = {{"train_loss", 0.692},
@@ -87,7 +87,7 @@ TEST(Progress, a_file_gets_one_line_per_epoch) {
   EXPECT_EQ(out.str(), epoch_line(kFirst, 80) + "\ndone\n");
 }
 
-TEST(Progress, a_terminal_has_a_live_line_that_lasting_ones_replace) {
+TEST(Progress, permanent_lines_replace_the_live_line_of_a_terminal) {
   std::ostringstream out;
   {
     Progress progress(out, {.live = true, .width = [] { return 40; }});
@@ -96,7 +96,7 @@ TEST(Progress, a_terminal_has_a_live_line_that_lasting_ones_replace) {
     progress.say("done");
     EXPECT_EQ(out.str(), "\r" + live_line(kHalfway, 40) + "\x1b[K\r\x1b[Kdone\n");
   }
-  EXPECT_TRUE(out.str().ends_with("done\n"));  // nothing is left to erase
+  EXPECT_TRUE(out.str().ends_with("done\n"));  // nothing left to erase
 }
 
 }  // namespace

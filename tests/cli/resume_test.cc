@@ -1,8 +1,8 @@
-// heed train --resume: from any directory, for longer, and with what has changed since.
+// heed train --resume: from any directory, for more epochs, and after changes of settings and data.
 #include <sstream>
 
+#include "heed/io/image.h"
 #include "heed/io/json.h"
-#include "heed/io/picture.h"
 #include "tests/cli/program.h"
 
 namespace heed::test {
@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The working directory, until the end of the test.
+// Sets the working directory for a scope.
 class WorkIn {
  public:
   explicit WorkIn(const Path& path) : before_(fs::current_path()) { fs::current_path(path); }
@@ -36,18 +36,19 @@ void replace_in(const Path& file, const std::string& what, const std::string& by
   put(file, text.replace(at, what.size(), by));
 }
 
-// A run of two epochs over 40 sentences in rows.csv, of which 36 are learned from.
+// A run of two epochs over 40 sentences in rows.csv, 36 of them for training.
 struct Resume : testing::Test {
   Resume() {
     put(folder / "rows.csv", labelled_rows(40));
     const WorkIn here(folder.path());
-    const Ran ran = run_heed("train sentiment data=rows.csv vocabulary=60 layers=1 width=16 heads=2 batch=12 epochs=2 log_every=1");
+    const ProgramResult ran =
+        run_heed("train sentiment data=rows.csv vocabulary=60 layers=1 width=16 heads=2 batch=12 epochs=2 log_every=1");
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
   }
-  Ran resume(const std::string& words = "") const { return run_heed("train --resume '" + run.string() + "' " + words); }
-  void refused(const std::string& words, int code, const std::string& message) const {
-    const Ran ran = resume(words);
-    EXPECT_EQ(ran.exit_code, code) << words << ran.out << ran.err;
+  ProgramResult resume(const std::string& arguments = "") const { return run_heed("train --resume '" + run.string() + "' " + arguments); }
+  void refused(const std::string& arguments, int code, const std::string& message) const {
+    const ProgramResult ran = resume(arguments);
+    EXPECT_EQ(ran.exit_code, code) << arguments << ran.out << ran.err;
     EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
   }
   std::string state() const { return read_json(run / "run.json").at("state"); }
@@ -58,26 +59,25 @@ struct Resume : testing::Test {
 
 TEST_F(Resume, works_from_any_directory) {
   EXPECT_NE(get(run / "config.toml").find("\ndata = \"" + (folder / "rows.csv").string() + "\""), std::string::npos);
-  const Ran ran = resume();
+  const ProgramResult ran = resume();
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  // A run of an older version: with a path that counts from where it was begun, and without run.json.
+  // A run of an older version: with a relative path, and without run.json.
   replace_in(run / "config.toml", (folder / "rows.csv").string(), "rows.csv");
   fs::remove(run / "run.json");
   refused("", 3,
           "config.toml: data='rows.csv', which is not found from " + fs::current_path().string() +
-              ", expected the directory in which the run was begun");
+              ", expected the directory in which the run was started");
   const WorkIn here(folder.path());
-  const Ran again = resume();
+  const ProgramResult again = resume();
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 
-TEST_F(Resume, with_more_epochs_goes_on_for_longer) {
+TEST_F(Resume, with_more_epochs_trains_longer) {
   const std::string two = get(run / "metrics.jsonl");
-  const Ran ran = resume("--epochs 4");
+  const ProgramResult ran = resume("--epochs 4");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("\nepochs=4, before it was 2\n"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find(
-                "\nthe run has 12 steps now, before it had 6: schedule=linear is stretched over all of them. The last step had a rate of "),
+  EXPECT_NE(ran.out.find("\nepochs=4; it was 2\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\nthe run now has 12 steps instead of 6: schedule=linear now covers all of them. The last step had a rate of "),
             std::string::npos)
       << ran.out;
   EXPECT_NE(ran.out.find("\nepoch 4/4 "), std::string::npos) << ran.out;
@@ -87,8 +87,8 @@ TEST_F(Resume, with_more_epochs_goes_on_for_longer) {
   EXPECT_NE(get(run / "config.toml").find("\nepochs = 4 "), std::string::npos);
   EXPECT_EQ(read_json(run / "run.json").at("settings").at("epochs"), 4);
   EXPECT_NE(get(run / "given.toml").find("\nepochs = 4\n"), std::string::npos) << get(run / "given.toml");
-  EXPECT_EQ(get(run / "given.toml").find("beta1"), std::string::npos) << get(run / "given.toml");  // nobody gave it
-  // Its rates from there on are those of a run of four epochs from the beginning: at step 6 of 12, with a warm-up of one step.
+  EXPECT_EQ(get(run / "given.toml").find("beta1"), std::string::npos) << get(run / "given.toml");  // not given
+  // From there on its rates are those of a run of four epochs: at step 6 of 12, with a warm-up of one step.
   double rate = 0;
   std::istringstream lines(four);
   for (std::string line; std::getline(lines, line);)
@@ -96,94 +96,91 @@ TEST_F(Resume, with_more_epochs_goes_on_for_longer) {
   EXPECT_NEAR(rate, 5e-4 * (1 - 5.0 / 11), 1e-9);
   EXPECT_EQ(resume().exit_code, 0);
   EXPECT_EQ(get(run / "metrics.jsonl"), four);
-  refused("epochs=3", 2, "train: epochs=3, but the run has done 4, expected 4 or more");
+  refused("epochs=3", 2, "train: epochs=3, but the run has finished 4, expected 4 or more");
 }
 
 TEST_F(Resume, refuses_settings_that_cannot_change) {
   const std::string before = get(run / "config.toml");
-  refused(
-      "lr=0.1", 2,
-      "train: rate=0.1 beside --resume: the run began with 5e-04 and what it has learned so far goes with that; epochs, steps, patience");
-  refused("width=32", 2, "train: width=32 beside --resume: the run began with 16");
-  refused("sentiment", 2,
-          "train: found 'sentiment' beside --resume, expected key=value; a run goes on with the settings that it began with");
+  refused("lr=0.1", 2, "train: rate=0.1 with --resume: the run was started with 5e-04; only epochs, steps, patience");
+  refused("width=32", 2, "train: width=32 with --resume: the run was started with 16");
+  refused("sentiment", 2, "train: found 'sentiment' with --resume, expected key=value; a run resumes with its original settings");
   refused("data_changed=yes", 2, "train: data_changed='yes', expected accept");
   EXPECT_EQ(get(run / "config.toml"), before);
-  EXPECT_EQ(resume("rate=0.0005").exit_code, 0);  // as it is
+  EXPECT_EQ(resume("rate=0.0005").exit_code, 0);  // unchanged
 }
 
 TEST_F(Resume, an_edited_config_is_refused_by_its_keys) {
   replace_in(run / "config.toml", "\nrate = ", "\nrate = 0.1 #");
-  refused("", 3,
-          "config.toml: was edited since the run began: rate: 0.0005 then, 0.1 now; a run goes on with the settings that it began with");
+  refused("", 3, "config.toml: was edited since the run was started: rate: 0.0005 then, 0.1 now; a run resumes with its original settings");
 }
 
 TEST_F(Resume, an_edit_of_what_may_change_counts) {
   replace_in(run / "config.toml", "\nepochs = 2", "\nepochs = 3");
-  const Ran ran = resume();
+  const ProgramResult ran = resume();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("\nepochs=3, as config.toml says now; the run had 2\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\nepochs=3 from the edited config.toml; it was 2\n"), std::string::npos) << ran.out;
   EXPECT_NE(get(run / "metrics.csv").find("\n3,9,"), std::string::npos);
 }
 
 TEST_F(Resume, changed_data_are_refused_unless_they_are_accepted) {
   put(folder / "rows.csv", labelled_rows(50));
-  refused("epochs=3", 3, ": the data are not those that the run began with: ");
+  refused("epochs=3", 3, ": the data have changed since the run was started: ");
   refused("epochs=3", 3, "train items: 36 then, 45 now; ");
   EXPECT_NE(get(run / "config.toml").find("\nepochs = 2 "), std::string::npos);
   const std::string tokenizer = get(run / "best/tokenizer.json") + get(run / "best/vocab.txt");
-  const Ran ran = resume("epochs=3 data_changed=accept");
+  const ProgramResult ran = resume("epochs=3 data_changed=accept");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("the data have changed, which was accepted: "), std::string::npos) << ran.out;
-  EXPECT_EQ(get(run / "last/tokenizer.json") + get(run / "last/vocab.txt"), tokenizer);  // the model's words stay
+  EXPECT_NE(ran.out.find("the data have changed, accepted by data_changed=accept: "), std::string::npos) << ran.out;
+  EXPECT_EQ(get(run / "last/tokenizer.json") + get(run / "last/vocab.txt"), tokenizer);  // the vocabulary stays
   EXPECT_EQ(resume().exit_code, 0);
-  // The same number of other sentences; and a class more, which no word makes good.
+  // The same number of other sentences; and one more class, which cannot be accepted.
   std::string text = labelled_rows(50);
   text[text.find("bad film")] = 'm';
   put(folder / "rows.csv", text);
   refused("", 3, " checksum: ");
   put(folder / "rows.csv", labelled_rows(50) + "none at all,other\nor more,other\n");
   refused("data_changed=accept", 3,
-          ": the classes are not those that the run began with: train classes: bad,good then, bad,good,other now");
+          ": the classes have changed since the run was started: train classes: bad,good then, bad,good,other now");
 }
 
-TEST(ResumePictures, notices_names_sizes_and_contents) {
+TEST(ResumeImages, notices_names_sizes_and_contents) {
   const Folder folder;
-  const auto picture = [&](const std::string& name, int shade) {
+  const auto image = [&](const std::string& name, int shade) {
     fs::create_directories((folder / ("data/" + name)).parent_path());
-    Picture out{.width = 16, .height = 16, .pixels = std::vector<uint8_t>(16 * 16 * 3, static_cast<uint8_t>(shade))};
+    Image out{.width = 16, .height = 16, .pixels = std::vector<uint8_t>(16 * 16 * 3, static_cast<uint8_t>(shade))};
     out.pixels[0] = 3;
     write_png(folder / ("data/" + name), out);
   };
-  for (int i = 0; i < 12; ++i) picture((i % 2 ? "light/" : "dark/") + std::to_string(i) + ".png", i % 2 ? 200 + i : 20 + i);
+  for (int i = 0; i < 12; ++i) image((i % 2 ? "light/" : "dark/") + std::to_string(i) + ".png", i % 2 ? 200 + i : 20 + i);
   const std::string runs = "--runs '" + folder.path().string() + "'";
-  const Ran ran = run_heed("train classify data='" + (folder / "data").string() + "' layers=1 width=16 heads=2 patch=8 epochs=1 " + runs);
+  const ProgramResult ran =
+      run_heed("train classify data='" + (folder / "data").string() + "' layers=1 width=16 heads=2 patch=8 epochs=1 " + runs);
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  const auto said = [&] { return said_by_heed("train --resume '" + (folder / "classify/001").string() + "'"); };
+  const auto output = [&] { return output_of_heed("train --resume '" + (folder / "classify/001").string() + "'"); };
   const auto refused = [&](const std::string& fact) {
-    const std::string text = said();
+    const std::string text = output();
     EXPECT_TRUE(text.starts_with("3: ")) << text;
     EXPECT_NE(text.find(" " + fact + ": "), std::string::npos) << text;
   };
   fs::rename(folder / "data/dark/0.png", folder / "data/dark/00.png");
   refused("names");
   fs::rename(folder / "data/dark/00.png", folder / "data/dark/0.png");
-  picture("dark/0.png", 21);
+  image("dark/0.png", 21);
   refused("sample");
-  picture("dark/0.png", 20);
-  picture("dark/extra.png", 20);
+  image("dark/0.png", 20);
+  image("dark/extra.png", 20);
   refused("items");
   fs::remove(folder / "data/dark/extra.png");
-  EXPECT_NE(said().find("best epoch: 1"), std::string::npos);
+  EXPECT_NE(output().find("best epoch: 1"), std::string::npos);
 }
 
 TEST_F(Resume, the_state_is_recorded) {
   EXPECT_EQ(state(), "finished");
   EXPECT_EQ(read_json(run / "run.json").at("directory"), folder.path().string());
   put(run / "run.json", "{");
-  const Ran ran = resume();
+  const ProgramResult ran = resume();
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("whether settings and data are those of before is not known"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("cannot check whether settings and data are unchanged"), std::string::npos) << ran.out;
   EXPECT_EQ(state(), "finished");
 }
 

@@ -1,9 +1,9 @@
-// What people see on a terminal, and what Ctrl-C and a closed window do.
+// Output on a terminal, and the effect of Ctrl-C and a closed window.
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "heed/cli/stop.h"
+#include "heed/cli/signal_guard.h"
 #include "heed/io/temporary.h"
 #include "tests/cli/child.h"
 #include "tests/cli/terminal.h"
@@ -12,12 +12,12 @@
 namespace heed::test {
 namespace {
 
-// A run of which somebody sees many steps: they are small, and there are many of them.
+// A run of many small steps.
 std::vector<std::string> long_run(const Folder& folder) {
   return {"train",   "classify", "data=shapes:400", "layers=1",    "width=16", "heads=2",
           "patch=8", "batch=10", "loaders=0",       "epochs=1000", "--runs",   folder.path().string()};
 }
-void become_saved(const Folder& folder) {
+void expect_saved(const Folder& folder) {
   EXPECT_FALSE(std::filesystem::is_empty(folder / "classify/001/checkpoints"));
   EXPECT_NE(get(folder / "classify/001/log.txt").size(), 0u);
 }
@@ -25,13 +25,13 @@ void become_saved(const Folder& folder) {
 TEST(OnTerminal, lines_follow_the_width_of_the_terminal) {
   const Folder folder;
   OnTerminal heed(long_run(folder), 200);
-  ASSERT_TRUE(heed.shows("% of peak")) << heed.shown();
+  ASSERT_TRUE(heed.wait_for("% of peak")) << heed.output();
   heed.resize(50);
-  const size_t at = heed.shown().size();
-  ASSERT_TRUE(heed.shows("epoch    4/1000", at)) << heed.shown();
-  const std::string later = heed.shown().substr(heed.shown().find("epoch    3/1000", at));
+  const size_t at = heed.output().size();
+  ASSERT_TRUE(heed.wait_for("epoch    4/1000", at)) << heed.output();
+  const std::string later = heed.output().substr(heed.output().find("epoch    3/1000", at));
   size_t lines = 0, drawn = 0;
-  for (size_t begin = 0; begin < later.size();) {  // what stands between two returns of the cursor
+  for (size_t begin = 0; begin < later.size();) {  // text between two carriage returns
     const size_t end = std::min(later.find_first_of("\r\n", begin), later.size());
     std::string line = later.substr(begin, end - begin);
     for (size_t code = line.find('\x1b'); code != std::string::npos; code = line.find('\x1b'))
@@ -42,38 +42,38 @@ TEST(OnTerminal, lines_follow_the_width_of_the_terminal) {
     begin = end + 1;
   }
   EXPECT_GE(drawn, 1u);
-  EXPECT_LE(lines, 3u) << later;  // of epochs, not of steps
+  EXPECT_LE(lines, 3u) << later;  // per epoch, not per step
   heed.type("\x03");
-  EXPECT_EQ(heed.wait(), 130) << heed.shown();
-  EXPECT_NE(heed.shown().find("stopped and saved after step"), std::string::npos) << heed.shown();
-  become_saved(folder);
+  EXPECT_EQ(heed.wait(), 130) << heed.output();
+  EXPECT_NE(heed.output().find("stopped and saved after step"), std::string::npos) << heed.output();
+  expect_saved(folder);
 }
 
-TEST(OnTerminal, colours_are_for_terminals_that_want_them) {
+TEST(OnTerminal, colours_respect_no_color) {
   const Folder folder;
   const std::vector<std::string> words{"train",    "classify", "data=shapes:60",      "layers=1", "width=16", "heads=2",
                                        "epochs=1", "--runs",   folder.path().string()};
-  OnTerminal plain(words, 80, {"NO_COLOR=1"}), painted(words, 80);
-  EXPECT_EQ(plain.wait(), 0) << plain.shown();
-  EXPECT_EQ(painted.wait(), 0) << painted.shown();
-  EXPECT_NE(painted.shown().find("\x1b[32mbest\x1b[0m"), std::string::npos) << painted.shown();
-  EXPECT_EQ(plain.shown().find("\x1b[32m"), std::string::npos) << plain.shown();
+  OnTerminal plain(words, 80, {"NO_COLOR=1"}), styled(words, 80);
+  EXPECT_EQ(plain.wait(), 0) << plain.output();
+  EXPECT_EQ(styled.wait(), 0) << styled.output();
+  EXPECT_NE(styled.output().find("\x1b[32mbest\x1b[0m"), std::string::npos) << styled.output();
+  EXPECT_EQ(plain.output().find("\x1b[32m"), std::string::npos) << plain.output();
   OnTerminal wrong({"nothing"}, 80), wrong_plain({"nothing"}, 80, {"NO_COLOR=1"}), help({"--help"}, 80);
   EXPECT_EQ(wrong.wait(), 2);
-  EXPECT_EQ(wrong.shown(), "\x1b[31mheed:\x1b[0m unknown command 'nothing'\r\n");
+  EXPECT_EQ(wrong.output(), "\x1b[31mheed:\x1b[0m unknown command 'nothing'\r\n");
   wrong_plain.wait();
-  EXPECT_EQ(wrong_plain.shown(), "heed: unknown command 'nothing'\r\n");
+  EXPECT_EQ(wrong_plain.output(), "heed: unknown command 'nothing'\r\n");
   EXPECT_EQ(help.wait(), 0);
-  EXPECT_NE(help.shown().find("\x1b[1mExamples:\x1b[0m\r\n"), std::string::npos) << help.shown();
+  EXPECT_NE(help.output().find("\x1b[1mExamples:\x1b[0m\r\n"), std::string::npos) << help.output();
 }
 
 TEST(OnTerminal, a_closed_window_saves_as_ctrl_c_does) {
   const Folder folder;
   OnTerminal heed(long_run(folder), 80);
-  ASSERT_TRUE(heed.shows("epoch    2/1000")) << heed.shown();
+  ASSERT_TRUE(heed.wait_for("epoch    2/1000")) << heed.output();
   heed.hang_up();
   EXPECT_EQ(heed.wait(), 130);
-  become_saved(folder);
+  expect_saved(folder);
 }
 
 TEST(Stop, nohup_is_respected_and_sighup_saves) {
@@ -84,12 +84,12 @@ TEST(Stop, nohup_is_respected_and_sighup_saves) {
   heed.send(SIGHUP);
   EXPECT_EQ(heed.wait(), 130) << get(folder / "out");
   EXPECT_NE(get(folder / "out").find("stopped and saved after step"), std::string::npos) << get(folder / "out");
-  become_saved(folder);
-  if (kSanitized) return;  // no threads behind a fork there
+  expect_saved(folder);
+  if (kSanitized) return;  // sanitizers do not support threads after a fork
   const pid_t ignoring = ::fork();
   if (ignoring == 0) {
     ::signal(SIGHUP, SIG_IGN);
-    const cli::CatchStop guard;
+    const cli::SignalGuard guard;
     ::kill(::getpid(), SIGHUP);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     ::_exit(7);
@@ -99,7 +99,7 @@ TEST(Stop, nohup_is_respected_and_sighup_saves) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
-TEST(Stop, the_last_evaluation_ends_at_ctrl_c_and_is_made_again) {
+TEST(Stop, the_final_evaluation_stops_at_ctrl_c_and_is_repeated) {
   const Folder folder;
   const Path run = folder / "classify/001";
   Child heed({"train", "classify", "data=shapes:3000", "layers=2", "width=64", "heads=4", "steps=1", "--runs", folder.path().string()},
@@ -108,7 +108,7 @@ TEST(Stop, the_last_evaluation_ends_at_ctrl_c_and_is_made_again) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   heed.send(SIGINT);
   EXPECT_EQ(heed.wait(), 130) << get(folder / "out");
-  EXPECT_NE(get(folder / "out").find("stopped and saved while the best model was evaluated; go on with: heed train --resume "),
+  EXPECT_NE(get(folder / "out").find("stopped and saved while the best model was evaluated; resume with: heed train --resume "),
             std::string::npos)
       << get(folder / "out");
   EXPECT_FALSE(std::filesystem::exists(run / "evaluation.json"));
@@ -116,38 +116,38 @@ TEST(Stop, the_last_evaluation_ends_at_ctrl_c_and_is_made_again) {
   EXPECT_TRUE(std::filesystem::exists(run / "evaluation.json"));
 }
 
-// What a process that catches signals ends with, when it gets SIGINT so many times.
-int ends_with(int signals, bool save_first, const Path& temporary) {
+// The exit code of a process with a SignalGuard after `signals` SIGINTs.
+int exit_code_after(int signals, bool save_first, const Path& temporary) {
   const pid_t process = ::fork();
   if (process == 0) {
     ::signal(SIGINT, SIG_DFL);
     ::setenv("TMPDIR", temporary.c_str(), 1);
     const TemporaryFolder folder;
     put(folder.path() / "file", "content");
-    cli::CatchStop guard;
+    cli::SignalGuard guard;
     if (save_first) guard.save_first();
     for (int i = 0; i < signals; ++i) {
       ::kill(::getpid(), SIGINT);
       std::this_thread::sleep_for(std::chrono::milliseconds(150));
     }
-    for (int i = 0; i < 100 && !guard.asked(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    ::_exit(guard.asked() ? 7 : 8);  // what somebody computes without looking at the guard
+    for (int i = 0; i < 100 && !guard.stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ::_exit(guard.stop_requested() ? 7 : 8);  // returned normally, with or without a stop request
   }
   int status = 0;
   ::waitpid(process, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(Stop, the_second_ctrl_c_ends_at_once_and_takes_temporary_folders_with_it) {
-  if (kSanitized) GTEST_SKIP() << "no threads behind a fork";
+TEST(Stop, the_second_ctrl_c_exits_and_removes_temporary_folders) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers do not support threads after a fork";
   const Folder folder;
-  EXPECT_EQ(ends_with(1, true, folder.path()), 7);
+  EXPECT_EQ(exit_code_after(1, true, folder.path()), 7);
   EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
   std::filesystem::remove_all(folder.path());
   std::filesystem::create_directory(folder.path());
-  EXPECT_EQ(ends_with(2, true, folder.path()), 130);
+  EXPECT_EQ(exit_code_after(2, true, folder.path()), 130);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  EXPECT_EQ(ends_with(1, false, folder.path()), 130);  // there is nothing to save yet
+  EXPECT_EQ(exit_code_after(1, false, folder.path()), 130);  // nothing to save yet
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

@@ -1,8 +1,8 @@
-// Tables and files of texts as the users of heed train, data look, eval and predict meet them.
+// Tables and text files in heed train, data look, eval and predict.
 #include <sstream>
 
+#include "heed/io/image.h"
 #include "heed/io/json.h"
-#include "heed/io/picture.h"
 #include "tests/cli/program.h"
 #include "tests/data/idx_files.h"
 #include "tests/models/text_folder.h"
@@ -13,7 +13,7 @@ namespace {
 void expect_says(const std::string& text, const std::string& fragment) { EXPECT_NE(text.find(fragment), std::string::npos) << text; }
 
 void expect_refused_by_heed(const std::string& arguments, int exit_code, const std::string& fragment) {
-  const Ran ran = run_heed(arguments);
+  const ProgramResult ran = run_heed(arguments);
   EXPECT_EQ(ran.exit_code, exit_code) << arguments << "\n" << ran.out << ran.err;
   expect_says(ran.err, fragment);
 }
@@ -29,33 +29,33 @@ std::string pairs_of_numbers(char between, const std::string& header) {
   return out;
 }
 
-TEST(TextTableProgram, translation_is_learned_judged_and_looked_at_from_a_table) {
+TEST(TextTableProgram, translation_is_trained_and_evaluated_from_a_table) {
   const Folder folder;
   const std::string runs = " --runs '" + folder.path().string() + "' ", tsv = folder / "pairs.tsv", csv = folder / "pairs.csv.gz";
   put(tsv, pairs_of_numbers('\t', ""));
   put(csv, packed(pairs_of_numbers(',', "English,German\n")));
-  const Ran by_place = run_heed("train translate data=" + tsv + kTiny + runs);
-  ASSERT_EQ(by_place.exit_code, 0) << by_place.err;
-  expect_says(by_place.out, "translate: 73 to learn from, 8 to validate on");
-  expect_says(by_place.out, "columns of " + tsv + ": source_column=1, target_column=2\n");
+  const ProgramResult by_position = run_heed("train translate data=" + tsv + kTiny + runs);
+  ASSERT_EQ(by_position.exit_code, 0) << by_position.err;
+  expect_says(by_position.out, "translate: 73 to train on, 8 to validate on");
+  expect_says(by_position.out, "columns of " + tsv + ": source_column=1, target_column=2\n");
   expect_says(get(folder / "translate/001/log.txt"), "source_column=1, target_column=2");
-  const Ran by_name = run_heed("train translate data=" + csv + kTiny + "source_column=german target_column=english" + runs);
+  const ProgramResult by_name = run_heed("train translate data=" + csv + kTiny + "source_column=german target_column=english" + runs);
   ASSERT_EQ(by_name.exit_code, 0) << by_name.err;
   expect_says(by_name.out, "columns of " + csv + ": source_column=German, target_column=English\n");
   expect_refused_by_heed("train translate data=" + csv + kTiny + "source_column=french" + runs, 2,
                          "found no column \"french\" (source_column)");
 
   const std::string model = folder / "translate/001/best";
-  const Ran judged = run_heed("eval " + model + " " + csv + " --length 4");
-  EXPECT_EQ(judged.exit_code, 0) << judged.err;
-  expect_says(judged.out, "81 translations\ncolumns of " + csv + ": source_column=English, target_column=German\n");
-  const Ran json = run_heed("eval " + model + " " + csv + " --length 4 source_column=2 --target-column 1 --json");
+  const ProgramResult evaluated = run_heed("eval " + model + " " + csv + " --length 4");
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  expect_says(evaluated.out, "81 translations\ncolumns of " + csv + ": source_column=English, target_column=German\n");
+  const ProgramResult json = run_heed("eval " + model + " " + csv + " --length 4 source_column=2 --target-column 1 --json");
   EXPECT_EQ(json.exit_code, 0) << json.err;
   EXPECT_EQ(Json::parse(json.out)["columns"], (Json{{"source_column", "German"}, {"target_column", "English"}}));
 
-  expect_says(said_by_heed("data look " + csv), ": 81 pairs\ncolumns of " + csv + ": source_column=English, target_column=German\n");
-  expect_says(said_by_heed("data look " + tsv), "source_column=1, target_column=2\n");
-  const Json look = Json::parse(said_by_heed("data look --json " + csv + " source=german target=english"));
+  expect_says(output_of_heed("data look " + csv), ": 81 pairs\ncolumns of " + csv + ": source_column=English, target_column=German\n");
+  expect_says(output_of_heed("data look " + tsv), "source_column=1, target_column=2\n");
+  const Json look = Json::parse(output_of_heed("data look --json " + csv + " source=german target=english"));
   EXPECT_EQ(look["columns"]["source_column"], "German");
   EXPECT_EQ(look["pairs"], 81);
 }
@@ -64,9 +64,9 @@ TEST(TextTableProgram, data_look_understands_what_train_takes) {
   const Folder folder;
   const auto path = [&](const char* name) { return (folder / name).string(); };
   put(path("a.csv"), "id,Review,stars\n1,a fine film,5\n2,a dull film,1\n3,fine,5\n");
-  expect_says(said_by_heed("data look " + path("a.csv")),
+  expect_says(output_of_heed("data look " + path("a.csv")),
               "3 labelled texts, 2 labels\ncolumns of " + path("a.csv") + ": text_column=Review, label_column=stars\n");
-  const Json json = Json::parse(said_by_heed("data look " + path("a.csv") + " label_column=id --json"));
+  const Json json = Json::parse(output_of_heed("data look " + path("a.csv") + " label_column=id --json"));
   EXPECT_EQ(json["columns"], (Json{{"text_column", "Review"}, {"label_column", "id"}}));
   expect_refused_by_heed("data look " + path("a.csv") + " text=Review", 2, "expected text_column=NAME");
   std::filesystem::create_directories(folder / "pairs");
@@ -74,14 +74,14 @@ TEST(TextTableProgram, data_look_understands_what_train_takes) {
   put(folder / "pairs/train.de", "eins\nzwei\n");
   put(folder / "pairs/val.en", "three\n");
   put(folder / "pairs/val.de", "drei\n");
-  EXPECT_EQ(Json::parse(said_by_heed("data look --json " + path("pairs") + " source=en target=de"))["samples"][1]["target"], "zwei");
-  EXPECT_EQ(Json::parse(said_by_heed("data look --json " + path("pairs")))["pairs"], 2);
+  EXPECT_EQ(Json::parse(output_of_heed("data look --json " + path("pairs") + " source=en target=de"))["samples"][1]["target"], "zwei");
+  EXPECT_EQ(Json::parse(output_of_heed("data look --json " + path("pairs")))["pairs"], 2);
   std::filesystem::create_directories(folder / "plain");
   put(folder / "plain/a.txt", "One. Two.\n\nThree.\n");
-  EXPECT_EQ(Json::parse(said_by_heed("data look --json " + path("plain")))["sentences"], 3);
+  EXPECT_EQ(Json::parse(output_of_heed("data look --json " + path("plain")))["sentences"], 3);
   std::filesystem::create_directories(folder / "table");
   put(folder / "table/train.jsonl", "{\"premise\": \"a b\", \"hypothesis\": \"c d\", \"label\": 1}\n");
-  expect_says(said_by_heed("data look " + path("table")), "text_column=premise, pair_column=hypothesis, label_column=label\n");
+  expect_says(output_of_heed("data look " + path("table")), "text_column=premise, pair_column=hypothesis, label_column=label\n");
 }
 
 TEST(TextTableProgram, train_and_eval_say_which_columns_they_read) {
@@ -90,27 +90,27 @@ TEST(TextTableProgram, train_and_eval_say_which_columns_they_read) {
   for (int i = 0; i < 40; ++i) rows += std::string(i % 2 ? "5" : "1") + ";2020;" + (i % 2 ? "a fine, good film\n" : "a bad, dull film\n");
   const std::string csv = folder / "reviews.csv";
   put(csv, "\xEF\xBB\xBF" + rows);
-  const Ran ran = run_heed("train sentiment data=" + csv + kTiny + " --runs '" + folder.path().string() + "'");
+  const ProgramResult ran = run_heed("train sentiment data=" + csv + kTiny + " --runs '" + folder.path().string() + "'");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   expect_says(ran.out, "columns of " + csv + ": text_column=Review Text, label_column=Stars\n");
   const std::string model = folder / "sentiment/001/best";
   for (const char* words :
        {"", "text_column=3 label_column=stars", "--text-column 3 --label-column 1", "--text 'Review Text' --label Stars"}) {
-    const Ran judged = run_heed("eval " + model + " " + csv + " " + words);
-    EXPECT_EQ(judged.exit_code, 0) << judged.err;
-    expect_says(judged.out, "40 sentences\ncolumns of " + csv + ": text_column=Review Text, label_column=Stars\n");
+    const ProgramResult evaluated = run_heed("eval " + model + " " + csv + " " + words);
+    EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+    expect_says(evaluated.out, "40 sentences\ncolumns of " + csv + ": text_column=Review Text, label_column=Stars\n");
   }
   expect_refused_by_heed("eval " + model + " " + csv + " stars", 2, "eval: found \"stars\", expected text_column=NAME");
-  expect_refused_by_heed("eval " + model + " " + csv + " source_column=1", 2, "eval: found --source-column, which is not for");
+  expect_refused_by_heed("eval " + model + " " + csv + " source_column=1", 2, "eval: found --source-column, which does not apply to");
 }
 
-TEST(TextTableProgram, two_thousand_labels_are_learned_judged_and_reported) {
+TEST(TextTableProgram, two_thousand_labels_are_trained_evaluated_and_reported) {
   const Folder folder;
   std::string rows = "text\tlabel\n";
   for (int i = 0; i < 4000; ++i) rows += "number " + std::to_string(i % 2000) + " of them\tclass " + std::to_string(i % 2000) + "\n";
   const std::string tsv = folder / "many.tsv";
   put(tsv, rows);
-  const Ran ran =
+  const ProgramResult ran =
       run_heed("train sentiment data=" + tsv + " limit=4000 validation=0.5 layers=1 heads=1 width=8 feed_forward=8 epochs=1 batch=500" +
                " vocabulary=60 tokenizer=characters --runs '" + folder.path().string() + "'");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -122,11 +122,11 @@ TEST(TextTableProgram, two_thousand_labels_are_learned_judged_and_reported) {
   expect_says(get(run / "report.html"), "1000 of 2000, those with the most samples");
   expect_says(get(run / "report.html"), "Most frequent mistakes");
   EXPECT_EQ(run_heed("report " + run.string() + " -o " + (folder / "page.html").string()).exit_code, 0);
-  const Ran judged = run_heed("eval " + (run / "best").string() + " " + tsv + " --confusion");
-  EXPECT_EQ(judged.exit_code, 0) << judged.err;
-  expect_says(judged.out, "... and 1800 more classes; --json lists 1000 of them\n");
-  expect_says(judged.out, "times  truth -> guess\n");
-  EXPECT_LT(judged.out.size(), 40'000u);
+  const ProgramResult evaluated = run_heed("eval " + (run / "best").string() + " " + tsv + " --confusion");
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  expect_says(evaluated.out, "... and 1800 more classes; --json lists 1000 of them\n");
+  expect_says(evaluated.out, "count  truth -> guess\n");
+  EXPECT_LT(evaluated.out.size(), 40'000u);
 }
 
 struct Predicting : TextFolder {
@@ -144,11 +144,11 @@ struct Predicting : TextFolder {
 TEST(TextTableProgram, predict_reads_tables_and_keeps_their_columns) {
   const Predicting here;
   const std::string csv = here.file("r.csv", "id,Review,label\n7,\"hello, a!\",x\n8,a,y\n"), out = here / "out.csv";
-  const Ran table = run_heed(here.predict + csv);
+  const ProgramResult table = run_heed(here.predict + csv);
   EXPECT_EQ(table.exit_code, 0) << table.err;
   expect_says(table.err, "heed: predict reads the file " + csv + "\nheed: columns of " + csv + ": text_column=Review\n");
   expect_says(table.out, "%  hello, a!\n");
-  const Ran plain = run_heed(here.predict + "'hello, a!' a --json"), json = run_heed(here.predict + "--json " + csv);
+  const ProgramResult plain = run_heed(here.predict + "'hello, a!' a --json"), json = run_heed(here.predict + "--json " + csv);
   std::istringstream lines(json.out), expected(plain.out);
   for (std::string line, other; std::getline(lines, line) && std::getline(expected, other);) {
     Json found = Json::parse(line);
@@ -157,7 +157,7 @@ TEST(TextTableProgram, predict_reads_tables_and_keeps_their_columns) {
     found.erase("columns");
     EXPECT_EQ(found, Json::parse(other));
   }
-  const Ran written = run_heed(here.predict + csv + " -o " + out);
+  const ProgramResult written = run_heed(here.predict + csv + " -o " + out);
   EXPECT_EQ(written.exit_code, 0) << written.err;
   EXPECT_EQ(written.out, out + ": 2 rows\n");
   const std::string text = get(out);
@@ -175,27 +175,27 @@ TEST(TextTableProgram, predict_reads_tables_and_keeps_their_columns) {
   expect_says(run_heed(here.predict + tsv + " text_column=2").err, "text_column=2\n");
   expect_says(run_heed(here.predict + "--file " + tsv + " --text-column 1 --pair-column 2").err, "text_column=1, pair_column=2\n");
   expect_refused_by_heed(here.predict + csv + " text_column=none", 2, "found no column \"none\" (text_column)");
-  expect_refused_by_heed(here.predict + "a text_column=b", 2, "found the name of a column, expected a table too");
+  expect_refused_by_heed(here.predict + "a text_column=b", 2, "found a column name without a table");
   expect_refused_by_heed(here.predict + "a -o out.txt", 2, "expected a name that ends in .csv, .tsv or .jsonl");
 }
 
-TEST(TextTableProgram, an_argument_that_names_a_file_is_no_sentence) {
+TEST(TextTableProgram, an_argument_that_names_a_file_is_not_a_sentence) {
   const Predicting here;
   const std::string txt = here.file("s.txt", "hello\na\n"), packed_txt = here.file("s.txt.gz", packed("hello\na\n"));
   const std::string expected = run_heed(here.predict + "hello a").out;
   for (const std::string& file : {txt, packed_txt}) {
-    const Ran ran = run_heed(here.predict + file);
+    const ProgramResult ran = run_heed(here.predict + file);
     EXPECT_EQ(ran.out, expected) << ran.err;
-    EXPECT_EQ(ran.err, "heed: predict reads the file " + file + ", a sentence on every line\n");
+    EXPECT_EQ(ran.err, "heed: predict reads the file " + file + ", one sentence per line\n");
   }
   expect_refused_by_heed(here.predict + "hello " + txt, 2, "found the file \"" + txt + "\" among 2 arguments");
-  write_png(here / "photo.png", Picture{2, 2, std::vector<uint8_t>(12, 9)});
+  write_png(here / "photo.png", Image{2, 2, std::vector<uint8_t>(12, 9)});
   for (const char* command : {"predict ", "embed ", "tokenize "})
     expect_refused_by_heed(command + here.path().string() + " " + (here / "photo.png").string(), 3, "photo.png: found a PNG image");
   expect_refused_by_heed(here.predict + "--file " + (here / "photo.png").string(), 3, "photo.png: found a PNG image");
-  const Ran word = run_heed(here.predict + (here / "config.json").string());
+  const ProgramResult word = run_heed(here.predict + (here / "config.json").string());
   EXPECT_EQ(word.exit_code, 0);
-  expect_says(word.err, "config.json\" is taken as a sentence, but there is a file of that name; --file reads it");
+  expect_says(word.err, "config.json\" is read as a sentence, but there is a file of that name; --file reads it");
   EXPECT_EQ(run_heed("embed " + here.path().string() + " --json " + txt).out,
             run_heed("embed " + here.path().string() + " --json hello a").out);
   const std::string tokens = run_heed("tokenize " + here.path().string() + " --ids " + txt).out;

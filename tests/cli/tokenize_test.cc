@@ -1,4 +1,4 @@
-// heed tokenize and heed vocabulary as their users meet them.
+// heed tokenize and heed vocabulary from the command line.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
@@ -11,7 +11,7 @@ class TokenizeProgram : public testing::Test {
  protected:
   TokenizeProgram() { put(folder / "tokenizer.json", bert_json().dump()); }
 
-  static std::string heed(const std::string& arguments, const std::string& input = "") { return said_by_heed(arguments, input); }
+  static std::string heed(const std::string& arguments, const std::string& input = "") { return output_of_heed(arguments, input); }
   std::string model() const { return folder.path().string(); }
   const Folder folder;
 };
@@ -27,7 +27,7 @@ TEST_F(TokenizeProgram, shows_byte_level_tokens_as_text) {
   EXPECT_EQ(heed("tokenize " + model() + " 'Stra\u00dfe a\n'"),
             "       0  S\n       1  t\n       2  r\n       3  a\n       7  \u00df\n       4  e\n       8  \u00b7\n       3  a\n       9  "
             "\u23ce\n");
-  EXPECT_EQ(Json::parse(heed("tokenize " + model() + " --json '\u00df'"))["tokens"], (Json{"\u00c3\u0141"}));  // as in the file
+  EXPECT_EQ(Json::parse(heed("tokenize " + model() + " --json '\u00df'"))["tokens"], (Json{"\u00c3\u0141"}));  // as stored in the file
 }
 
 TEST_F(TokenizeProgram, encodes_and_decodes) {
@@ -52,7 +52,7 @@ TEST_F(TokenizeProgram, reads_lines) {
   EXPECT_EQ(counted["tokens"], 7);
 }
 
-TEST_F(TokenizeProgram, speaks_json) {
+TEST_F(TokenizeProgram, prints_json) {
   const Json json = Json::parse(heed("tokenize " + model() + " --json hello"));
   EXPECT_EQ(json["ids"], (Json{2, 14, 3}));
   EXPECT_EQ(json["tokens"], (Json{"[CLS]", "hello", "[SEP]"}));
@@ -60,19 +60,19 @@ TEST_F(TokenizeProgram, speaks_json) {
   EXPECT_EQ(Json::parse(heed("tokenize " + model() + " --lines --json", "\xFF\n"))["ids"], (Json{2, 3}));
 }
 
-TEST_F(TokenizeProgram, complains) {
+TEST_F(TokenizeProgram, refuses_wrong_usage) {
   EXPECT_EQ(heed("tokenize " + model()), "2: heed: tokenize: found 0 texts, expected at least one, or --lines to read standard input\n");
   EXPECT_EQ(heed("tokenize " + model() + " --lines a"),
             "2: heed: tokenize: found 1 texts, expected none: --lines and --count read standard input\n");
   EXPECT_EQ(heed("tokenize " + model() + " --decode x"),
-            "2: heed: tokenize: found \"x \", expected ids: numbers with spaces or commas between\n");
+            "2: heed: tokenize: found \"x \", expected token ids separated by spaces or commas\n");
   EXPECT_EQ(heed("tokenize /nowhere a").substr(0, 20), "3: heed: /nowhere: f");
   EXPECT_EQ(heed("tokenize " + model() + " --decode 999").substr(0, 36), "1: heed: decode: found the id 999, e");
 }
 
-TEST_F(TokenizeProgram, learns_a_vocabulary) {
+TEST_F(TokenizeProgram, trains_a_vocabulary) {
   put(folder / "text.txt", "low lower lowest\nlow lower\n");
-  const std::string out = (folder / "learned").string(), train = "vocabulary train " + (folder / "text.txt").string() + " --out " + out;
+  const std::string out = (folder / "trained").string(), train = "vocabulary train " + (folder / "text.txt").string() + " --out " + out;
   const Json json = Json::parse(heed(train + " --size 20 --json"));
   EXPECT_EQ(json["tokens"], 20);
   EXPECT_EQ(json["words"], 3);

@@ -1,4 +1,4 @@
-// heed train as its users meet it.
+// heed train from the command line.
 #include <csignal>
 #include <sstream>
 #include <thread>
@@ -16,9 +16,9 @@ constexpr const char* kSmall = "data=shapes:200 layers=1 width=32 heads=2 patch=
 
 std::string runs_in(const Folder& folder) { return " --runs '" + folder.path().string() + "' "; }
 
-TEST(Train, leaves_every_file_that_is_promised) {
+TEST(Train, writes_every_documented_file) {
   const Folder folder;
-  const Ran ran = run_heed("train classify " + (kSmall + runs_in(folder)));
+  const ProgramResult ran = run_heed("train classify " + (kSmall + runs_in(folder)));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.err, "");
   EXPECT_NE(ran.out.find("\nepoch 2/2  loss "), std::string::npos) << ran.out;
@@ -39,85 +39,85 @@ TEST(Train, leaves_every_file_that_is_promised) {
   EXPECT_EQ(evaluation.at("part"), "test");
   EXPECT_TRUE(evaluation.at("figures").contains("accuracy"));
 
-  // A run that is over is judged again, and nothing else changes.
+  // Resuming a finished run evaluates it again, and nothing else changes.
   const std::string metrics = get(run / "metrics.csv"), weights = get(run / "last/model.safetensors");
-  const Ran again = run_heed("train --resume '" + run.string() + "'");
+  const ProgramResult again = run_heed("train --resume '" + run.string() + "'");
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_NE(again.out.find("goes on from step 8 of 8"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("resumes from step 8 of 8"), std::string::npos) << again.out;
   EXPECT_EQ(get(run / "metrics.csv"), metrics);
   EXPECT_EQ(get(run / "last/model.safetensors"), weights);
   EXPECT_EQ(read_json(run / "evaluation.json"), evaluation);
 
-  // Another run begins with its model, of which chance alone may be chosen anew.
+  // Another run starts from its model; only its regularization may be changed.
   const std::string from = "train classify data=shapes:100 epochs=1 from='" + (run / "best").string() + "'" + runs_in(folder);
-  const Ran other = run_heed(from + "stochastic_depth=0.2 dropout=0.1");
+  const ProgramResult other = run_heed(from + "stochastic_depth=0.2 dropout=0.1");
   EXPECT_EQ(other.exit_code, 0) << other.err;
   const Json config = read_json(folder / "classify/002/last/config.json");
   EXPECT_EQ(config["heed"].dump(), R"({"stochastic_depth":0.2})");
   EXPECT_EQ(config["hidden_dropout_prob"].dump(), "0.1");
-  const Ran wider = run_heed(from + "width=64");
+  const ProgramResult wider = run_heed(from + "width=64");
   EXPECT_EQ(wider.exit_code, 2);
   EXPECT_NE(wider.err.find("train: width=64 beside from="), std::string::npos) << wider.err;
 }
 
-TEST(Train, refuses_wrong_words) {
+TEST(Train, refuses_wrong_arguments) {
   const Folder folder;
-  const auto expect = [&](const std::string& words, int exit_code, const std::string& fragment) {
-    const Ran ran = run_heed("train " + words + runs_in(folder));
-    EXPECT_EQ(ran.exit_code, exit_code) << words;
+  const auto expect = [&](const std::string& arguments, int exit_code, const std::string& fragment) {
+    const ProgramResult ran = run_heed("train " + arguments + runs_in(folder));
+    EXPECT_EQ(ran.exit_code, exit_code) << arguments;
     EXPECT_NE(ran.err.find(fragment), std::string::npos) << ran.err;
   };
-  expect("", 2, "train: no task given; heed train --settings lists them");
+  expect("", 2, "train: no task given; heed train --settings lists the tasks");
   expect("clasify", 2, "classify");
   expect("classify epohcs=2", 2, "did you mean 'epochs'?");
   expect("classify epochs=none", 2, "epochs");
-  expect("classify pictures", 2, "train: found 'pictures', expected key=value or a .toml file");
+  expect("classify images", 2, "train: found 'images', expected key=value or a .toml file");
   expect("classify nowhere.toml", 3, "nowhere.toml");
   expect("classify data=/nowhere", 3, "/nowhere");
   expect("classify " + std::string(kSmall) + "best=bleu", 2, "there is no metric 'bleu'");
   expect("--resume /nowhere", 3, "/nowhere");
-  expect("classify --resume /nowhere", 2, "a run goes on with the settings that it began with");
+  expect("classify --resume /nowhere", 2, "a run resumes with its original settings");
   put(folder / "bad", "");
   expect("classify data=" + (folder / "bad").string(), 3, "bad");
 }
 
 TEST(Train, settings_have_other_names_and_may_be_spelled_like_flags) {
-  const auto value = [](const std::string& words, const std::string& expected) {
-    const std::string said = said_by_heed("train classify --settings " + words);
-    EXPECT_NE(said.find("\n  " + expected + " "), std::string::npos) << words << "\n" << said;
+  const auto value = [](const std::string& arguments, const std::string& expected) {
+    const std::string output = output_of_heed("train classify --settings " + arguments);
+    EXPECT_NE(output.find("\n  " + expected + " "), std::string::npos) << arguments << "\n" << output;
   };
-  for (const char* words : {"lr=0.5", "learning_rate=0.5", "--lr 0.5", "--lr=0.5", "--learning-rate 0.5", "--rate 0.5"})
-    value(words, "rate=0.5");
-  for (const char* words : {"batch_size=7", "--batch-size 7", "--batch_size=7", "--batch 7"}) value(words, "batch=7");
-  for (const char* words : {"num_epochs=3", "--epochs 3", "--epochs=3", "--num-epochs 3 --json"}) value(words, "epochs=3");
-  for (const char* words : {"--flip", "--flip true", "--flip=true", "--flip --seed 2"}) value(words, "flip=true");
-  for (const char* words : {"device=cpu", "--device cpu"}) value(words, "device=cpu");
+  for (const char* arguments : {"lr=0.5", "learning_rate=0.5", "--lr 0.5", "--lr=0.5", "--learning-rate 0.5", "--rate 0.5"})
+    value(arguments, "rate=0.5");
+  for (const char* arguments : {"batch_size=7", "--batch-size 7", "--batch_size=7", "--batch 7"}) value(arguments, "batch=7");
+  for (const char* arguments : {"num_epochs=3", "--epochs 3", "--epochs=3", "--num-epochs 3 --json"}) value(arguments, "epochs=3");
+  for (const char* arguments : {"--flip", "--flip true", "--flip=true", "--flip --seed 2"}) value(arguments, "flip=true");
+  for (const char* arguments : {"device=cpu", "--device cpu"}) value(arguments, "device=cpu");
   value("--flip false --model.initializer_range 0.5 --seed 4", "seed=4");
-  const auto refused = [](const std::string& words, const std::string& message) {
-    const Ran ran = run_heed("train classify " + words);
-    EXPECT_EQ(ran.exit_code, 2) << words;
+  const auto refused = [](const std::string& arguments, const std::string& message) {
+    const ProgramResult ran = run_heed("train classify " + arguments);
+    EXPECT_EQ(ran.exit_code, 2) << arguments;
     EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
   };
   refused("--epochs", "train: found --epochs without a value, expected --epochs VALUE or epochs=VALUE");
   refused("--epocs 3", "unknown flag '--epocs'; did you mean '--epochs'?");
-  refused("--beams 3", "train: there is no setting 'beams'");
+  refused("--beams 3", "train: unknown setting 'beams'");
   refused("lr=nan", "train: lr means rate: rate='nan', expected a number");
   refused("--lr inf", "train: lr means rate: rate='inf', expected a number");
   refused("rate=-inf", "train: rate='-inf', expected a number");
-  refused("device=cuda", "train: device='cuda', expected one of auto, cpu: this build runs on the CPU");
-  refused("model=vit-tiny", "preset=NAME chooses a model, from=FOLDER one that was trained before");
+  refused("device=cuda", "train: device='cuda', expected one of auto, cpu: this build supports only the CPU");
+  refused("model=vit-tiny", "preset=NAME selects a model, from=FOLDER a trained one");
 }
 
 TEST(Train, a_preset_of_another_task_is_refused_before_there_is_a_run) {
   const Folder folder;
-  const auto refused = [&](const std::string& words, const std::string& message) {
-    const Ran ran = run_heed("train " + words + runs_in(folder));
-    EXPECT_EQ(ran.exit_code, 2) << words;
+  const auto refused = [&](const std::string& arguments, const std::string& message) {
+    const ProgramResult ran = run_heed("train " + arguments + runs_in(folder));
+    EXPECT_EQ(ran.exit_code, 2) << arguments;
     EXPECT_EQ(ran.err, "heed: train: " + message + "\n");
   };
-  const std::string pictures = "vit-tiny, vit-small, vit-base, gaussian, gaussian-small, resnet18",
+  const std::string images = "vit-tiny, vit-small, vit-base, gaussian, gaussian-small, resnet18",
                     encoders = "bert-mini, bert-small, bert-base";
-  refused("classify preset=gpt2", "preset=gpt2 is not for classify, expected one of " + pictures);
+  refused("classify preset=gpt2", "preset=gpt2 is not for classify, expected one of " + images);
   refused("sentiment preset=vit-tiny", "preset=vit-tiny is not for sentiment, expected one of " + encoders);
   refused("pretrain preset=transformer-small", "preset=transformer-small is not for pretrain, expected one of " + encoders);
   refused("translate preset=bert-mini", "preset=bert-mini is not for translate, expected one of transformer-small, transformer-base");
@@ -125,19 +125,19 @@ TEST(Train, a_preset_of_another_task_is_refused_before_there_is_a_run) {
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(Train, a_width_alone_brings_heads_that_divide_it) {
+TEST(Train, the_number_of_heads_follows_the_width) {
   const Folder folder;
-  const Ran ran = run_heed("train classify data=shapes:60 layers=1 width=32 patch=8 epochs=1" + runs_in(folder));
+  const ProgramResult ran = run_heed("train classify data=shapes:60 layers=1 width=32 patch=8 epochs=1" + runs_in(folder));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("\nheads=2, as those of vit-tiny do not divide width=32\n"), std::string::npos) << ran.out;
   EXPECT_NE(get(folder / "classify/001/config.toml").find("\nheads = 2 "), std::string::npos);
-  const Ran listed = run_heed("train classify width=32 --settings");
+  const ProgramResult listed = run_heed("train classify width=32 --settings");
   EXPECT_NE(listed.out.find("\n  heads=2 "), std::string::npos) << listed.out;
 }
 
-TEST(Train, speaks_to_machines_or_not_at_all) {
+TEST(Train, prints_json_or_nothing) {
   const Folder folder;
-  const Ran ran = run_heed("train classify --json " + (kSmall + runs_in(folder)));
+  const ProgramResult ran = run_heed("train classify --json " + (kSmall + runs_in(folder)));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   std::map<std::string, int> events;
   std::istringstream lines(ran.out);
@@ -150,7 +150,7 @@ TEST(Train, speaks_to_machines_or_not_at_all) {
   EXPECT_EQ(events["end"], 1);
   EXPECT_GE(events["note"], 2);
 
-  const Ran quiet = run_heed("train classify --quiet " + (kSmall + runs_in(folder)));
+  const ProgramResult quiet = run_heed("train classify --quiet " + (kSmall + runs_in(folder)));
   EXPECT_EQ(quiet.exit_code, 0);
   EXPECT_EQ(quiet.out + quiet.err, "");
   EXPECT_EQ(get(folder / "classify/001/metrics.jsonl"), get(folder / "classify/002/metrics.jsonl"));
@@ -158,21 +158,21 @@ TEST(Train, speaks_to_machines_or_not_at_all) {
 
 TEST(Train, ctrl_c_saves_and_resume_finishes) {
   const Folder folder;
-  const std::vector<std::string> words{
+  const std::vector<std::string> arguments{
       "train",     "classify", "data=shapes:64",      "layers=1", "width=16", "heads=2", "patch=8", "batch=16",
       "epochs=16", "--runs",   folder.path().string()};
-  Child child(words, folder / "out");
+  Child child(arguments, folder / "out");
   const Path run = folder / "classify/001";
   while (!child.ended() && get(run / "metrics.csv").find("\n2,") == std::string::npos)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   child.send(SIGINT);
   EXPECT_EQ(child.wait(), 130);
-  EXPECT_NE(get(folder / "out").find("go on with: heed train --resume " + run.string()), std::string::npos) << get(folder / "out");
+  EXPECT_NE(get(folder / "out").find("resume with: heed train --resume " + run.string()), std::string::npos) << get(folder / "out");
   EXPECT_FALSE(fs::exists(run / "report.html"));
   ASSERT_EQ(run_heed("train --quiet --resume '" + run.string() + "'").exit_code, 0);
   EXPECT_TRUE(fs::exists(run / "report.html"));
 
-  std::vector<std::string> whole = words;
+  std::vector<std::string> whole = arguments;
   whole.insert(whole.end(), {"--name", "whole"});
   ASSERT_EQ(Child(whole, folder / "out").wait(), 0);
   for (const char* name : {"metrics.csv", "metrics.jsonl", "last/model.safetensors", "best/model.safetensors"})

@@ -9,7 +9,7 @@
 #include "heed/core/copy_kernels.h"
 #include "heed/ops/norm.h"
 #include "tests/expect_error.h"
-#include "tests/house/source.h"
+#include "tests/structure/source.h"
 
 namespace heed::test {
 namespace {

@@ -1,4 +1,4 @@
-// What chance must and must not do to pictures, and to batches that are mixed.
+// Properties of random augmentation and of mixed batches.
 #include "heed/data/augment.h"
 
 #include <gtest/gtest.h>
@@ -6,18 +6,18 @@
 #include <cmath>
 #include <set>
 
-#include "heed/data/picture_ops.h"
+#include "heed/data/image_ops.h"
 #include "tests/data/pixels.h"
 #include "tests/expect_error.h"
 
 namespace heed::test {
 namespace {
 
-TEST(Augment, crop_and_flip_are_pixels_of_the_picture) {
-  const Picture p = some_picture(7, 5);
+TEST(Augment, crop_and_flip_are_pixels_of_the_image) {
+  const Image p = some_image(7, 5);
   std::set<int64_t> seen;
   for (uint64_t stream = 0; stream < 400; ++stream) {
-    const Picture found = augmented(p, {.pad = 2, .flip = true}, {1, stream});
+    const Image found = augmented(p, {.pad = 2, .flip = true}, {1, stream});
     int64_t matches = 0;
     for (int64_t move = 0; move < 50; ++move) {
       const int64_t left = move % 5 - 2, top = move / 5 % 5 - 2;
@@ -32,16 +32,16 @@ TEST(Augment, crop_and_flip_are_pixels_of_the_picture) {
     }
     EXPECT_EQ(matches, 1);
   }
-  EXPECT_EQ(seen.size(), 50u);  // all of them come
+  EXPECT_EQ(seen.size(), 50u);  // all combinations occur
 }
 
 TEST(Augment, is_a_function_of_the_key) {
-  const Picture p = some_picture(16, 12);
+  const Image p = some_image(16, 12);
   const AugmentOptions all{
       .pad = 2, .flip = true, .resized_crop = 0.5f, .colour = 0.4f, .random_ops = 2, .random_strength = 0.6f, .erase = 0.5f};
   std::set<std::vector<uint8_t>> seen;
   for (uint64_t i = 0; i < 50; ++i) {
-    const Picture once = augmented(p, all, {7, i});
+    const Image once = augmented(p, all, {7, i});
     EXPECT_EQ(once.pixels, augmented(p, all, {7, i}).pixels);
     EXPECT_EQ(once.width, 16);
     EXPECT_EQ(once.height, 12);
@@ -52,23 +52,23 @@ TEST(Augment, is_a_function_of_the_key) {
   EXPECT_EQ(augmented(p, {}, {7, 1}).pixels, p.pixels);
 }
 
-TEST(Augment, one_more_step_leaves_the_others_as_they_were) {
-  const Picture p = some_picture(16, 12);
+TEST(Augment, steps_are_independent_of_each_other) {
+  const Image p = some_image(16, 12);
   for (uint64_t i = 0; i < 20; ++i) {
-    const Picture crop = augmented(p, {.pad = 3}, {7, i}), both = augmented(p, {.pad = 3, .flip = true}, {7, i});
-    Picture flipped = crop;
-    flip_sideways(flipped);
+    const Image crop = augmented(p, {.pad = 3}, {7, i}), both = augmented(p, {.pad = 3, .flip = true}, {7, i});
+    Image flipped = crop;
+    flip_horizontal(flipped);
     EXPECT_TRUE(both.pixels == crop.pixels || both.pixels == flipped.pixels);
   }
 }
 
 TEST(Augment, resized_crop_shows_a_part) {
-  Picture ramp{40, 30};
+  Image ramp{40, 30};
   for (int64_t i = 0; i < 40 * 30; ++i)
     ramp.pixels.insert(ramp.pixels.end(), {static_cast<uint8_t>(i % 40 * 6), static_cast<uint8_t>(i / 40 * 8), 0});
   double least = 1, most = 0;
   for (uint64_t i = 0; i < 200; ++i) {
-    const Picture found = augmented(ramp, {.resized_crop = 0.25f}, {3, i});
+    const Image found = augmented(ramp, {.resized_crop = 0.25f}, {3, i});
     ASSERT_EQ(found.width, 40);
     ASSERT_EQ(found.height, 30);
     const double wide = (at(found, 35, 9, 0) - at(found, 4, 9, 0)) / (31.0 * 6),
@@ -83,10 +83,10 @@ TEST(Augment, resized_crop_shows_a_part) {
 }
 
 TEST(Augment, erase_fills_one_rectangle_as_often_as_asked) {
-  const Picture p{32, 32, std::vector<uint8_t>(32 * 32 * 3, 0)};
+  const Image p{32, 32, std::vector<uint8_t>(32 * 32 * 3, 0)};
   int erased = 0;
   for (uint64_t i = 0; i < 1000; ++i) {
-    const Picture found = augmented(p, {.erase = 0.3f}, {5, i});
+    const Image found = augmented(p, {.erase = 0.3f}, {5, i});
     int64_t left = 32, right = -1, top = 32, bottom = -1, count = 0;
     for (int64_t k = 0; k < 32 * 32; ++k) {
       const int64_t x = k % 32, y = k / 32;
@@ -102,7 +102,7 @@ TEST(Augment, erase_fills_one_rectangle_as_often_as_asked) {
 }
 
 TEST(Augment, wrong_options_are_refused) {
-  const Picture p = some_picture(4, 4);
+  const Image p = some_image(4, 4);
   expect_error([&] { augmented(p, {.pad = -1}, {1, 1}); }, "augmented: found pad -1");
   expect_error([&] { augmented(p, {.resized_crop = 0}, {1, 1}); }, "augmented: found resized_crop 0");
   expect_error([&] { augmented(p, {.random_ops = 1, .random_strength = 2}, {1, 1}); }, "augmented: found random_strength 2");
@@ -110,16 +110,16 @@ TEST(Augment, wrong_options_are_refused) {
   expect_error([&] { augmented({4, 4}, {}, {1, 1}); }, "augmented: found 0 bytes");
 }
 
-Tensor batch(int64_t B, int64_t Y, int64_t X) {  // picture b holds b + small numbers
+Tensor batch(int64_t B, int64_t Y, int64_t X) {  // image b holds b + small numbers
   std::vector<float> values;
   for (int64_t i = 0; i < B * 2 * Y * X; ++i) values.push_back(static_cast<float>(i / (2 * Y * X)) + static_cast<float>(i % 97) / 128);
   return Tensor::from(values, {B, 2, Y, X});
 }
 
-TEST(Mixed, mixup_is_a_weighted_mean) {
+TEST(MixedBatch, mixup_is_a_weighted_mean) {
   const Tensor x = batch(5, 3, 4);
   const std::vector<float> from = x.to_vector<float>();
-  const Mixed found = mixed(x, {.mixup = 0.4f}, {2, 11});
+  const MixedBatch found = mixed(x, {.mixup = 0.4f}, {2, 11});
   const std::vector<float> to = found.pixels.to_vector<float>();
   ASSERT_EQ(found.pixels.shape(), x.shape());
   EXPECT_EQ(std::set(found.other.begin(), found.other.end()).size(), 5u);  // each once
@@ -131,12 +131,12 @@ TEST(Mixed, mixup_is_a_weighted_mean) {
   EXPECT_EQ(to, mixed(x, {.mixup = 0.4f}, {2, 11}).pixels.to_vector<float>());
 }
 
-TEST(Mixed, cutmix_takes_a_rectangle_of_the_other) {
+TEST(MixedBatch, cutmix_takes_a_rectangle_of_the_other) {
   const Tensor x = batch(3, 10, 7);
   const std::vector<float> from = x.to_vector<float>();
   std::set<float> shares;
   for (uint64_t stream = 0; stream < 50; ++stream) {
-    const Mixed found = mixed(x, {.cutmix = 1}, {2, stream});
+    const MixedBatch found = mixed(x, {.cutmix = 1}, {2, stream});
     const std::vector<float> to = found.pixels.to_vector<float>();
     for (size_t b = 0; b < 3; ++b) {
       if (found.other[b] == static_cast<int64_t>(b)) continue;
@@ -157,7 +157,7 @@ TEST(Mixed, cutmix_takes_a_rectangle_of_the_other) {
 }
 
 // Beta(a, a) has mean 1/2 and variance 1 / (4 (2 a + 1)); its fourth moment about the mean is 3 / (16 (2 a + 1) (2 a + 3)).
-TEST(Mixed, shares_are_drawn_from_beta) {
+TEST(MixedBatch, shares_are_drawn_from_beta) {
   const Tensor x = batch(1, 1, 1);
   for (const float alpha : {0.01f, 0.2f, 1.0f, 4.0f}) {
     constexpr int draws = 40000;
@@ -177,7 +177,7 @@ TEST(Mixed, shares_are_drawn_from_beta) {
   }
 }
 
-TEST(Mixed, with_both_each_comes_half_of_the_time_and_with_none_nothing_changes) {
+TEST(MixedBatch, with_both_each_is_used_half_of_the_time_and_with_none_nothing_changes) {
   const Tensor x = batch(4, 8, 8);
   const std::vector<float> from = x.to_vector<float>();
   int cuts = 0;
@@ -187,7 +187,7 @@ TEST(Mixed, with_both_each_comes_half_of_the_time_and_with_none_nothing_changes)
     cuts += std::all_of(to.begin(), to.end(), [&](float value) { return known.contains(value); });
   }
   EXPECT_NEAR(cuts, 200, 50);
-  const Mixed same = mixed(x, {}, {4, 1});
+  const MixedBatch same = mixed(x, {}, {4, 1});
   EXPECT_TRUE(same.other.empty());
   EXPECT_EQ(same.share, 1);
   EXPECT_TRUE(same.pixels.shares_data_with(x));

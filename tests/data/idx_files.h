@@ -1,4 +1,4 @@
-// Makes IDX files for tests.
+// IDX files for tests.
 #pragma once
 
 #include <zlib.h>

@@ -63,33 +63,33 @@ TEST(Idx, every_shorter_file_is_refused) {
 
 TEST(Idx, trailing_bytes_are_refused) {
   const std::string file = idx_bytes({2}, "ab");
-  EXPECT_EQ(error_of(file + "c"), "file: bytes follow behind the last element");
-  EXPECT_EQ(error_of(packed(file + "c")), "file: bytes follow behind the last element");
-  EXPECT_EQ(error_of(packed(file) + "cde"), "file: 3 bytes follow behind the packed data; bring the file again");
+  EXPECT_EQ(error_of(file + "c"), "file: found bytes after the last element");
+  EXPECT_EQ(error_of(packed(file + "c")), "file: found bytes after the last element");
+  EXPECT_EQ(error_of(packed(file) + "cde"), "file: found 3 bytes after the gzip data; copy or download it again");
   EXPECT_NE(error_of(packed(file) + packed(file)), "no error");
 }
 
 TEST(Idx, damage_is_noticed) {
   const std::string file = packed(idx_bytes({64}, std::string(64, 'x')));
-  for (size_t i = 10; i < file.size(); ++i) {  // behind gzip's header, whose time and system are free
+  for (size_t i = 10; i < file.size(); ++i) {  // after gzip's header, whose time and system fields are arbitrary
     std::string damaged = file;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
     EXPECT_NE(error_of(damaged), "no error") << i;
   }
 }
 
-TEST(Idx, huge_sizes_are_refused_before_memory_is_taken) {
-  constexpr uint32_t most = 0xffffffff;
-  EXPECT_NE(error_of(idx_bytes({most, most, most}, "ab")).find("are too large"), std::string::npos);
-  EXPECT_NE(error_of(idx_bytes({most, most, most, 0}, "")).find("are too large"), std::string::npos);
-  EXPECT_NE(error_of(idx_bytes({most, most / 4}, "ab")).find("cannot hold"), std::string::npos);
-  EXPECT_NE(error_of(packed(idx_bytes({most, most / 4}, "ab"))).find("cannot hold"), std::string::npos);
+TEST(Idx, huge_sizes_are_refused_before_allocation) {
+  constexpr uint32_t max_size = 0xffffffff;
+  EXPECT_NE(error_of(idx_bytes({max_size, max_size, max_size}, "ab")).find("are too large"), std::string::npos);
+  EXPECT_NE(error_of(idx_bytes({max_size, max_size, max_size, 0}, "")).find("are too large"), std::string::npos);
+  EXPECT_NE(error_of(idx_bytes({max_size, max_size / 4}, "ab")).find("cannot hold"), std::string::npos);
+  EXPECT_NE(error_of(packed(idx_bytes({max_size, max_size / 4}, "ab"))).find("cannot hold"), std::string::npos);
 }
 
 TEST(Idx, a_bomb_is_not_unpacked) {
   const std::string bomb = packed(idx_bytes({2}, std::string(50 << 20, 'x')));
   ASSERT_LT(bomb.size(), 1u << 17);
-  EXPECT_EQ(error_of(bomb), "file: bytes follow behind the last element");
+  EXPECT_EQ(error_of(bomb), "file: found bytes after the last element");
 }
 
 }  // namespace

@@ -34,45 +34,45 @@ void expect_table_error(const std::string& text, TableKind kind, const std::stri
   expect_refused([&] { parse_labelled("f", text, kind); }, message);
 }
 
-TEST(PackedText, plain_and_packed_files_are_the_same) {
+TEST(PackedText, plain_and_gzip_files_are_the_same) {
   const Folder folder;
   const std::string text = "a\nb\xC3\xBC\n";
   put(folder / "plain", "\xEF\xBB\xBF" + text);
   put(folder / "one.gz", packed(text));
   put(folder / "two.gz", packed("a\n") + packed("") + packed("b\xC3\xBC\n"));
-  for (const char* name : {"plain", "one.gz", "two.gz"}) EXPECT_EQ(read_packed_text(folder / name), text) << name;
+  for (const char* name : {"plain", "one.gz", "two.gz"}) EXPECT_EQ(read_text_or_gzip(folder / name), text) << name;
   put(folder / "empty", "");
-  EXPECT_EQ(read_packed_text(folder / "empty"), "");
-  const std::string much(300'000, 'x');  // more than one piece
+  EXPECT_EQ(read_text_or_gzip(folder / "empty"), "");
+  const std::string much(300'000, 'x');  // more than one chunk
   put(folder / "much.gz", packed(much));
-  EXPECT_EQ(read_packed_text(folder / "much.gz"), much);
+  EXPECT_EQ(read_text_or_gzip(folder / "much.gz"), much);
 }
 
-TEST(PackedText, what_is_cut_short_or_damaged_is_refused) {
+TEST(PackedText, truncated_or_damaged_data_is_refused) {
   const Folder folder;
   const std::string whole = packed("one line\nand another one\n");
   for (size_t size = 2; size < whole.size(); ++size) {
     put(folder / "cut.gz", whole.substr(0, size));
-    expect_refused([&] { read_packed_text(folder / "cut.gz"); }, "cut.gz: the packed data is cut short after ");
+    expect_refused([&] { read_text_or_gzip(folder / "cut.gz"); }, "cut.gz: the gzip data is truncated after ");
   }
-  for (size_t i = 10; i < whole.size(); ++i) {  // behind gzip's header, whose time and system are free
+  for (size_t i = 10; i < whole.size(); ++i) {  // after gzip's header, whose time and system fields are arbitrary
     std::string damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
     put(folder / "damaged.gz", damaged);
-    EXPECT_THROW(read_packed_text(folder / "damaged.gz"), FileError) << i;
+    EXPECT_THROW(read_text_or_gzip(folder / "damaged.gz"), FileError) << i;
   }
   put(folder / "tail.gz", whole + "and more");
-  expect_refused([&] { read_packed_text(folder / "tail.gz"); }, "tail.gz: 8 bytes follow behind the packed data");
-  expect_refused([&] { read_packed_text(folder / "none"); }, "none: there is no such file");
-  expect_refused([&] { read_packed_text(folder.path()); }, "found a folder");
+  expect_refused([&] { read_text_or_gzip(folder / "tail.gz"); }, "tail.gz: found 8 bytes after the gzip data");
+  expect_refused([&] { read_text_or_gzip(folder / "none"); }, "none: there is no such file");
+  expect_refused([&] { read_text_or_gzip(folder.path()); }, "found a folder");
 }
 
-TEST(PackedText, a_bomb_is_not_unpacked) {
+TEST(PackedText, a_bomb_is_not_decompressed) {
   const Folder folder;
   put(folder / "bomb.gz", packed(std::string(50 << 20, 'x')));
-  expect_refused([&] { read_packed_text(folder / "bomb.gz", 1000); }, "bomb.gz: found more than 1000 bytes after unpacking");
+  expect_refused([&] { read_text_or_gzip(folder / "bomb.gz", 1000); }, "bomb.gz: found more than 1000 bytes after decompression");
   put(folder / "long", std::string(1001, 'x'));
-  expect_refused([&] { read_packed_text(folder / "long", 1000); }, "found 1001 bytes, expected at most 1000");
+  expect_refused([&] { read_text_or_gzip(folder / "long", 1000); }, "found 1001 bytes, expected at most 1000");
 }
 
 TEST(PackedText, what_is_not_utf8_is_refused_with_its_line) {
@@ -102,7 +102,7 @@ TEST(PackedText, lines_have_no_ends) {
   EXPECT_EQ(lines_of("a\rb\n\n"), (Lines{"a\rb", ""}));
 }
 
-TEST(Labelled, columns_are_found_without_a_word) {
+TEST(Labelled, columns_are_found_without_settings) {
   const Lines expected = {"0|a dull film", "1|a fine film", "1|fine"};
   EXPECT_EQ(tsv("0\ta dull film\n1\ta fine film\n1\tfine\n"), expected);
   EXPECT_EQ(tsv("a dull film\t0\r\na fine film \t1\r\n\r\nfine\t1"), expected);
@@ -116,13 +116,13 @@ TEST(Labelled, columns_are_found_without_a_word) {
   EXPECT_EQ(jsonl("{\"label\": 0, \"text\": \"a dull film\"}\n{\"text\": \" a fine film\", \"label\": 1, \"more\": []}\n{\"label\": \"1\", "
                   "\"text\": \"fine\"}\n"),
             expected);
-  // No header: the word is a text like others.
+  // No header: "text" is a cell like others.
   EXPECT_EQ(tsv("x\ttext\ny\ttext\nx\tanother one\n"), (Lines{"x|text", "y|text", "x|another one"}));
   EXPECT_EQ(tsv("a text\tx\n"), Lines{"x|a text"});
   EXPECT_EQ(tsv("x\tone\nx\ttwo\nx\tthree\n"), (Lines{"x|one", "x|two", "x|three"}));
 }
 
-TEST(Labelled, pairs_are_found_without_a_word) {
+TEST(Labelled, pairs_are_found_without_settings) {
   EXPECT_EQ(tsv("index\tsentence1\tsentence2\tlabel\n1\ta b\tc d\tno\n"), Lines{"no|a b|c d"});
   EXPECT_EQ(csv("premise,hypothesis,label\na b,c d,no\n"), Lines{"no|a b|c d"});
   EXPECT_EQ(tsv("index\tquestion\tsentence\tlabel\n1\ta b\tc d\tno\n"), Lines{"no|a b|c d"});
@@ -134,7 +134,7 @@ TEST(Labelled, pairs_are_found_without_a_word) {
   EXPECT_EQ(tsv("x\ta b\tc d\ny\te f\tg h\nx\ti j\tk l\n"), (Lines{"x|a b|c d", "y|e f|g h", "x|i j|k l"}));
 }
 
-TEST(Labelled, columns_can_be_said) {
+TEST(Labelled, columns_can_be_set) {
   const std::string text = "id,title,body,stars,label\n1,a b,c d,5,x\n2,e f,g h,4,y\n";
   EXPECT_EQ(csv(text, {.text = "title", .label = "stars"}), (Lines{"5|a b", "4|e f"}));
   EXPECT_EQ(csv(text, {.text = "Body", .pair = "title"}), (Lines{"x|c d|a b", "y|g h|e f"}));
@@ -155,25 +155,25 @@ TEST(Labelled, csv_is_read_as_rfc_4180_says) {
   EXPECT_EQ(csv("label,text\n0,\"a, b\"\n1,\"she said \"\"no\"\"\"\n"), (Lines{"0|a, b", "1|she said \"no\""}));
   EXPECT_EQ(csv("label,text\r\n0,\"two\r\nlines\"\r\n1,\"\n\nthree\"\r\n"), (Lines{"0|two\r\nlines", "1|three"}));
   EXPECT_EQ(csv("\"label\",\"text\"\n\"0\",\"\"\"\"\n1,x"), (Lines{"0|\"", "1|x"}));
-  EXPECT_EQ(csv("label,text\n0,5\" wide\n"), Lines{"0|5\" wide"});  // a quote inside a cell without quotes is a letter
+  EXPECT_EQ(csv("label,text\n0,5\" wide\n"), Lines{"0|5\" wide"});  // a quote inside an unquoted cell is literal
   EXPECT_EQ(csv("label,text,more\n0,a,\n\n1,b,\"\""), (Lines{"0|a", "1|b"}));
   expect_table_error("label,text\n0,a\n1,\"never\nclosed\n", TableKind::csv, "f:3: found a quote that is not closed");
-  const Lines two{"1|a fine film, all in all", "0|\"no\""};  // as spreadsheets write it where numbers have a comma
+  const Lines two{"1|a fine film, all in all", "0|\"no\""};  // as spreadsheets write it in locales with decimal commas
   EXPECT_EQ(csv("label;text\n1;a fine film, all in all\n0;\"\"\"no\"\"\"\n"), two);
   EXPECT_EQ(csv("\"text, in short\";label\n\"a fine film, all in all\";1\r\n\"\"\"no\"\"\";0\r\n", {.text = "text, in short"}), two);
   EXPECT_EQ(csv("5\" wide;1\n6\" wide;2\n"), (Lines{"1|5\" wide", "2|6\" wide"}));
   expect_table_error("label;text\n0;a;b\n", TableKind::csv,
-                     "f:2: found 3 columns, expected 2 as in line 1; semicolons part them in this file");
-  expect_table_error(
-      "bad, very bad;0\ngood;1\n", TableKind::csv,
-      "f:2: found 1 columns, expected 2 as in line 1; commas part them in this file, as its first row has one outside quotes");
-  expect_table_error("label,text\n0,\"a\nb\"c\n", TableKind::csv, "f:3: found \"c\\x0a\" behind a closing quote, expected a comma");
+                     "f:2: found 3 columns, expected 2 as in line 1; this file is separated by semicolons");
+  expect_table_error("bad, very bad;0\ngood;1\n", TableKind::csv,
+                     "f:2: found 1 columns, expected 2 as in line 1; this file is separated by commas, not semicolons, because its first "
+                     "row has a comma outside quotes");
+  expect_table_error("label,text\n0,\"a\nb\"c\n", TableKind::csv, "f:3: found \"c\\x0a\" after a closing quote, expected a comma");
   expect_table_error("label,text\n0,\"a\nb\"\n1\n", TableKind::csv, "f:4: found 1 columns, expected 2 as in line 1");
   expect_table_error("label,text\n0,a,b\n", TableKind::csv, "f:2: found 3 columns, expected 2 as in line 1");
   expect_table_error("label,text\n0,\"\n\"\n", TableKind::csv, "f:2: found no text in column \"text\"");
 }
 
-TEST(Labelled, what_is_wrong_is_named_with_file_and_line) {
+TEST(Labelled, errors_name_file_and_line) {
   expect_table_error("", TableKind::tsv, "f: found no rows");
   expect_table_error("\n\r\n", TableKind::csv, "f: found no rows");
   expect_table_error("\n", TableKind::jsonl, "f: found no rows");
@@ -196,7 +196,7 @@ TEST(Labelled, what_is_wrong_is_named_with_file_and_line) {
   expect_refused([] { read_labelled("none.tsv"); }, "none.tsv: there is no such file");
 }
 
-TEST(Labelled, the_ending_tells_the_kind) {
+TEST(Labelled, the_extension_determines_the_kind) {
   const Folder folder;
   put(folder / "a.tsv", "0\ta b\n");
   put(folder / "a.csv.gz", packed("0,a b\n"));
@@ -216,12 +216,12 @@ TEST(ParallelText, lines_belong_together) {
   EXPECT_EQ(pairs[1].source + "|" + pairs[1].target, "two|zwei");
   put(folder / "b.de", "eins\n");
   expect_refused([&] { read_parallel(folder / "a.en", folder / "b.de"); }, "a.en has 4 lines, ");
-  expect_refused([&] { read_parallel(folder / "a.en", folder / "b.de"); }, "b.de has 1, expected as many");
+  expect_refused([&] { read_parallel(folder / "a.en", folder / "b.de"); }, "b.de has 1, expected the same number");
   put(folder / "empty", "\n");
   expect_refused([&] { read_parallel(folder / "empty", folder / "b.de"); }, "empty: found no line with text in both files among 1");
 }
 
-TEST(TextDocuments, blank_lines_part_them) {
+TEST(TextDocuments, are_separated_by_blank_lines) {
   const Folder folder;
   put(folder / "all.txt", "\nOne is\nhere. Two!\n \n\nAnother.\r\n");
   const std::vector<Lines> expected = {{"One is here.", "Two!"}, {"Another."}};

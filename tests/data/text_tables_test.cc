@@ -1,4 +1,4 @@
-// Tables of texts: odd files, columns that are found or said, pairs in two languages, rows without labels.
+// Tables of texts: unusual files, detected or given columns, translation pairs, rows without labels.
 #include "heed/data/text_rows.h"
 #include "tests/data/idx_files.h"
 #include "tests/expect_error.h"
@@ -9,15 +9,15 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-std::string said(const ChosenColumns& columns) { return columns_text("f", columns); }
+std::string described(const ChosenColumns& columns) { return columns_text("f", columns); }
 
-// What a labelled CSV says, "label|text" a row, with its columns in front.
+// A labelled CSV as "label|text" per row, after its columns.
 Lines labelled(const std::string& text, const TextColumns& columns = {}, TableKind kind = TableKind::csv) {
   ChosenColumns chosen;
   Lines out;
   for (const LabelledText& row : parse_labelled("f", text, kind, columns, &chosen))
     out.push_back(row.label + "|" + row.text + (row.pair ? "|" + *row.pair : ""));
-  out.insert(out.begin(), said(chosen));
+  out.insert(out.begin(), described(chosen));
   return out;
 }
 
@@ -26,7 +26,7 @@ Lines translated(const std::string& text, TableKind kind, const TextColumns& col
   Lines out;
   for (const Translation& pair : parse_translations("f", text, kind, columns, languages, &chosen))
     out.push_back(pair.source + "|" + pair.target);
-  out.insert(out.begin(), said(chosen));
+  out.insert(out.begin(), described(chosen));
   return out;
 }
 
@@ -39,7 +39,7 @@ TEST(TextTables, reviews_with_odd_columns_are_read) {
             (Lines{"columns of f: text_column=REVIEW-TEXT, label_column=STARS", "5|a good one", "1|dull"}));
   EXPECT_EQ(labelled("0,a dull film\n1,a fine film\n"),
             (Lines{"columns of f: text_column=2, label_column=1", "0|a dull film", "1|a fine film"}));
-  // Words above numbers are a header, whatever they are.
+  // Text above numbers is a header, whatever the names.
   EXPECT_EQ(labelled("blurb,grade\na dull film,1\na fine film,5\nanother film,5\n"),
             (Lines{"columns of f: text_column=blurb, label_column=grade", "1|a dull film", "5|a fine film", "5|another film"}));
   expect_refused([] { labelled("text,label\na b,0\nc d,\n"); }, "f:3: found no label in column \"label\", expected one in every row");
@@ -65,14 +65,14 @@ TEST(TextTables, encodings_are_named) {
   expect_refused([&] { read_labelled((folder / "a.csv").string()); }, "found a zip archive or an Office document, expected UTF-8 text");
 }
 
-TEST(TextTables, a_field_without_end_is_refused_with_its_line) {
+TEST(TextTables, an_unterminated_field_is_refused_with_its_line) {
   const std::string much(5 << 20, 'x');
   const auto refused = [&](const std::string& text, TableKind kind, const std::string& message) {
     expect_refused([&] { parse_labelled("f", text, kind); }, message);
   };
   refused("text,label\na,0\n" + much + ",1\n", TableKind::csv, "f:3: found a field of more than 4194304 bytes");
   refused("text,label\na,0\n\"" + much + "\n", TableKind::csv,
-          "f:3: found a field of more than 4194304 bytes, expected a text of at most that; is its closing quote missing?");
+          "f:3: found a field of more than 4194304 bytes, expected at most that many; is its closing quote missing?");
   refused("text\tlabel\na\t0\n" + much + "\t1\n", TableKind::tsv, "f:3: found a field of more than 4194304 bytes");
   refused("{\"text\": \"a\", \"label\": 0}\n{\"text\": \"" + much + "\", \"label\": 0}\n", TableKind::jsonl, "f:2");
 }
@@ -106,49 +106,50 @@ TEST(TextTables, pairs_in_two_languages_are_found_by_name) {
   expect_refused([] { translated("en\tde\none\t\n", TableKind::tsv); }, "f: found no row with text in both columns among 1");
 }
 
-TEST(TextTables, a_table_tells_whether_it_is_labelled_or_translated) {
-  const auto tells = [](const std::string& text, const TextColumns& columns = {}) {
+TEST(TextTables, labelled_and_translated_tables_are_distinguished) {
+  const auto is_translated = [](const std::string& text, const TextColumns& columns = {}) {
     return looks_translated(parse_table("f", text, TableKind::tsv), columns, {});
   };
-  EXPECT_TRUE(tells("source\ttarget\na b\tc d\n"));
-  EXPECT_TRUE(tells("en\tde\na\tb\n"));
-  EXPECT_TRUE(tells("one word\tein Wort\ntwo words\tzwei Worte\nthree words\tdrei Worte\n"));
-  EXPECT_TRUE(tells("a\tb\tc\n", {.source = "1", .target = "2"}));
-  EXPECT_FALSE(tells("text\tlabel\na b\tc\n"));
-  EXPECT_FALSE(tells("text\ttarget\na b\tc\n"));
-  EXPECT_FALSE(tells("a film\tgood\nanother film\tgood\na third film\tbad\n"));
-  EXPECT_FALSE(tells("id\tsentence1\tsentence2\tlabel\n1\ta b\tc d\tyes\n"));
+  EXPECT_TRUE(is_translated("source\ttarget\na b\tc d\n"));
+  EXPECT_TRUE(is_translated("en\tde\na\tb\n"));
+  EXPECT_TRUE(is_translated("one word\tein Wort\ntwo words\tzwei Worte\nthree words\tdrei Worte\n"));
+  EXPECT_TRUE(is_translated("a\tb\tc\n", {.source = "1", .target = "2"}));
+  EXPECT_FALSE(is_translated("text\tlabel\na b\tc\n"));
+  EXPECT_FALSE(is_translated("text\ttarget\na b\tc\n"));
+  EXPECT_FALSE(is_translated("a film\tgood\nanother film\tgood\na third film\tbad\n"));
+  EXPECT_FALSE(is_translated("id\tsentence1\tsentence2\tlabel\n1\ta b\tc d\tyes\n"));
 }
 
 TEST(TextTables, rows_without_labels_keep_their_columns) {
-  const auto rows = [](const std::string& text, const TextColumns& columns = {}, PairsWanted pairs = PairsWanted::no) {
+  const auto rows = [](const std::string& text, const TextColumns& columns = {}, PairMode pairs = PairMode::no) {
     return parse_text_rows("f", text, TableKind::csv, columns, pairs);
   };
   const TextRows found = rows("id,Review,stars\n7,a fine film,5\n8,,1\n");
-  EXPECT_EQ(said(found.chosen), "columns of f: text_column=Review");
+  EXPECT_EQ(described(found.chosen), "columns of f: text_column=Review");
   EXPECT_EQ(found.table.rows[0].cells, (Lines{"7", "a fine film", "5"}));
   EXPECT_EQ(found.names(), (Lines{"id", "Review", "stars"}));
-  EXPECT_EQ(said(rows("a fine film\na dull one\n").chosen), "columns of f: text_column=1");
-  EXPECT_EQ(said(rows("7,a fine film\n8,a dull one\n").chosen), "columns of f: text_column=2");
+  EXPECT_EQ(described(rows("a fine film\na dull one\n").chosen), "columns of f: text_column=1");
+  EXPECT_EQ(described(rows("7,a fine film\n8,a dull one\n").chosen), "columns of f: text_column=2");
   EXPECT_EQ(rows("7,a fine film\n").names(), (Lines{"column_1", "column_2"}));
-  EXPECT_EQ(said(rows("premise,hypothesis\na b,c d\n", {}, PairsWanted::if_named).chosen),
+  EXPECT_EQ(described(rows("premise,hypothesis\na b,c d\n", {}, PairMode::if_named).chosen),
             "columns of f: text_column=premise, pair_column=hypothesis");
-  EXPECT_EQ(said(rows("premise,hypothesis\na b,c d\n").chosen), "columns of f: text_column=premise");
-  EXPECT_EQ(said(rows("a b,c d\n", {}, PairsWanted::yes).chosen), "columns of f: text_column=1, pair_column=2");
-  EXPECT_EQ(said(rows("x,y\na b,c d\n", {.text = "y", .pair = "x"}).chosen), "columns of f: text_column=y, pair_column=x");
-  expect_error<UsageError>([&] { rows("a b,c d,e f\n"); }, "f: found 3 columns of sentences among 3; expected one: text_column=NAME");
+  EXPECT_EQ(described(rows("premise,hypothesis\na b,c d\n").chosen), "columns of f: text_column=premise");
+  EXPECT_EQ(described(rows("a b,c d\n", {}, PairMode::yes).chosen), "columns of f: text_column=1, pair_column=2");
+  EXPECT_EQ(described(rows("x,y\na b,c d\n", {.text = "y", .pair = "x"}).chosen), "columns of f: text_column=y, pair_column=x");
+  expect_error<UsageError>([&] { rows("a b,c d,e f\n"); },
+                           "f: found 3 columns of sentences among 3; expected one: choose it with text_column=NAME");
   expect_error<UsageError>([&] { rows("text,label\na,b\n", {.text = "txt"}); }, "did you mean 'text'?");
-  const TextRows json = parse_text_rows("f", "{\"text\": \"a\", \"n\": 1.5}\n", TableKind::jsonl, {}, PairsWanted::no);
+  const TextRows json = parse_text_rows("f", "{\"text\": \"a\", \"n\": 1.5}\n", TableKind::jsonl, {}, PairMode::no);
   EXPECT_EQ(json.table.rows[0].json, "{\"text\": \"a\", \"n\": 1.5}");
 }
 
-TEST(TextTables, parts_lie_beside_each_other) {
+TEST(TextTables, parts_are_found_next_to_each_other) {
   const Folder folder;
   for (const char* name : {"train.tsv.gz", "valid.tsv.gz", "test.tsv.gz"}) put(folder / name, packed("a b\tc d\n"));
   const std::string train = train_table_of(folder.path().string());
   EXPECT_EQ(train, (folder / "train.tsv.gz").string());
-  EXPECT_EQ(table_beside(train, kValidationWords), (folder / "valid.tsv.gz").string());
-  EXPECT_EQ(table_beside(train, {"none"}), "");
+  EXPECT_EQ(sibling_table(train, kValidationNames), (folder / "valid.tsv.gz").string());
+  EXPECT_EQ(sibling_table(train, {"none"}), "");
   EXPECT_TRUE(is_table_file("A.CSV") && is_table_file("b.jsonl.gz") && !is_table_file("c.txt") && !is_table_file("tsv"));
 }
 

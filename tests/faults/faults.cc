@@ -1,10 +1,9 @@
-// heed_faults: every call that a job makes to the system fails once, at each of its turns. The job must end with one line and the right
-// exit code, and leave files that are whole.
+// heed_faults: fault injection. Each system call of a job fails once. The job must end with one line and the right exit code, and leave
+// complete files.
 //
 // heed_faults [--places | --all] [--job NAME] [--kind NAME] [--at N[:rest]]
-//
-// Unless more is asked for, some calls of each kind fail; with --places every call on a file, and one allocation for each place in the
-// program that allocates; with --all every allocation, too, which takes hours.
+// By default some calls of each kind fail; with --places every file call and one allocation per call site; with --all also every
+// allocation, which takes hours.
 #include <cstdio>
 #include <functional>
 #include <iostream>
@@ -23,7 +22,7 @@ using Files = std::map<std::string, std::string>;  // path in a folder -> bytes
 const std::string kProgram = HEED_PROGRAM, kLibrary = HEED_FAULTS_LIBRARY;
 const fs::path kFixtures = fs::path(HEED_SOURCE_DIR) / "tests/fixtures";
 
-// What of a run is the same each time; the others tell the time, or how large files are that do.
+// Files that are reproducible; the others contain times, or sizes of such files.
 bool is_same_each_time(const std::string& path) {
   for (const char* part : {"log.txt", "speed.csv", "events.out", "report.html", "checkpoints/", "run.json"})
     if (path.find(part) != path.npos) return false;
@@ -36,13 +35,13 @@ Files files_in(const fs::path& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
     const std::string name = fs::relative(entry.path(), folder);
-    const std::string events = name.substr(0, name.find("events.out.") + 11);  // it is named by the time
+    const std::string events = name.substr(0, name.find("events.out.") + 11);  // the name contains the time
     out[name.find("events.out.") == name.npos ? name : events] = is_same_each_time(name) ? bytes_of_file(entry.path()) : "";
   }
   return out;
 }
 
-// What differs, in words; empty: nothing.
+// Describes the first difference; empty: none.
 std::string difference(const Files& found, const Files& expected) {
   for (const auto& [name, bytes] : expected)
     if (!found.contains(name))
@@ -50,15 +49,16 @@ std::string difference(const Files& found, const Files& expected) {
     else if (found.at(name) != bytes)
       return name + " differs";
   for (const auto& [name, bytes] : found)
-    if (!expected.contains(name)) return name + " is left over";
+    if (!expected.contains(name)) return name + " was left behind";
   return "";
 }
 
 struct Job {
   std::string name;
-  std::function<void(const fs::path& folder)> prepare;      // inputs in folder/in, and what lies in folder/out before
-  std::function<Words(const fs::path& folder)> command;     // writes below folder/out only
-  std::function<Words(const fs::path& folder)> again = {};  // after a failure: to the same end. Without it, files are old or new
+  std::function<void(const fs::path& folder)> prepare;   // writes inputs to folder/in, and existing files to folder/out
+  std::function<Words(const fs::path& folder)> command;  // writes below folder/out only
+  std::function<Words(const fs::path& folder)> again =
+      {};  // continues after a failure to the same result. Without it, each file must be the old or the new one
 };
 
 void copy_model(const std::string& fixture, const fs::path& to) {
@@ -94,7 +94,7 @@ void put_images(const fs::path& folder) {
     for (const char* kind : {"noisy", "plain"})
       for (const char* name : {"color.png", "gray.jpg"}) {
         fs::create_directories(folder / (std::string(part) + kind));
-        fs::copy(kFixtures / "pictures" / name, folder / (std::string(part) + kind) / (std::to_string(count++) + name));
+        fs::copy(kFixtures / "images" / name, folder / (std::string(part) + kind) / (std::to_string(count++) + name));
       }
 }
 
@@ -108,7 +108,7 @@ const std::vector<Job> kJobs = {
      [](const fs::path& folder) {
        copy_model("vit-classify", folder / "in/model");
        fs::create_directories(folder / "in/images");
-       for (const char* name : {"color.png", "gray.jpg", "palette-200.png"}) fs::copy(kFixtures / "pictures" / name, folder / "in/images");
+       for (const char* name : {"color.png", "gray.jpg", "palette-200.png"}) fs::copy(kFixtures / "images" / name, folder / "in/images");
      },
      [](const fs::path& folder) {
        return Words{"predict", folder / "in/model", folder / "in/images", "--json"};
@@ -117,7 +117,7 @@ const std::vector<Job> kJobs = {
      [](const fs::path& folder) {
        return Words{"convert", folder / "in/model", folder / "out/model", "--dtype", "bf16"};
      }},
-    {"shards",  // over a model that is there
+    {"shards",  // over an existing model
      [](const fs::path& folder) {
        copy_model("bert-sentiment", folder / "in/model");
        copy_model("bert-sentiment", folder / "out/model");
@@ -144,7 +144,7 @@ class Suite {
   Suite& operator=(const Suite&) = delete;
 
   void run(const Job& job, const std::string& only_kind, const std::string& only_at) {
-    begin(job);
+    run_without_faults(job);
     std::vector<std::string> kinds = kFileKinds;
     kinds.push_back("malloc");
     for (const std::string& kind : kinds) {
@@ -153,9 +153,10 @@ class Suite {
         try_one(job, kind, only_at);
         continue;
       }
-      const std::vector<std::string> turns = turns_of(job, kind);
-      for (const std::string& at : turns) try_one(job, kind, at);
-      std::cout << job.name << ' ' << kind << ": " << turns.size() << " of " << calls_ << " calls failed, " << wrong_ << " wrong so far\n"
+      const std::vector<std::string> call_numbers = calls_to_fail(job, kind);
+      for (const std::string& at : call_numbers) try_one(job, kind, at);
+      std::cout << job.name << ' ' << kind << ": " << call_numbers.size() << " of " << calls_ << " calls failed, " << wrong_
+                << " wrong so far\n"
                 << std::flush;
     }
   }
@@ -179,33 +180,33 @@ class Suite {
     return {"LD_PRELOAD=" + kLibrary, "HEED_FAULT=" + fault, "HEED_FAULT_ROOT=" + folder().string()};
   }
 
-  void begin(const Job& job) {
+  void run_without_faults(const Job& job) {
     prepare(job);
     before_ = files_in(folder() / "out");
     const Supervised ran = start(job.command(folder()));
-    if (ran.exit_code != 0) throw std::runtime_error(job.name + " does not run: " + ran.err);
+    if (ran.exit_code != 0) throw std::runtime_error(job.name + " fails without faults: " + ran.err);
     after_ = files_in(folder() / "out");
-    said_ = ran.out;
+    output_ = ran.out;
   }
 
-  // The calls to fail.
-  std::vector<std::string> turns_of(const Job& job, const std::string& kind) {
+  // The numbers of the calls to fail.
+  std::vector<std::string> calls_to_fail(const Job& job, const std::string& kind) {
     prepare(job);
     Words environment = injected(kind + ":0");
     environment.push_back("HEED_FAULT_COUNT=" + (scratch_ / "calls").string());
     start(job.command(folder()), environment);
     std::ifstream in(scratch_ / "calls");
-    std::vector<int64_t> turns;
+    std::vector<int64_t> call_numbers;
     std::set<uint32_t> places;
     calls_ = 0;
     for (uint32_t place = 0; in >> place;)
-      if (++calls_; places.insert(place).second || kind != "malloc" || extent_ == Extent::all) turns.push_back(calls_);
-    // A training takes a quarter of a second, the others a fiftieth.
+      if (++calls_; places.insert(place).second || kind != "malloc" || extent_ == Extent::all) call_numbers.push_back(calls_);
+    // A training run takes 0.25 s, the others 0.02 s.
     const size_t some = job.name == "train" ? (kind == "malloc" ? 40 : 4) : kind == "malloc" ? 120 : 40;
-    const size_t most = extent_ == Extent::some ? some : turns.size();
+    const size_t max_calls = extent_ == Extent::some ? some : call_numbers.size();
     std::vector<std::string> out;
-    for (size_t i = 0; i < std::min(most, turns.size()); ++i) {
-      out.push_back(std::to_string(turns[i * turns.size() / std::min(most, turns.size())]));
+    for (size_t i = 0; i < std::min(max_calls, call_numbers.size()); ++i) {
+      out.push_back(std::to_string(call_numbers[i * call_numbers.size() / std::min(max_calls, call_numbers.size())]));
       if (kind == "malloc" && i % 2 == 0) out.back() += ":rest";
     }
     return out;
@@ -225,9 +226,9 @@ class Suite {
   }
 
   std::string wrong_success(const Supervised& ran) const {
-    if (!said_.empty() && said_[0] == '{' && ran.out != said_) return "other output, and no error";
+    if (!output_.empty() && output_[0] == '{' && ran.out != output_) return "different output, but no error";
     const std::string differs = difference(files_in(folder() / "out"), after_);
-    return differs.empty() ? "" : differs + ", and no error";
+    return differs.empty() ? "" : differs + ", but no error";
   }
 
   std::string wrong_failure(const Job& job, const std::string& kind, const Supervised& ran) {
@@ -237,21 +238,21 @@ class Suite {
     if (!job.again) {
       for (const auto& [name, bytes] : now)
         if (!(before_.contains(name) && before_.at(name) == bytes) && !(after_.contains(name) && after_.at(name) == bytes))
-          if (kind != "unlink" || name.find(".heed-") == name.npos) return name + " is neither the old nor the new one";
+          if (kind != "unlink" || name.find(".heed-") == name.npos) return name + " is neither the old nor the new version";
       return "";
     }
     const Supervised second = start(job.again(folder()));
-    if (second.exit_code != 0) return "cannot go on: " + second.err;
+    if (second.exit_code != 0) return "cannot resume: " + second.err;
     now = files_in(folder() / "out");
     if (kind == "unlink") std::erase_if(now, [](const auto& file) { return file.first.find(".heed-") != std::string::npos; });
     const std::string differs = difference(now, after_);
-    return differs.empty() ? "" : differs + " after going on";
+    return differs.empty() ? "" : differs + " after resuming";
   }
 
   const Extent extent_;
   fs::path scratch_;
-  Files before_, after_;  // of folder/out: before the job, and after it when nothing fails
-  std::string said_;
+  Files before_, after_;  // of folder/out: before the job, and after a run without faults
+  std::string output_;
   int64_t calls_ = 0;
   int wrong_ = 0;
 };

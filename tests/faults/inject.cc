@@ -1,12 +1,11 @@
-// A library for LD_PRELOAD that makes the n-th call of one kind fail, as a full disk, a broken one or a machine without memory would.
+// A library for LD_PRELOAD that makes the n-th call of one kind fail, simulating a full or broken disk or lack of memory.
 //
 // HEED_FAULT=KIND:N       the N-th call fails, once. KIND is a name in kKinds below. N = 0: no call fails.
 // HEED_FAULT=KIND:N:rest  the N-th call and all later ones fail
-// HEED_FAULT_ROOT=FOLDER  only files below it count: the job's, not those of the system
-// HEED_FAULT_COUNT=FILE   takes a number for every call when the program ends: calls from the same place in the program have the same one
-//
-// Calls count from the beginning of main. Left out is what no program can mend: libgomp, the dynamic loader and glibc's thread_local
-// destructors end the process when there is no memory for them, and oneDNN 2.6 crashes where there is none for the code that it generates.
+// HEED_FAULT_ROOT=FOLDER  only files below it count, not those of the system
+// HEED_FAULT_COUNT=FILE   receives a hash of the call stack of every call when the program ends
+// Calls are counted from the start of main. Excluded is what no program can handle: libgomp, the dynamic loader and glibc's thread_local
+// destructors abort without memory, and oneDNN 2.6 crashes if it cannot allocate memory for generated code.
 #include "tests/faults/inject.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@
 #include <algorithm>
 #include <atomic>
 
-// glibc has these under a second name, so that dlsym, which allocates itself, need not be asked.
+// glibc's aliases avoid dlsym, which itself allocates.
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
@@ -39,8 +38,8 @@ constexpr const char* kKinds[] = {"none",     "open",  "read",  "write",  "fsync
                                   "truncate", "close", "mkdir", "unlink", "list",  "stat",   "thread"};
 
 Kind failing = kNone;
-long wanted = 0;
-bool and_the_rest = false;
+long failing_call = 0;
+bool later_ones_too = false;
 const char* root = nullptr;
 size_t root_size = 0;
 std::atomic<long> calls{0};
@@ -49,20 +48,20 @@ struct Range {
   uintptr_t begin, end;
   Kind kind;
 };
-constexpr int kMostRanges = 16;
-Range left_out[kMostRanges];  // code whose calls do not count
-int left_out_count = 0;
+constexpr int kMaxRanges = 16;
+Range excluded[kMaxRanges];  // code ranges whose calls do not count
+int excluded_count = 0;
 
-constexpr long kMostPlaces = 1 << 22;
-uint32_t* places = nullptr;  // of each call, or null where nobody asks
-thread_local bool looking = false;
+constexpr long kMaxCalls = 1 << 22;
+uint32_t* stacks = nullptr;  // call stack hash per call; null unless requested
+thread_local bool in_backtrace = false;
 
-// A number for the functions that called, innermost first.
-uint32_t place() {
+// A hash of the call stack.
+uint32_t stack_hash() {
   void* frames[24];
-  looking = true;  // the unwinder may allocate
+  in_backtrace = true;  // the unwinder may allocate
   const int count = backtrace(frames, 24);
-  looking = false;
+  in_backtrace = false;
   uint32_t hash = 2166136261;
   for (int i = 0; i < count; ++i) hash = (hash ^ static_cast<uint32_t>(reinterpret_cast<uintptr_t>(frames[i]))) * 16777619;
   return hash;
@@ -71,10 +70,10 @@ uint32_t place() {
 }  // namespace
 
 bool fails(Kind kind) {
-  if (kind != failing || looking || !started.load(std::memory_order_relaxed)) return false;
+  if (kind != failing || in_backtrace || !started.load(std::memory_order_relaxed)) return false;
   const long number = calls.fetch_add(1) + 1;
-  if (places && number <= kMostPlaces) places[number - 1] = place();
-  return wanted > 0 && (number == wanted || (and_the_rest && number > wanted));
+  if (stacks && number <= kMaxCalls) stacks[number - 1] = stack_hash();
+  return failing_call > 0 && (number == failing_call || (later_ones_too && number > failing_call));
 }
 bool fails(Kind kind, int error) {
   if (!fails(kind)) return false;
@@ -82,7 +81,7 @@ bool fails(Kind kind, int error) {
   return true;
 }
 
-bool is_next(Kind kind) { return kind == failing && calls.load() + 1 == wanted; }
+bool is_next(Kind kind) { return kind == failing && calls.load() + 1 == failing_call; }
 bool below_root(const char* path) {
   return root && path && strncmp(path, root, root_size) == 0 && (path[root_size] == '/' || path[root_size] == '\0');
 }
@@ -92,58 +91,57 @@ namespace {
 int note_library(dl_phdr_info* info, size_t, void*) {
   const bool ends_process = strstr(info->dlpi_name, "libgomp") || strstr(info->dlpi_name, "ld-linux");
   if (!ends_process && !strstr(info->dlpi_name, "libdnnl")) return 0;
-  for (int i = 0; i < info->dlpi_phnum && left_out_count + 1 < kMostRanges; ++i)
+  for (int i = 0; i < info->dlpi_phnum && excluded_count + 1 < kMaxRanges; ++i)
     if (info->dlpi_phdr[i].p_type == PT_LOAD) {
       const uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-      left_out[left_out_count++] = {begin, begin + info->dlpi_phdr[i].p_memsz, ends_process ? kMalloc : kMap};
+      excluded[excluded_count++] = {begin, begin + info->dlpi_phdr[i].p_memsz, ends_process ? kMalloc : kMap};
     }
   return 0;
 }
-bool is_left_out(Kind kind, const void* caller) {
-  for (int i = 0; i < left_out_count; ++i)
-    if (left_out[i].kind == kind && reinterpret_cast<uintptr_t>(caller) - left_out[i].begin < left_out[i].end - left_out[i].begin)
+bool is_excluded(Kind kind, const void* caller) {
+  for (int i = 0; i < excluded_count; ++i)
+    if (excluded[i].kind == kind && reinterpret_cast<uintptr_t>(caller) - excluded[i].begin < excluded[i].end - excluded[i].begin)
       return true;
   return false;
 }
-// Whether oneDNN is among the callers.
 bool inside_onednn() {
   void* frames[64];
-  looking = true;
+  in_backtrace = true;
   const int count = backtrace(frames, 64);
-  looking = false;
-  return std::any_of(frames, frames + count, [](const void* frame) { return is_left_out(kMap, frame); });
+  in_backtrace = false;
+  return std::any_of(frames, frames + count, [](const void* frame) { return is_excluded(kMap, frame); });
 }
 
 bool no_memory(const void* caller) {
-  return failing == kMalloc && started.load(std::memory_order_relaxed) && !is_left_out(kMalloc, caller) && fails(kMalloc, ENOMEM) &&
+  return failing == kMalloc && started.load(std::memory_order_relaxed) && !is_excluded(kMalloc, caller) && fails(kMalloc, ENOMEM) &&
          !inside_onednn();
 }
 
 void write_count() {
-  const long count = std::min(calls.load(), kMostPlaces);
+  const long count = std::min(calls.load(), kMaxCalls);
   failing = kNone;
-  if (!places) return;
+  if (!stacks) return;
   const int out = open(getenv("HEED_FAULT_COUNT"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  for (long i = 0; i < count; ++i) dprintf(out, "%u\n", places[i]);
+  for (long i = 0; i < count; ++i) dprintf(out, "%u\n", stacks[i]);
   close(out);
 }
 
-void read_wishes() {
+void read_environment() {
   root = getenv("HEED_FAULT_ROOT");
   root_size = root ? strlen(root) : 0;
   dl_iterate_phdr(note_library, nullptr);
-  const char* wish = getenv("HEED_FAULT");
-  const char* colon = wish ? strchr(wish, ':') : nullptr;
+  const char* fault = getenv("HEED_FAULT");
+  const char* colon = fault ? strchr(fault, ':') : nullptr;
   if (!colon) return;
   for (size_t i = 0; i < sizeof kKinds / sizeof *kKinds; ++i)
-    if (strlen(kKinds[i]) == static_cast<size_t>(colon - wish) && strncmp(kKinds[i], wish, static_cast<size_t>(colon - wish)) == 0)
+    if (strlen(kKinds[i]) == static_cast<size_t>(colon - fault) && strncmp(kKinds[i], fault, static_cast<size_t>(colon - fault)) == 0)
       failing = static_cast<Kind>(i);
-  wanted = atol(colon + 1);
-  and_the_rest = strstr(colon, ":rest") != nullptr;
-  if (getenv("HEED_FAULT_COUNT")) places = static_cast<uint32_t*>(__libc_calloc(kMostPlaces, sizeof *places));
-  place();  // the unwinder is loaded now, not in the middle of a call
+  failing_call = atol(colon + 1);
+  later_ones_too = strstr(colon, ":rest") != nullptr;
+  if (getenv("HEED_FAULT_COUNT")) stacks = static_cast<uint32_t*>(__libc_calloc(kMaxCalls, sizeof *stacks));
+  stack_hash();  // load the unwinder now, not during a call
   const auto tls = reinterpret_cast<uintptr_t>(dlsym(RTLD_DEFAULT, "__cxa_thread_atexit_impl"));
-  left_out[left_out_count++] = {tls, tls + 512, kMalloc};
+  excluded[excluded_count++] = {tls, tls + 512, kMalloc};
   atexit(write_count);  // registered first, so it runs after all destructors of the program
 }
 
@@ -162,7 +160,7 @@ extern "C" {
 
 int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld_fini)(),
                       void* stack_end) {
-  read_wishes();
+  read_environment();
   real_main = main;
   return next<int(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*)>("__libc_start_main")(
       counted_main, argc, argv, init, fini, rtld_fini, stack_end);
@@ -179,14 +177,14 @@ void* aligned_alloc(size_t alignment, size_t size) {
   return no_memory(__builtin_return_address(0)) ? nullptr : __libc_memalign(alignment, size);
 }
 int posix_memalign(void** block, size_t alignment, size_t size) {
-  void* const got = no_memory(__builtin_return_address(0)) ? nullptr : __libc_memalign(alignment, size);
-  if (!got) return ENOMEM;
-  *block = got;
+  void* const memory = no_memory(__builtin_return_address(0)) ? nullptr : __libc_memalign(alignment, size);
+  if (!memory) return ENOMEM;
+  *block = memory;
   return 0;
 }
 
 static void* map(const void* caller, void* at, size_t size, int protection, int flags, int file, off_t offset) {
-  if (failing == kMap && !is_left_out(kMap, caller) && fails(kMap, ENOMEM)) return MAP_FAILED;
+  if (failing == kMap && !is_excluded(kMap, caller) && fails(kMap, ENOMEM)) return MAP_FAILED;
   static auto* const real = next<void*(void*, size_t, int, int, int, off_t)>("mmap");
   return real(at, size, protection, flags, file, offset);
 }

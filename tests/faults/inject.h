@@ -1,4 +1,4 @@
-// What the parts of the library share: which call fails.
+// Shared by the parts of the library: which call fails.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@ bool fails(Kind kind, int error);  // the same, with errno set
 bool is_next(Kind kind);           // whether the next call fails
 bool below_root(const char* path);
 
-// The function that the program would have called.
+// The original function.
 template <class Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

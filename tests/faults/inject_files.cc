@@ -1,4 +1,4 @@
-// The calls that concern files.
+// File system calls.
 #include "tests/faults/inject.h"
 
 #include <dirent.h>
@@ -17,11 +17,11 @@ using namespace heed_faults;
 namespace {
 
 constexpr int kDescriptors = 1024;
-std::atomic<bool> ours[kDescriptors];  // descriptors of files below the root
+std::atomic<bool> ours[kDescriptors];  // whether a descriptor is a file below the root
 
 bool is_ours(int descriptor) { return descriptor >= 0 && descriptor < kDescriptors && ours[descriptor].load(std::memory_order_relaxed); }
 bool counts_at(int folder, const char* path) { return path && path[0] != '/' ? is_ours(folder) : below_root(path); }
-int remember(int descriptor, bool job) {
+int track(int descriptor, bool job) {
   if (descriptor >= 0 && descriptor < kDescriptors) ours[descriptor] = job;
   return descriptor;
 }
@@ -34,7 +34,7 @@ static int open_at(int folder, const char* path, int flags, mode_t mode) {
   const bool job = counts_at(folder, path);
   if (job && fails(kOpen, flags & O_CREAT ? ENOSPC : EIO)) return -1;
   static auto* const real = next<int(int, const char*, int, ...)>("openat");
-  return remember(real(folder, path, flags, mode), job);
+  return track(real(folder, path, flags, mode), job);
 }
 static mode_t mode_of(int flags, va_list& more) { return flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0; }
 #define HEED_OPEN(name)                          \
@@ -63,7 +63,7 @@ static FILE* open_stream(const char* path, const char* mode) {
   if (job && fails(kOpen, mode[0] == 'r' ? EIO : ENOSPC)) return nullptr;
   static auto* const real = next<FILE*(const char*, const char*)>("fopen64");
   FILE* const file = real(path, mode);
-  if (file) remember(fileno(file), job);
+  if (file) track(fileno(file), job);
   return file;
 }
 FILE* fopen(const char* path, const char* mode) { return open_stream(path, mode); }
@@ -74,7 +74,7 @@ DIR* opendir(const char* path) {
   if (job && fails(kOpen, EIO)) return nullptr;
   static auto* const real = next<DIR*(const char*)>("opendir");
   DIR* const folder = real(path);
-  if (folder) remember(dirfd(folder), job);
+  if (folder) track(dirfd(folder), job);
   return folder;
 }
 dirent* readdir(DIR* folder) {
@@ -88,13 +88,13 @@ dirent64* readdir64(DIR* folder) {
   return real(folder);
 }
 int closedir(DIR* folder) {
-  remember(dirfd(folder), false);
+  track(dirfd(folder), false);
   static auto* const real = next<int(DIR*)>("closedir");
   return real(folder);
 }
 int close(int descriptor) {
   const bool failed = is_ours(descriptor) && fails(kClose);
-  remember(descriptor, false);
+  track(descriptor, false);
   static auto* const real = next<int(int)>("close");
   const int out = real(descriptor);  // Linux closes the descriptor in any case
   if (failed) errno = EIO;
@@ -111,7 +111,7 @@ HEED_READ(read, (int file, void* to, size_t size), (file, to, size))
 HEED_READ(pread, (int file, void* to, size_t size, off_t at), (file, to, size, at))
 HEED_READ(pread64, (int file, void* to, size_t size, off64_t at), (file, to, size, at))
 
-// A disk that fills up takes a part first: the call before the failing one writes half.
+// A disk that fills up accepts part of the data first: the call before the failing one writes half.
 #define HEED_WRITE(name, parameters, arguments)                \
   ssize_t name parameters {                                    \
     static auto* const real = next<ssize_t parameters>(#name); \
@@ -144,7 +144,7 @@ int rename(const char* from, const char* to) {
   return real(from, to);
 }
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
-  if (counts_at(to_folder, to) && fails(kRename, EINVAL)) return -1;  // as file systems say that cannot exchange
+  if (counts_at(to_folder, to) && fails(kRename, EINVAL)) return -1;  // the error of file systems without exchange
   static auto* const real = next<int(int, const char*, int, const char*, unsigned)>("renameat2");
   return real(from_folder, from, to_folder, to, flags);
 }

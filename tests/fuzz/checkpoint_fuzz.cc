@@ -1,5 +1,5 @@
-// Any bytes as a config.json and a model.safetensors beside it: refused, or a model whose parameters can be read and listed.
-// An input is the config, a zero byte, and the checkpoint.
+// Any bytes as config.json and model.safetensors: refused, or a model whose parameters can be read. An input is the config, a zero byte
+// and the checkpoint.
 #include <cstdlib>
 
 #include "heed/models/model.h"

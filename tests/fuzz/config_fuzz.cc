@@ -1,24 +1,24 @@
-// Any bytes as a config.json, beside a checkpoint without tensors: refused, whatever sizes it asks for. Then with sizes cut
-// down: refused, or a model. And as a preprocessor_config.json: refused, or a reader of pictures.
+// Any bytes as config.json, with an empty checkpoint: refused, whatever the sizes. Then with reduced sizes: refused, or a model. And as
+// preprocessor_config.json: refused, or an image processor.
 #include <cstdlib>
 
 #include "heed/models/config.h"
+#include "heed/models/image_processor.h"
 #include "heed/models/model.h"
-#include "heed/models/pictures.h"
 #include "tests/fuzz/harness.h"
 
 namespace {
 
 using namespace heed;
 
-// Numbers that would only cost time and memory.
-void cut_down(Json& json) {
+// Reduces numbers that would only cost time and memory.
+void reduce_sizes(Json& json) {
   if (json.is_number_integer() && (json.get<int64_t>() > 48 || json.get<int64_t>() < -48)) json = json.get<int64_t>() % 48;
   if (json.is_structured())
-    for (Json& each : json) cut_down(each);
+    for (Json& each : json) reduce_sizes(each);
 }
 
-// Models that leave these out would take the sizes of the published ones.
+// Missing sizes would default to those of the published models.
 void add_sizes(Json& json) {
   for (const char* key : {"hidden_size", "intermediate_size", "n_embd", "n_inner", "dim", "hidden_dim", "d_model", "encoder_ffn_dim",
                           "decoder_ffn_dim", "pooler_output_size"})
@@ -36,16 +36,16 @@ void fuzz_input(const uint8_t* data, size_t size) {
   fuzz::write_file("config.json", text);
   try {
     load(fuzz::folder());
-    std::abort();  // something must be missing
+    std::abort();  // tensors must be missing
   } catch (const FileError&) {
   }
   try {
-    PictureReader reader(Config(parse_json("input", text), "input"));
+    ImageProcessor processor(Config(parse_json("input", text), "input"));
   } catch (const FileError&) {
   }
   try {
     Json json = parse_json("input", text);
-    cut_down(json);
+    reduce_sizes(json);
     if (json.is_object()) add_sizes(json);
     make_model(json);
   } catch (const FileError&) {

@@ -1,4 +1,4 @@
-// Any bytes as an event file that a run goes on with: what is whole is kept, the rest is cut off, and records can be added.
+// Any bytes as the event file of a resumed run: complete records are kept, the rest is truncated, and records can be added.
 #include <cstdlib>
 
 #include "heed/train/event_file.h"
@@ -17,9 +17,9 @@ void fuzz_input(const uint8_t* data, size_t size) {
       after = events.size();
     }
     if (before <= 0 || after <= before) std::abort();
-    EventFile again(fuzz::folder());  // all that was written is whole
+    EventFile again(fuzz::folder());  // all written records are complete
     if (again.size() != after) std::abort();
-    again.cut_to(before);
+    again.truncate_to(before);
     if (again.size() != before) std::abort();
   } catch (const FileError&) {
   }

@@ -1,4 +1,4 @@
-// Any text as an expression of a tokenizer (the first line) and a text to search (the rest): refused, given up, or matches in order.
+// Any text as a tokenizer expression (first line) and a text to search (the rest): refused, stopped by a limit, or ordered matches.
 #include <cstdlib>
 
 #include "heed/text/pattern.h"

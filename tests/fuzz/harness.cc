@@ -69,7 +69,7 @@ void write_files(std::string_view input, std::span<const char* const> known) {
 
 }  // namespace heed::fuzz
 
-// Time of the processor, not of the clock on the wall: other programs do not count.
+// CPU time, not wall-clock time: other programs do not count.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const double begin = heed::fuzz::thread_seconds();
   fuzz_input(data, size);

@@ -1,4 +1,4 @@
-// Any bytes as an IDX file, plain or packed: refused, or the tensor can be read to its last byte.
+// Any bytes as an IDX file, plain or gzip: refused, or the whole tensor can be read.
 #include "heed/data/idx.h"
 #include "tests/fuzz/harness.h"
 

@@ -1,4 +1,4 @@
-// Any bytes as the index of a sharded checkpoint: refused, or no file it names lies outside its folder.
+// Any bytes as the index of a sharded checkpoint: refused, or all files it names are inside its folder.
 #include <cstdlib>
 
 #include "heed/io/safetensors.h"

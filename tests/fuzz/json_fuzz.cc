@@ -1,4 +1,4 @@
-// Any bytes as JSON: refused, or written out and read again they give the same document.
+// Any bytes as JSON: refused, or the document round-trips.
 #include <cstdlib>
 
 #include "heed/io/json.h"

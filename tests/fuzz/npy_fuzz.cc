@@ -1,4 +1,4 @@
-// Any bytes as a .npy file: refused, or the array can be read to its last byte.
+// Any bytes as a .npy file: refused, or the whole array can be read.
 #include "heed/io/npy.h"
 #include "tests/fuzz/harness.h"
 

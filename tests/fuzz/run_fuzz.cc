@@ -1,4 +1,4 @@
-// Any texts as the files of a run: refused, or a page of `heed report`.
+// Any texts as the files of a run: refused, or a `heed report` page.
 #include "heed/train/report.h"
 #include "tests/fuzz/harness.h"
 

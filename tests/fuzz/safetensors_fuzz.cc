@@ -1,4 +1,4 @@
-// Any bytes as a safetensors file: refused, or every tensor can be read to its last byte.
+// Any bytes as a safetensors file: refused, or all tensors can be read completely.
 #include "heed/io/safetensors.h"
 #include "tests/fuzz/harness.h"
 

@@ -1,4 +1,4 @@
-// Any text as a config.toml of `heed train`: refused, or values that can be written as TOML again.
+// Any text as a config.toml of `heed train`: refused, or values that can be written back as TOML.
 #include <cstdlib>
 
 #include "heed/train/settings_toml.h"

@@ -1,4 +1,4 @@
-// Any bytes as a tokenizer.json: refused, or a tokenizer that encodes odd texts without harm and decodes what it made of them.
+// Any bytes as a tokenizer.json: refused, or a tokenizer that encodes and decodes unusual texts safely.
 #include <cstdlib>
 
 #include "heed/text/tokenizer.h"
@@ -17,7 +17,7 @@ void fuzz_input(const uint8_t* data, size_t size) {
         for (const text::Span at : encoding.offsets)
           if (at.begin > at.end || at.end > std::max<size_t>(text.size(), 6)) std::abort();
         tokenizer.decode(encoding.ids, false);
-      } catch (const Error&) {  // an expression that gives up, text that nothing covers
+      } catch (const Error&) {  // e.g. an expression stopped by a limit, text that no token covers
       }
   } catch (const FileError&) {
   }

@@ -1,5 +1,5 @@
-// heed_hostile: random changes to every kind of file that heed reads, through every command that reads it. A command may refuse a file,
-// with one line and the right exit code; it may not crash, hang, take much memory or leave half a file.
+// heed_hostile: random mutations of all types of files that heed reads, through the commands that read them. A command may refuse a file
+// with one line and the right exit code; it must not crash, hang, use much memory or leave partial files.
 //
 // heed_hostile [--count N] [--seed N] [--only N] [--keep FOLDER]
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kSeconds = 10;                  // of one core; the clock may show more on a busy machine
-constexpr int64_t kMemory = int64_t{256} << 20;  // beyond what the command takes for good files, and the size of the files
+constexpr double kSeconds = 10;                  // CPU time; wall-clock time may be longer
+constexpr int64_t kMemory = int64_t{256} << 20;  // in addition to the memory for valid files and the file sizes
 const std::string kProgram = HEED_PROGRAM;
 const fs::path kFixtures = fs::path(HEED_SOURCE_DIR) / "tests/fixtures";
 
@@ -61,42 +61,42 @@ class Suite {
  private:
   Supervised start(const Words& words) const { return supervise(kProgram, words, {"HEED_THREADS=1"}, scratch_, 60); }
 
-  // Where the files of input `index` lie is always the same, so that a kept one is repeated by its command line.
+  // Deterministic in `index`, so that a saved failure can be repeated by its command line.
   void try_one(int64_t index) {
-    Chance chance(options_.seed * 1'000'003 + static_cast<uint64_t>(index));
+    RandomSource rng(options_.seed * 1'000'003 + static_cast<uint64_t>(index));
     const Scene& scene = scenes_[static_cast<size_t>(index) % scenes_.size()];
-    const std::string file = chance.of(scene.files);
+    const std::string file = rng.of(scene.files);
     std::vector<Words> readers;
     std::copy_if(scene.commands.begin(), scene.commands.end(), std::back_inserter(readers),
                  [&](const Words& each) { return reads(each, file); });
     if (readers.empty()) throw std::runtime_error("no command reads " + scene.name + "/" + file);
-    const Words command = chance.of(readers);
+    const Words command = rng.of(readers);
     const fs::path folder = scratch_ / "now";
     fs::remove_all(folder);
     fs::copy(scratch_ / "good" / scene.name, folder, fs::copy_options::recursive);
     fs::create_directories(folder / "out");
     std::string what;
-    change(folder, file, chance, what);
+    change(folder, file, rng, what);
     const Words words = in_folder(command, folder);
     const int64_t base = memory_of(scene, command), size = bytes_in(folder);
     const std::string wrong = verdict(start(words), base + size, folder / "out");
     if (wrong.empty()) return;
     ++wrong_;
-    const fs::path kept = options_.keep / (std::to_string(options_.seed) + "-" + std::to_string(index));
-    fs::remove_all(kept);
+    const fs::path saved = options_.keep / (std::to_string(options_.seed) + "-" + std::to_string(index));
+    fs::remove_all(saved);
     fs::create_directories(options_.keep);
-    fs::copy(folder, kept, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
-    std::ofstream(kept / "command") << command_line({"HEED_THREADS=1"}, kProgram, in_folder(command, fs::absolute(kept))) << '\n';
+    fs::copy(folder, saved, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    std::ofstream(saved / "command") << command_line({"HEED_THREADS=1"}, kProgram, in_folder(command, fs::absolute(saved))) << '\n';
     std::cout << "WRONG: input " << index << ", " << scene.name << '/' << file << " (" << what << "): " << wrong << "\n  "
-              << command_line({"HEED_THREADS=1"}, kProgram, in_folder(command, fs::absolute(kept))) << '\n'
+              << command_line({"HEED_THREADS=1"}, kProgram, in_folder(command, fs::absolute(saved))) << '\n'
               << std::flush;
   }
 
-  void change(const fs::path& folder, const std::string& file, Chance& chance, std::string& what) {
+  void change(const fs::path& folder, const std::string& file, RandomSource& rng, std::string& what) {
     const fs::path path = folder / file;
-    const size_t kind = chance.below(24);
+    const size_t kind = rng.below(24);
     if (kind > 5) {
-      const std::string bytes = mutated(bytes_of_file(path), format_of(file), chance, what);
+      const std::string bytes = mutated(bytes_of_file(path), format_of(file), rng, what);
       std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
       return;
     }
@@ -106,25 +106,26 @@ class Suite {
     if (kind == 2) what = "a link to itself", fs::create_symlink(path, path);
     if (kind == 3) what = "missing";
     if (kind == 4) {
-      const Scene& other = chance.of(scenes_);
-      const std::string from = chance.of(other.files);
-      what = "in truth " + other.name + "/" + from;
+      const Scene& other = rng.of(scenes_);
+      const std::string from = rng.of(other.files);
+      what = "replaced by " + other.name + "/" + from;
       fs::copy_file(scratch_ / "good" / other.name / from, path);
     }
     if (kind == 5) {
-      size_t size = size_t{1} << (10 + chance.below(19));
-      const char fill = chance.one_in(2) ? '\n' : chance.one_in(2) ? '\0' : 'a';
-      if (fill == '\n' && file == "lines.txt") size = std::min(size, size_t{1} << 14);  // an answer for each is work, no fault
+      size_t size = size_t{1} << (10 + rng.below(19));
+      const char fill = rng.one_in(2) ? '\n' : rng.one_in(2) ? '\0' : 'a';
+      if (fill == '\n' && file == "lines.txt")
+        size = std::min(size, size_t{1} << 14);  // output for every line takes time, which is not a bug
       what = "zeros or lines, " + std::to_string(size);
       const std::string bytes(size, fill);
       std::ofstream(path, std::ios::binary) << (format_of(file) == Format::gz ? gz(bytes) : bytes);
     }
   }
 
-  // Bytes that a command takes for the good files.
+  // Memory that a command uses for the valid files.
   int64_t memory_of(const Scene& scene, const Words& command) {
-    const auto [place, is_new] = memory_.try_emplace(scene.name + command_line({}, "", command), 0);
-    if (!is_new) return place->second;
+    const auto [found, is_new] = memory_.try_emplace(scene.name + command_line({}, "", command), 0);
+    if (!is_new) return found->second;
     const fs::path folder = scratch_ / "base";
     fs::remove_all(folder);
     fs::copy(scratch_ / "good" / scene.name, folder, fs::copy_options::recursive);
@@ -132,7 +133,7 @@ class Suite {
     const Words words = in_folder(command, folder);
     const Supervised ran = start(words);
     if (ran.exit_code != 0) throw std::runtime_error(command_line({}, kProgram, words) + ": " + ran.err);
-    return place->second = ran.memory;
+    return found->second = ran.memory;
   }
 
   std::string verdict(const Supervised& ran, int64_t memory, const fs::path& out) {
@@ -146,9 +147,9 @@ class Suite {
         return "a control character in the message: " + ran.err.substr(0, 500);
     for (const auto& entry : fs::recursive_directory_iterator(out)) {
       const std::string name = entry.path().filename();
-      if (name.find(".heed-") != name.npos) return name + " is left over";
+      if (name.find(".heed-") != name.npos) return name + " was left behind";
       if (ran.exit_code != 0 && (name.ends_with(".html") || name.ends_with(".npy") || name == "out.safetensors"))
-        return name + " was written, and then came an error";
+        return name + " was written despite an error";
     }
     return "";
   }

@@ -19,10 +19,10 @@ const std::vector<std::string> kNumbers = {
     "nan", "NaN", "inf", "-0.0", "0x10", "00012", "1_000", "1e", "--1"};
 // clang-format on
 
-std::string deep(Chance& chance) {
-  const size_t levels = size_t{10} << chance.below(15);
-  const bool closed = !chance.one_in(3);
-  const std::string open = chance.one_in(2) ? "[" : "{\"a\":", close = open == "[" ? "]" : "}";
+std::string deep(RandomSource& rng) {
+  const size_t levels = size_t{10} << rng.below(15);
+  const bool closed = !rng.one_in(3);
+  const std::string open = rng.one_in(2) ? "[" : "{\"a\":", close = open == "[" ? "]" : "}";
   std::string out;
   for (size_t i = 0; i < levels; ++i) out += open;
   out += "1";
@@ -30,29 +30,28 @@ std::string deep(Chance& chance) {
   return out;
 }
 
-std::string hostile_value(Chance& chance) {  // as JSON and TOML write it
-  switch (chance.below(9)) {
+std::string hostile_value(RandomSource& rng) {  // in JSON or TOML syntax
+  switch (rng.below(9)) {
     case 0: return "\"\"";
-    case 1: return "\"" + std::string(size_t{1} << chance.below(18), 'a') + "\"";
+    case 1: return "\"" + std::string(size_t{1} << rng.below(18), 'a') + "\"";
     case 2: return "null";
-    case 3: return chance.one_in(2) ? "true" : "[]";
-    case 4: return chance.one_in(2) ? "{}" : "[[], {}, null, 1, \"x\"]";
-    case 5: return deep(chance);
-    case 6: return chance.one_in(2) ? "\"\\ud800\"" : "\"\xff\xfe\"";
-    default: return chance.of(kNumbers);
+    case 3: return rng.one_in(2) ? "true" : "[]";
+    case 4: return rng.one_in(2) ? "{}" : "[[], {}, null, 1, \"x\"]";
+    case 5: return deep(rng);
+    case 6: return rng.one_in(2) ? "\"\\ud800\"" : "\"\xff\xfe\"";
+    default: return rng.of(kNumbers);
   }
 }
 
-// Every place in a document, as pointers.
-void collect(Json& at, std::vector<Json*>& all, size_t most) {
-  if (all.size() >= most) return;
+// Pointers to all values of a document.
+void collect(Json& at, std::vector<Json*>& all, size_t max_values) {
+  if (all.size() >= max_values) return;
   all.push_back(&at);
   if (at.is_structured())
-    for (Json& inner : at) collect(inner, all, most);
+    for (Json& inner : at) collect(inner, all, max_values);
 }
 
-// A text that an earlier change has nested so deeply, or made so long, that the parser here, unlike the one of heed, would not live through
-// it.
+// Text that an earlier change made too deep or too long for the parser used here, which is less robust than heed's.
 bool too_much_to_parse(const std::string& text) {
   int64_t depth = 0, deepest = 0;
   for (const char letter : text) {
@@ -62,48 +61,48 @@ bool too_much_to_parse(const std::string& text) {
   return deepest > 500 || text.size() > (size_t{16} << 20);
 }
 
-std::string change_json(const std::string& text, Chance& chance, std::string& what) {
+std::string change_json(const std::string& text, RandomSource& rng, std::string& what) {
   if (too_much_to_parse(text)) return text;
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return text;
-  std::vector<Json*> places;
-  collect(json, places, 4000);
-  Json& place = *chance.of(places);
+  std::vector<Json*> values;
+  collect(json, values, 4000);
+  Json& place = *rng.of(values);
   const std::string mark = "@@hostile@@";
-  std::string put = hostile_value(chance);
-  switch (chance.below(5)) {
-    case 0: {  // a key goes, or has another name
+  std::string replacement = hostile_value(rng);
+  switch (rng.below(5)) {
+    case 0: {  // remove or rename a key
       std::vector<Json*> objects;
-      for (Json* each : places)
+      for (Json* each : values)
         if (each->is_object() && !each->empty()) objects.push_back(each);
       if (objects.empty()) break;
-      Json& object = *chance.of(objects);
-      const std::string key = std::next(object.begin(), static_cast<std::ptrdiff_t>(chance.below(object.size()))).key();
+      Json& object = *rng.of(objects);
+      const std::string key = std::next(object.begin(), static_cast<std::ptrdiff_t>(rng.below(object.size()))).key();
       what += "key " + key + "; ";
       const Json value = object[key];
       object.erase(key);
-      if (chance.one_in(2)) object[key + (chance.one_in(2) ? "s" : "")] = chance.one_in(2) ? value : Json(mark);
+      if (rng.one_in(2)) object[key + (rng.one_in(2) ? "s" : "")] = rng.one_in(2) ? value : Json(mark);
       break;
     }
-    case 1:  // as often as it takes to hurt
+    case 1:  // repeat the last element
       if (place.is_array() && !place.empty()) {
         const Json last = place.back();
-        for (size_t i = size_t{1} << chance.below(12); i > 0; --i) place.push_back(last);
+        for (size_t i = size_t{1} << rng.below(12); i > 0; --i) place.push_back(last);
         what += "longer list; ";
         break;
       }
       [[fallthrough]];
     case 2:
-      if (place.is_number_integer() && chance.one_in(2)) {
-        place = place.get<int64_t>() + (chance.one_in(2) ? 1 : -1);
+      if (place.is_number_integer() && rng.one_in(2)) {
+        place = place.get<int64_t>() + (rng.one_in(2) ? 1 : -1);
         what += "one more or less; ";
         break;
       }
       [[fallthrough]];
-    default: place = mark; what += "value " + put.substr(0, 40) + "; ";
+    default: place = mark; what += "value " + replacement.substr(0, 40) + "; ";
   }
-  std::string out = json.dump(chance.one_in(2) ? 2 : -1, ' ', false, Json::error_handler_t::replace);
-  if (const size_t at = out.find("\"" + mark + "\""); at != out.npos) out.replace(at, mark.size() + 2, put);
+  std::string out = json.dump(rng.one_in(2) ? 2 : -1, ' ', false, Json::error_handler_t::replace);
+  if (const size_t at = out.find("\"" + mark + "\""); at != out.npos) out.replace(at, mark.size() + 2, replacement);
   return out;
 }
 
@@ -118,119 +117,116 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-std::string change_lines(const std::string& text, Chance& chance, const std::function<std::string(const std::string&)>& change,
+std::string change_lines(const std::string& text, RandomSource& rng, const std::function<std::string(const std::string&)>& change,
                          std::string& what) {
   std::vector<std::string> lines = lines_of(text);
   if (lines.empty()) return text;
-  const size_t at = chance.below(lines.size());
+  const size_t at = rng.below(lines.size());
   const auto place = lines.begin() + static_cast<std::ptrdiff_t>(at);
-  const size_t kind = chance.below(6);
+  const size_t kind = rng.below(6);
   what += "line " + std::to_string(at + 1) + "; ";
   if (kind == 0) lines.erase(place);
   if (kind == 1) lines.insert(place, std::string(lines[at]));
-  if (kind == 2) std::swap(lines[at], lines[chance.below(lines.size())]);
+  if (kind == 2) std::swap(lines[at], lines[rng.below(lines.size())]);
   if (kind > 2) *place = change(*place);
   std::string out;
   for (const std::string& line : lines) out += line;
   return out;
 }
 
-std::string change_toml_line(const std::string& line, Chance& chance, std::string& what) {
+std::string change_toml_line(const std::string& line, RandomSource& rng, std::string& what) {
   const size_t equal = line.find('=');
   if (equal == line.npos) return line;
-  if (chance.one_in(5)) return "x" + line;
-  const std::string value = hostile_value(chance);
+  if (rng.one_in(5)) return "x" + line;
+  const std::string value = hostile_value(rng);
   what += "value " + value.substr(0, 40) + "; ";
   return line.substr(0, equal + 1) + " " + value + "\n";
 }
 
-// A number in the text becomes another.
-std::string change_number(const std::string& text, Chance& chance, std::string& what) {
-  const size_t from = chance.below(text.size());
+// Replaces a number in the text.
+std::string change_number(const std::string& text, RandomSource& rng, std::string& what) {
+  const size_t from = rng.below(text.size());
   const size_t begin = text.find_first_of("0123456789", from);
   if (begin == text.npos) return text;
   const size_t end = std::min(text.find_first_not_of("0123456789.eE", begin), text.size());
-  const std::string& number = chance.of(kNumbers);
+  const std::string& number = rng.of(kNumbers);
   what += "number " + number + "; ";
   return text.substr(0, begin) + number + text.substr(end);
 }
 
-std::string change_bytes(std::string bytes, Chance& chance, std::string& what) {
+std::string change_bytes(std::string bytes, RandomSource& rng, std::string& what) {
   if (bytes.empty()) return "x";
-  const auto here = [&] { return chance.below(bytes.size()); };
-  // Headers come first: half of all places are among the first bytes.
-  const size_t at = chance.one_in(2) ? here() : chance.below(std::min<size_t>(bytes.size(), 200));
-  switch (chance.below(8)) {
+  const auto here = [&] { return rng.below(bytes.size()); };
+  // Half of the positions are among the first bytes, to hit headers.
+  const size_t at = rng.one_in(2) ? here() : rng.below(std::min<size_t>(bytes.size(), 200));
+  switch (rng.below(8)) {
     case 0:
       what += "bit; ";
-      for (size_t i = size_t{1} << chance.below(5); i > 0; --i) bytes[here()] ^= static_cast<char>(1 << chance.below(8));
-      bytes[at] ^= static_cast<char>(1 << chance.below(8));
+      for (size_t i = size_t{1} << rng.below(5); i > 0; --i) bytes[here()] ^= static_cast<char>(1 << rng.below(8));
+      bytes[at] ^= static_cast<char>(1 << rng.below(8));
       return bytes;
-    case 1: what += "cut; "; return bytes.substr(0, chance.one_in(2) ? at : here());
-    case 2: what += "repeat; "; return bytes.insert(at, bytes.substr(here(), 1 + chance.below(4096)));
-    case 3: what += "delete; "; return bytes.erase(at, 1 + chance.below(size_t{1} << chance.below(12)));
+    case 1: what += "cut; "; return bytes.substr(0, rng.one_in(2) ? at : here());
+    case 2: what += "repeat; "; return bytes.insert(at, bytes.substr(here(), 1 + rng.below(4096)));
+    case 3: what += "delete; "; return bytes.erase(at, 1 + rng.below(size_t{1} << rng.below(12)));
     case 4:
       what += "word; ";
-      for (size_t i = at; i < std::min(bytes.size(), at + (size_t{1} << chance.below(4))); ++i)
-        bytes[i] = chance.one_in(2) ? '\xff' : chance.one_in(2) ? '\x7f' : '\0';
+      for (size_t i = at; i < std::min(bytes.size(), at + (size_t{1} << rng.below(4))); ++i)
+        bytes[i] = rng.one_in(2) ? '\xff' : rng.one_in(2) ? '\x7f' : '\0';
       return bytes;
     case 5:
       what += "noise; ";
-      for (size_t i = at; i < std::min(bytes.size(), at + 64); ++i) bytes[i] = static_cast<char>(chance.next());
+      for (size_t i = at; i < std::min(bytes.size(), at + 64); ++i) bytes[i] = static_cast<char>(rng.next());
       return bytes;
     case 6: {
       what += "bad text; ";
       const std::vector<std::string> bad = {"\xff",    "\xc0\x80", "\xed\xa0\x80", "\xf8\x88\x80\x80\x80", std::string(1, '\0'),
                                             "\x1b[2J", "\r",       "\xef\xbb\xbf"};
-      return bytes.insert(at, chance.of(bad));
+      return bytes.insert(at, rng.of(bad));
     }
     default: what += "tail; "; return bytes + bytes.substr(here());
   }
 }
 
-std::string change_safetensors(const std::string& bytes, Chance& chance, std::string& what) {
+std::string change_safetensors(const std::string& bytes, RandomSource& rng, std::string& what) {
   if (bytes.size() < 8) return bytes;
   uint64_t size = 0;
   for (size_t i = 8; i-- > 0;) size = size << 8 | static_cast<unsigned char>(bytes[i]);
   if (size > bytes.size() - 8) return bytes;
-  const std::string header = change_json(bytes.substr(8, size), chance, what);
+  const std::string header = change_json(bytes.substr(8, size), rng, what);
   std::string out;
   for (size_t i = 0; i < 8; ++i) out += static_cast<char>(header.size() >> (8 * i));
   return out + header + bytes.substr(8 + size);
 }
 
-std::string once(const std::string& bytes, Format format, Chance& chance, std::string& what) {
-  const bool known = !chance.one_in(3);
+std::string mutate_once(const std::string& bytes, Format format, RandomSource& rng, std::string& what) {
+  const bool known = !rng.one_in(3);
   if (!bytes.empty() && known) switch (format) {
-      case Format::json: return change_json(bytes, chance, what);
-      case Format::safetensors: return change_safetensors(bytes, chance, what);
+      case Format::json: return change_json(bytes, rng, what);
+      case Format::safetensors: return change_safetensors(bytes, rng, what);
       case Format::toml:
         return change_lines(
-            bytes, chance, [&](const std::string& line) { return change_toml_line(line, chance, what); }, what);
+            bytes, rng, [&](const std::string& line) { return change_toml_line(line, rng, what); }, what);
       case Format::json_lines:
         return change_lines(
-            bytes, chance, [&](const std::string& line) { return change_json(line, chance, what) + "\n"; }, what);
+            bytes, rng, [&](const std::string& line) { return change_json(line, rng, what) + "\n"; }, what);
       case Format::lines:
         return change_lines(
-            bytes, chance,
-            [&](const std::string& line) {
-              return chance.one_in(2) ? change_number(line, chance, what) : change_bytes(line, chance, what);
-            },
-            what);
+            bytes, rng,
+            [&](const std::string& line) { return rng.one_in(2) ? change_number(line, rng, what) : change_bytes(line, rng, what); }, what);
       case Format::gz: {
         std::string inner = gunzip(bytes);
         what += "inside; ";
-        return gz(change_bytes(std::move(inner), chance, what));
+        return gz(change_bytes(std::move(inner), rng, what));
       }
       default: break;
     }
-  return change_bytes(bytes, chance, what);
+  return change_bytes(bytes, rng, what);
 }
 
 }  // namespace
 
 // SplitMix64 (Steele, Lea and Flood 2014).
-uint64_t Chance::next() {
+uint64_t RandomSource::next() {
   uint64_t z = state_ += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
@@ -248,9 +244,9 @@ Format format_of(const std::string& name) {
   return Format::binary;
 }
 
-std::string mutated(const std::string& bytes, Format format, Chance& chance, std::string& what) {
+std::string mutated(const std::string& bytes, Format format, RandomSource& rng, std::string& what) {
   std::string out = bytes;
-  for (size_t i = 1 + chance.below(3); i > 0; --i) out = once(out, format, chance, what);
+  for (size_t i = 1 + rng.below(3); i > 0; --i) out = mutate_once(out, format, rng, what);
   return out;
 }
 
@@ -271,7 +267,7 @@ std::string gz(const std::string& bytes) {
 std::string gunzip(const std::string& bytes) {
   z_stream stream{};
   if (inflateInit2(&stream, 15 + 16) != Z_OK) throw std::runtime_error("zlib");
-  std::string out(size_t{1} << 22, '\0');  // the good files are smaller
+  std::string out(size_t{1} << 22, '\0');  // the valid files are smaller
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());

@@ -1,4 +1,4 @@
-// Files as nobody should write them: a good one, changed by chance.
+// Random mutations of valid files.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace heed::test {
 
-// Numbers by chance, the same ones on every machine.
-class Chance {
+// Random numbers, the same on every machine.
+class RandomSource {
  public:
-  explicit Chance(uint64_t seed) : state_(seed) {}
+  explicit RandomSource(uint64_t seed) : state_(seed) {}
   uint64_t next();
   size_t below(size_t count) { return count == 0 ? 0 : static_cast<size_t>(next() % count); }
   bool one_in(size_t count) { return below(count) == 0; }
@@ -25,12 +25,12 @@ class Chance {
 
 enum class Format { binary, text, lines, json, json_lines, toml, safetensors, gz };
 
-Format format_of(const std::string& name);  // by the ending of a file's name
+Format format_of(const std::string& name);  // by extension
 
-// One to three changes that know the format, or that do not: both find other faults. what: takes a name for each.
-std::string mutated(const std::string& bytes, Format format, Chance& chance, std::string& what);
+// One to three format-aware or byte-level changes: each kind finds different bugs. what: appended descriptions.
+std::string mutated(const std::string& bytes, Format format, RandomSource& rng, std::string& what);
 
-std::string gz(const std::string& bytes);      // packed
-std::string gunzip(const std::string& bytes);  // what is no gz stays as it is
+std::string gz(const std::string& bytes);
+std::string gunzip(const std::string& bytes);  // data that is not gzip is returned unchanged
 
 }  // namespace heed::test

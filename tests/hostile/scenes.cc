@@ -17,17 +17,17 @@ void put(const fs::path& path, const std::string& bytes) {
 std::string sentences(int count) {
   const char* const words[] = {"a", "fine", "film", "with", "great", "actors", "but", "no", "story", "at", "all", "Größe"};
   std::string out;
-  Chance chance(5);
+  RandomSource rng(5);
   for (int i = 0; i < count; ++i) {
-    for (int k = 0; k < 8; ++k) out += std::string(k > 0 ? " " : "") + words[chance.below(std::size(words))];
+    for (int k = 0; k < 8; ++k) out += std::string(k > 0 ? " " : "") + words[rng.below(std::size(words))];
     out += i % 4 == 3 ? ".\n\n" : ".\n";
   }
   return out;
 }
 
-std::string table(char between, int rows) {
-  std::string out = std::string("text") + between + "label\n";
-  for (int i = 0; i < rows; ++i) out += "film number " + std::to_string(i * 7 % 5) + between + (i % 2 ? "good" : "bad") + "\n";
+std::string table(char separator, int rows) {
+  std::string out = std::string("text") + separator + "label\n";
+  for (int i = 0; i < rows; ++i) out += "film number " + std::to_string(i * 7 % 5) + separator + (i % 2 ? "good" : "bad") + "\n";
   return out;
 }
 
@@ -37,8 +37,8 @@ std::string big_endian(uint32_t value) {
 
 std::string pixels(size_t count) {
   std::string out;
-  Chance chance(7);
-  for (size_t i = 0; i < count; ++i) out += static_cast<char>(chance.next());
+  RandomSource rng(7);
+  for (size_t i = 0; i < count; ++i) out += static_cast<char>(rng.next());
   return out;
 }
 
@@ -118,7 +118,7 @@ std::vector<Scene> make_scenes(const fs::path& folder, const fs::path& fixtures,
   const auto images = [&](const fs::path& to) {
     for (const char* part : {"train", "test"})
       for (const char* kind : {"a", "b"})
-        for (const auto& entry : fs::directory_iterator(seeds / "picture")) {
+        for (const auto& entry : fs::directory_iterator(seeds / "image")) {
           const fs::path place = to / part / kind;
           fs::create_directories(place);
           fs::copy(entry.path(), place);
@@ -255,7 +255,7 @@ std::vector<Scene> make_scenes(const fs::path& folder, const fs::path& fixtures,
                      {"train", "--resume", "@classify/a"},
                      {"lab", "heads", "@classify/a", "-o", "@out/heads"},
                      {"train", "classify", "@classify/a/config.toml", "--runs", "@out", "--name", "b"}}});
-  fs::copy(fixtures / "pictures/color.png", folder / "run/classify/a/image.png");
+  fs::copy(fixtures / "images/color.png", folder / "run/classify/a/image.png");
   for (const auto& entry : fs::recursive_directory_iterator(folder / "run/classify/a"))
     if (entry.is_regular_file() && entry.path().extension() != ".html")
       scenes.back().files.push_back(fs::relative(entry.path(), folder / "run"));

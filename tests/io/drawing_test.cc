@@ -1,4 +1,4 @@
-// Drawings as SVG and as pixels, and text as it stands in them.
+// Drawings as SVG and as pixels, and markup escaping.
 #include "heed/io/drawing.h"
 
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@
 namespace heed::test {
 namespace {
 
-Colour pixel(const Picture& picture, int64_t x, int64_t y) {
-  const auto at = static_cast<size_t>(3 * (y * picture.width + x));
-  return {picture.pixels[at], picture.pixels[at + 1], picture.pixels[at + 2]};
+Colour pixel(const Image& image, int64_t x, int64_t y) {
+  const auto at = static_cast<size_t>(3 * (y * image.width + x));
+  return {image.pixels[at], image.pixels[at + 1], image.pixels[at + 2]};
 }
 
-// Relative luminance, near enough for an order.
+// Approximate relative luminance, for comparisons.
 double light(Colour colour) {
   return 0.2126 * colour.red * colour.red + 0.7152 * colour.green * colour.green + 0.0722 * colour.blue * colour.blue;
 }
@@ -32,12 +32,12 @@ TEST(Heat, grows_lighter_all_the_way) {
   EXPECT_EQ(heat(std::numeric_limits<double>::quiet_NaN()), heat(0));
 }
 
-TEST(Markup, escapes_what_means_something) {
-  EXPECT_EQ(in_markup("<s> & \"it's\""), "&lt;s&gt; &amp; &quot;it&#39;s&quot;");
-  EXPECT_EQ(in_markup("a\nb\x01\x7f"), "a\ufffdb\ufffd\ufffd");
-  EXPECT_EQ(in_markup("\u4f60\u00fc\U0001f600"), "\u4f60\u00fc\U0001f600");
-  EXPECT_EQ(in_markup("\xff\xe4\xbd_\xed\xa0\x80\xc0\x80"), "\ufffd\ufffd\ufffd_\ufffd\ufffd\ufffd\ufffd\ufffd");
-  EXPECT_EQ(in_markup("\uffff"), "\ufffd");
+TEST(Markup, escapes_special_characters) {
+  EXPECT_EQ(escape_markup("<s> & \"it's\""), "&lt;s&gt; &amp; &quot;it&#39;s&quot;");
+  EXPECT_EQ(escape_markup("a\nb\x01\x7f"), "a\ufffdb\ufffd\ufffd");
+  EXPECT_EQ(escape_markup("\u4f60\u00fc\U0001f600"), "\u4f60\u00fc\U0001f600");
+  EXPECT_EQ(escape_markup("\xff\xe4\xbd_\xed\xa0\x80\xc0\x80"), "\ufffd\ufffd\ufffd_\ufffd\ufffd\ufffd\ufffd\ufffd");
+  EXPECT_EQ(escape_markup("\uffff"), "\ufffd");
 }
 
 TEST(Markup, base64_of_every_length) {
@@ -49,18 +49,18 @@ TEST(Markup, base64_of_every_length) {
   EXPECT_EQ(coded("\xff\xff\xfe"), "///+");
 }
 
-TEST(Drawing, rectangles_have_soft_edges) {
+TEST(Drawing, rectangles_are_antialiased) {
   Drawing drawing(6, 4);
   drawing.add(Drawing::Rectangle{1, 1, 2.5, 2, kRed});
-  const Picture picture = drawing.pixels();
-  EXPECT_EQ(pixel(picture, 0, 1), kWhite);
-  EXPECT_EQ(pixel(picture, 1, 1), kRed);
-  EXPECT_EQ(pixel(picture, 2, 2), kRed);
-  EXPECT_EQ(pixel(picture, 3, 1), (Colour{255, 128, 128}));
-  EXPECT_EQ(pixel(picture, 1, 3), kWhite);
+  const Image image = drawing.pixels();
+  EXPECT_EQ(pixel(image, 0, 1), kWhite);
+  EXPECT_EQ(pixel(image, 1, 1), kRed);
+  EXPECT_EQ(pixel(image, 2, 2), kRed);
+  EXPECT_EQ(pixel(image, 3, 1), (Colour{255, 128, 128}));
+  EXPECT_EQ(pixel(image, 1, 3), kWhite);
 }
 
-TEST(Drawing, what_lies_outside_is_cut) {
+TEST(Drawing, items_outside_are_clipped) {
   Drawing drawing(5, 5);
   drawing.add(Drawing::Rectangle{-100, -100, 1000, 102, kRed});
   drawing.add(Drawing::Curve{-10, -10, 20, 20, kRed, 1, 3});
@@ -69,23 +69,23 @@ TEST(Drawing, what_lies_outside_is_cut) {
   EXPECT_EQ(pixel(drawing.pixels(), 4, 4), (Colour{1, 2, 3}));
 }
 
-TEST(Drawing, curves_begin_and_end_where_they_are_told) {
+TEST(Drawing, curves_start_and_end_at_their_points) {
   Drawing drawing(100, 60);
   drawing.add(Drawing::Curve{0, 10.5, 100, 50.5, kRed, 1, 1});
-  const Picture picture = drawing.pixels();
-  EXPECT_LT(pixel(picture, 0, 10).green, 30);
-  EXPECT_LT(pixel(picture, 99, 50).green, 30);
-  EXPECT_LT(pixel(picture, 50, 30).green, 100);
-  EXPECT_EQ(pixel(picture, 50, 10), kWhite);
+  const Image image = drawing.pixels();
+  EXPECT_LT(pixel(image, 0, 10).green, 30);
+  EXPECT_LT(pixel(image, 99, 50).green, 30);
+  EXPECT_LT(pixel(image, 50, 30).green, 100);
+  EXPECT_EQ(pixel(image, 50, 10), kWhite);
 }
 
-TEST(Drawing, letters_are_those_of_the_table) {
+TEST(Drawing, letters_come_from_the_font) {
   Drawing drawing(40, 12);
   drawing.add(Drawing::Text{0, 4, "T\u00dc\u00b7\u4f60", 10, Drawing::Anchor::start, false, {0, 0, 0}});
-  const Picture picture = drawing.pixels();
+  const Image image = drawing.pixels();
   std::string rows;
   for (int64_t y = 1; y < 9; ++y) {
-    for (int64_t x = 0; x < 24; ++x) rows += pixel(picture, x, y) == kWhite ? '.' : '#';
+    for (int64_t x = 0; x < 24; ++x) rows += pixel(image, x, y) == kWhite ? '.' : '#';
     rows += '\n';
   }
   EXPECT_EQ(rows,
@@ -102,10 +102,10 @@ TEST(Drawing, letters_are_those_of_the_table) {
 TEST(Drawing, letters_of_tokens_have_their_marks) {
   Drawing drawing(24, 12);
   drawing.add(Drawing::Text{0, 4, "\u00df\u00e4\u23ce", 10, Drawing::Anchor::start, false, {0, 0, 0}});
-  const Picture picture = drawing.pixels();
+  const Image image = drawing.pixels();
   std::string rows;
   for (int64_t y = 1; y < 9; ++y) {
-    for (int64_t x = 0; x < 18; ++x) rows += pixel(picture, x, y) == kWhite ? '.' : '#';
+    for (int64_t x = 0; x < 18; ++x) rows += pixel(image, x, y) == kWhite ? '.' : '#';
     rows += '\n';
   }
   EXPECT_EQ(rows,
@@ -119,32 +119,32 @@ TEST(Drawing, letters_of_tokens_have_their_marks) {
             "..............#...\n");
 }
 
-TEST(Drawing, text_may_end_or_be_centred_at_a_place_and_climb) {
+TEST(Drawing, text_can_be_anchored_and_vertical) {
   Drawing drawing(40, 40);
   drawing.add(Drawing::Text{30, 20, "||", 10, Drawing::Anchor::end, false, kRed});
   drawing.add(Drawing::Text{36, 38, "|", 10, Drawing::Anchor::start, true, kRed});
-  const Picture picture = drawing.pixels();
-  EXPECT_EQ(pixel(picture, 30 - 12 + 2, 20), kRed);
-  EXPECT_EQ(pixel(picture, 30 - 6 + 2, 20), kRed);
-  for (int64_t x = 33; x < 40; ++x) EXPECT_EQ(pixel(picture, x, 36), kRed) << x;
+  const Image image = drawing.pixels();
+  EXPECT_EQ(pixel(image, 30 - 12 + 2, 20), kRed);
+  EXPECT_EQ(pixel(image, 30 - 6 + 2, 20), kRed);
+  for (int64_t x = 33; x < 40; ++x) EXPECT_EQ(pixel(image, x, 36), kRed) << x;
 }
 
-TEST(Drawing, svg_says_the_same) {
+TEST(Drawing, svg_has_all_items) {
   Drawing drawing(20, 10);
   drawing.add(Drawing::Rectangle{1, 2, 3.5, 4, kRed});
   drawing.add(Drawing::Curve{0, 1, 9, 5, {0, 128, 255}, 0.25, 2});
   drawing.add(Drawing::Text{5, 6, "<s> & \"", 10, Drawing::Anchor::end, true});
   drawing.add(Drawing::Image{0, 0, 8, 8, {.width = 2, .height = 1, .pixels = {1, 2, 3, 4, 5, 6}}});
   const std::string svg = drawing.svg();
-  for (const char* piece :
+  for (const char* fragment :
        {"<rect x=\"1\" y=\"2\" width=\"3.5\" height=\"4\" fill=\"#ff0000\"/>", "<path d=\"M0 1C3 1 6 5 9 5\"",
         "stroke=\"#0080ff\" stroke-width=\"2\" stroke-opacity=\"0.25\"", "text-anchor=\"end\" transform=\"rotate(-90 5 6)\"",
         ">&lt;s&gt; &amp; &quot;</text>", "href=\"data:image/png;base64,iVBOR", "viewBox=\"0 0 20 10\""})
-    EXPECT_NE(svg.find(piece), std::string::npos) << piece << "\n" << svg;
+    EXPECT_NE(svg.find(fragment), std::string::npos) << fragment << "\n" << svg;
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
 }
 
-TEST(Drawing, refuses_sizes_that_are_none) {
+TEST(Drawing, refuses_invalid_sizes) {
   expect_error([] { Drawing(0, 5); }, "drawing: 0 x 5 pixels, expected 1 or more");
   expect_error([] { Drawing(1 << 20, 1 << 20).pixels(); }, "drawing: 1048576 x 1048576 pixels, expected at most");
 }

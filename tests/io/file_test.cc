@@ -42,13 +42,13 @@ TEST(MappedFile, refuses_what_is_not_a_file) {
   expect_refused([&] { held("abc")->text(1, 3); }, "3 bytes wanted at byte 1, the file has 3");
 }
 
-TEST(ReadText, keeps_to_its_limit) {
+TEST(ReadText, respects_its_limit) {
   const Folder folder;
   put(folder / "a", "hello");
   EXPECT_EQ(read_text(folder / "a", 5), "hello");
   expect_refused([&] { read_text(folder / "a", 4); }, "a: found 5 bytes, expected at most 4");
   expect_refused([&] { read_text(folder / "b", 4); }, "there is no such file");
-  EXPECT_FALSE(read_text("/proc/self/status", 1 << 16).empty());  // claims to have no bytes
+  EXPECT_FALSE(read_text("/proc/self/status", 1 << 16).empty());  // reports size 0
   expect_refused([&] { read_text("/proc/self/status", 10); }, "found more than 10 bytes");
 }
 
@@ -84,7 +84,7 @@ TEST(FileWriter, leaves_nothing_when_abandoned) {
 TEST(FileWriter, survives_a_disk_that_is_full) {
   const Folder folder;
   put(folder / "a", "old");
-  // A limit on the size of files stands in for the disk.
+  // A limit on the file size simulates a full disk.
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small{1 << 20, before.rlim_max};
@@ -97,7 +97,7 @@ TEST(FileWriter, survives_a_disk_that_is_full) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
-TEST(FileWriter, refuses_places_it_cannot_write) {
+TEST(FileWriter, refuses_locations_it_cannot_write) {
   const Folder folder;
   expect_refused([&] { write_text(folder / "none/a", "x"); }, "the folder must exist and be writable");
   expect_refused([&] { write_text(folder.path(), "x"); }, "found a folder, a device or a pipe, expected a file or nothing");

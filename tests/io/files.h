@@ -1,4 +1,4 @@
-// What the tests of files share: a folder of their own, bytes as files, and errors that must come.
+// Helpers for file tests: temporary folders, files from bytes, expected errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,12 +19,12 @@ namespace heed::test {
 inline const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
 inline Path fixture(const std::string& name) { return kFixtures / name; }
 
-// A new folder that goes away with the test.
+// A temporary folder, removed by the destructor.
 class Folder {
  public:
   Folder() {
     std::string name = (std::filesystem::temp_directory_path() / "heed-test-XXXXXX").string();
-    check(mkdtemp(name.data()) != nullptr, "folder: cannot be made");
+    check(mkdtemp(name.data()) != nullptr, "folder: cannot be created");
     path_ = name;
   }
   ~Folder() { std::filesystem::remove_all(path_); }
@@ -55,7 +55,7 @@ inline std::shared_ptr<const MappedFile> held(std::string_view bytes) {
   return MappedFile::in_memory("held", std::as_bytes(std::span(bytes)));
 }
 
-// The bytes of the elements, row-major: equal bytes are a stricter match than equal values.
+// The bytes of the elements, row-major: a stricter comparison than equal values.
 inline std::vector<std::byte> bytes_in(const Tensor& x) {
   std::vector<std::byte> out(static_cast<size_t>(x.count()) * bytes_of(x.dtype()));
   x.copy_to_host(out, x.dtype());
@@ -68,7 +68,7 @@ inline void expect_same(const Tensor& a, const Tensor& b) {
   EXPECT_TRUE(bytes_in(a) == bytes_in(b));
 }
 
-// Some values in every dtype: 0, 1, 2, ... or false, true, false, ...
+// 0, 1, 2, ... or false, true, false, ... in any dtype.
 inline Tensor counted(const Shape& shape, DType dtype) {
   const Tensor out = Tensor::empty(shape, dtype);
   std::vector<std::byte> bytes(static_cast<size_t>(out.count()) * bytes_of(dtype));
@@ -90,7 +90,7 @@ inline void expect_refused(const std::function<void()>& act, const std::string& 
   }
 }
 
-// From /proc: bytes of this process in memory now (VmRSS) or at most since reset_high_water (VmHWM).
+// From /proc: resident memory now (VmRSS) or its peak since reset_high_water (VmHWM), in bytes.
 inline int64_t process_bytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
   std::string word;

@@ -1,9 +1,9 @@
-// Image files of a few pixels, byte by byte.
+// Small image files, built byte by byte.
 #pragma once
 
 #include <zlib.h>
 
-#include "heed/io/picture.h"
+#include "heed/io/image.h"
 #include "tests/io/files.h"
 
 namespace heed::test {
@@ -16,21 +16,21 @@ inline std::string little(uint32_t number, int bytes = 4) {
   return out;
 }
 inline std::string big(uint32_t number, int bytes = 4) {
-  const std::string turned = little(number, bytes);
-  return {turned.rbegin(), turned.rend()};
+  const std::string reversed = little(number, bytes);
+  return {reversed.rbegin(), reversed.rend()};
 }
 
-inline Picture parsed(std::string_view bytes, int64_t most_pixels = kMostPixels) {
-  return parse_picture(std::as_bytes(std::span(bytes)), "held", most_pixels);
+inline Image parsed(std::string_view bytes, int64_t max_pixels = kMaxImagePixels) {
+  return parse_image(std::as_bytes(std::span(bytes)), "held", max_pixels);
 }
 
-inline Picture six_pixels() {  // 3 x 2: 10, 20, 30, ... 180
-  Picture out{3, 2};
+inline Image six_pixels() {  // 3 x 2: 10, 20, 30, ... 180
+  Image out{3, 2};
   for (int i = 1; i <= 18; ++i) out.pixels.push_back(static_cast<uint8_t>(10 * i));
   return out;
 }
 
-// An Exif block of one tag, the orientation.
+// An Exif block with only the orientation tag.
 inline std::string exif(int orientation, bool big_endian) {
   const auto number = [&](uint32_t value, int bytes) { return big_endian ? big(value, bytes) : little(value, bytes); };
   return (big_endian ? "MM" : "II") + number(42, 2) + number(8, 4) + number(1, 2) + number(0x0112, 2) + number(3, 2) + number(1, 4) +
@@ -43,14 +43,14 @@ inline std::string chunk(const std::string& name, const std::string& data) {
   const auto sum = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
   return big(static_cast<uint32_t>(data.size())) + body + big(static_cast<uint32_t>(sum));
 }
-inline std::string png_with(std::string png, const std::string& chunks) { return png.insert(33, chunks); }  // behind the header
+inline std::string png_with(std::string png, const std::string& chunks) { return png.insert(33, chunks); }  // after the header
 
 inline std::string jpeg_with_exif(std::string jpeg, const std::string& block) {
   const std::string body = "Exif" + zeros(2) + block;
   return jpeg.insert(2, "\xff\xe1" + big(static_cast<uint32_t>(body.size()) + 2, 2) + body);
 }
 
-// six_pixels() without loss, as libwebp wrote it.
+// six_pixels(), lossless, written by libwebp.
 inline const std::string kWebP(
     "RIFF\x30\0\0\0WEBPVP8L\x23\0\0\0\x2f\x02\x40\0\0\x2f\x20\x16\x4c\x24\x76\xe7\xef\x99\xc4\x15\x3c\xea\x31\xff\xc9\x1a\x6a\xda\x36\x60"
     "\x43\x9d"
@@ -71,13 +71,13 @@ struct BmpOptions {
   int32_t width = 3, height = 2;
   uint32_t bits = 24, compression = 0, colours = 0;
 };
-// between: palette or masks. rows: the lowest first, each padded to 4 bytes
-inline std::string bmp(const BmpOptions& options, const std::string& between, const std::string& rows) {
+// extra: palette or masks. rows: bottom row first, each padded to 4 bytes
+inline std::string bmp(const BmpOptions& options, const std::string& extra, const std::string& rows) {
   const std::string header = little(40) + little(static_cast<uint32_t>(options.width)) + little(static_cast<uint32_t>(options.height)) +
                              little(1, 2) + little(options.bits, 2) + little(options.compression) + zeros(12) + little(options.colours) +
                              zeros(4);
-  const auto start = static_cast<uint32_t>(14 + header.size() + between.size());
-  return "BM" + little(start + static_cast<uint32_t>(rows.size())) + zeros(4) + little(start) + header + between + rows;
+  const auto start = static_cast<uint32_t>(14 + header.size() + extra.size());
+  return "BM" + little(start + static_cast<uint32_t>(rows.size())) + zeros(4) + little(start) + header + extra + rows;
 }
 
 }  // namespace heed::test

@@ -31,7 +31,7 @@ TEST(Json, refuses_bad_texts) {
   } bad[] = {
       {"duplicate key", R"({"a": 1, "a": 2})", "text: byte 12: found the key \"a\" a second time"},
       {"duplicate key inside", R"([{"b": {"a": 1, "b": 2, "a": 3}}])", "found the key \"a\" a second time"},
-      {"duplicate key spelled otherwise", R"({"a": 1, "\u0061": 2})", "found the key \"a\" a second time"},
+      {"duplicate key, escaped differently", R"({"a": 1, "\u0061": 2})", "found the key \"a\" a second time"},
       {"too deep", deep, "text: byte 65: found values nested more than 64 deep"},
       {"too deep, objects",
        [] {
@@ -68,14 +68,14 @@ TEST(Json, refuses_bad_texts) {
   EXPECT_EQ(parse_json("text", fine + std::string(64, ']')).size(), 1u);
 }
 
-TEST(Json, keeps_to_its_limits) {
+TEST(Json, respects_its_limits) {
   expect_refused([] { parse_json("text", "[1, 2, 3]", 5); }, "text: found 9 bytes of JSON, expected at most 5");
   std::string many = "[0";
   for (int64_t i = 1; i <= kMaxJsonValues; ++i) many += ",0";
   expect_refused([&] { parse_json("text", many + "]"); }, "found more than 4000000 values");
 }
 
-TEST(Json, has_a_vocabulary_in_good_time) {
+TEST(Json, reads_a_large_vocabulary_quickly) {
   std::string text = "{";
   for (int i = 0; i < 200'000; ++i) text += "\"word" + std::to_string(i) + "\":" + std::to_string(i) + ",";
   text.back() = '}';
@@ -84,7 +84,7 @@ TEST(Json, has_a_vocabulary_in_good_time) {
   EXPECT_EQ(json["word123456"], 123456);
 }
 
-TEST(Json, refuses_to_write_what_is_not_text) {
+TEST(Json, refuses_to_write_invalid_utf8) {
   const Folder folder;
   expect_refused([&] { write_json(folder / "a.json", Json("\xff")); }, "a.json: found text that is not UTF-8");
   EXPECT_TRUE(folder.names().empty());

@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-// A file of some version around a header's text.
+// A file with this header text and version.
 std::string npy(const std::string& dict, const std::string& data, char major = 1, char minor = 0) {
   const auto size = static_cast<uint32_t>(dict.size());
   return std::string("\x93NUMPY") + major + minor + std::string(reinterpret_cast<const char*>(&size), major == 1 ? 2 : 4) + dict + data;
@@ -124,7 +124,7 @@ TEST(Npy, refuses_bad_files) {
   }
 }
 
-TEST(Npy, copies_what_is_not_aligned) {
+TEST(Npy, copies_unaligned_data) {
   const Folder folder;
   for (size_t extra = 0; extra < 5; ++extra) {
     put(folder / "a.npy", npy(dict("<f4", "(6,)") + std::string(extra, ' '), six_floats()));

@@ -1,4 +1,4 @@
-// Damaged and hostile safetensors files: each is refused with a message that says what is wrong.
+// Damaged and hostile safetensors files: each is refused with a specific message.
 #include "heed/io/safetensors.h"
 #include "tests/io/files.h"
 
@@ -14,7 +14,7 @@ std::string entry(const std::string& dtype, const std::string& shape, const std:
   return R"({"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
 }
 
-// One tensor "x" of that entry, and bytes of data.
+// One tensor "x" with this entry, and data bytes.
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets, size_t data) {
   return framed("{\"x\":" + entry(dtype, shape, offsets) + "}", data);
 }
@@ -84,7 +84,7 @@ TEST(Safetensors, refuses_bad_files) {
       {"offset far outside", one(f32, "[1]", "[9223372036854775803,9223372036854775807]", 4), "expected at most the 4 bytes of data"},
       {"bytes after the last tensor", one(f32, "[1]", "[0,4]", 5), "found 1 bytes after the last tensor"},
       {"data without tensors", framed("{}", 3), "found 3 bytes after the last tensor"},
-      {"hole at the beginning", one(f32, "[1]", "[4,8]", 8), "found data from byte 4, expected byte 0: there is a hole"},
+      {"hole at the beginning", one(f32, "[1]", "[4,8]", 8), "found data from byte 4, expected byte 0: there is a gap"},
       {"hole between", framed("{\"x\":" + good + ",\"y\":" + entry(f32, "[1]", "[8,12]") + "}", 12),
        "tensor \"y\": found data from byte 8, expected byte 4"},
       {"overlap", framed("{\"x\":" + entry(f32, "[2]", "[0,8]") + ",\"y\":" + entry(f32, "[2]", "[4,12]") + "}", 12),
@@ -103,7 +103,7 @@ TEST(Safetensors, refuses_bad_files) {
   }
 }
 
-TEST(Safetensors, refuses_booleans_of_other_bytes_when_they_are_asked_for) {
+TEST(Safetensors, refuses_invalid_booleans_on_access) {
   std::string bytes = framed("{\"x\":" + entry("\"BOOL\"", "[4]", "[0,4]") + ",\"y\":" + entry("\"BOOL\"", "[1]", "[4,5]") + "}", 5);
   bytes[bytes.size() - 3] = 2;
   const Safetensors file = Safetensors::parse(held(bytes));
@@ -111,7 +111,7 @@ TEST(Safetensors, refuses_booleans_of_other_bytes_when_they_are_asked_for) {
   EXPECT_FALSE(file.tensor("y").item<bool>());
 }
 
-TEST(Safetensors, every_beginning_of_a_good_file_is_refused) {
+TEST(Safetensors, every_prefix_of_a_good_file_is_refused) {
   const std::string whole = framed("{\"x\":" + entry("\"F32\"", "[2]", "[0,8]") + "}", 8);
   for (size_t length = 0; length < whole.size(); ++length)
     EXPECT_THROW(Safetensors::parse(held(whole.substr(0, length))), FileError) << length << " bytes";

@@ -94,7 +94,7 @@ TEST(Safetensors, replaces_the_file_that_its_own_tensors_borrow) {
   test::expect_same(Safetensors::open(folder / "a").tensor("y"), x.view({100, 100}, {1, 100}));
 }
 
-TEST(Safetensors, copies_what_is_not_aligned) {
+TEST(Safetensors, copies_unaligned_data) {
   const std::string header =
       R"({"u":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"x":{"dtype":"F32","shape":[3000000],"data_offsets":[1,12000001]}})";
   const Tensor x = counted({3'000'000}, DType::f32);
@@ -105,7 +105,7 @@ TEST(Safetensors, copies_what_is_not_aligned) {
   const Safetensors file = Safetensors::open(folder / "a");
   EXPECT_EQ(file.tensor("u").item<uint8_t>(), 5);
   test::expect_same(file.tensor("x"), x);
-  test::expect_same(file.tensor("x"), x);  // the pages let go of come back
+  test::expect_same(file.tensor("x"), x);  // released pages are read again
 }
 
 TEST(Safetensors, names_the_nearest_when_one_is_missing) {
@@ -163,7 +163,7 @@ std::string framed(const std::string& header) {
 
 TEST(Safetensors, opens_a_large_file_without_reading_it) {
   const Folder folder;
-  const int64_t count = int64_t{1} << 28;  // 1 GiB of zeros that take no room on the disk
+  const int64_t count = int64_t{1} << 28;  // 1 GiB of zeros in a sparse file
   put(folder / "a", framed(R"({"x":{"dtype":"F32","shape":[268435456],"data_offsets":[0,1073741824]}}     )"));
   fs::resize_file(folder / "a", fs::file_size(folder / "a") + static_cast<uintmax_t>(4 * count));
   const int64_t before = process_bytes("VmRSS");
@@ -172,7 +172,7 @@ TEST(Safetensors, opens_a_large_file_without_reading_it) {
   EXPECT_LT(process_bytes("VmRSS") - before, 8 << 20);
 }
 
-// Opens a hostile file, which must not take more memory than its size and 64 MiB.
+// Opens a hostile file, which must not use more memory than its size plus 64 MiB.
 void expect_bounded(const std::string& header, const std::string& fragment) {
   SCOPED_TRACE(fragment);
   const Folder folder;
@@ -184,27 +184,28 @@ void expect_bounded(const std::string& header, const std::string& fragment) {
 }
 
 TEST(Safetensors, hostile_headers_do_not_fill_the_memory) {
-  const size_t room = 95'000'000;
+  const size_t header_size = 95'000'000;
   std::string tiny = "{";
-  for (int i = 0; tiny.size() < room; ++i) tiny += "\"" + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)";
+  for (int i = 0; tiny.size() < header_size; ++i)
+    tiny += "\"" + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)";
   expect_bounded(tiny, "found more than 131072 tensors");
   std::string pairs = R"({"__metadata__":{)";
-  for (int i = 0; pairs.size() < room; ++i) pairs += "\"" + std::to_string(i) + "\":\"\",";
-  expect_bounded(pairs, "found more than 131072 tensors and pairs of metadata");
+  for (int i = 0; pairs.size() < header_size; ++i) pairs += "\"" + std::to_string(i) + "\":\"\",";
+  expect_bounded(pairs, "found more than 131072 tensors and metadata entries");
   std::string names = "{";
-  for (char i = 'a'; names.size() < room; ++i)
+  for (char i = 'a'; names.size() < header_size; ++i)
     names += "\"" + std::string(4'000'000, i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)";
   expect_bounded(names, "found more than 8388608 bytes of names and metadata");
-  expect_bounded("{\"" + std::string(room, 'x'), "found a string, number or gap");
-  expect_bounded("{" + std::string(room, ' '), "found a string, number or gap");
+  expect_bounded("{\"" + std::string(header_size, 'x'), "found a string, number or gap");
+  expect_bounded("{" + std::string(header_size, ' '), "found a string, number or gap");
   std::string lists = R"({"x":{"dtype":"U8","shape":[)";
-  lists.append(room, '[');
+  lists.append(header_size, '[');
   expect_bounded(lists, "found an object or a list in shape");
 }
 
 TEST(Safetensors, a_header_at_the_limits_stays_within_them) {
   std::string header = "{";
-  for (int64_t i = 0; i < kMaxHeaderItems; ++i)  // names of 60 letters: 7.5 MiB in all
+  for (int64_t i = 0; i < kMaxHeaderItems; ++i)  // names of 60 bytes: 7.5 MiB in total
     header += (i ? ",\"" : "\"") + std::string(54, 'x') + std::to_string(100'000 + i) +
               R"(":{"dtype":"U8","shape":[1,1,1,1,1,1,1,0],"data_offsets":[0,0]})";
   const Folder folder;

@@ -1,4 +1,4 @@
-// Checkpoints in several files with an index.
+// Sharded checkpoints with an index.
 #include "heed/io/json.h"
 #include "heed/io/safetensors.h"
 #include "tests/io/files.h"
@@ -41,7 +41,7 @@ TEST(Sharded, refuses_a_name_in_two_shards) {
   EXPECT_TRUE(folder.names().empty());
   EXPECT_THROW(write_sharded(folder.path(), {}, 0), Error);
   put(folder / "file", "");
-  expect_refused([&] { write_sharded(folder / "file", {{"x", x}}, 16); }, "file: the folder cannot be made");
+  expect_refused([&] { write_sharded(folder / "file", {{"x", x}}, 16); }, "file: the folder cannot be created");
 }
 
 TEST(Sharded, writes_an_empty_model) {
@@ -76,7 +76,7 @@ TEST(Sharded, shows_only_what_the_index_lists) {
   expect_same(file.tensor("x"), x);
 }
 
-TEST(Sharded, passes_over_the_rest_of_an_index) {
+TEST(Sharded, ignores_the_rest_of_an_index) {
   const std::string text =
       R"({"other": {"weight_map": {"a": 1}}, "weight_map": {"x": "f"}, "list": [{"x": "g"}], "metadata": {"total_size": 4}})";
   EXPECT_EQ(parse_safetensors_index("text", text), (std::map<std::string, std::string>{{"x", "f"}}));

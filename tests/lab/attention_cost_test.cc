@@ -1,4 +1,4 @@
-// L11: multiply-adds as the ops count them.
+// L11: multiply-adds as counted by the ops.
 #include "tests/expect_error.h"
 #include "tests/lab/lab.h"
 

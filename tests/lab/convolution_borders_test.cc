@@ -1,4 +1,4 @@
-// L21: edges are replicated; one ring of zeros makes zero padding.
+// L21: edges are replicated; one ring of zeros gives zero padding.
 #include "tests/lab/lab.h"
 
 namespace heed::test {
@@ -13,13 +13,13 @@ TEST(ConvolutionBorders, are_replicated_and_one_ring_of_zeros_is_enough) {
     EXPECT_LT(measured(result, kernel + ", replicated edges: error at the border"), 1e-5);
     EXPECT_GT(measured(result, kernel + ", zero padding, no zeros around the input: error at the border"), 0.05);
     EXPECT_LT(measured(result, kernel + ", zero padding, 1 ring: error"), 1e-5);
-    EXPECT_EQ(measured(result, kernel + ": rings of zeros that are needed"), 1);
+    EXPECT_EQ(measured(result, kernel + ": required rings of zeros"), 1);
   }
   EXPECT_LT(measured(result, "7 × 7, zero padding, 3 rings: error"), 1e-5);
 }
 
 TEST(ConvolutionBorders, dilated_kernels_need_one_ring_as_well) {
-  EXPECT_EQ(measured(run_experiment("L21", {"dilation=3", "kernels=2", "side=16"}), "5 × 5: rings of zeros that are needed"), 1);
+  EXPECT_EQ(measured(run_experiment("L21", {"dilation=3", "kernels=2", "side=16"}), "5 × 5: required rings of zeros"), 1);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// L22: heads a dilation apart.
+// L22: dilation through the centres of heads.
 #include "tests/expect_error.h"
 #include "tests/lab/lab.h"
 
@@ -11,7 +11,7 @@ TEST(ConvolutionDilation, is_in_the_centres) {
     const std::string which = "dilation " + std::to_string(d);
     EXPECT_LT(measured(result, which + ": error inside"), 1e-5);
     EXPECT_LT(measured(result, which + ": error at the replicated border"), 1e-5);
-    EXPECT_EQ(measured(result, which + ": pixels that the answer in the middle depends on"), 9);
+    EXPECT_EQ(measured(result, which + ": pixels that the central output depends on"), 9);
     EXPECT_EQ(measured(result, which + ": their extent"), 2 * d + 1);
     if (d > 1) {
       EXPECT_GT(measured(result, which + ", centres not dilated: error"), 0.05);
@@ -21,7 +21,7 @@ TEST(ConvolutionDilation, is_in_the_centres) {
 
 TEST(ConvolutionDilation, holds_for_larger_kernels) {
   const lab::Result result = run_experiment("L22", {"kernel=5", "dilations=2", "side=13"});
-  EXPECT_EQ(measured(result, "dilation 2: pixels that the answer in the middle depends on"), 25);
+  EXPECT_EQ(measured(result, "dilation 2: pixels that the central output depends on"), 25);
   EXPECT_EQ(measured(result, "dilation 2: their extent"), 9);
   expect_error<UsageError>([] { run_experiment("L22", {"kernel=5", "side=9"}); }, "side=9 is too small");
 }

@@ -1,4 +1,4 @@
-// L19: convolutions become attention layers, in memory and as checkpoints, random ones and those of files.
+// L19: convolutions become attention layers, in memory and as checkpoints, random ones and from files.
 #include "heed/core/parallel.h"
 #include "heed/lab/convolution_as_attention.h"
 #include "heed/models/cost.h"
@@ -21,19 +21,19 @@ TEST(ConvolutionTheorem, random_and_trained_kernels_become_attention) {
       EXPECT_LT(measured(result, kernel + dilation + ": error at the border, replicated or zero"), 1e-5);
       EXPECT_NEAR(measured(result, kernel + ": exponent of the error in e^α"), -1, 0.05);
     }
-  EXPECT_LT(measured(result, "random 5 × 5, centres of the other sign: error against the flipped kernel"), 1e-5);
+  EXPECT_LT(measured(result, "random 5 × 5, negated centres: error against the flipped kernel"), 1e-5);
   EXPECT_EQ(result.report.tables.at(0).rows.size(), 3u * 2 * 2 * 3);
   EXPECT_EQ(result.report.figures.at(1).frames.size(), 13u);
 }
 
-// A dull layer is no convolution: the numbers must be able to fail.
-TEST(ConvolutionTheorem, a_dull_layer_is_found_out) {
-  const lab::Result result = lab::run_one(lab::experiment_named("L19"), {"alpha=1", "steps=2"}, [](const std::string&) {});
+// With a small alpha the layer is no convolution: the measurements must be able to fail.
+TEST(ConvolutionTheorem, a_layer_that_is_not_sharp_fails) {
+  const lab::Result result = lab::run_one(lab::find_experiment("L19"), {"alpha=1", "steps=2"}, [](const std::string&) {});
   EXPECT_EQ(result.verdict, lab::Verdict::fails);
   EXPECT_GT(measured(result, "random 3 × 3, dilation 1: error inside"), 0.1);
 }
 
-// A convolution worked out by hand, tap by tap.
+// A convolution computed by hand, tap by tap.
 TEST(ConvolutionTheorem, the_layer_equals_sums_over_taps) {
   Rng rng(3);
   lab::Convolution convolution = lab::random_convolution(2, 3, 3, rng);
@@ -95,8 +95,8 @@ TEST(ConvolutionTheorem, a_file_becomes_a_checkpoint_that_heed_runs) {
     }
     const Model layer = load(out);
     EXPECT_EQ(layer.params().count(), 25 + 50 + 6 * 75 + 6);
-    EXPECT_EQ(input_kind(layer), InputKind::picture);
-    const Tensor x = random_normal({1, 3, 12, 14}, 0, 1, rng);  // any picture will do
+    EXPECT_EQ(input_kind(layer), InputKind::image);
+    const Tensor x = random_normal({1, 3, 12, 14}, 0, 1, rng);  // other sizes work too
     EXPECT_EQ(lab::attended(layer, x).shape(), padding == "none" ? (Shape{1, 6, 2, 2}) : (Shape{1, 6, 4, 5}));
   }
 }
@@ -135,20 +135,20 @@ TEST(ConvolutionTheorem, what_is_no_convolution_is_refused) {
                                                  {"fc.weight", random_normal({4, 6}, 0, 1, rng)}});
   write_safetensors(folder / "flat.safetensors", {{"fc.weight", random_normal({4, 6}, 0, 1, rng)}});
   put(folder / "notes.txt", "mine");
-  const auto run = [](std::vector<std::string> words) {
-    words.push_back("steps=1");
-    lab::run_one(lab::experiment_named("L19"), words, [](const std::string&) {});
+  const auto run = [](std::vector<std::string> settings) {
+    settings.push_back("steps=1");
+    lab::run_one(lab::find_experiment("L19"), settings, [](const std::string&) {});
   };
   expect_error<UsageError>([&] { run({file}); }, "conv1.weight, conv2.weight");
   expect_error<UsageError>([&] { run({file, "name=conv1.weigth"}); }, "did you mean 'conv1.weight'?");
   expect_error<UsageError>([&] { run({file, "name=fc"}); }, "expected (O, C, KY, KX)");
   expect_error<UsageError>([&] { run({file, "name=conv1", "bias=fc.weight"}); }, "expected (6)");
-  expect_error<UsageError>([&] { run({file, "name=conv1", "groups=4"}); }, "do not share 6 outputs evenly");
+  expect_error<UsageError>([&] { run({file, "name=conv1", "groups=4"}); }, "do not divide 6 outputs");
   expect_error<UsageError>([&] { run({file, "name=conv1", "side=2"}); }, "side=2 is too small");
-  expect_error<UsageError>([&] { run({file, "name=conv2", "picture=x.png"}); }, "6 channels, expected 3");
+  expect_error<UsageError>([&] { run({file, "name=conv2", "image=x.png"}); }, "6 channels, expected 3");
   expect_error<UsageError>([&] { run({file, "name=conv1", "padding=mirror"}); }, "padding");
-  expect_error<UsageError>([&] { run({file, "name=conv1", "checkpoint=" + folder.path().string()}); }, "name another folder");
-  expect_error<FileError>([&] { run({"weights=" + (folder / "flat.safetensors").string()}); }, "holds no convolution");
+  expect_error<UsageError>([&] { run({file, "name=conv1", "checkpoint=" + folder.path().string()}); }, "choose another folder");
+  expect_error<FileError>([&] { run({"weights=" + (folder / "flat.safetensors").string()}); }, "contains no convolution");
   expect_error<FileError>([&] { run({"weights=" + (folder / "nothing.safetensors").string()}); }, "nothing.safetensors");
 }
 

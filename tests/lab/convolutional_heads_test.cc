@@ -1,4 +1,4 @@
-// L24: the kernels of heads, from maps made by rule, and of models.
+// L24: kernels of heads, from synthetic maps and from models.
 #include <numeric>
 
 #include "heed/lab/convolution_as_attention.h"
@@ -43,12 +43,12 @@ TEST(HeadKernels, of_gaussian_maps_are_found) {
   EXPECT_NEAR(heads[1].mass3, rows * columns / (all_rows * all_columns), 1e-4);
   EXPECT_TRUE(heads[1].convolves());
 
-  EXPECT_NEAR(heads[2].mass5, 25.0 / (side * side), 1e-5);  // sees all places alike
+  EXPECT_NEAR(heads[2].mass5, 25.0 / (side * side), 1e-5);  // attends uniformly
   EXPECT_NEAR(heads[2].explained, 25.0 / (side * side), 1e-5);
   EXPECT_FALSE(heads[2].convolves());
 }
 
-// A head that looks at one place whatever the query is no convolution, nor is one that changes from picture to picture.
+// A head that attends to one fixed key is no convolution, nor is one that changes from image to image.
 TEST(HeadKernels, of_other_heads_explain_little) {
   const int64_t side = 8, N = side * side;
   std::vector<float> one(static_cast<size_t>(N * N));
@@ -66,16 +66,16 @@ TEST(HeadKernels, of_other_heads_explain_little) {
   EXPECT_NEAR(moving.error * moving.error, 0.75, 0.15);
 }
 
-TEST(ConvolutionalHeads, of_models_that_learn_are_judged) {
-  const lab::Result result = run_experiment("L24", {"steps=6", "data=200", "pictures=2", "layers=1", "width=16"});
+TEST(ConvolutionalHeads, of_trained_models) {
+  const lab::Result result = run_experiment("L24", {"steps=6", "data=200", "images=2", "layers=1", "width=16"});
   EXPECT_GE(measured(result, "Gaussian positions: share of heads that act as convolutions"), 0.7);
-  EXPECT_LT(measured(result, "Gaussian positions: distance of masses in the windows from the formula"), 1e-4);
-  EXPECT_LE(measured(result, "content and learned positions: the same"), 0.3);
+  EXPECT_LT(measured(result, "Gaussian positions: distance of the window masses from the formula"), 1e-4);
+  EXPECT_LE(measured(result, "content and learned positions: share of heads that act as convolutions"), 0.3);
   EXPECT_EQ(result.report.tables.size(), 2u);
   EXPECT_EQ(result.report.tables[0].rows.size(), 9u);
 }
 
-TEST(ConvolutionalHeads, of_a_folder_are_judged) {
+TEST(ConvolutionalHeads, of_a_model_folder) {
   const Folder folder;
   save(make_model({{"architectures", {"ViTForImageClassification"}},
                    {"image_size", 32},
@@ -85,11 +85,11 @@ TEST(ConvolutionalHeads, of_a_folder_are_judged) {
                    {"num_attention_heads", 2},
                    {"intermediate_size", 16}}),
        folder / "vit");
-  const lab::Result result = run_experiment("L24", {"model=" + (folder / "vit").string(), "pictures=2"});
+  const lab::Result result = run_experiment("L24", {"model=" + (folder / "vit").string(), "images=2"});
   EXPECT_EQ(measured(result, "vit: share of heads that act as convolutions"), 0);
   EXPECT_EQ(result.report.tables.at(0).rows.size(), 4u);
   expect_error<UsageError>([] { run_experiment("L24", {"model=" + (kFixtures / "bert-model").string()}); },
-                           "expected one that attends to patches");
+                           "expected a model with attention over image patches");
   expect_error<FileError>([&] { run_experiment("L24", {"model=" + (folder / "nothing").string()}); }, "nothing");
 }
 

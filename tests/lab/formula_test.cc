@@ -47,7 +47,7 @@ TEST(Formula, what_is_not_known_is_named) {
   expect_error([] { formula_text("a^2^3"); }, "two scripts at the same place");
   expect_error([] { formula_text("a & b"); }, "found '&'");
   expect_error([] { formula_text(R"(\text a)"); }, "found no {...}");
-  expect_error([] { sentence_text("one $ alone"); }, "expected another behind it");
+  expect_error([] { sentence_text("one $ alone"); }, "expected a second one after it");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// L20: sharp heads see one key, dull ones all.
+// L20: sharp heads attend to one key, heads with alpha 0 to all.
 #include "tests/expect_error.h"
 #include "tests/lab/lab.h"
 
@@ -19,7 +19,7 @@ TEST(GaussianLimit, is_one_hot_at_the_centre) {
 TEST(GaussianLimit, holds_for_other_grids_and_centres) {
   run_experiment("L20", {"side=8", "center_row=-3", "center_column=0", "alpha=200"});
   run_experiment("L20", {"side=31", "center_row=0", "center_column=15"});
-  expect_error<UsageError>([] { run_experiment("L20", {"side=5", "center_row=3"}); }, "beyond a grid of 5");
+  expect_error<UsageError>([] { run_experiment("L20", {"side=5", "center_row=3"}); }, "outside a grid of 5");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The head experiment: contours hold the mass they say, heads that have gone astray are told, and the page shows a run.
+// The head experiment: contours contain the stated mass, alarms are raised, and the page shows a run.
 #include "heed/lab/heads.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 GaussianHead round_head(float alpha, double down = 0, double along = 0) { return gaussian_head({alpha}, {down, along}); }
 
-// Whether a point, from the center, lies within the ellipse.
+// Whether a point relative to the centre is inside the ellipse.
 bool within(const Ellipse& ellipse, double down, double along) {
   const double far = down * std::sin(ellipse.angle) + along * std::cos(ellipse.angle);
   const double side = down * std::cos(ellipse.angle) - along * std::sin(ellipse.angle);
@@ -26,7 +26,7 @@ double score(const GaussianHead& head, double down, double along) {
   return dd * down * down + 2 * da * down * along + aa * along * along;
 }
 
-TEST(Heads, contours_hold_the_mass_that_they_say) {
+TEST(Heads, contours_contain_the_stated_mass) {
   for (const GaussianHead& head :
        {round_head(0.7f), gaussian_head({1.1f, 0.8f, -0.3f, 0.5f}, {1, 2}), gaussian_head({0.4f, 0, 0, 2}, {0, 0})})
     for (const double mass : {0.5, 0.9}) {
@@ -54,7 +54,7 @@ TEST(Heads, contours_hold_the_mass_that_they_say) {
   expect_error([] { contour(round_head(1), 1); }, "contour: a mass of 1, expected one between 0 and 1");
 }
 
-// The weights that heed's attention gives to keys, not those of the formula: half of them lie in the contour of half.
+// Checked against the weights of attention itself, not the formula.
 TEST(Heads, contours_are_where_attention_looks) {
   constexpr int64_t rows = 41, columns = 47, N = rows * columns, query = 20 * columns + 23;
   const std::vector<float> spread{0.14f, 0.06f, -0.04f, 0.2f}, center{4, -7};
@@ -69,7 +69,7 @@ TEST(Heads, contours_are_where_attention_looks) {
     for (int64_t k = 0; k < N; ++k)
       if (within(*contour(head, mass), static_cast<double>(k / columns - 20) + 4, static_cast<double>(k % columns - 23) - 7))
         inside += weights[static_cast<size_t>(k)];
-    EXPECT_NEAR(inside, mass, 0.04);  // keys are points, and those at the line weigh something
+    EXPECT_NEAR(inside, mass, 0.04);  // keys are discrete, and those near the contour have weight
   }
   const auto covariance = head.covariance();
   ASSERT_TRUE(covariance);  // of the weights themselves
@@ -88,7 +88,7 @@ HeadFrame frame_of(const std::vector<GaussianHead>& heads, int64_t epoch = 0) {
   return {.epoch = epoch, .step = 10 * epoch, .heads = {.grid = {8, 8}, .layers = {{"layer.0", heads}}}};
 }
 
-TEST(Heads, alarms_tell_heads_that_have_gone_astray) {
+TEST(Heads, alarms_for_degenerate_heads) {
   using Kind = HeadAlarm::Kind;
   EXPECT_TRUE(alarms_of(frame_of({round_head(1), round_head(1, 2, -1), round_head(4, 0, 0), gaussian_head({1, 0.2f, 0, 1}, {3, 3})}).heads)
                   .empty());
@@ -111,20 +111,20 @@ TEST(Heads, alarms_tell_heads_that_have_gone_astray) {
   EXPECT_EQ(twins.kind, Kind::twins);
   EXPECT_EQ(twins.head, 2u);
   EXPECT_EQ(twins.twin, 0u);
-  EXPECT_NEAR(likeness(round_head(1), round_head(1, 1, 0)), std::exp(-0.25), 1e-9);  // exp(-alpha d^2 / 4)
-  EXPECT_NEAR(likeness(round_head(1), round_head(4)), 0.8, 1e-9);                    // 2 sqrt(ab) / (a + b)
+  EXPECT_NEAR(head_overlap(round_head(1), round_head(1, 1, 0)), std::exp(-0.25), 1e-9);  // exp(-alpha d^2 / 4)
+  EXPECT_NEAR(head_overlap(round_head(1), round_head(4)), 0.8, 1e-9);                    // 2 sqrt(ab) / (a + b)
 
   const std::vector<HeadFrame> frames{frame_of({round_head(1), round_head(20)}, 0), frame_of({round_head(-1), round_head(1)}, 1),
                                       frame_of({round_head(-1), round_head(20)}, 2)};
   const std::vector<lab::LastingAlarm> lasting = lab::lasting_alarms(frames);
   ASSERT_EQ(lasting.size(), 2u);
   EXPECT_EQ(lasting[0].since, 1);
-  EXPECT_EQ(lasting[1].since, 2);  // it was all right in between
+  EXPECT_EQ(lasting[1].since, 2);  // not raised in between
 }
 
 // --- the page
 
-lab::HeadsRun made_run() {
+lab::HeadsRun example_run() {
   lab::HeadsRun out{.figure = "accuracy"};
   out.run.task = "classify";
   out.run.name = "</script>run";
@@ -138,7 +138,7 @@ lab::HeadsRun made_run() {
 }
 
 TEST(Heads, means_and_numbers_of_a_run) {
-  const lab::HeadsRun run = made_run();
+  const lab::HeadsRun run = example_run();
   const lab::LayerMeans means = lab::means_of({"", {round_head(0.5f, 3, 4), round_head(2, 0, 0), round_head(-1, 0, 1)}});
   EXPECT_NEAR(means.distance, 2, 1e-9);
   EXPECT_NEAR(means.deviation, (1 + 0.5) / 2, 1e-9);  // 1 / sqrt(2 alpha)
@@ -148,30 +148,30 @@ TEST(Heads, means_and_numbers_of_a_run) {
   ASSERT_EQ(json["alarms"].size(), 1u);
   EXPECT_EQ(json["alarms"][0]["head"], 2);
   EXPECT_EQ(json["alarms"][0]["since_epoch"], 0);
-  std::ostringstream told;
-  lab::tell_heads(told, run);
-  EXPECT_NE(told.str().find("alarm: layer 0 head 2 no Gaussian since epoch 0: alpha is -1"), std::string::npos) << told.str();
-  EXPECT_NE(told.str().find("validation accuracy 70.0 %"), std::string::npos) << told.str();
+  std::ostringstream printed;
+  lab::print_heads(printed, run);
+  EXPECT_NE(printed.str().find("alarm: layer 0 head 2 no Gaussian since epoch 0: alpha is -1"), std::string::npos) << printed.str();
+  EXPECT_NE(printed.str().find("validation accuracy 70.0 %"), std::string::npos) << printed.str();
 }
 
 TEST(Heads, the_folder_holds_page_drawings_and_film) {
   const Folder folder;
-  const lab::HeadsRun run = made_run();
+  const lab::HeadsRun run = example_run();
   lab::write_heads(folder / "page", run);
-  lab::write_heads(folder / "page", run);  // in the place of an earlier one
+  lab::write_heads(folder / "page", run);  // replaces an earlier one
   for (const char* name : {"index.html", "heads.json", "start.svg", "end.svg", "end.png", "film.png"})
     EXPECT_FALSE(get(folder / "page" / name).empty()) << name;
   const std::string page = get(folder / "page/index.html"), film = get(folder / "page/film.png"), end = get(folder / "page/end.svg");
   EXPECT_EQ(page.find("</script>run"), std::string::npos);
   EXPECT_NE(page.find("data-layer=\"0\""), std::string::npos);
   for (const char* none : {"\"nan", " nan", "Mnan", "Lnan"}) EXPECT_EQ(end.find(none), std::string::npos);
-  EXPECT_GT(end.size(), get(folder / "page/start.svg").size());  // with the ways
+  EXPECT_GT(end.size(), get(folder / "page/start.svg").size());  // with the trails
   EXPECT_EQ(film.substr(37, 4), "acTL");
-  const Picture first = read_picture(folder / "page/film.png"), drawn = lab::heads_drawing(run, 1, true).pixels();
+  const Image first = read_image(folder / "page/film.png"), drawn = lab::heads_drawing(run, 1, true).pixels();
   EXPECT_TRUE(first.pixels == drawn.pixels);
   std::filesystem::create_directory(folder / "other");
   put(folder / "other/work.txt", "of years");
-  expect_error<UsageError>([&] { lab::write_heads(folder / "other", run); }, "holds other things than a page of heads");
+  expect_error<UsageError>([&] { lab::write_heads(folder / "other", run); }, "contains files other than a heads page");
   EXPECT_EQ(get(folder / "other/work.txt"), "of years");
 }
 
@@ -181,7 +181,7 @@ TEST(Heads, drawings_stay_within_their_panels) {
   EXPECT_EQ(head_reach(std::span(frames).first(1)), 4.5);
   Drawing drawing(60, 60);
   draw_heads(drawing, {20, 20, 20, 4.5}, frames, 0);
-  const Picture pixels = drawing.pixels();
+  const Image pixels = drawing.pixels();
   for (int64_t y = 0; y < 60; ++y)
     for (int64_t x = 0; x < 60; ++x) {
       if (x >= 18 && x < 42 && y >= 18 && y < 42) continue;

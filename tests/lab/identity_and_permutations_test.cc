@@ -1,19 +1,19 @@
-// L4: every order that a layer can bring its tokens into.
+// L4: permutations that a layer can express.
 #include "tests/lab/lab.h"
 
 namespace heed::test {
 namespace {
 
-TEST(IdentityAndPermutations, all_are_reached) {
+TEST(IdentityAndPermutations, all_are_expressed) {
   const lab::Result result = run_experiment("L4", {"permutations=10"});
-  EXPECT_EQ(measured(result, "permutations of 5 tokens that are reached, of 120"), 120);
+  EXPECT_EQ(measured(result, "permutations of 5 tokens that are expressed, of 120"), 120);
   EXPECT_EQ(measured(result, "random permutations, hard attention: largest distance"), 0);
   EXPECT_LT(measured(result, "random permutations, large β: largest distance"), 1e-6);
-  EXPECT_LT(measured(result, "identity, β = 0 to 20: distance of the own weight from the formula"), 1e-6);
+  EXPECT_LT(measured(result, "identity, β = 0 to 20: distance of the diagonal from the formula"), 1e-6);
   EXPECT_LT(measured(result, "identity, large β: distance of the output from the input"), 1e-6);
 }
 
-TEST(IdentityAndPermutations, the_rest_is_that_of_the_formula) {
+TEST(IdentityAndPermutations, the_remainder_matches_the_formula) {
   const lab::Result result = run_experiment("L4", {"tokens=9", "width=3", "permutations=2", "seed=8"});
   const lab::Lines lines = std::get<lab::Lines>(result.report.figures.at(0).frames[0].plots[0].body);
   ASSERT_EQ(lines.series[0].x[20], 5);

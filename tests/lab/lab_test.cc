@@ -1,4 +1,4 @@
-// The lab itself: the list of experiments, verdicts, measuring, and what is written.
+// The lab: the list of experiments, verdicts, measurements, and output.
 #include <set>
 
 #include "heed/lab/formula.h"
@@ -12,7 +12,7 @@ namespace {
 
 using namespace lab;
 
-Result made_result() {
+Result example_result() {
   static const Experiment experiment{.number = "L99",
                                      .name = "made-up",
                                      .topic = Topic::cost,
@@ -30,15 +30,15 @@ Result made_result() {
     film.frames.push_back({setting_text(value), {Plot{"one", HeatMap{2, 2, {value, 0, 0.5, 1}}}, Plot{"two", lines}}});
   result.report.figures = {figure("Lines", "c", Plot{"", lines}), film,
                            figure("Bars", "", Plot{"", Bars{{"s"}, {"a", "b"}, {{"m", {1, 2}, {0.5, 1}, {1.5, 3}}}}}),
-                           figure("Picture", "", Plot{"", Picture{1, 1, {1, 2, 3}}})};
+                           figure("Image", "", Plot{"", Image{1, 1, {1, 2, 3}}})};
   result.verdict = verdict_of(result.report);
   return result;
 }
 
-TEST(Lab, experiments_are_sorted_unique_and_well_told) {
+TEST(Lab, experiments_are_sorted_unique_and_well_formed) {
   std::set<std::string> names, numbers;
   int last = 0;
-  for (const Experiment& experiment : every_experiment()) {
+  for (const Experiment& experiment : all_experiments()) {
     SCOPED_TRACE(experiment.number + " " + experiment.name);
     EXPECT_TRUE(names.insert(experiment.name).second);
     EXPECT_TRUE(numbers.insert(experiment.number).second);
@@ -58,20 +58,20 @@ TEST(Lab, experiments_are_sorted_unique_and_well_told) {
   }
 }
 
-TEST(Lab, names_and_keys_that_are_not_there_are_refused_with_the_nearest) {
-  expect_error<UsageError>([] { experiment_named("sofmax-temperature"); }, "did you mean 'softmax-temperature'?");
-  expect_error<UsageError>([] { experiment_named("L77"); }, "there is no experiment 'L77'");
-  EXPECT_EQ(&experiment_named("l1"), &experiment_named("softmax-temperature"));
-  const Experiment &first = experiment_named("L1"), &other = experiment_named("L7");
+TEST(Lab, unknown_names_and_keys_are_refused_with_a_suggestion) {
+  expect_error<UsageError>([] { find_experiment("sofmax-temperature"); }, "did you mean 'softmax-temperature'?");
+  expect_error<UsageError>([] { find_experiment("L77"); }, "there is no experiment 'L77'");
+  EXPECT_EQ(&find_experiment("l1"), &find_experiment("softmax-temperature"));
+  const Experiment &first = find_experiment("L1"), &other = find_experiment("L7");
   expect_error<UsageError>(
       [&] {
         check_plan({{&first}, {"tokns=3"}});
       },
       "softmax-temperature has no setting 'tokns'; did you mean 'tokens'?");
   expect_error<UsageError>([&] { check_plan({{&first}, {"tokens=x"}}); }, "tokens='x', expected a whole number");
-  expect_error<UsageError>([&] { check_plan({{&first, &other}, {"height=3"}}); }, "no experiment named has a setting 'height'");
+  expect_error<UsageError>([&] { check_plan({{&first, &other}, {"height=3"}}); }, "none of the experiments has a setting 'height'");
   expect_error<UsageError>([&] { check_plan({{&first}, {"full=perhaps"}}); }, "full='perhaps', expected true or false");
-  check_plan({{&first, &other}, {"tokens=8", "samples=2000", "seed=3", "full=true"}});  // each is a setting of one of them
+  check_plan({{&first, &other}, {"tokens=8", "samples=2000", "seed=3", "full=true"}});  // each is a setting of at least one
 }
 
 TEST(Lab, the_verdict_follows_from_the_numbers) {
@@ -89,10 +89,10 @@ TEST(Lab, the_verdict_follows_from_the_numbers) {
   }
 }
 
-TEST(Lab, an_experiment_that_breaks_says_why) {
+TEST(Lab, a_failing_experiment_reports_its_error) {
   const Experiment broken{
       .number = "L98", .name = "broken", .topic = Topic::cost, .title = "", .claim = "", .prepare = [](Settings&, Size) {
-        return [](const Say&) -> Report { fail("op: found 1, expected 2"); };
+        return [](const ProgressCallback&) -> Report { fail("op: found 1, expected 2"); };
       }};
   const Result result = run_one(broken, {}, [](const std::string&) {});
   EXPECT_EQ(result.error, "op: found 1, expected 2");
@@ -122,7 +122,7 @@ TEST(Lab, measures) {
   EXPECT_GT(second, 100);
 }
 
-TEST(Lab, numbers_for_people) {
+TEST(Lab, number_formatting) {
   EXPECT_EQ(number_text(0), "0");
   EXPECT_EQ(number_text(-3), "-3");
   EXPECT_EQ(number_text(12.3456), "12.35");
@@ -139,17 +139,17 @@ TEST(Lab, numbers_for_people) {
   EXPECT_EQ(setting_text(0.05f), "0.05");
 }
 
-TEST(Lab, predictions_say_how_near_they_must_be_met) {
+TEST(Lab, predictions_show_their_tolerance) {
   EXPECT_EQ(close_to("", 1.5, 0, 0.02).prediction(), "1.5 ± 2 %");
   EXPECT_EQ(equal_to("", 0, 0, 1e-5).prediction(), "0 ± 1e-5");
   EXPECT_EQ(equal_to("", 120, 0).prediction(), "120");
-  EXPECT_EQ(equal_to("", 1942400, 0).prediction(), lab::number_text(1942400));  // as what was measured is written
+  EXPECT_EQ(equal_to("", 1942400, 0).prediction(), lab::number_text(1942400));  // formatted like the measured value
   EXPECT_EQ(at_most("", 1e-5, 0).prediction(), "≤ 1e-5");
   EXPECT_EQ(at_least("", std::log(16), 0).prediction(), "≥ 2.773");
 }
 
-TEST(Lab, json_says_it_all_and_parses) {
-  const Json json = parse_json("report", results_json(std::vector{made_result()}).dump());
+TEST(Lab, json_is_complete_and_parses) {
+  const Json json = parse_json("report", results_json(std::vector{example_result()}).dump());
   const Json& one = json["experiments"][0];
   EXPECT_EQ(one["verdict"], "holds");
   EXPECT_EQ(one["claim"], "It is so: a < b.");
@@ -159,8 +159,8 @@ TEST(Lab, json_says_it_all_and_parses) {
   EXPECT_EQ(json["as_documented"], true);
 }
 
-TEST(Lab, the_page_needs_nothing_else) {
-  const std::string page = results_page(std::vector{made_result()});
+TEST(Lab, the_page_is_self_contained) {
+  const std::string page = results_page(std::vector{example_result()});
   for (const char* word : {"src=", "url(", "@import", "<link", "fetch(", "XMLHttp"}) EXPECT_EQ(page.find(word), std::string::npos) << word;
   for (size_t at = page.find("http"); at != std::string::npos; at = page.find("http", at + 1))
     EXPECT_TRUE(page.substr(at).starts_with("http://www.w3.org/2000/svg")) << page.substr(at, 60);
@@ -171,28 +171,28 @@ TEST(Lab, the_page_needs_nothing_else) {
   EXPECT_NE(page.find("data-values=\"0|1\""), std::string::npos);
 }
 
-TEST(Lab, the_folder_is_whole_and_never_takes_the_place_of_another) {
+TEST(Lab, the_folder_is_complete_and_never_replaces_another) {
   const Folder folder;
-  const std::vector results{made_result()};
+  const std::vector results{example_result()};
   ReportFolder(folder / "report").write(results);
   put(folder / "report/figures/old.svg", "");
-  ReportFolder(folder / "report").write(results);  // over an earlier report
+  ReportFolder(folder / "report").write(results);  // replaces an earlier report
   EXPECT_FALSE(std::filesystem::exists(folder / "report/figures/old.svg"));
   for (const char* name :
        {"index.html", "report.json", "figures/L99-made-up-1.svg", "figures/L99-made-up-1.png", "figures/L99-made-up-2-02.png"})
     EXPECT_TRUE(std::filesystem::exists(folder / "report" / name)) << name;
-  const Picture picture = read_picture(folder / "report/figures/L99-made-up-1.png");
-  EXPECT_GT(picture.width, 800);
-  EXPECT_GT(std::set<uint8_t>(picture.pixels.begin(), picture.pixels.end()).size(), 20u);
+  const Image image = read_image(folder / "report/figures/L99-made-up-1.png");
+  EXPECT_GT(image.width, 800);
+  EXPECT_GT(std::set<uint8_t>(image.pixels.begin(), image.pixels.end()).size(), 20u);
   std::filesystem::create_directory(folder / "other");
   put(folder / "other/letter.txt", "dear");
-  expect_error<UsageError>([&] { ReportFolder(folder / "other"); }, "holds other things than a report of the lab");
+  expect_error<UsageError>([&] { ReportFolder(folder / "other"); }, "contains files other than a lab report");
   EXPECT_EQ(get(folder / "other/letter.txt"), "dear");
 }
 
 TEST(Lab, the_terminal_shows_claims_numbers_and_figures) {
   std::ostringstream out;
-  tell(out, made_result(), {});
+  print_result(out, example_result(), {});
   for (const char* words : {"L99  A <title> & more", "holds", "It is so: a < b.", "a/b ≤ 1", "100 ± 2 %", "✓", "β = 1", "█"})
     EXPECT_NE(out.str().find(words), std::string::npos) << words << "\n" << out.str();
   EXPECT_EQ(out.str().find('\x1b'), std::string::npos);

@@ -1,4 +1,4 @@
-// L2: slopes of the change and of what the first order leaves.
+// L2: slopes of the change and of the remainder.
 #include "tests/expect_error.h"
 #include "tests/lab/lab.h"
 
@@ -8,8 +8,8 @@ namespace {
 TEST(NoisyKey, changes_by_the_first_order) {
   const lab::Result result = run_experiment("L2");
   EXPECT_NEAR(measured(result, "slope of the change on a log-log plot"), 1, 0.005);
-  EXPECT_NEAR(measured(result, "slope of what the first order leaves"), 2, 0.05);
-  EXPECT_LT(measured(result, "derivative by the key: distance from the formula, relative"), 1e-5);
+  EXPECT_NEAR(measured(result, "slope of the remainder after the first order"), 2, 0.05);
+  EXPECT_LT(measured(result, "derivative with respect to the key: relative distance from the formula"), 1e-5);
   EXPECT_GT(measured(result, "length of the change, β q·e about 0.01"), 1e-3);
 }
 
@@ -32,7 +32,7 @@ TEST(NoisyKey, large_noises_leave_the_line) {
   EXPECT_GT(farthest(6), 5 * farthest(0));
 }
 
-TEST(NoisyKey, a_key_that_is_not_there_is_refused) {
+TEST(NoisyKey, an_index_out_of_range_is_refused) {
   expect_error<UsageError>([] { run_experiment("L2", {"tokens=4", "key=4"}); }, "key is 4, expected one of the 4 tokens");
 }
 

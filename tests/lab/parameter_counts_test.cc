@@ -24,7 +24,7 @@ TEST(ParameterCounts, of_the_multi_head_layer) {
   EXPECT_EQ(measured(large, name), 9 * 3 * 160000 + 9 * 160000 + 400);
 }
 
-TEST(ParameterCounts, as_many_tokens_as_numbers_still_contradict_what_was_published) {
+TEST(ParameterCounts, equal_tokens_and_width_still_contradict_the_published_claim) {
   EXPECT_EQ(run_experiment("L10", {"tokens=8", "width=8"}).verdict, lab::Verdict::corrected);
 }
 

@@ -1,4 +1,4 @@
-// L30: three ways to the same tokens, bit for bit.
+// L30: equivalent patch embeddings, bit for bit.
 #include "tests/expect_error.h"
 #include "tests/lab/lab.h"
 
@@ -9,12 +9,12 @@ TEST(PatchEmbedding, is_a_convolution_and_a_linear_layer) {
   const lab::Result result = run_experiment("L30", {"side=48"});
   EXPECT_EQ(measured(result, "tokens"), 36);
   EXPECT_EQ(measured(result, "parameters, D (C P² + 1)"), 96 * 193);
-  EXPECT_EQ(measured(result, "whole numbers: convolution against layer"), 0);
-  EXPECT_EQ(measured(result, "whole numbers: product with flat patches against layer"), 0);
+  EXPECT_EQ(measured(result, "integers: convolution against layer"), 0);
+  EXPECT_EQ(measured(result, "integers: product with flat patches against layer"), 0);
   EXPECT_EQ(measured(result, "gradient of the weights"), 0);
   EXPECT_EQ(measured(result, "tokens of a convolution with half the stride"), 121);
   EXPECT_LT(measured(result, "layer against sums in double, in last places"), 8);
-  EXPECT_GT(measured(result, "patches flattened in another order than the weights: off by"), 100);
+  EXPECT_GT(measured(result, "patches flattened in another order than the weights: error"), 100);
 }
 
 TEST(PatchEmbedding, of_odd_sizes_and_of_single_pixels) {
@@ -23,8 +23,8 @@ TEST(PatchEmbedding, of_odd_sizes_and_of_single_pixels) {
 }
 
 TEST(PatchEmbedding, refuses_what_does_not_fit) {
-  expect_error<UsageError>([] { run_experiment("L30", {"side=60"}); }, "no multiple of patch=8");
-  expect_error<FileError>([] { run_experiment("L30", {"picture=/nowhere.png"}); }, "/nowhere.png");
+  expect_error<UsageError>([] { run_experiment("L30", {"side=60"}); }, "not a multiple of patch=8");
+  expect_error<FileError>([] { run_experiment("L30", {"image=/nowhere.png"}); }, "/nowhere.png");
 }
 
 }  // namespace

@@ -1,20 +1,20 @@
-// L28: what the four heads are made of and cost; how well they learn is the experiment's own business.
+// L28: parameters and costs of the four heads.
 #include "tests/lab/lab.h"
 
 namespace heed::test {
 namespace {
 
-TEST(PoolingHeads, have_the_parameters_and_costs_that_formulas_say) {
+TEST(PoolingHeads, have_the_parameters_and_costs_of_the_formulas) {
   const lab::Result result = lab::run_one(
-      lab::experiment_named("L28"), {"pictures=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2"}, [](const std::string&) {});
+      lab::find_experiment("L28"), {"images=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2"}, [](const std::string&) {});
   EXPECT_EQ(result.error, "");
-  // 16 patches of 192 numbers, width 16, wide part 64, ten classes.
+  // 16 patches of 192 numbers, width 16, feed-forward width 64, ten classes.
   const int64_t layer = 4 * (256 + 16) + 2 * 16 * 64 + 64 + 16 + 64, rest = 16 * 193 + 16 * 16 + layer + 32;
   EXPECT_EQ(measured(result, "gap: parameters"), rest + 170);
   EXPECT_EQ(measured(result, "cls: parameters"), rest + 170 + 32);
   EXPECT_EQ(measured(result, "flatten: parameters"), rest + 2570);
   EXPECT_EQ(measured(result, "map: parameters"), rest + 170 + 16 + layer - 32);
-  EXPECT_EQ(measured(result, "gap: multiply-adds of a picture"), 16 * 16 * 192 + 16 * 3072 + 2 * 256 * 16 + 160);
+  EXPECT_EQ(measured(result, "gap: multiply-adds per image"), 16 * 16 * 192 + 16 * 3072 + 2 * 256 * 16 + 160);
   for (const lab::Measured& each : result.report.measured)
     if (each.rule == lab::Measured::Rule::distance) {
       EXPECT_TRUE(each.passes()) << each.name;

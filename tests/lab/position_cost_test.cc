@@ -11,11 +11,11 @@ TEST(PositionCost, counts_and_the_same_map) {
     const std::string name = "N = " + std::to_string(static_cast<int>(N)) + ": ";
     EXPECT_EQ(measured(result, name + "absolute scores, N D² + N² D"), N * 64 * 64 + N * N * 64);
     EXPECT_EQ(measured(result, name + "Gaussian scores, N² D_p"), 3 * N * N);
-    EXPECT_EQ(measured(result, name + "Gaussian attention whole, 2 N D √N"), 2 * N * 64 * side);
+    EXPECT_EQ(measured(result, name + "full Gaussian attention, 2 N D √N"), 2 * N * 64 * side);
   }
   EXPECT_LT(measured(result, "softmax of the three-number scores against the term's map: difference"), 1e-5);
   if (!kSanitized) {
-    EXPECT_GT(measured(result, "times that Gaussian attention is quicker, at the largest N"), 2);
+    EXPECT_GT(measured(result, "speedup of Gaussian attention, at the largest N"), 2);
   }
 }
 

@@ -8,17 +8,17 @@ namespace {
 TEST(RunningLinearLayer, is_the_convolution_where_the_map_is_the_identity) {
   const lab::Result result = run_experiment("L5", {"side=12"});
   EXPECT_EQ(result.verdict, lab::Verdict::corrected);
-  EXPECT_NEAR(measured(result, "narrow map: smallest weight of the own token"), 1, 1e-7);
+  EXPECT_NEAR(measured(result, "narrow map: smallest weight on the diagonal"), 1, 1e-7);
   EXPECT_LT(measured(result, "narrow map: distance from the 1x1 convolution"), 2e-6);
-  EXPECT_LT(measured(result, "only the own token allowed: distance from it"), 2e-6);
+  EXPECT_LT(measured(result, "diagonal mask: distance from it"), 2e-6);
   EXPECT_LT(measured(result, "linear layer, token by token: distance from it"), 2e-6);
-  EXPECT_NEAR(measured(result, "equal weights: distance, were they that convolution"), 1, 1e-4);
+  EXPECT_NEAR(measured(result, "equal weights: published distance from that convolution"), 1, 1e-4);
 }
 
 TEST(RunningLinearLayer, takes_other_sizes_and_refuses_bad_ones) {
   run_experiment("running-linear-layer", {"side=6", "channels=3", "outputs=1", "seed=7"});
   expect_error<UsageError>([] { run_experiment("L5", {"side=7"}); }, "side is 7, expected an even number");
-  expect_error<FileError>([] { run_experiment("L5", {"side=6", "picture=/nowhere.png"}); }, "/nowhere.png");
+  expect_error<FileError>([] { run_experiment("L5", {"side=6", "image=/nowhere.png"}); }, "/nowhere.png");
 }
 
 }  // namespace

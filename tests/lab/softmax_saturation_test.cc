@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(SoftmaxSaturation, nothing_is_left_of_the_derivative) {
+TEST(SoftmaxSaturation, all_entries_of_the_derivative_vanish) {
   const lab::Result result = run_experiment("L8", {"draws=256", "widest=256"});
   EXPECT_EQ(measured(result, "entries that vanish at z = (−3, 1, 100, 5, −1), of 25"), 25);
   EXPECT_NEAR(measured(result, "largest entry there by the formula in double precision") / std::exp(-95), 1.02, 0.02);
@@ -15,13 +15,13 @@ TEST(SoftmaxSaturation, nothing_is_left_of_the_derivative) {
   EXPECT_NEAR(measured(result, "random scores over √d: exponent of the trace in d"), 0, 0.03);
 }
 
-TEST(SoftmaxSaturation, takes_scores_of_a_person) {
+TEST(SoftmaxSaturation, takes_scores_from_a_setting) {
   const lab::Result result = run_experiment("softmax-saturation", {"scores=0,0", "draws=64", "widest=128", "seed=3"});
   const lab::HeatMap map = std::get<lab::HeatMap>(result.report.figures.at(0).frames.back().plots[0].body);
   ASSERT_EQ(map.values.size(), 4u);
   EXPECT_NEAR(map.values[0], 0.25, 1e-7);
   EXPECT_NEAR(map.values[1], -0.25, 1e-7);
-  expect_error<UsageError>([] { run_experiment("L8", {"scores=1,two"}); }, "scores has 'two', expected numbers");
+  expect_error<UsageError>([] { run_experiment("L8", {"scores=1,two"}); }, "scores has 'two', expected comma-separated numbers");
   expect_error<UsageError>([] { run_experiment("L8", {"scores=1"}); }, "scores has 1 numbers, expected 2 to 64");
 }
 

@@ -1,4 +1,4 @@
-// L1: what the temperature does, in numbers.
+// L1: the effect of the temperature.
 #include "tests/lab/lab.h"
 
 namespace heed::test {
@@ -17,8 +17,8 @@ TEST(SoftmaxTemperature, holds_for_other_sizes_and_seeds) {
   EXPECT_NEAR(measured(run_experiment("L1", {"tokens=37", "width=5", "seed=9"}), "entropy at β = 0 (log N)"), std::log(37), 1e-5);
 }
 
-TEST(SoftmaxTemperature, does_not_hold_where_beta_stays_small) {
-  const lab::Result result = lab::run_one(lab::experiment_named("softmax-temperature"), {"beta=1"}, [](const std::string&) {});
+TEST(SoftmaxTemperature, does_not_hold_for_small_beta) {
+  const lab::Result result = lab::run_one(lab::find_experiment("softmax-temperature"), {"beta=1"}, [](const std::string&) {});
   EXPECT_EQ(result.verdict, lab::Verdict::fails);
   EXPECT_FALSE(result.as_documented());
   EXPECT_GT(measured(result, "entropy at the largest β"), 0.1);

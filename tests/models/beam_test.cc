@@ -1,4 +1,4 @@
-// Beams find what those of `transformers` find, on every language model of tests/fixtures.
+// Beam search finds the same sequences as `transformers`, for every language model of tests/fixtures.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct Fixture {
       : model(load(kFixtures / name)), file(Safetensors::open(kFixtures / name / "beams.safetensors")) {
     inputs = inputs_in(file);
   }
-  // generation_config.json with the keys of a case in place of its own.
+  // generation_config.json, updated with the keys of a case.
   GenerationOptions options(const std::string& keys) const {
     Json json = model.generation();
     json.update(Json::parse(keys));
@@ -28,7 +28,7 @@ struct Fixture {
   }
   Model model;
   Safetensors file;
-  Named inputs;
+  TensorMap inputs;
 };
 
 class BeamParity : public testing::TestWithParam<std::string> {};
@@ -52,18 +52,18 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, BeamParity, testing::ValuesIn(fixtures_with("
   return name;
 });
 
-// eos that comes up is what ends both; rules of repetition see log-probabilities in one and plain scores in the other.
+// Without a repetition penalty, which beam search applies to log-probabilities and greedy decoding to logits.
 TEST_P(BeamParity, one_beam_is_greedy) {
   const Fixture fixture(GetParam());
   GenerationOptions options = fixture.options(fixture.file.metadata().at("1"));
   options.beams = options.count = 1;
   options.repetition_penalty = 1;
   options.early_stopping = EarlyStopping::yes;
-  options.pad = 1;  // 0 is no padding to beams
+  options.pad = 1;  // beam search treats 0 as no padding token
   expect_same(beam_search(fixture.model, fixture.inputs, options).tokens, generate(fixture.model, fixture.inputs, options));
 }
 
-TEST_P(BeamParity, texts_do_not_see_their_neighbours_and_threads_do_not_matter) {
+TEST_P(BeamParity, depends_neither_on_the_batch_nor_on_threads) {
   const Fixture fixture(GetParam());
   GenerationOptions options = fixture.options(fixture.file.metadata().at("4"));
   options.end = {};  // all texts have the same length
@@ -78,16 +78,16 @@ TEST_P(BeamParity, texts_do_not_see_their_neighbours_and_threads_do_not_matter) 
   }
   set_thread_count(before);
   for (int64_t b = 0; b < fixture.inputs.at("input_ids").size(0); ++b) {
-    Named one;
+    TensorMap one;
     for (const auto& [name, tensor] : fixture.inputs) one[name] = slice(tensor, 0, b, b + 1);
     expect_same(contiguous(slice(all.tokens, 0, b * options.count, (b + 1) * options.count)),
                 beam_search(fixture.model, one, options).tokens);
   }
 }
 
-// As many beams as tokens find the best of all texts of two tokens. Those are looked at one by one, without any cache.
+// As many beams as tokens find the best of all sequences of two tokens, which are enumerated without a cache.
 TEST(BeamSearch, enough_beams_find_the_best_text) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   const Model model = load(kFixtures / "gpt2-ends");
   const std::vector<int64_t> prompt{5, 9, 2};
   constexpr int64_t V = 61;
@@ -116,9 +116,9 @@ TEST(BeamSearch, enough_beams_find_the_best_text) {
   }
 }
 
-TEST(BeamSearch, says_what_it_needs) {
+TEST(BeamSearch, reports_bad_options) {
   const Model model = load(kFixtures / "gpt2-ends");
-  const Named inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2})}};
+  const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2})}};
   GenerationOptions options;
   options.beams = 3;
   options.count = 4;
@@ -128,10 +128,10 @@ TEST(BeamSearch, says_what_it_needs) {
   expect_error([&] { generate(model, inputs, options); }, "generate: 3 beams and sampling (do_sample, num_beams), expected one of them");
   options.sample = false;
   options.max_length = 2;
-  expect_error([&] { generate(model, inputs, options); }, "generate: texts begin with 2 tokens, expected less than the max_length of 2");
+  expect_error([&] { generate(model, inputs, options); }, "generate: a prompt of 2 tokens, expected less than the max_length of 2");
 }
 
-// Where rules ban every token, or all but a few, scores tie at -inf and -1e9. Expected tokens and scores are from transformers 5.22.
+// If rules ban every token, or all but a few, scores tie at -inf and -1e9. Expected tokens and scores are from transformers 5.22.
 struct Banned {
   const char* keys;
   std::vector<int64_t> allowed;  // all others are in suppress_tokens
@@ -139,10 +139,10 @@ struct Banned {
   std::vector<float> scores;
 };
 
-TEST(BeamSearch, banned_tokens_leave_what_transformers_leaves) {
+TEST(BeamSearch, banned_tokens_give_the_results_of_transformers) {
   const Model model = load(kFixtures / "gpt2-ends");
-  const Named inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 7, 1, 3}, {2, 3})},
-                     {"attention_mask", Tensor::from(std::vector<int64_t>(6, 1), {2, 3})}};  // 1 is the padding token
+  const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 7, 1, 3}, {2, 3})},
+                         {"attention_mask", Tensor::from(std::vector<int64_t>(6, 1), {2, 3})}};  // 1 is the padding token
   const float low = -1e9f, none = std::numeric_limits<float>::quiet_NaN();
   const Banned cases[] = {
       {R"({"num_beams": 2})", {}, {{5, 9, 2}, {7, 1, 3}}, {low, low}},
@@ -225,17 +225,17 @@ TEST(BeamSearch, banned_tokens_leave_what_transformers_leaves) {
 
 TEST(BeamSearch, a_forced_token_that_is_banned_is_refused) {
   const Model model = load(kFixtures / "gpt2-ends");
-  const Named inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2})}};
+  const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2})}};
   GenerationOptions options;
   options.beams = 2;
   options.forced_last = 3;
   options.suppressed = {1, 3};
   expect_error([&] { generate(model, inputs, options); },
-               "the forced token 3 (forced_bos_token_id, forced_eos_token_id) is among suppress_tokens");
+               "the forced token 3 (forced_bos_token_id, forced_eos_token_id) is in suppress_tokens");
 }
 
-// An io file may hold what beams found: heed parity compares it.
-TEST(BeamSearch, parity_knows_the_tokens_that_beams_wrote) {
+// heed parity compares beam search results in an io file.
+TEST(BeamSearch, parity_compares_tokens_of_beams) {
   const Fixture fixture("gpt2-variant");
   GenerationOptions options = generation_options(fixture.model);
   options.beams = 4;

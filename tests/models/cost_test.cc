@@ -1,4 +1,4 @@
-// What models are predicted to cost against what their ops count and what the memory pool gives out.
+// Predicted costs of models against the counts of the ops and of the memory pool.
 #include "heed/models/cost_run.h"
 
 #include <gtest/gtest.h>
@@ -11,12 +11,14 @@
 namespace heed::test {
 namespace {
 
-InputSize settled(const Json& config, InputSize size) { return settled_size(make_model(config, {.names = {.shapes_only = true}}), size); }
+InputSize resolved_size(const Json& config, InputSize size) {
+  return resolve_input_size(make_model(config, {.names = {.shapes_only = true}}), size);
+}
 
-// Multiply-adds of a call and of a step of training: predicted and counted, number for number.
-void expect_exact(const std::string& what, const Json& config, InputSize asked) {
+// The predicted multiply-adds of a call and of a training step are exactly those counted.
+void expect_exact(const std::string& what, const Json& config, InputSize size) {
   const Model model = make_model(config, {.names = {.shapes_only = true}});
-  const ModelCost cost = cost_of(model, asked);
+  const ModelCost cost = cost_of(model, size);
   EXPECT_EQ(cost.total.multiply_adds, measured_cost({config}, cost.size, Purpose::inference, 0).multiply_adds) << what;
   if (!has_loss(model)) return;
   EXPECT_EQ(cost.total.training_multiply_adds, measured_cost({config}, cost.size, Purpose::training, 0).multiply_adds)
@@ -28,7 +30,7 @@ TEST(CostCounted, every_architecture) {
   for (const auto& entry : std::filesystem::directory_iterator(Path(HEED_SOURCE_DIR) / "tests/fixtures")) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;
     const Json config = read_json(entry.path() / "config.json");
-    const bool text = input_kind(make_model(config, {.names = {.shapes_only = true}})) != InputKind::picture;
+    const bool text = input_kind(make_model(config, {.names = {.shapes_only = true}})) != InputKind::image;
     expect_exact(entry.path().filename(), config, {.batch = 2, .tokens = text ? 7 : 0});
     ++seen;
   }
@@ -42,10 +44,10 @@ TEST(CostCounted, lengths_and_labels) {
   for (const int64_t labels : {1, 3, 8}) expect_exact("masked words", masked, {.batch = 2, .tokens = 9, .labels = labels});
 }
 
-TEST(CostCounted, variants_of_our_own) {
+TEST(CostCounted, variants) {
   Json vit = preset_named("vit-tiny").config;
   vit.update({{"hidden_size", 24}, {"num_attention_heads", 3}, {"intermediate_size", 40}, {"num_hidden_layers", 2}, {"image_size", 20}});
-  const std::vector<Json> pictures{
+  const std::vector<Json> images{
       {{"pooling", "gap"}},
       {{"pooling", "map"}},
       {{"pooling", "flatten"}},
@@ -72,7 +74,7 @@ TEST(CostCounted, variants_of_our_own) {
       {{"pattern", {{"kind", "causal"}}}},
       {{"stochastic_depth", 0.1}},
   };
-  for (const Json& own : pictures) {
+  for (const Json& own : images) {
     Json config = vit;
     config["heed"] = own;
     expect_exact(own.dump(), config, {.batch = 2});
@@ -90,7 +92,7 @@ TEST(CostCounted, variants_of_our_own) {
   }
 }
 
-// Sizes, and so few threads, that what tasks take for themselves, some hundred KiB a thread, does not matter.
+// Sizes are large and threads few, so that the scratch memory of tasks, some hundred KiB per thread, does not matter.
 TEST(CostMemory, predicted_within_5_percent_of_the_pool) {
   const int before = thread_count();
   set_thread_count(2);
@@ -103,8 +105,8 @@ TEST(CostMemory, predicted_within_5_percent_of_the_pool) {
   for (const auto& [name, fewer] : models) {
     Json config = preset_named(name).config;
     config.update(fewer);
-    const bool text = input_kind(make_model(config, {.names = {.shapes_only = true}})) != InputKind::picture;
-    const InputSize size = settled(config, {.batch = 4, .tokens = text ? 40 : 0});
+    const bool text = input_kind(make_model(config, {.names = {.shapes_only = true}})) != InputKind::image;
+    const InputSize size = resolved_size(config, {.batch = 4, .tokens = text ? 40 : 0});
     for (const Purpose purpose : {Purpose::inference, Purpose::training}) {
       const MemoryCost predicted = predicted_memory({config}, size, purpose);
       const MemoryCost found = measured_cost({config}, size, purpose, 0).memory;
@@ -126,7 +128,7 @@ TEST(CostMemory, of_models_larger_than_the_machine) {
                     {"intermediate_size", 53248},
                     {"vocab_size", 128256},
                     {"tie_word_embeddings", false}};
-  const InputSize size = settled(config, {.batch = 1, .tokens = 64});
+  const InputSize size = resolved_size(config, {.batch = 1, .tokens = 64});
   const int64_t before = memory_use().in_use;
   const MemoryCost memory = predicted_memory({config}, size, Purpose::training);
   const auto parameters = static_cast<double>(make_model(config, {.names = {.shapes_only = true}}).params().count());
@@ -138,7 +140,7 @@ TEST(CostMemory, of_models_larger_than_the_machine) {
 TEST(CostMemory, more_items_take_more) {
   const Json config = preset_named("vit-tiny").config;
   const auto activations = [&](int64_t batch) {
-    return static_cast<double>(predicted_memory({config}, settled(config, {.batch = batch}), Purpose::training).activations);
+    return static_cast<double>(predicted_memory({config}, resolved_size(config, {.batch = batch}), Purpose::training).activations);
   };
   EXPECT_NEAR(activations(512) / activations(256), 2, 0.1);
 }

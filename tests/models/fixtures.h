@@ -10,7 +10,7 @@
 
 namespace heed::test {
 
-// The names of those that hold such a file, sorted.
+// The sorted names of fixtures that contain such a file.
 inline std::vector<std::string> fixtures_with(const char* file) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kFixtures))
@@ -19,8 +19,8 @@ inline std::vector<std::string> fixtures_with(const char* file) {
   return names;
 }
 
-inline Named inputs_in(const Safetensors& io) {
-  Named inputs;
+inline TensorMap inputs_in(const Safetensors& io) {
+  TensorMap inputs;
   for (const std::string& name : io.names())
     if (name.starts_with("in.")) inputs[name.substr(3)] = io.tensor(name);
   return inputs;

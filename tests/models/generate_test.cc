@@ -1,4 +1,4 @@
-// Writing step by step gives what all tokens at once give, and the rules of generation hold.
+// Decoding step by step equals the forward pass of all tokens, and the rules of generation hold.
 #include <gtest/gtest.h>
 
 #include "heed/models/generate.h"
@@ -10,10 +10,10 @@
 namespace heed::test {
 namespace {
 
-Named inputs_of(const std::string& name, const std::vector<std::string>& wanted) {
+TensorMap inputs_of(const std::string& name, const std::vector<std::string>& names) {
   const Safetensors io = Safetensors::open(fixture(name) / "io.safetensors");
-  Named out;
-  for (const std::string& each : wanted)
+  TensorMap out;
+  for (const std::string& each : names)
     if (io.contains("in." + each)) out[each] = io.tensor("in." + each);
   return out;
 }
@@ -26,73 +26,73 @@ void expect_near(const std::vector<float>& a, const std::vector<float>& b) {
   for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5f) << i;
 }
 
-// Tokens in pieces of 4, 1, 2, 1, ... through the caches, against the logits of all at once.
-void expect_steps_give(const Model& model, const Named& inputs, const Tensor& tokens, const Tensor& logits) {
-  Writing texts = model.decoder().start(inputs);
-  const std::vector<int64_t> pieces{4, 1, 2, 1};
+// Tokens in chunks of 4, 1, 2, 1, ... through the caches, against the logits of one forward pass.
+void expect_steps_give(const Model& model, const TensorMap& inputs, const Tensor& tokens, const Tensor& logits) {
+  DecodeState state = model.decoder().start(inputs);
+  const std::vector<int64_t> chunks{4, 1, 2, 1};
   int64_t end = 0;
   for (size_t i = 0; end < tokens.size(1); ++i) {
     const int64_t begin = end;
-    end = std::min(end + pieces[i % pieces.size()], tokens.size(1));
-    expect_near(model.decoder().step(texts, slice(tokens, 1, begin, end)).to_vector<float>(), row_after(logits, end));
-    EXPECT_EQ(texts.length(), end);
+    end = std::min(end + chunks[i % chunks.size()], tokens.size(1));
+    expect_near(model.decoder().step(state, slice(tokens, 1, begin, end)).to_vector<float>(), row_after(logits, end));
+    EXPECT_EQ(state.length(), end);
   }
 }
 
-TEST(Writing, steps_of_a_decoder_give_what_all_tokens_at_once_give) {
-  const NoGrad quiet;
+TEST(DecodeState, steps_of_a_decoder_give_what_all_tokens_at_once_give) {
+  const NoGrad no_grad;
   for (const char* name : {"gpt2-lm", "gpt2-unscaled", "llama-three"}) {
     SCOPED_TRACE(name);
     const Model model = load(fixture(name));
-    const Named inputs = inputs_of(name, {"input_ids"});
+    const TensorMap inputs = inputs_of(name, {"input_ids"});
     expect_steps_give(model, inputs, inputs.at("input_ids"), model(inputs)["logits"]);
   }
 }
 
-TEST(Writing, padding_on_the_left_changes_nothing) {
-  const NoGrad quiet;
+TEST(DecodeState, padding_on_the_left_changes_nothing) {
+  const NoGrad no_grad;
   for (const char* name : {"gpt2-variant", "llama-grouped"}) {
     SCOPED_TRACE(name);
     const Model model = load(fixture(name));
     const Tensor padded = inputs_of(name, {"input_ids"})["input_ids"];  // the last item has four tokens of padding
-    const Named all = inputs_of(name, {"input_ids", "attention_mask"});
-    Writing texts = model.decoder().start(all);
-    const Tensor together = model.decoder().step(texts, padded);
+    const TensorMap all = inputs_of(name, {"input_ids", "attention_mask"});
+    DecodeState state = model.decoder().start(all);
+    const Tensor together = model.decoder().step(state, padded);
     const Tensor alone = slice(slice(padded, 0, 2, 3), 1, 4, 11);
-    Writing text = model.decoder().start({{"input_ids", alone}});
+    DecodeState text = model.decoder().start({{"input_ids", alone}});
     expect_near(slice(together, 0, 2, 3).to_vector<float>(), model.decoder().step(text, alone).to_vector<float>());
   }
 }
 
-TEST(Writing, steps_of_an_encoder_decoder_give_what_all_tokens_at_once_give) {
-  const NoGrad quiet;
+TEST(DecodeState, steps_of_an_encoder_decoder_give_what_all_tokens_at_once_give) {
+  const NoGrad no_grad;
   const Model model = load(fixture("marian-shared"));
-  const Named inputs = inputs_of("marian-shared", {"input_ids", "attention_mask", "decoder_input_ids"});
+  const TensorMap inputs = inputs_of("marian-shared", {"input_ids", "attention_mask", "decoder_input_ids"});
   expect_steps_give(model, inputs, inputs.at("decoder_input_ids"), model(inputs)["logits"]);
 }
 
-TEST(Writing, texts_that_change_places_go_on_where_they_were) {
-  const NoGrad quiet;
+TEST(DecodeState, reordered_sequences_continue_correctly) {
+  const NoGrad no_grad;
   for (const char* name : {"gpt2-variant", "marian-shared"}) {
     SCOPED_TRACE(name);
     const Model model = load(fixture(name));
-    const Named inputs = inputs_of(name, {"input_ids", "attention_mask"});
+    const TensorMap inputs = inputs_of(name, {"input_ids", "attention_mask"});
     const int64_t B = inputs.at("input_ids").size(0);
     const Tensor first = model.decoder().encoder ? Tensor::full({B, 1}, 60, DType::i64) : inputs.at("input_ids");
-    Writing texts = model.decoder().start(inputs);
-    model.decoder().step(texts, first);
-    Writing straight = texts;
+    DecodeState state = model.decoder().start(inputs);
+    model.decoder().step(state, first);
+    DecodeState straight = state;
     const std::vector<int64_t> items{1, 0, 1};
-    texts.reorder(items);
+    state.reorder(items);
     const Tensor next = model.decoder().step(straight, Tensor::full({B, 1}, 7, DType::i64));
-    const Tensor swapped = model.decoder().step(texts, Tensor::full({3, 1}, 7, DType::i64));
+    const Tensor swapped = model.decoder().step(state, Tensor::full({3, 1}, 7, DType::i64));
     expect_near(swapped.to_vector<float>(), index_select(next, 0, Tensor::from(items, {3})).to_vector<float>());
   }
 }
 
 TEST(Generate, takes_another_chooser) {
   const Model model = load(fixture("gpt2-lm"));
-  const Named inputs = inputs_of("gpt2-lm", {"input_ids"});
+  const TensorMap inputs = inputs_of("gpt2-lm", {"input_ids"});
   GenerationOptions options = generation_options(model);
   options.max_length = 12;
   options.choose = [](std::span<float>, int64_t, int64_t) { return int64_t{42}; };
@@ -102,14 +102,14 @@ TEST(Generate, takes_another_chooser) {
   EXPECT_EQ(generate(model, inputs, options).shape(), (Shape{1, 10}));
 }
 
-// Every token from all tokens before it, without a cache.
-TEST(Generate, is_what_whole_passes_give) {
-  const NoGrad quiet;
+// Every token from a forward pass of all tokens before it, without a cache.
+TEST(Generate, matches_generation_without_cache) {
+  const NoGrad no_grad;
   for (const char* name : {"gpt2-lm", "llama-three", "marian-shared"}) {
     SCOPED_TRACE(name);
     const Model model = load(fixture(name));
     const bool encoder = model.decoder().encoder;
-    Named inputs = inputs_of(name, {"input_ids", "attention_mask"});
+    TensorMap inputs = inputs_of(name, {"input_ids", "attention_mask"});
     GenerationOptions options = generation_options(model);
     options.end = {};
     options.forced_last = -1;
@@ -127,39 +127,39 @@ TEST(Generate, is_what_whole_passes_give) {
   }
 }
 
-TEST(Generate, tells_every_token_once) {
+TEST(Generate, reports_every_token_once) {
   const Model model = load(fixture("gpt2-ends"));
-  const Named inputs = inputs_of("gpt2-ends", {"input_ids", "attention_mask"});
+  const TensorMap inputs = inputs_of("gpt2-ends", {"input_ids", "attention_mask"});
   GenerationOptions options = generation_options(model);
-  std::vector<std::vector<int64_t>> told(3);
-  options.told = [&](std::span<const int64_t> tokens) {
+  std::vector<std::vector<int64_t>> reported(3);
+  options.on_tokens = [&](std::span<const int64_t> tokens) {
     for (size_t b = 0; b < 3; ++b)
-      if (tokens[b] >= 0) told[b].push_back(tokens[b]);
+      if (tokens[b] >= 0) reported[b].push_back(tokens[b]);
   };
   const Tensor written = generate(model, inputs, options);
   for (size_t b = 0; b < 3; ++b) {
     std::vector<int64_t> row =
         slice(slice(written, 0, static_cast<int64_t>(b), static_cast<int64_t>(b) + 1), 1, 6, written.size(1)).to_vector<int64_t>();
-    while (row.size() > told[b].size() && row.back() == options.pad) row.pop_back();
-    EXPECT_EQ(told[b], row);
+    while (row.size() > reported[b].size() && row.back() == options.pad) row.pop_back();
+    EXPECT_EQ(reported[b], row);
   }
 }
 
-TEST(Generate, says_what_it_needs) {
+TEST(Generate, reports_bad_inputs) {
   const Model marian = load(fixture("marian-shared"));
   GenerationOptions options = generation_options(marian);
   options.start = -1;
-  const Named inputs = inputs_of("marian-shared", {"input_ids"});
+  const TensorMap inputs = inputs_of("marian-shared", {"input_ids"});
   expect_error([&] { generate(marian, inputs, options); }, "generate: no decoder_start_token_id");
   expect_error([&] { generate(marian, {}, options); }, "model: the input 'input_ids' is missing");
   const Model gpt2 = load(fixture("gpt2-lm"));
   GenerationOptions far = generation_options(gpt2);
   far.end = {};
   far.max_length = 70;
-  expect_error([&] { generate(gpt2, inputs_of("gpt2-lm", {"input_ids"}), far); }, "model: 65 tokens, the positions end at 64");
+  expect_error([&] { generate(gpt2, inputs_of("gpt2-lm", {"input_ids"}), far); }, "model: 65 tokens, expected at most 64");
   far.count = 2;
   expect_error([&] { generate(gpt2, inputs_of("gpt2-lm", {"input_ids"}), far); },
-               "generate: 2 texts for each, expected 1, or sampling, or beams");
+               "generate: 2 outputs per input, expected 1, or sampling, or beams");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Whatever sizes and numbers config.json names, a model is refused or built without taking the memory they ask for: every key of every
-// fixture in turn, against the checkpoint and without it.
+// Whatever sizes and numbers config.json contains, a model is rejected or built without allocating excessive memory: every key of
+// every fixture in turn, with and without the checkpoint.
 #include <time.h>
 
 #include "heed/core/memory.h"
@@ -20,7 +20,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Runs it; it may end with an error of ours that puts the blame on the file, but with nothing else.
+// Runs it; only a FileError is allowed.
 void expect_cheap(const std::string& what, const std::function<void()>& act) {
   release_cached_memory();
   const bool counted = reset_high_water() && !kSanitized;
@@ -86,7 +86,7 @@ TEST(HostileConfigs, cost_is_computed_without_taking_memory) {
     });
 }
 
-// Sizes that no tensor of the checkpoint has: positions that are computed for as many tokens as there are.
+// Sizes that no tensor of the checkpoint has: positions that are computed.
 TEST(HostileConfigs, computed_positions_are_computed_when_they_are_used) {
   for (const char* name : {"llama-grouped", "marian-shared"}) {
     Json config = read_json(fixture(name) / "config.json");
@@ -96,12 +96,13 @@ TEST(HostileConfigs, computed_positions_are_computed_when_they_are_used) {
         EXPECT_TRUE(each.within) << name << ": " << each.name;
     });
     expect_cheap(std::string(name) + ", a dry run", [&] {
-      predicted_memory({.config = config}, settled_size(make_model(config, {.names = {.shapes_only = true}}), {}), Purpose::inference);
+      predicted_memory({.config = config}, resolve_input_size(make_model(config, {.names = {.shapes_only = true}}), {}),
+                       Purpose::inference);
     });
   }
 }
 
-// heed's own keys of positions, attention and patterns, on images and texts of any size.
+// The "heed" keys for positions, attention and patterns, on images and texts of any size.
 TEST(HostileConfigs, own_keys_cost_nothing) {
   const std::vector<Json> own{{{"positions", "sinusoidal"}},
                               {{"positions", "rotary"}},
@@ -126,7 +127,7 @@ TEST(HostileConfigs, own_keys_cost_nothing) {
     }
 }
 
-// What the checkpoint lacks and may lack is not initialised at any size.
+// The size of parameters that may be missing and are initialized is limited.
 TEST(HostileConfigs, missing_parameters_have_a_bound) {
   Json config = read_json(fixture("bert-sentiment") / "config.json");
   config["num_labels"] = 16777216;

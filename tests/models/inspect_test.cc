@@ -1,4 +1,4 @@
-// What models cost against figures computed by hand, and where their heads look against plain references.
+// The cost of models against numbers computed by hand, and attention maps against simple references.
 #include "heed/models/inspect.h"
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ TEST(Cost, marian_has_two_lengths) {
   EXPECT_EQ(cost.memory_bytes, 2 * D * 4);
 }
 
-TEST(Cost, variants_of_our_own) {
+TEST(Cost, variants) {
   const auto vit = [](const Json& own) {
     return cost_of_config(
         architecture("ViTForImageClassification",
@@ -125,25 +125,26 @@ TEST(Cost, variants_of_our_own) {
   EXPECT_EQ(part(pooled, "vit.pooling.attention.query").multiply_adds, 512 * 512);
 }
 
-// Equal scores share themselves among the keys that are seen, whichever terms say so.
-TEST(Cost, pairs_that_patterns_let_through_are_those_of_the_terms) {
+// With equal scores, every visible key has a weight above 0.
+TEST(Cost, visible_pairs_of_patterns_are_those_of_the_terms) {
   const auto by_terms = [](int64_t N, const std::vector<Term>& terms) {
     const Tensor none = Tensor::zeros({1, 1, N, 1});
     const std::vector<float> map = attention_probabilities(none, none, {.terms = terms}).to_vector<float>();
     return std::count_if(map.begin(), map.end(), [](float weight) { return weight > 0; });
   };
   const int64_t N = 35;
-  EXPECT_EQ(seen_pairs(N, true, Json(), 1, 0), by_terms(N, {Causal{}}));
-  EXPECT_EQ(seen_pairs(N, false, {{"kind", "window"}, {"before", 3}, {"after", 1}, {"globals", 2}}, 1, 0),
+  EXPECT_EQ(count_visible_pairs(N, true, Json(), 1, 0), by_terms(N, {Causal{}}));
+  EXPECT_EQ(count_visible_pairs(N, false, {{"kind", "window"}, {"before", 3}, {"after", 1}, {"globals", 2}}, 1, 0),
             by_terms(N, {Window{.before = 3, .after = 1, .globals = 2}}));
-  EXPECT_EQ(seen_pairs(N, true, {{"kind", "window"}, {"before", 3}}, 1, 0), by_terms(N, {Causal{}, Window{.before = 3, .after = 3}}));
+  EXPECT_EQ(count_visible_pairs(N, true, {{"kind", "window"}, {"before", 3}}, 1, 0),
+            by_terms(N, {Causal{}, Window{.before = 3, .after = 3}}));
   const Json chunks{{"kind", "chunks"}, {"size", 8}, {"shifted", true}};
-  EXPECT_EQ(seen_pairs(N, false, chunks, 1, 0), by_terms(N, {Chunks{.size = 8}}));
-  EXPECT_EQ(seen_pairs(N, false, chunks, 1, 1), by_terms(N, {Chunks{.size = 8, .shift = 4}}));
-  EXPECT_EQ(seen_pairs(N, false, {{"kind", "dilated"}, {"step", 3}}, 1, 0), by_terms(N, {Dilated{3}}));
-  EXPECT_EQ(seen_pairs(N, false, {{"kind", "grid_window"}, {"rows", 1}, {"columns", 2}}, 7, 0),
+  EXPECT_EQ(count_visible_pairs(N, false, chunks, 1, 0), by_terms(N, {Chunks{.size = 8}}));
+  EXPECT_EQ(count_visible_pairs(N, false, chunks, 1, 1), by_terms(N, {Chunks{.size = 8, .shift = 4}}));
+  EXPECT_EQ(count_visible_pairs(N, false, {{"kind", "dilated"}, {"step", 3}}, 1, 0), by_terms(N, {Dilated{3}}));
+  EXPECT_EQ(count_visible_pairs(N, false, {{"kind", "grid_window"}, {"rows", 1}, {"columns", 2}}, 7, 0),
             by_terms(N, {GridWindow{.rows = 1, .columns = 2, .width = 7}}));
-  EXPECT_EQ(seen_pairs(N, false, Json::array({{{"kind", "causal"}}, {{"kind", "dilated"}, {"step", 2}}}), 1, 0),
+  EXPECT_EQ(count_visible_pairs(N, false, Json::array({{{"kind", "causal"}}, {{"kind", "dilated"}, {"step", 2}}}), 1, 0),
             by_terms(N, {Causal{}, Dilated{2}}));
 }
 
@@ -174,10 +175,10 @@ TEST(Cost, counts_what_checkpoints_hold_and_takes_no_memory_for_it) {
   EXPECT_LT(memory_use().peak - before, 10'000'000);
 }
 
-Named text_inputs() { return {{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 33, 7}, {1, 5})}}; }
+TensorMap text_inputs() { return {{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 33, 7}, {1, 5})}}; }
 
-TEST(Maps, are_those_that_the_model_gave) {
-  const Named out = load(fixture("bert-model"))(text_inputs(), {.attentions = true});
+TEST(Maps, are_the_outputs_of_the_model) {
+  const TensorMap out = load(fixture("bert-model"))(text_inputs(), {.attentions = true});
   const AttentionMaps all = maps_in(out, "attentions.", "attention", {});
   const AttentionMaps some = maps_in(out, "attentions.", "attention", {.layers = {1}, .heads = {2, 0}});
   EXPECT_EQ(all.layers.size(), static_cast<size_t>(all.all_layers));
@@ -194,11 +195,11 @@ TEST(Maps, are_those_that_the_model_gave) {
   expect_error<UsageError>([&] { maps_in(out, "attentions.", "attention", {.layers = {2}}); }, "inspect: layer 2, expected 0 to 1");
   expect_error<UsageError>([&] { maps_in(out, "attentions.", "attention", {.heads = {3}}); }, "inspect: head 3, expected 0 to 2");
   EXPECT_TRUE(maps_in(out, "attentions.", "attention", {.layers = {2}}, true).layers.empty());
-  expect_error([] { maps_in({}, "attentions.", "attention", {}); }, "the model gave no maps");
+  expect_error([] { maps_in({}, "attentions.", "attention", {}); }, "the model has no output \"attentions.0\"");
 }
 
 TEST(Maps, rollout_is_the_product_of_halves) {
-  const Named out = load(fixture("bert-model"))(text_inputs(), {.attentions = true});
+  const TensorMap out = load(fixture("bert-model"))(text_inputs(), {.attentions = true});
   const int64_t N = 5;
   std::vector<double> expected(25);
   for (int64_t i = 0; i < N; ++i) expected[static_cast<size_t>(i * N + i)] = 1;

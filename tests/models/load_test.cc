@@ -1,4 +1,4 @@
-// Loading and saving folders: what is refused and how that is said, other names of the same parameters, what comes back.
+// Loading and saving folders: errors and their messages, aliases of parameters, round trips.
 #include <gtest/gtest.h>
 
 #include "heed/models/model.h"
@@ -54,7 +54,7 @@ TEST(Load, refuses_what_is_not_there) {
   std::filesystem::remove(copy / "model.safetensors");
   copy.refuses("found neither model.safetensors nor model.safetensors.index.json");
   put(copy / "pytorch_model.bin", "x");
-  copy.refuses("pytorch_model.bin: pickles and the like can run any code");
+  copy.refuses("pytorch_model.bin: pickle files can execute code");
   copy.refuses("from transformers import ViTForImageClassification as M");
   std::filesystem::remove(copy / "config.json");
   copy.refuses("config.json: there is no such file");
@@ -123,7 +123,7 @@ TEST(Load, lists_missing_and_unused_names_unless_they_are_allowed) {
   EXPECT_EQ(model.params().count(), load(fixture("bert-sentiment")).params().count());
 }
 
-TEST(Load, knows_names_of_other_ages_and_of_inner_models) {
+TEST(Load, knows_names_of_old_checkpoints_and_of_inner_models) {
   const Copy bert("bert-sentiment");
   bert.rename([](const std::string& name) {
     std::string old = name;
@@ -144,7 +144,7 @@ TEST(Load, tied_words_may_have_either_name_or_both) {
   const Copy gpt2("gpt2-lm");
   gpt2.rename([](const std::string& name) { return name == "transformer.wte.weight" ? std::string("lm_head.weight") : name; });
   expect_parity(gpt2.path());
-  const Copy untied("gpt2-variant");  // two different ones are two, whatever config.json says: so does transformers
+  const Copy untied("gpt2-variant");  // two different tensors are not tied, whatever config.json says, as in transformers
   untied.set("tie_word_embeddings", true);
   expect_parity(untied.path());
 }
@@ -190,13 +190,13 @@ TEST(ModelCalls, name_inputs_that_are_unknown_or_missing) {
         model({{"pixel_value", x}});
       },
       "ViTForImageClassification: the input 'pixel_value' is not known; did you mean 'pixel_values'?");
-  expect_error([&] { model(Named{}); }, "model: the input 'pixel_values' is missing");
+  expect_error([&] { model(TensorMap{}); }, "model: the input 'pixel_values' is missing");
   expect_error(
       [&] {
         model({{"pixel_values", Tensor::zeros({1, 3, 31, 32})}});
       },
       "vit: pixel_values of shape (1, 3, 31, 32), expected (B, 3, 32, 32)");
-  expect_error([&] { model.decoder(); }, "ViTForImageClassification: writes no text, expected a language model");
+  expect_error([&] { model.decoder(); }, "ViTForImageClassification: does not generate text, expected a language model");
 }
 
 }  // namespace

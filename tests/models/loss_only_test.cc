@@ -1,4 +1,4 @@
-// A call that asks for the loss alone leaves work out. The loss and every gradient stay what they are.
+// ForwardOptions::loss_only skips work; the loss and all gradients stay the same.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,28 +43,28 @@ Tensor numbers(const Shape& shape, int64_t below, int64_t keep_every = 1) {
   return Tensor::from(out, shape);
 }
 
-Named inputs_of(const std::string& architecture) {
+TensorMap inputs_of(const std::string& architecture) {
   Rng rng(3);
   if (architecture.starts_with("ViT")) return {{"pixel_values", random_normal({3, 3, 8, 8}, 0, 1, rng)}, {"labels", numbers({3}, 3)}};
-  std::vector<int64_t> seen(kTexts * kTokens, 1);
-  seen[kTokens - 1] = seen[2 * kTokens - 1] = 0;  // two texts are shorter
-  Named inputs{{"input_ids", numbers({kTexts, kTokens}, kWords)}, {"attention_mask", Tensor::from(seen, {kTexts, kTokens})}};
+  std::vector<int64_t> mask(kTexts * kTokens, 1);
+  mask[kTokens - 1] = mask[2 * kTokens - 1] = 0;  // two texts are shorter
+  TensorMap inputs{{"input_ids", numbers({kTexts, kTokens}, kWords)}, {"attention_mask", Tensor::from(mask, {kTexts, kTokens})}};
   const bool sentences = architecture.ends_with("SequenceClassification") || architecture.ends_with("NextSentencePrediction");
   inputs["labels"] = sentences ? numbers({kTexts}, 2) : numbers({kTexts, kTokens}, kWords, 5);  // some texts have more labels than others
   if (architecture == "BertForPreTraining") inputs["next_sentence_label"] = numbers({kTexts}, 2);
   return inputs;
 }
 
-struct Learned {
+struct Gradients {
   float loss;
   std::vector<std::vector<float>> gradients;
 };
 
-Learned learn(const std::string& architecture, const Ask& ask) {
+Gradients train(const std::string& architecture, const ForwardOptions& options) {
   const Model model = make_model(config_of(architecture));
-  const Tensor loss = model(inputs_of(architecture), ask).at("loss");
+  const Tensor loss = model(inputs_of(architecture), options).at("loss");
   backward(loss);
-  Learned out{loss.item(), {}};
+  Gradients out{loss.item(), {}};
   for (const Parameter& parameter : model.params().all())
     if (parameter.tensor.grad().defined()) out.gradients.push_back(parameter.tensor.grad().to_vector<float>());
   return out;
@@ -72,8 +72,8 @@ Learned learn(const std::string& architecture, const Ask& ask) {
 
 class LossOnly : public testing::TestWithParam<const char*> {};
 
-TEST_P(LossOnly, learns_what_the_whole_learns) {
-  const Learned whole = learn(GetParam(), {}), alone = learn(GetParam(), {.loss_only = true});
+TEST_P(LossOnly, has_the_same_loss_and_gradients) {
+  const Gradients whole = train(GetParam(), {}), alone = train(GetParam(), {.loss_only = true});
   EXPECT_NEAR(whole.loss, alone.loss, 1e-5 * whole.loss);
   ASSERT_EQ(whole.gradients.size(), alone.gradients.size());
   for (size_t i = 0; i < whole.gradients.size(); ++i) {
@@ -86,19 +86,19 @@ TEST_P(LossOnly, learns_what_the_whole_learns) {
   }
 }
 
-TEST_P(LossOnly, smooths_labels_alike) {
-  EXPECT_NEAR(learn(GetParam(), {.label_smoothing = 0.1f}).loss, learn(GetParam(), {.loss_only = true, .label_smoothing = 0.1f}).loss,
+TEST_P(LossOnly, smooths_labels_in_the_same_way) {
+  EXPECT_NEAR(train(GetParam(), {.label_smoothing = 0.1f}).loss, train(GetParam(), {.loss_only = true, .label_smoothing = 0.1f}).loss,
               1e-4);
-  EXPECT_NE(learn(GetParam(), {}).loss, learn(GetParam(), {.label_smoothing = 0.1f}).loss);
+  EXPECT_NE(train(GetParam(), {}).loss, train(GetParam(), {.label_smoothing = 0.1f}).loss);
 }
 
 TEST_P(LossOnly, every_bit_is_the_same_with_any_number_of_threads) {
   const int before = thread_count();
-  Learned first{};
+  Gradients first{};
   for (const int threads : {1, 2, 7}) {
     set_thread_count(threads);
     Rng rng(5);
-    const Learned now = learn(GetParam(), {.mode = training_with(rng), .loss_only = true});
+    const Gradients now = train(GetParam(), {.mode = training_with(rng), .loss_only = true});
     if (threads == 1) first = now;
     EXPECT_EQ(now.loss, first.loss) << threads << " threads";
     EXPECT_EQ(now.gradients, first.gradients) << threads << " threads";

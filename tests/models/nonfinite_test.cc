@@ -1,5 +1,5 @@
-// Checkpoints with NaN or infinity are refused with the tensor's name, and no command answers with NaN.
-#include "heed/io/picture.h"
+// Checkpoints with NaN or infinity are rejected with the tensor's name, and no command outputs NaN.
+#include "heed/io/image.h"
 #include "heed/models/model.h"
 #include "heed/ops/ops.h"
 #include "tests/cli/program.h"
@@ -8,7 +8,7 @@
 namespace heed::test {
 namespace {
 
-// Puts a value into a tensor of a checkpoint, `count` times from place `first` on.
+// Sets `count` values of a tensor in a checkpoint, starting at `first`.
 void poison(const Path& folder, const std::string& name, float value, int64_t count = 1, int64_t first = 0) {
   const Path path = folder / "model.safetensors";
   NamedTensors tensors;
@@ -24,7 +24,7 @@ void poison(const Path& folder, const std::string& name, float value, int64_t co
 }
 
 void expect_ran(const std::string& arguments, int exit_code, const std::string& fragment) {
-  const Ran ran = run_heed(arguments);
+  const ProgramResult ran = run_heed(arguments);
   EXPECT_EQ(ran.exit_code, exit_code) << arguments << "\n" << ran.out << ran.err;
   EXPECT_NE(ran.err.find(fragment), std::string::npos) << arguments << "\nfound: " << ran.err << "expected: " << fragment;
   EXPECT_EQ(ran.out.find("nan"), std::string::npos) << arguments << "\n" << ran.out;
@@ -66,20 +66,21 @@ TEST(Nonfinite, text_commands_never_answer_with_nan) {
   expect_ran("predict --int8 " + model + " hello", 3, named);
   expect_ran("eval " + model + " " + (folder / "data.tsv").string(), 3, named);
   expect_ran("predict --allow-nonfinite " + model + " hello", 3, "predict: \"hello\": the output of BertForSequenceClassification is NaN");
-  expect_ran("eval --allow-nonfinite " + model + " " + (folder / "data.tsv").string(), 3, "\": the output of BertForSequenceClassification is NaN");
+  expect_ran("eval --allow-nonfinite " + model + " " + (folder / "data.tsv").string(), 3,
+             "\": the output of BertForSequenceClassification is NaN");
   expect_ran("train sentiment from=" + model + " data=" + (folder / "data.tsv").string() + " --runs " + (folder / "runs").string(), 3,
              named);
   poison(folder.path(), "classifier.bias", 0);
-  poison(folder.path(), "bert.embeddings.word_embeddings.weight", INFINITY, 1, 48 * 210);  // of a word that nobody says
+  poison(folder.path(), "bert.embeddings.word_embeddings.weight", INFINITY, 1, 48 * 210);  // of an unused token
   expect_ran("embed " + model + " hello", 3, "1 of 10128 in \"bert.embeddings.word_embeddings.weight\"");
   expect_ran("predict --allow-nonfinite " + model + " hello", 0, "heed: warning: " + model + "/model.safetensors: has weights");
 }
 
-TEST(Nonfinite, writing_and_images) {
+TEST(Nonfinite, generation_and_images) {
   const Folder folder;
   std::filesystem::copy(fixture("gpt2-lm"), folder / "gpt2");
   std::filesystem::copy(fixture("vit-classify"), folder / "vit");
-  write_png(folder / "a.png", Picture{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
+  write_png(folder / "a.png", Image{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
   const std::string gpt2 = (folder / "gpt2").string(), vit = (folder / "vit").string(), image = (folder / "a.png").string();
   poison(folder / "gpt2", "transformer.ln_f.bias", NAN);
   poison(folder / "vit", "classifier.weight", -INFINITY);
@@ -89,7 +90,7 @@ TEST(Nonfinite, writing_and_images) {
   expect_ran("convert " + gpt2 + " " + (folder / "to").string(), 3, "\"transformer.ln_f.bias\"");
   expect_ran("parity " + gpt2, 3, "\"transformer.ln_f.bias\"");
   expect_ran("predict --allow-nonfinite " + vit + " " + image, 3, image + ": the output of ViTForImageClassification is NaN");
-  // Finite weights that overflow: the image is named, and what may be the cause.
+  // Finite weights that overflow: the message names the image and the possible cause.
   std::filesystem::copy(fixture("vit-classify"), folder / "huge");
   poison(folder / "huge", "classifier.weight", 3e38f, 480);
   expect_ran("predict " + (folder / "huge").string() + " " + image, 3,
@@ -99,7 +100,7 @@ TEST(Nonfinite, writing_and_images) {
 TEST(Nonfinite, numbers_of_image_preprocessing_are_bounded) {
   const Folder folder;
   std::filesystem::copy(fixture("vit-classify"), folder.path());
-  write_png(folder / "a.png", Picture{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
+  write_png(folder / "a.png", Image{32, 32, std::vector<uint8_t>(3 * 32 * 32, 90)});
   const auto refused = [&](const Json& keys, const std::string& fragment) {
     Json json{{"image_processor_type", "ViTImageProcessor"}, {"size", {{"height", 32}, {"width", 32}}}};
     json.update(keys);

@@ -1,5 +1,5 @@
-// Every folder of tests/fixtures: the model that heed loads gives what `transformers` gave. But for marian-translate, of
-// which marian_test.cc tells more.
+// Every folder of tests/fixtures: the model has the same outputs as in `transformers`. marian-translate has its own test,
+// marian_test.cc.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,9 +34,9 @@ TEST_P(Parity, packed_weights_give_the_same) {
     EXPECT_TRUE(each.within) << each.name << ": " << each.relative << " relative " << each.problem;
 }
 
-// The networks are tiny and random, so roundings do not average out: outputs point the same way, that is all. Machines
+// The networks are tiny and random, so rounding errors do not average out: only the direction of outputs is compared. Machines
 // without VNNI round weights to 63 steps instead of 127.
-TEST_P(Parity, bytes_give_nearly_the_same) {
+TEST_P(Parity, int8_gives_nearly_the_same) {
   const Path folder = kFixtures / GetParam();
   const Safetensors io = Safetensors::open(folder / "io.safetensors");
   for (const auto& [name, tensor] : load(folder, {.weights = Weights::int8})(inputs_in(io))) {
@@ -53,16 +53,16 @@ TEST_P(Parity, bytes_give_nearly_the_same) {
 }
 
 TEST_P(Parity, every_bit_is_the_same_with_any_number_of_threads) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   const Path folder = kFixtures / GetParam();
   const Safetensors io = Safetensors::open(folder / "io.safetensors");
-  const Named inputs = inputs_in(io);
+  const TensorMap inputs = inputs_in(io);
   const Model model = load(folder);
   const int before = thread_count();
-  Named first;
+  TensorMap first;
   for (const int threads : {1, 2, 7}) {
     set_thread_count(threads);
-    const Named out = model(inputs);
+    const TensorMap out = model(inputs);
     if (threads == 1) first = out;
     for (const auto& [name, tensor] : out) expect_same(tensor, first.at(name));
   }

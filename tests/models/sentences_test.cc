@@ -1,17 +1,17 @@
-// Labels and vectors of sentences: what batches give is what each sentence gives alone, in the order of the sentences.
+// Labels and embeddings of sentences: batches give the same results as single sentences, in the order of the sentences.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "heed/io/picture.h"
+#include "heed/io/image.h"
 #include "tests/expect_error.h"
-#include "tests/house/source.h"
 #include "tests/models/text_folder.h"
+#include "tests/structure/source.h"
 
 // example begins
 #include <heed/models/classify.h>
 #include <heed/models/embed.h>
-#include <heed/models/pictures.h>
+#include <heed/models/image_processor.h>
 
 // The best label of every sentence.
 std::vector<std::string> best_labels(const std::string& folder, const std::vector<heed::Sentence>& sentences) {
@@ -21,16 +21,16 @@ std::vector<std::string> best_labels(const std::string& folder, const std::vecto
   return out;
 }
 
-// Vectors of sentences, (B, D): where they have length 1, their products are cosines.
+// Sentence embeddings, (B, D): if normalized, their dot products are cosines.
 heed::Tensor vectors(const std::string& folder, const std::vector<heed::Sentence>& sentences) {
   return heed::embed(heed::load_embedder(folder), sentences, heed::embed_options(folder));
 }
 
-// The five best labels of a picture.
-std::vector<heed::Label> best_of_picture(const std::string& folder, const std::string& file) {
+// The five best labels of an image.
+std::vector<heed::Label> best_of_image(const std::string& folder, const std::string& file) {
   const heed::Model model = heed::load(folder);
-  const std::vector<heed::Picture> pictures = {heed::read_picture(file)};
-  heed::Named out = model({{"pixel_values", heed::PictureReader(folder)(pictures)}});
+  const std::vector<heed::Image> images = {heed::read_image(file)};
+  heed::TensorMap out = model({{"pixel_values", heed::ImageProcessor(folder)(images)}});
   return heed::Labels(model)(out["logits"], 5)[0];
 }
 // example ends
@@ -40,12 +40,12 @@ namespace {
 
 const std::vector<Sentence> kSentences = {{"hello"}, {"a a, hello!"}, {""}, {"unaffable wanted, running a a a!"}, {"a", "hello a"}};
 
-// What the model says about one sentence alone.
-Named alone(const TextModel& model, const Sentence& sentence) {
-  const NoGrad quiet;
+// The outputs of the model for one sentence.
+TensorMap alone(const TextModel& model, const Sentence& sentence) {
+  const NoGrad no_grad;
   const Encoding encoding = encode_sentences(model, std::span(&sentence, 1)).encodings[0];
   const EncodedBatch batch = model.tokenizer.batch(std::span(&encoding, 1));
-  Named inputs{{"input_ids", batch.input_ids}};
+  TensorMap inputs{{"input_ids", batch.input_ids}};
   if (!model.model.architecture().starts_with("Distil")) inputs["token_type_ids"] = batch.token_type_ids;
   return model.model(inputs);
 }
@@ -124,20 +124,20 @@ TEST(Classify, fills_masks) {
     ASSERT_EQ(found[0].size(), 1u);
     ASSERT_EQ(found[1].size(), 2u);
     EXPECT_EQ(found[1][1].at.begin, 16u);
-    Named out = alone(model, sentences[1]);
+    TensorMap out = alone(model, sentences[1]);
     const Tensor logits = out.contains("logits") ? out["logits"] : out["prediction_logits"];
     const std::vector<double> expected = softmax_of(slice(logits, 1, 5, 6).to_vector<float>());
     ASSERT_EQ(found[1][1].words.size(), 4u);
     for (const Label& word : found[1][1].words) {
       EXPECT_NEAR(static_cast<double>(word.score), expected[static_cast<size_t>(word.id)], 1e-5);
-      EXPECT_EQ(word.name, word.id < 22 ? kBertTokens[static_cast<size_t>(word.id)] : "");  // the fixture has more words than names
+      EXPECT_EQ(word.name, word.id < 22 ? kBertTokens[static_cast<size_t>(word.id)] : "");  // the fixture has more embeddings than tokens
     }
     EXPECT_NEAR(static_cast<double>(found[1][1].words[0].score), *std::max_element(expected.begin(), expected.end()), 1e-5);
     expect_error([&] { fill_masks(model, encode_sentences(model, kSentences).encodings); }, "fill_masks: sentence 1 has no [MASK] among");
   }
 }
 
-TEST(Embed, pools_what_is_no_padding) {
+TEST(Embed, pools_tokens_without_padding) {
   const TextFolder folder("bert-model");
   const TextModel model = load_embedder(folder.path());
   const auto expected = [&](const Tensor& states, SentencePooling pooling, bool normalize) {  // states: (1, N, D)
@@ -175,10 +175,10 @@ TEST(Embed, takes_the_encoder_out_of_any_checkpoint) {
   for (const char* name : {"bert-masked", "bert-sentiment", "distilbert-sentiment", "bert-pretrain"}) {
     const TextFolder folder(name);
     const TextModel whole = load_text_model(folder.path()), inner = load_embedder(folder.path(), Weights::trainable);
-    const NoGrad quiet;
+    const NoGrad no_grad;
     const Encoding encoding = encode_sentences(whole, kSentences).encodings[1];
     const Tensor ids = whole.tokenizer.batch(std::span(&encoding, 1)).input_ids;
-    const Named out = whole.model({{"input_ids", ids}}, {.hidden_states = true});
+    const TensorMap out = whole.model({{"input_ids", ids}}, {.hidden_states = true});
     std::string last;  // the names end with numbers
     for (const auto& [key, tensor] : out)
       if (key.starts_with("hidden_states.")) last = key;
@@ -186,7 +186,7 @@ TEST(Embed, takes_the_encoder_out_of_any_checkpoint) {
   }
   const TextFolder gpt2("gpt2-lm"), marian("marian-translate");
   EXPECT_EQ(load_embedder(gpt2.path()).model.architecture(), "GPT2Model");
-  expect_refused([&] { load_embedder(marian.path()); }, "config.json: MarianMTModel gives no states of its tokens, expected an encoder");
+  expect_refused([&] { load_embedder(marian.path()); }, "config.json: MarianMTModel has no token states, expected an encoder");
 }
 
 TEST(Embed, follows_the_files_of_sentence_transformers) {
@@ -215,7 +215,7 @@ TEST(Embed, follows_the_files_of_sentence_transformers) {
   put(pooling, R"({"pooling_mode_lasttoken": true})");
   refused("config.json: pooling_mode_lasttoken is \"true\", expected false");
   put(pooling, R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})");
-  refused("config.json: found 2 ways of pooling, expected one");
+  refused("config.json: found 2 kinds of pooling, expected one");
   put(pooling, R"({"pooling_mode": "last"})");
   refused("config.json: pooling_mode is \"last\", expected mean, cls or max");
   put(modules, "7");
@@ -228,26 +228,26 @@ TEST(SentencesDocument, shows_what_runs) {
   EXPECT_EQ(best_labels(sentiment.path(), kSentences).size(), kSentences.size());
   EXPECT_EQ(vectors(encoder.path(), kSentences).size(0), std::ssize(kSentences));
   write_png(sentiment / "dot.png", {1, 1, {1, 2, 3}});
-  EXPECT_EQ(best_of_picture(fixture("vit-classify"), sentiment / "dot.png").size(), 5u);
+  EXPECT_EQ(best_of_image(fixture("vit-classify"), sentiment / "dot.png").size(), 5u);
 }
 
-TEST(TextModel, reads_no_more_than_it_can) {
+TEST(TextModel, truncates_to_its_maximum_length) {
   const TextFolder folder("bert-sentiment");
   std::string text;
   for (int i = 0; i < 100; ++i) text += "a ";
   const std::vector<Sentence> sentences = {{text}, {"a"}};
   const TextModel model = load_text_model(folder.path());
-  EXPECT_EQ(model.most_tokens, 64);
+  EXPECT_EQ(model.max_tokens, 64);
   EXPECT_EQ(encode_sentences(model, sentences).cut, 1);
   EXPECT_EQ(encode_sentences(model, sentences).encodings[0].size(), 64);
   EXPECT_EQ(encode_sentences(model, sentences, 9).encodings[0].size(), 9);
   EXPECT_EQ(classify(model, sentences).size(), 2u);
   put(folder / "tokenizer_config.json", R"({"model_max_length": 16})");
-  EXPECT_EQ(load_text_model(folder.path()).most_tokens, 16);
+  EXPECT_EQ(load_text_model(folder.path()).max_tokens, 16);
   put(folder / "tokenizer_config.json", R"({"model_max_length": 1000000000000000019884624838656})");
-  EXPECT_EQ(load_text_model(folder.path()).most_tokens, 64);
-  const TextFolder pictures("vit-classify");
-  expect_refused([&] { load_text_model(pictures.path()); }, "config.json: ViTForImageClassification reads no text");
+  EXPECT_EQ(load_text_model(folder.path()).max_tokens, 64);
+  const TextFolder images("vit-classify");
+  expect_refused([&] { load_text_model(images.path()); }, "config.json: ViTForImageClassification takes no input_ids");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A fixture with a small tokenizer beside it, as the folder of a text model is.
+// A copy of a fixture with a small tokenizer added: the folder of a text model.
 #pragma once
 
 #include "tests/io/files.h"
@@ -11,7 +11,7 @@ struct TextFolder : Folder {
     std::filesystem::copy(fixture(name), path());
     put(path() / "tokenizer.json", bert_json().dump());
   }
-  // Puts another value into config.json; null takes the key away.
+  // Sets a key of config.json; null removes it.
   void change(const std::string& key, const Json& value) const {
     Json config = read_json(path() / "config.json");
     config[key] = value;

@@ -1,4 +1,4 @@
-// heed's own keys: every variant is built, learns, and comes back from a file; some are held against what they must do.
+// The "heed" keys of config.json: every variant is built, trained, saved and loaded; some properties are tested.
 #include <gtest/gtest.h>
 
 #include "heed/models/generate.h"
@@ -54,36 +54,36 @@ Tensor tokens(int64_t B, int64_t N) {
   for (int64_t i = 0; i < B * N; ++i) out.push_back((7 * i * i + 3 * i) % 30);
   return Tensor::from(out, {B, N});
 }
-Named pictures() {
+TensorMap images() {
   Rng rng(3);
   return {{"pixel_values", random_normal({2, 3, 8, 12}, 0, 1, rng)}, {"labels", Tensor::from(std::vector<int64_t>{2, 0}, {2})}};
 }
-Named sentences(const std::string& architecture) {
-  Named out{{"input_ids", tokens(2, 9)}, {"labels", tokens(2, 9)}};
+TensorMap sentences(const std::string& architecture) {
+  TensorMap out{{"input_ids", tokens(2, 9)}, {"labels", tokens(2, 9)}};
   if (architecture.find("Sequence") != std::string::npos) out["labels"] = Tensor::from(std::vector<int64_t>{1, 0}, {2});
   return out;
 }
 
-// Built from the config, every parameter takes a gradient; saved and loaded, it gives the same.
-void expect_sound(const Json& config, const Named& inputs) {
+// Every parameter gets a gradient; the model is the same after saving and loading.
+void expect_sound(const Json& config, const TensorMap& inputs) {
   SCOPED_TRACE(config["heed"].dump());
   const Model model = make_model(config);
   Rng rng(1);
-  Named out = model(inputs, {.mode = training_with(rng)});
+  TensorMap out = model(inputs, {.mode = training_with(rng)});
   backward(out["loss"]);
   for (const Parameter& each : model.params().all()) EXPECT_TRUE(!each.options.learned || each.tensor.grad().defined()) << each.name;
   const Folder folder;
   save(model, folder.path());
-  const NoGrad quiet;
+  const NoGrad no_grad;
   EXPECT_EQ(load(folder.path())(inputs)["loss"].item(), model(inputs)["loss"].item());
 }
 
-// With heed's own keys it trains otherwise than without, the same with the same seed, and evaluates alike.
-void expect_trains_otherwise(Json config, const Named& inputs) {
+// The "heed" keys change training, deterministically for a seed, but not evaluation.
+void expect_trains_differently(Json config, const TensorMap& inputs) {
   for (const char* none : {"hidden_dropout_prob", "attention_probs_dropout_prob", "resid_pdrop", "embd_pdrop", "attn_pdrop", "dropout",
                            "attention_dropout", "seq_classif_dropout"})
     config[none] = 0;
-  const NoGrad quiet;
+  const NoGrad no_grad;
   const Model model = make_model(config);
   config.erase("heed");
   const Model plain = make_model(config);
@@ -99,19 +99,19 @@ void expect_trains_otherwise(Json config, const Named& inputs) {
 
 TEST(Variant, every_vision_transformer_learns_and_comes_back) {
   for (const char* position : {"none", "learned", "sinusoidal", "rotary", "relative", "relative_content", "alibi"})
-    expect_sound(vision({{"positions", position}}), pictures());
+    expect_sound(vision({{"positions", position}}), images());
   for (const char* position : {"learned_2d", "sinusoidal_2d", "relative_2d", "gaussian", "gaussian_full"})
-    expect_sound(vision({{"positions", position}, {"pooling", "gap"}}), pictures());
-  for (const char* pooling : {"cls", "gap", "map", "flatten"}) expect_sound(vision({{"pooling", pooling}}), pictures());
-  for (const char* kind : {"soft", "hard", "channel"}) expect_sound(vision({{"attention", kind}}), pictures());
-  for (const char* map : {"elu", "relu", "random"}) expect_sound(vision({{"attention", "kernel"}, {"features", map}}), pictures());
-  expect_sound(vision({{"attention", "pooled"}, {"pooling", "gap"}, {"reduction", 2}}), pictures());
-  expect_sound(vision({{"norm", "after"}, {"soft_cap", 5.0}, {"positions", {"learned", "relative"}}, {"reach", 4}}), pictures());
-  expect_sound(vision({{"pattern", {{"kind", "grid_window"}, {"rows", 1}}}, {"pooling", "gap"}}), pictures());
+    expect_sound(vision({{"positions", position}, {"pooling", "gap"}}), images());
+  for (const char* pooling : {"cls", "gap", "map", "flatten"}) expect_sound(vision({{"pooling", pooling}}), images());
+  for (const char* kind : {"soft", "hard", "channel"}) expect_sound(vision({{"attention", kind}}), images());
+  for (const char* map : {"elu", "relu", "random"}) expect_sound(vision({{"attention", "kernel"}, {"features", map}}), images());
+  expect_sound(vision({{"attention", "pooled"}, {"pooling", "gap"}, {"reduction", 2}}), images());
+  expect_sound(vision({{"norm", "after"}, {"soft_cap", 5.0}, {"positions", {"learned", "relative"}}, {"reach", 4}}), images());
+  expect_sound(vision({{"pattern", {{"kind", "grid_window"}, {"rows", 1}}}, {"pooling", "gap"}}), images());
   expect_sound(
       vision({{"pattern", Json::array({{{"kind", "window"}, {"before", 3}, {"globals", 1}}, {{"kind", "dilated"}, {"step", 2}}})}}),
-      pictures());
-  expect_sound(vision({{"pattern", {{"kind", "chunks"}, {"size", 5}, {"shifted", true}}}}), pictures());
+      images());
+  expect_sound(vision({{"pattern", {{"kind", "chunks"}, {"size", 5}, {"shifted", true}}}}), images());
 }
 
 TEST(Variant, every_text_model_learns_and_comes_back) {
@@ -123,20 +123,20 @@ TEST(Variant, every_text_model_learns_and_comes_back) {
     expect_sound(text(name, {{"pattern", {{"kind", "window"}, {"before", 2}, {"after", 2}}}}), sentences(name));
     expect_sound(text(name, {{"attention", "kernel"}}), sentences(name));
     expect_sound(text(name, {{"norm", "before"}}), sentences(name));
-    expect_trains_otherwise(text(name, {{"stochastic_depth", 0.5}}), sentences(name));
+    expect_trains_differently(text(name, {{"stochastic_depth", 0.5}}), sentences(name));
   }
   for (const char* name : {"BertForSequenceClassification", "DistilBertForSequenceClassification"})
     for (const char* pooling : {"gap", "map"}) expect_sound(text(name, {{"pooling", pooling}}), sentences(name));
 }
 
-// Cordonnier et al. 2020, as docs/models.md has it, smaller.
+// Cordonnier et al. 2020, a smaller version of the config in docs/models.md.
 TEST(Variant, the_convolution_experiment_is_a_config) {
   Json config = vision({{"positions", "gaussian"}, {"content", false}, {"project_values", false}, {"pooling", "gap"}, {"norm", "after"}});
   config["num_attention_heads"] = 9;
   const Model model = make_model(config);
   const int64_t D = 12, layer = 9 * 3 + 9 * D * D + D + 2 * D * 20 + 20 + D + 4 * D;
   EXPECT_EQ(model.params().count(), 3 * 2 * 2 * D + D + 2 * layer + D * 3 + 3);
-  expect_sound(config, pictures());
+  expect_sound(config, images());
 }
 
 TEST(Variant, a_window_leaves_no_probability_outside) {
@@ -158,24 +158,24 @@ TEST(Variant, the_mean_of_a_sentence_does_not_see_padding) {
 }
 
 TEST(Variant, steps_with_other_positions_give_what_all_tokens_at_once_give) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   for (const Json& own : {Json{{"positions", "alibi"}}, Json{{"positions", "relative"}}, Json{{"positions", "rotary"}},
                           Json{{"attention", "kernel"}}, Json{{"pattern", {{"kind", "window"}, {"before", 2}}}}}) {
     SCOPED_TRACE(own.dump());
     const Model model = make_model(text("GPT2LMHeadModel", own));
     const Tensor all = tokens(2, 9);
     const std::vector<float> at_once = slice(model({{"input_ids", all}})["logits"], 1, 8, 9).to_vector<float>();
-    Writing texts = model.decoder().start({{"input_ids", all}});
-    model.decoder().step(texts, slice(all, 1, 0, 7));
-    model.decoder().step(texts, slice(all, 1, 7, 8));
-    const std::vector<float> last = model.decoder().step(texts, slice(all, 1, 8, 9)).to_vector<float>();
+    DecodeState state = model.decoder().start({{"input_ids", all}});
+    model.decoder().step(state, slice(all, 1, 0, 7));
+    model.decoder().step(state, slice(all, 1, 7, 8));
+    const std::vector<float> last = model.decoder().step(state, slice(all, 1, 8, 9)).to_vector<float>();
     for (size_t i = 0; i < last.size(); ++i) EXPECT_NEAR(last[i], at_once[i], 1e-5f);
   }
 }
 
-// With feed-forward layers that give nothing, a layer is its attention branch: a sample that passes it by leaves as it came.
+// With feed-forward outputs of 0, a layer is its attention branch: an item whose branch is dropped does not change.
 TEST(Variant, stochastic_depth_grows_with_the_layers_and_keeps_the_mean) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   Json config = vision({{"stochastic_depth", 0.4}});
   const Model model = make_model(config);
   config.erase("heed");
@@ -187,12 +187,11 @@ TEST(Variant, stochastic_depth_grows_with_the_layers_and_keeps_the_mean) {
         copy_into(Tensor::zeros(parameter.tensor.shape()), parameter.tensor);
   constexpr int64_t B = 3000;
   Rng pixels(3), rng(1);
-  const Tensor picture = random_normal({1, 3, 8, 12}, 0, 1, pixels);
-  const Named many{{"pixel_values", concat(std::vector<Tensor>(B, picture), 0)}};
-  EXPECT_EQ(model({{"pixel_values", picture}})["logits"].to_vector<float>(),
-            plain({{"pixel_values", picture}})["logits"].to_vector<float>());
-  const Named out = model(many, {.hidden_states = true, .mode = training_with(rng)});
-  const Named exact = plain({{"pixel_values", picture}}, {.hidden_states = true});
+  const Tensor image = random_normal({1, 3, 8, 12}, 0, 1, pixels);
+  const TensorMap many{{"pixel_values", concat(std::vector<Tensor>(B, image), 0)}};
+  EXPECT_EQ(model({{"pixel_values", image}})["logits"].to_vector<float>(), plain({{"pixel_values", image}})["logits"].to_vector<float>());
+  const TensorMap out = model(many, {.hidden_states = true, .mode = training_with(rng)});
+  const TensorMap exact = plain({{"pixel_values", image}}, {.hidden_states = true});
   const std::vector<float> start = exact.at("hidden_states.0").to_vector<float>(), end = exact.at("hidden_states.1").to_vector<float>();
   std::vector<double> mean(start.size());
   for (const int64_t layer : {0, 1}) {
@@ -204,7 +203,7 @@ TEST(Variant, stochastic_depth_grows_with_the_layers_and_keeps_the_mean) {
       passed += std::equal(before.begin() + from, before.begin() + to, after.begin() + from);
       for (size_t i = 0; i < start.size() && layer == 0; ++i) mean[i] += static_cast<double>(after[b * start.size() + i]) / B;
     }
-    EXPECT_NEAR(static_cast<double>(passed) / B, layer == 0 ? 0.2 : 0.4, 0.03) << layer;  // some three deviations
+    EXPECT_NEAR(static_cast<double>(passed) / B, layer == 0 ? 0.2 : 0.4, 0.03) << layer;  // about three deviations
   }
   // A kept branch counts 1 / 0.8: the mean of 3000 deviates by sqrt(0.2 / 0.8 / 3000), 0.009 of the branch.
   for (size_t i = 0; i < mean.size(); ++i) EXPECT_NEAR(mean[i], end[i], 0.04 * std::abs(end[i] - start[i]) + 1e-5) << i;
@@ -214,14 +213,14 @@ TEST(Variant, refuses_what_it_does_not_know) {
   const auto refuses = [](const Json& config, const std::string& fragment) { expect_refused([&] { make_model(config); }, fragment); };
   refuses(vision({{"position", "alibi"}}), "config: heed.position is not known; did you mean 'positions'?");
   refuses(vision({{"positions", "gausian"}}), "heed.positions is \"gausian\", expected one of none, learned");
-  refuses(vision({{"positions", "gaussian"}}), "there is one only of pictures, without class token");
+  refuses(vision({{"positions", "gaussian"}}), "only images without class token have one");
   refuses(vision({{"attention", "loud"}}), "heed.attention is");
   refuses(vision({{"pooling", "sum"}}), "heed.pooling is");
   refuses(vision({{"stochastic_depth", 1}}), "heed.stochastic_depth is");
   refuses(vision({{"pattern", {{"kind", "stripes"}}}}), "heed.pattern: kind is");
   refuses(text("BertForSequenceClassification", {{"attention", "pooled"}}), "heed.attention is");
-  const Model quiet = make_model(vision({{"attention", "channel"}}));
-  expect_error([&] { quiet(pictures(), {.attentions = true}); }, "this kind of attention has none to show");
+  const Model channel = make_model(vision({{"attention", "channel"}}));
+  expect_error([&] { channel(images(), {.attentions = true}); }, "this kind of attention has none");
 }
 
 }  // namespace

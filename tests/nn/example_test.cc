@@ -1,8 +1,8 @@
-// The example of docs/layers.md, run; and the document held against it.
+// Runs the example of docs/layers.md and checks that the document shows it.
 #include <gtest/gtest.h>
 
-#include "tests/house/source.h"
 #include "tests/nn/plain.h"
+#include "tests/structure/source.h"
 
 // example begins
 #include <heed/nn/encoder.h>
@@ -11,14 +11,14 @@
 
 using namespace heed;
 
-// Cordonnier et al. 2020: tokens of 2 x 2 pixels, heads that see only where others stand, the average of all tokens.
+// Cordonnier et al. 2020: tokens of 2 x 2 pixels, heads that attend by position only, mean pooling.
 struct Network {
   Linear embed;
   Encoder encoder;
   Linear head;
 
-  Tensor operator()(const Tensor& pictures, Mode mode = {}) const {  // (B, 3, 32, 32) -> (B, 10)
-    const Tensor tokens = embed(space_to_depth(pictures, 2));        // (B, 256, D)
+  Tensor operator()(const Tensor& images, Mode mode = {}) const {  // (B, 3, 32, 32) -> (B, 10)
+    const Tensor tokens = embed(space_to_depth(images, 2));        // (B, 256, D)
     return head(pool_mean(encoder(tokens, {}, mode)));
   }
 };
@@ -26,7 +26,7 @@ struct Network {
 Network make_network(const Scope& scope, int64_t layers, int64_t heads, int64_t D) {
   const auto gaussian = [=](const Scope& s) { return std::vector<ScorePositions>{gaussian_positions(s, heads, 16)}; };
   const LayerOptions options{.attention = {.width = D, .heads = heads, .content = false, .project_values = false, .positions = gaussian},
-                             .feed_forward = {.wide = 512, .activation = Activation::gelu},
+                             .feed_forward = {.hidden_width = 512, .activation = Activation::gelu},
                              .eps = 1e-12f,
                              .branch = {.dropout = 0.1f}};
   return {.embed = Linear(scope / "embed", 12, D),
@@ -44,7 +44,7 @@ TEST(LayersDocument, shows_what_runs) {
 
 TEST(LayersDocument, its_network_has_the_size_it_should_and_learns) {
   Params params(1);
-  const Network network = make_network(Scope(params, initial::bert()), 1, 9, 400);
+  const Network network = make_network(Scope(params, initializer::bert()), 1, 9, 400);
   const int64_t attention = 9 * 400 * 400 + 400 + 9 * 3, feed_forward = 2 * 400 * 512 + 512 + 400, norms = 4 * 400;
   EXPECT_EQ(params.count(), 12 * 400 + 400 + attention + feed_forward + norms + 400 * 10 + 10);
   Rng rng(1);

@@ -1,4 +1,4 @@
-// Feed-forward, encoder and decoder layers against plain ones in double; what training does by chance.
+// Feed-forward, encoder and decoder layers against references in double; dropout and stochastic depth.
 #include <gtest/gtest.h>
 
 #include "heed/nn/decoder.h"
@@ -34,9 +34,10 @@ TEST(FeedForward, is_two_or_three_linear_layers) {
                                             {Activation::silu, plain::silu}})
     for (bool gated : {false, true}) {
       Params params(1);
-      const FeedForward layer = make_feed_forward(Scope(params, initial::bert()) / "ff",
-                                                  {.width = 3, .wide = 7, .activation = kind.activation, .gated = gated, .bias = !gated});
-      shake(params);
+      const FeedForward layer =
+          make_feed_forward(Scope(params, initializer::bert()) / "ff",
+                            {.width = 3, .hidden_width = 7, .activation = kind.activation, .gated = gated, .bias = !gated});
+      randomize(params);
       check_module(gated ? "gated" : "plain",
                    {.params = params,
                     .inputs = {normal_input({2, 3}, 1)},
@@ -51,19 +52,19 @@ TEST(FeedForward, activations_have_names) {
   EXPECT_EQ(activation_named("swish"), Activation::silu);
   expect_error([] { activation_named("rely"); }, "activation: 'rely' is not known; did you mean 'relu'?");
   Params params(1);
-  expect_error([&] { make_feed_forward(Scope(params, initial::bert()), {}); }, "feed_forward: widths 0 and 0");
-  EXPECT_EQ(make_feed_forward(Scope(params, initial::bert()), {.width = 2}).up.outputs(), 8);
+  expect_error([&] { make_feed_forward(Scope(params, initializer::bert()), {}); }, "feed_forward: widths 0 and 0");
+  EXPECT_EQ(make_feed_forward(Scope(params, initializer::bert()), {.width = 2}).up.outputs(), 8);
 }
 
 LayerOptions layer_options(NormPlace place, NormKind norm) {
   return {.attention = {.width = 4, .heads = 2},
-          .feed_forward = {.wide = 5, .activation = Activation::gelu},
+          .feed_forward = {.hidden_width = 5, .activation = Activation::gelu},
           .place = place,
           .norm = norm,
           .eps = 1e-3f};
 }
 
-// One branch after another; `after` says where the norm stands.
+// One residual branch. after: post-norm
 Doubles residual(const NamedDoubles& p, const std::string& norm, const Doubles& x, bool after,
                  const std::function<Doubles(const Doubles&)>& branch) {
   if (after) return plain::norm(p, norm, plain::add(x, branch(x)), 1e-3f);
@@ -86,13 +87,13 @@ Doubles decoder_layer(const NamedDoubles& p, const std::string& name, const Doub
                   [&](const Doubles& z) { return feed_forward(p, name + ".feed_forward", z, plain::gelu); });
 }
 
-TEST(Encoder, is_the_plain_one) {
+TEST(Encoder, matches_the_reference) {
   for (NormPlace place : {NormPlace::before, NormPlace::after})
     for (NormKind norm : {NormKind::layer, NormKind::root_mean_square}) {
       const bool after = place == NormPlace::after;
       Params params(1);
-      const Encoder encoder = make_encoder(Scope(params, initial::bert()) / "encoder", 2, layer_options(place, norm));
-      shake(params, 0.7f);
+      const Encoder encoder = make_encoder(Scope(params, initializer::bert()) / "encoder", 2, layer_options(place, norm));
+      randomize(params, 0.7f);
       check_module(after ? "post-norm" : "pre-norm",
                    {.params = params,
                     .inputs = {normal_input({2, 3, 4}, 1)},
@@ -107,14 +108,14 @@ TEST(Encoder, is_the_plain_one) {
     }
 }
 
-TEST(Decoder, is_the_plain_one) {
+TEST(Decoder, matches_the_reference) {
   for (NormPlace place : {NormPlace::before, NormPlace::after}) {
     const bool after = place == NormPlace::after;
     Params params(1);
     LayerOptions options = layer_options(place, NormKind::layer);
     options.attention.memory_width = 3;
-    const Decoder decoder = make_decoder(Scope(params, initial::bert()) / "decoder", 1, options);
-    shake(params, 0.7f);
+    const Decoder decoder = make_decoder(Scope(params, initializer::bert()) / "decoder", 1, options);
+    randomize(params, 0.7f);
     check_module(after ? "post-norm" : "pre-norm", {.params = params,
                                                     .inputs = {normal_input({2, 3, 4}, 1), normal_input({2, 5, 3}, 2)},
                                                     .run = [&](const Tensors& in) { return decoder(in[0], in[1]); },
@@ -130,21 +131,22 @@ TEST(Decoder, is_the_plain_one) {
 
 TEST(Decoder, tokens_do_not_see_the_future) {
   Params params(1);
-  const Decoder decoder = make_decoder(Scope(params, initial::original(8)), 2, {.attention = {.width = 8, .heads = 2}});
+  const Decoder decoder = make_decoder(Scope(params, initializer::original(8)), 2, {.attention = {.width = 8, .heads = 2}});
   const Tensor x = normal_input({1, 6, 8}, 1), memory = normal_input({1, 4, 8}, 2);
   const Tensor other = concat({slice(x, 1, 0, 4), normal_input({1, 2, 8}, 3)}, 1);
   expect_near(slice(decoder(x, memory), 1, 0, 4), slice(decoder(other, memory), 1, 0, 4), 0);
-  // Padding of the memory is not seen either.
+  // Padding of the memory is masked too.
   const DecoderTerms lengths{.cross = {.terms = {KeyLengths{Tensor::from(std::vector<int64_t>{3}, {1})}}}};
   expect_near(decoder(x, memory, lengths), decoder(x, slice(memory, 1, 0, 3)), 1e-5);
 }
 
 TEST(Encoder, layers_of_language_models_share_positions_and_count_right) {
   Params params(1);  // GPT-2's layer: 12 D^2 + 13 D
-  make_encoder_layer(Scope(params, initial::gpt2(12)), {.attention = {.width = 32, .heads = 4, .fused = true}, .place = NormPlace::before});
+  make_encoder_layer(Scope(params, initializer::gpt2(12)),
+                     {.attention = {.width = 32, .heads = 4, .fused = true}, .place = NormPlace::before});
   EXPECT_EQ(params.count(), 12 * 32 * 32 + 13 * 32);
   Params shared(1);
-  const Scope root(shared, initial::bert());
+  const Scope root(shared, initializer::bert());
   LayerOptions options{.attention = {.width = 8, .heads = 2}};
   options.attention.positions = [&](const Scope&) { return std::vector<ScorePositions>{relative_positions(root / "positions", 2, 3)}; };
   const Encoder encoder = make_encoder(root, 2, options);
@@ -154,10 +156,10 @@ TEST(Encoder, layers_of_language_models_share_positions_and_count_right) {
   EXPECT_EQ(tables, 1);
 }
 
-TEST(Encoder, residual_weights_begin_smaller_where_the_paper_says_so) {
+TEST(Encoder, residual_weights_are_initialized_smaller_for_gpt2) {
   const auto deviation = [](const Tensor& x) { return std::sqrt(variance(x).item()); };
   Params params(1);
-  const EncoderLayer layer = make_encoder_layer(Scope(params, initial::gpt2(8)), {.attention = {.width = 64, .heads = 4}});
+  const EncoderLayer layer = make_encoder_layer(Scope(params, initializer::gpt2(8)), {.attention = {.width = 64, .heads = 4}});
   EXPECT_NEAR(deviation(layer.attention.query.weight), 0.02, 0.001);
   EXPECT_NEAR(deviation(layer.feed_forward.up.weight), 0.02, 0.001);
   EXPECT_NEAR(deviation(layer.attention.output.weight), 0.005, 0.0003);
@@ -169,11 +171,11 @@ TEST(Encoder, comes_back_from_a_file) {
   const LayerOptions options{.attention = {.width = 8, .heads = 2}, .place = NormPlace::before};
   const Tensor x = normal_input({2, 3, 8}, 1);
   Params params(1);
-  const Encoder saved = make_encoder(Scope(params, initial::bert()) / "encoder", 2, options);
-  shake(params);
+  const Encoder saved = make_encoder(Scope(params, initializer::bert()) / "encoder", 2, options);
+  randomize(params);
   write_safetensors(folder / "model.safetensors", params.stored());
   Params loaded(folder / "model.safetensors", 2);
-  const Encoder back = make_encoder(Scope(loaded, initial::bert()) / "encoder", 2, options);
+  const Encoder back = make_encoder(Scope(loaded, initializer::bert()) / "encoder", 2, options);
   loaded.finish();
   EXPECT_EQ(back(x).to_vector<float>(), saved(x).to_vector<float>());
   backward(sum(back(x) * x));
@@ -183,7 +185,7 @@ TEST(Encoder, comes_back_from_a_file) {
 TEST(Mode, dropout_is_for_training) {
   Params params(1);
   const Encoder encoder =
-      make_encoder(Scope(params, initial::original(8)), 2,
+      make_encoder(Scope(params, initializer::original(8)), 2,
                    {.attention = {.width = 8, .heads = 2}, .feed_forward = {.dropout = 0.2f}, .branch = {.dropout = 0.3f}});
   const Tensor x = normal_input({2, 5, 8}, 1);
   const auto train = [&](uint64_t seed) {
@@ -213,7 +215,7 @@ TEST(StochasticDepth, drops_items_and_keeps_the_mean) {
 TEST(StochasticDepth, a_dropped_item_passes_unchanged_and_takes_no_gradient) {
   Params params(1);
   EncoderLayer layer =
-      make_encoder_layer(Scope(params, initial::bert()), {.attention = {.width = 4, .heads = 2}, .place = NormPlace::before});
+      make_encoder_layer(Scope(params, initializer::bert()), {.attention = {.width = 4, .heads = 2}, .place = NormPlace::before});
   layer.branch.stochastic_depth = 0.999999f;
   Rng rng(1);
   const Tensor x = normal_input({2, 3, 4}, 1).require_grad(), y = layer(x, {}, training_with(rng));

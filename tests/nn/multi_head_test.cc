@@ -1,4 +1,4 @@
-// Multi-head attention against the formula per head, and what the definitions promise about it.
+// Multi-head attention against the formula per head, and the properties that follow from its definition.
 #include "heed/nn/multi_head.h"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@ namespace {
 void check_against_formula(const std::string& what, const MultiHeadOptions& options, const plain::Score& score = {},
                            const AttentionOptions& terms = {}) {
   Params params(1);
-  const MultiHeadAttention layer = make_multi_head(Scope(params, initial::bert()) / "attention", options);
-  shake(params, 0.7f);
+  const MultiHeadAttention layer = make_multi_head(Scope(params, initializer::bert()) / "attention", options);
+  randomize(params, 0.7f);
   const bool cross = options.memory_width != 0;
   const Tensor x = normal_input({2, 5, options.width}, 1), memory = normal_input({2, 3, options.memory_width}, 2);
   check_module(what, {.params = params,
@@ -37,14 +37,14 @@ TEST(MultiHead, is_the_formula_per_head) {
   check_against_formula("one key head", {.width = 8, .heads = 4, .key_heads = 1});
 }
 
-TEST(MultiHead, lives_by_its_terms_alone) {
+TEST(MultiHead, works_with_score_terms_only) {
   Params params(1);
   const MultiHeadOptions options{.width = 4, .heads = 3, .content = false, .project_values = false, .positions = [](const Scope& scope) {
                                    return std::vector<ScorePositions>{gaussian_positions(scope, 3, 2)};
                                  }};
-  const MultiHeadAttention layer = make_multi_head(Scope(params, initial::bert()) / "attention", options);
+  const MultiHeadAttention layer = make_multi_head(Scope(params, initializer::bert()) / "attention", options);
   EXPECT_EQ(params.count(), 3 * 4 * 4 + 4 + 3 + 3 * 2);
-  shake(params, 0.5f);
+  randomize(params, 0.5f);
   check_module("gaussian", {.params = params,
                             .inputs = {normal_input({2, 6, 4}, 1)},
                             .run = [&](const Tensors& in) { return layer(in[0]); },
@@ -66,9 +66,9 @@ TEST(MultiHead, fused_is_separate) {
     const MultiHeadOptions options{.width = 12, .heads = 4, .key_heads = key_heads};
     MultiHeadOptions fused = options;
     fused.fused = true;
-    const MultiHeadAttention separate = make_multi_head(Scope(three, initial::bert()), options);
-    const MultiHeadAttention joined = make_multi_head(Scope(one, initial::bert()), fused);
-    shake(three);
+    const MultiHeadAttention separate = make_multi_head(Scope(three, initializer::bert()), options);
+    const MultiHeadAttention joined = make_multi_head(Scope(one, initializer::bert()), fused);
+    randomize(three);
     copy_into(concat({separate.query.weight, separate.key.weight, separate.value.weight}, 0).detach(), joined.qkv.weight.detach());
     copy_into(concat({separate.query.bias, separate.key.bias, separate.value.bias}, 0).detach(), joined.qkv.bias.detach());
     copy_into(separate.output.weight.detach(), joined.output.weight.detach());
@@ -82,9 +82,9 @@ TEST(MultiHead, fused_is_separate) {
   }
 }
 
-TEST(MultiHead, fused_begins_as_separate_ones_do) {
+TEST(MultiHead, fused_is_initialized_as_separate_projections_are) {
   Params params(1);
-  const Initialisation xavier = initial::original(96);
+  const Initializers xavier = initializer::original(96);
   const MultiHeadAttention layer = make_multi_head(Scope(params, xavier), {.width = 96, .heads = 4, .fused = true});
   const Tensor squares = layer.qkv.weight.detach() * layer.qkv.weight.detach();
   EXPECT_NEAR(mean(squares).item(), 1.0 / 96, 0.03 / 96);
@@ -92,13 +92,13 @@ TEST(MultiHead, fused_begins_as_separate_ones_do) {
 
 TEST(MultiHead, has_the_shapes_of_the_coursework) {
   Params params(1);
-  const MultiHeadAttention layer = make_multi_head(Scope(params, initial::bert()), {.width = 768, .heads = 12});
+  const MultiHeadAttention layer = make_multi_head(Scope(params, initializer::bert()), {.width = 768, .heads = 12});
   const Tensor x = normal_input({1, 5, 768}, 1);
   const Heads at = layer.project(x);
   for (const Tensor& each : {at.q, at.k, at.v}) {
     EXPECT_EQ(each.shape(), (Shape{1, 12, 5, 64}));
     EXPECT_EQ(transpose(each, 1, 2).shape(), (Shape{1, 5, 12, 64}));
-    EXPECT_TRUE(transpose(each, 1, 2).is_contiguous());  // the projection, seen differently
+    EXPECT_TRUE(transpose(each, 1, 2).is_contiguous());  // a view of the projection
   }
   EXPECT_EQ(layer(x).shape(), x.shape());
 }
@@ -107,18 +107,18 @@ TEST(MultiHead, has_the_shapes_of_the_coursework) {
 TEST(MultiHead, has_the_parameters_of_the_formula) {
   const int64_t heads = 3, in = 10, hidden = 4, value = 5, out = 7;
   Params params(1);
-  make_multi_head(Scope(params, initial::bert()),
+  make_multi_head(Scope(params, initializer::bert()),
                   {.width = in, .heads = heads, .head_width = hidden, .value_width = value, .output_width = out, .bias = false});
   EXPECT_EQ(params.count(), heads * (2 * in * hidden + in * value) + heads * value * out + out);
   Params wide(1);  // nine heads, each as wide as the tokens
-  make_multi_head(Scope(wide, initial::bert()), {.width = 400, .heads = 9, .head_width = 400, .bias = false});
+  make_multi_head(Scope(wide, initializer::bert()), {.width = 400, .heads = 9, .head_width = 400, .bias = false});
   EXPECT_EQ(wide.count(), 9 * 3 * 400 * 400 + 9 * 400 * 400 + 400);
 }
 
 TEST(MultiHead, without_positions_order_does_not_matter) {
   Params params(1);
-  MultiHeadAttention layer = make_multi_head(Scope(params, initial::bert()), {.width = 8, .heads = 2});
-  shake(params);
+  MultiHeadAttention layer = make_multi_head(Scope(params, initializer::bert()), {.width = 8, .heads = 2});
+  randomize(params);
   const Tensor x = normal_input({2, 6, 8}, 1), order = Tensor::from(std::vector<int64_t>{3, 0, 5, 1, 4, 2}, {6});
   expect_near(layer(index_select(x, 1, order)), index_select(layer(x), 1, order), 1e-5);
   const auto differs = [&] {
@@ -134,8 +134,8 @@ TEST(MultiHead, without_positions_order_does_not_matter) {
 
 TEST(MultiHead, tokens_in_two_steps_are_tokens_in_one) {
   Params params(1);
-  MultiHeadAttention layer = make_multi_head(Scope(params, initial::bert()), {.width = 8, .heads = 2, .rotary = Rotary(6, 4)});
-  shake(params);
+  MultiHeadAttention layer = make_multi_head(Scope(params, initializer::bert()), {.width = 8, .heads = 2, .rotary = Rotary(6, 4)});
+  randomize(params);
   const Tensor x = normal_input({1, 6, 8}, 1), early = slice(x, 1, 0, 4), late = slice(x, 1, 4, 6);
   const Heads before = layer.project(early), after = layer.project(late, 4);
   const Heads cached{after.q, concat({before.k, after.k}, 2), concat({before.v, after.v}, 2)};
@@ -145,14 +145,14 @@ TEST(MultiHead, tokens_in_two_steps_are_tokens_in_one) {
 
 TEST(MultiHead, refuses_what_does_not_fit) {
   Params params(1);
-  const Scope scope(params, initial::bert());
+  const Scope scope(params, initializer::bert());
   expect_error([&] { make_multi_head(scope, {.width = 10, .heads = 3}); }, "multi_head: width 10 does not divide into 3 heads");
   expect_error([&] { make_multi_head(scope, {.heads = 3}); }, "multi_head: width 0 and 3 heads");
   expect_error([&] { make_multi_head(scope, {.width = 12, .heads = 4, .key_heads = 3}); }, "4 heads do not share 3 key heads evenly");
   expect_error([&] { make_multi_head(scope, {.width = 12, .heads = 4, .memory_width = 5, .fused = true}); },
                "multi_head: fused projections");
   expect_error([&] { make_multi_head(scope, {.width = 12, .heads = 4, .key_heads = 2, .project_values = false}); },
-               "2 key heads of tokens");
+               "2 key heads without value projection");
   const MultiHeadAttention layer = make_multi_head(scope, {.width = 4, .fused = true});
   expect_error([&] { layer(Tensor::ones({3, 4})); }, "multi_head: x has shape (3, 4), expected (B, N, D)");
   expect_error(

@@ -1,4 +1,4 @@
-// The store: reading, initialising, tying, complaining, saving.
+// The parameter store: reading, initializing, tying, errors, saving.
 #include "heed/nn/params.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::vector<float> values(const Tensor& x) { return x.to_vector<float>(); }
 
 TEST(Params, values_depend_on_seed_and_name_alone) {
   Params first(1), second(1), other(2);
-  const Initialiser draw = initial::normal(1);
+  const Initializer draw = initializer::normal(1);
   const Tensor a = first.get("a", {3, 5}, draw), b = first.get("b", {3, 5}, draw);
   const Tensor b_again = second.get("b", {3, 5}, draw), a_again = second.get("a", {3, 5}, draw);
   EXPECT_EQ(values(a), values(a_again));
@@ -27,7 +27,7 @@ TEST(Params, values_depend_on_seed_and_name_alone) {
 
 TEST(Params, the_same_name_is_the_same_tensor) {
   Params params(1);
-  const Scope root(params, initial::bert());
+  const Scope root(params, initializer::bert());
   const Embedding tokens(root / "tokens", 7, 4);
   const Linear head(root / "tokens", 4, 7, {.bias = false});
   EXPECT_TRUE(head.weight.shares_data_with(tokens.weight));
@@ -36,16 +36,16 @@ TEST(Params, the_same_name_is_the_same_tensor) {
   EXPECT_EQ(values(head.weight.grad()), values(tokens.weight.grad()));
   expect_error(
       [&] {
-        params.get("tokens.weight", {4, 7}, initial::zeros());
+        params.get("tokens.weight", {4, 7}, initializer::zeros());
       },
-      "params: tokens.weight is asked for with shape (4, 7), before with (7, 4)");
+      "params: tokens.weight requested with shape (4, 7), before with (7, 4)");
 }
 
-TEST(Params, kept_in_order_with_what_optimizers_ask) {
+TEST(Params, are_in_order_with_the_flags_that_optimizers_need) {
   Params params(1);
-  const Scope layer = Scope(params, initial::bert()) / "layers" / 3;
+  const Scope layer = Scope(params, initializer::bert()) / "layers" / 3;
   const Linear dense(layer / "dense", 3, 2);
-  layer.get("mean", {5}, initial::zeros(), {.learned = false});
+  layer.get("mean", {5}, initializer::zeros(), {.learned = false});
   ASSERT_EQ(params.all().size(), 3u);
   EXPECT_EQ(params.all()[0].name, "layers.3.dense.weight");
   EXPECT_EQ(params.all()[1].name, "layers.3.dense.bias");
@@ -59,13 +59,13 @@ TEST(Params, kept_in_order_with_what_optimizers_ask) {
 TEST(Params, a_saved_model_comes_back) {
   const Folder folder;
   const auto build = [](Params& params) {
-    const Scope root(params, initial::bert());
-    return std::pair(Linear(root / "plain", 3, 2), Linear(root / "turned", 3, 2, {.stored_transposed = true}));
+    const Scope root(params, initializer::bert());
+    return std::pair(Linear(root / "plain", 3, 2), Linear(root / "transposed", 3, 2, {.stored_transposed = true}));
   };
   Params params(1);
   const auto saved = build(params);
   write_safetensors(folder / "model.safetensors", params.stored());
-  EXPECT_EQ(Safetensors::open(folder / "model.safetensors").entry("turned.weight").shape, (Shape{3, 2}));
+  EXPECT_EQ(Safetensors::open(folder / "model.safetensors").entry("transposed.weight").shape, (Shape{3, 2}));
   write_sharded(folder / "sharded", params.stored(), 16);
   for (const Path& path : {folder / "model.safetensors", folder / "sharded"}) {
     Params loaded(path, 99);
@@ -83,7 +83,7 @@ TEST(Params, half_precision_is_read_as_f32) {
   const Tensor x = counted({2, 3}, DType::f32);
   write_safetensors(folder / "halves.safetensors", {{"a", converted(x, DType::f16)}, {"b", converted(x, DType::bf16)}});
   Params params(folder / "halves.safetensors", 1);
-  for (const char* name : {"a", "b"}) expect_same(params.get(name, {2, 3}, initial::zeros()).detach(), x);
+  for (const char* name : {"a", "b"}) expect_same(params.get(name, {2, 3}, initializer::zeros()).detach(), x);
   params.finish();
 }
 
@@ -94,9 +94,9 @@ TEST(Params, what_does_not_fit_is_listed) {
                     {{"encoder.weight", Tensor::ones({2, 3})}, {"pooler.weight", Tensor::ones({1})}, {"head.bias", Tensor::ones({5})}});
   const auto build = [&](const LoadOptions& options) {
     Params params(path, 1, options);
-    params.get("encoder.weight", {2, 3}, initial::zeros());
-    params.get("encoder.bias", {2}, initial::zeros());
-    const Tensor head = params.get("head.bias", {4}, initial::zeros());
+    params.get("encoder.weight", {2, 3}, initializer::zeros());
+    params.get("encoder.bias", {2}, initializer::zeros());
+    const Tensor head = params.get("head.bias", {4}, initializer::zeros());
     EXPECT_EQ(values(head), std::vector<float>(4, 0));
     params.finish();
   };
@@ -115,10 +115,10 @@ TEST(Params, a_tensor_may_have_another_name_in_files) {
   for (const char* name : {"one.safetensors", "both.safetensors"}) {
     Params params(folder / name, 1);
     params.alias("lm_head.weight", "wte.weight");
-    EXPECT_EQ(values(params.get("wte.weight", {2, 3}, initial::zeros())), std::vector<float>(6, 1));
+    EXPECT_EQ(values(params.get("wte.weight", {2, 3}, initializer::zeros())), std::vector<float>(6, 1));
     params.finish();
     EXPECT_EQ(params.stored()[0].first, "wte.weight");
-    expect_error([&] { params.alias("other", "wte.weight"); }, "params: wte.weight was asked for before its other name other was given");
+    expect_error([&] { params.alias("other", "wte.weight"); }, "params: wte.weight was requested before its alias other was set");
   }
   EXPECT_FALSE(Params(1).file_has("wte.weight"));
   EXPECT_TRUE(Params(folder / "both.safetensors", 1).file_has("wte.weight"));
@@ -126,19 +126,19 @@ TEST(Params, a_tensor_may_have_another_name_in_files) {
 
 TEST(Params, careless_requests_fail) {
   Params params(1);
-  expect_error([&] { params.get("a", {2}, {}); }, "params: a has no initialiser");
+  expect_error([&] { params.get("a", {2}, {}); }, "params: a has no initializer");
   expect_error([&] { params.get("a", {2}, [](const Shape&, Rng&) { return Tensor::ones({3}); }); }, "gives shape (3), expected (2)");
-  expect_error([&] { params.get("a", {2}, initial::ones(), {.stored_transposed = true}); }, "has shape (2), expected two axes");
+  expect_error([&] { params.get("a", {2}, initializer::ones(), {.stored_transposed = true}); }, "has shape (2), expected two axes");
 }
 
 struct Statistics {
   double mean = 0, deviation = 0, largest = 0;
 };
 
-Statistics statistics(const Initialiser& initial, const Shape& shape) {
+Statistics statistics(const Initializer& draw, const Shape& shape) {
   Rng rng(5);
   Statistics s;
-  const std::vector<float> x = values(initial(shape, rng));
+  const std::vector<float> x = values(draw(shape, rng));
   for (float each : x) s.mean += each / static_cast<double>(x.size());
   for (float each : x) {
     s.deviation += (each - s.mean) * (each - s.mean) / static_cast<double>(x.size());
@@ -148,49 +148,49 @@ Statistics statistics(const Initialiser& initial, const Shape& shape) {
   return s;
 }
 
-TEST(Initial, draws_have_the_stated_moments) {
+TEST(Initializer, draws_have_the_stated_moments) {
   const Shape weight{300, 200}, kernel{60, 20, 5, 5};
   struct Expectation {
-    Initialiser initial;
+    Initializer draw;
     Shape shape;
     double deviation, largest;
   };
-  const auto flat = [](double deviation) { return std::sqrt(3) * deviation; };
+  const auto bound = [](double deviation) { return std::sqrt(3) * deviation; };
   const double cut = 0.8796256610342398;  // deviation of a standard normal between -2 and 2
   for (const Expectation& e :
-       std::vector<Expectation>{{initial::normal(0.02f), weight, 0.02, 1},
-                                {initial::truncated_normal(0.02f), weight, 0.02 * cut, 0.04},
-                                {initial::uniform(0.3f), weight, 0.3 / std::sqrt(3), 0.3},
-                                {initial::xavier_uniform(), weight, std::sqrt(2.0 / 500), flat(std::sqrt(2.0 / 500))},
-                                {initial::xavier_normal(), kernel, std::sqrt(2.0 / 2000), 1},
-                                {initial::kaiming_uniform(), weight, 0.1, flat(0.1)},
-                                {initial::kaiming_normal(), kernel, std::sqrt(2.0 / 500), 1},
-                                {initial::lecun_normal(), weight, std::sqrt(1.0 / 200), 1}}) {
-    const Statistics s = statistics(e.initial, e.shape);
+       std::vector<Expectation>{{initializer::normal(0.02f), weight, 0.02, 1},
+                                {initializer::truncated_normal(0.02f), weight, 0.02 * cut, 0.04},
+                                {initializer::uniform(0.3f), weight, 0.3 / std::sqrt(3), 0.3},
+                                {initializer::xavier_uniform(), weight, std::sqrt(2.0 / 500), bound(std::sqrt(2.0 / 500))},
+                                {initializer::xavier_normal(), kernel, std::sqrt(2.0 / 2000), 1},
+                                {initializer::kaiming_uniform(), weight, 0.1, bound(0.1)},
+                                {initializer::kaiming_normal(), kernel, std::sqrt(2.0 / 500), 1},
+                                {initializer::lecun_normal(), weight, std::sqrt(1.0 / 200), 1}}) {
+    const Statistics s = statistics(e.draw, e.shape);
     EXPECT_NEAR(s.mean, 0, 4 * e.deviation / std::sqrt(30000.0));
     EXPECT_NEAR(s.deviation, e.deviation, 0.02 * e.deviation);
     EXPECT_LE(s.largest, e.largest * 1.000001);
   }
-  EXPECT_EQ(statistics(initial::ones(), {8}).mean, 1);
-  EXPECT_NEAR(statistics(initial::normal(0.01f, 3), weight).mean, 3, 1e-3);
+  EXPECT_EQ(statistics(initializer::ones(), {8}).mean, 1);
+  EXPECT_NEAR(statistics(initializer::normal(0.01f, 3), weight).mean, 3, 1e-3);
   Rng rng(1);
-  expect_error([&] { initial::xavier_uniform()({3}, rng); }, "initial: a weight of shape (3), expected (O, I)");
+  expect_error([&] { initializer::xavier_uniform()({3}, rng); }, "initializer: a weight of shape (3), expected (O, I)");
 }
 
-TEST(Initial, parts_start_as_separate_matrices) {
-  const Statistics fused = statistics(initial::in_parts({100, 100, 100}, initial::xavier_uniform()), {300, 100});
+TEST(Initializer, parts_start_as_separate_matrices) {
+  const Statistics fused = statistics(initializer::in_parts({100, 100, 100}, initializer::xavier_uniform()), {300, 100});
   EXPECT_NEAR(fused.deviation, 0.1, 0.002);
   EXPECT_GT(fused.largest, 0.99 * std::sqrt(3) * 0.1);
 }
 
-TEST(Initial, sets_follow_their_papers) {
+TEST(Initializer, sets_follow_their_papers) {
   const Shape shape{256, 256};
-  EXPECT_NEAR(statistics(initial::original(64).embedding, shape).deviation, 0.125, 0.002);
-  EXPECT_NEAR(statistics(initial::original(64).weight, shape).deviation, 0.0625, 0.001);
-  EXPECT_LE(statistics(initial::bert().weight, shape).largest, 0.04);
-  EXPECT_NEAR(statistics(initial::gpt2(8).residual, shape).deviation, 0.005, 1e-4);
-  EXPECT_NEAR(statistics(initial::gpt2(8).weight, shape).deviation, 0.02, 4e-4);
-  EXPECT_NEAR(statistics(initial::vit().patch, {256, 3, 4, 4}).deviation, std::sqrt(1.0 / 48), 0.003);
+  EXPECT_NEAR(statistics(initializer::original(64).embedding, shape).deviation, 0.125, 0.002);
+  EXPECT_NEAR(statistics(initializer::original(64).weight, shape).deviation, 0.0625, 0.001);
+  EXPECT_LE(statistics(initializer::bert().weight, shape).largest, 0.04);
+  EXPECT_NEAR(statistics(initializer::gpt2(8).residual, shape).deviation, 0.005, 1e-4);
+  EXPECT_NEAR(statistics(initializer::gpt2(8).weight, shape).deviation, 0.02, 4e-4);
+  EXPECT_NEAR(statistics(initializer::vit().patch, {256, 3, 4, 4}).deviation, std::sqrt(1.0 / 48), 0.003);
 }
 
 }  // namespace

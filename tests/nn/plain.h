@@ -1,5 +1,5 @@
-// Layers written plainly in double, by parameter name, and a check of a module against them: values, the gradient of every
-// parameter and input by central differences, the same bits for any number of threads.
+// Reference layers in double, by parameter name, and a check of a module against them: values, gradients of all parameters and
+// inputs by central differences, bit-equal results for any number of threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ namespace heed::test {
 
 using NamedDoubles = std::map<std::string, Doubles>;
 
-// Standard-normal numbers in place of every parameter: biases and norms that begin at 0 and 1 would hide mistakes.
-inline void shake(const Params& params, float scale = 1) {
+// Replaces every parameter by standard-normal numbers: initial biases of 0 and norms of 1 would hide errors.
+inline void randomize(const Params& params, float scale = 1) {
   uint64_t seed = 1000;
   for (const Parameter& p : params.all()) copy_into(normal_input(p.tensor.shape(), ++seed) * scale, p.tensor.detach());
 }
@@ -32,7 +32,7 @@ inline NamedDoubles named(const Params& params) {
 
 namespace plain {
 
-// x: (..., I), weight: (O, I), bias: (O) if the name is there
+// x: (..., I), weight: (O, I), bias: (O) if there is one
 inline Doubles linear(const NamedDoubles& p, const std::string& name, const Doubles& x) {
   const Doubles& w = p.at(name + ".weight");
   const auto bias = p.find(name + ".bias");
@@ -50,7 +50,7 @@ inline Doubles linear(const NamedDoubles& p, const std::string& name, const Doub
 
 inline Doubles norm(const NamedDoubles& p, const std::string& name, const Doubles& x, double eps) {
   const Doubles& w = p.at(name + ".weight");
-  const auto bias = p.find(name + ".bias");  // without one: the root mean square
+  const auto bias = p.find(name + ".bias");  // without bias: RMS norm
   const int64_t D = w.dim(0);
   Doubles y = x;
   for (int64_t r = 0; r < x.size() / D; ++r) {
@@ -77,12 +77,12 @@ inline double relu(double x) { return x < 0 ? 0 : x; }
 inline double gelu(double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 inline double silu(double x) { return x / (1 + std::exp(-x)); }
 
-// Changes a score; h, i, j: head, query, key.
+// Changes a score; b, h, i, j: item, head, query, key.
 using Score = std::function<double(double s, int64_t b, int64_t h, int64_t i, int64_t j)>;
 inline double causal(double s, int64_t, int64_t, int64_t i, int64_t j) { return j <= i ? s : -INFINITY; }
 
-// The formula of D3: sum over heads of softmax(A) Z W with W = W_v W_out of the head, and the biases behind it. Without
-// queries the scores are the terms', without values Z W is Z W_out. x: (B, N, I), memory: (B, M, I') -> (B, N, O)
+// The sum over heads of softmax(A) Z W with W = W_v W_out of the head, plus biases. Without queries the scores are those of the
+// terms, without value projection Z W is Z W_out. x: (B, N, I), memory: (B, M, I') -> (B, N, O)
 inline Doubles multi_head(const NamedDoubles& p, const std::string& name, const Doubles& x, const Doubles& memory, int64_t H, int64_t G,
                           const Score& score = {}) {
   const bool content = p.contains(name + ".query.weight"), projected = p.contains(name + ".value.weight");
@@ -119,7 +119,7 @@ inline Doubles multi_head(const NamedDoubles& p, const std::string& name, const 
 
 }  // namespace plain
 
-// A module over a store of parameters, and the same in double.
+// A module with its parameters, and its reference in double.
 struct ModuleCase {
   const Params& params;
   Tensors inputs;
@@ -170,7 +170,7 @@ inline void check_module(const std::string& what, const ModuleCase& c) {
     return total;
   };
   const auto check_gradient = [&](const std::string& name, Doubles& values, const std::vector<float>& got) {
-    double steepest = heaviest;  // errors of a sum grow with its parts, which the other elements show
+    double steepest = heaviest;  // the error of a sum scales with its terms, which the other elements show
     for (float g : got) steepest = std::max(steepest, std::abs(static_cast<double>(g)));
     for (int64_t i = 0; i < values.size(); ++i) {
       const double before = values[i], h = 1e-5;

@@ -1,4 +1,4 @@
-// Tables of positions are computed row by row, when they are asked for.
+// Position tables compute rows on first use.
 #include "heed/nn/position_table.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ PositionTable counting(int64_t positions, int64_t* rows) {
           }};
 }
 
-TEST(PositionTable, computes_what_is_asked_for) {
+TEST(PositionTable, computes_requested_rows) {
   int64_t rows = -1;
   const PositionTable table = counting(int64_t{1} << 40, &rows);
   EXPECT_EQ(rows, -1);
@@ -29,20 +29,20 @@ TEST(PositionTable, computes_what_is_asked_for) {
   const int64_t before = rows;
   const PositionTable copy = table;
   EXPECT_EQ(copy.rows(5).shape(), (Shape{5, 2}));
-  EXPECT_EQ(rows, before);  // copies share what is there
-  const Tensor places = Tensor::from(std::vector<int64_t>{700, 2}, {1, 2});
-  EXPECT_EQ(table.at(places).to_vector<float>(), (std::vector<float>{700, -700, 2, -2}));
+  EXPECT_EQ(rows, before);  // copies share computed rows
+  const Tensor positions = Tensor::from(std::vector<int64_t>{700, 2}, {1, 2});
+  EXPECT_EQ(table.at(positions).to_vector<float>(), (std::vector<float>{700, -700, 2, -2}));
 }
 
-TEST(PositionTable, ends_where_it_ends) {
+TEST(PositionTable, checks_its_range) {
   int64_t rows = 0;
   const PositionTable table = counting(4, &rows);
   EXPECT_EQ(table.rows(4).size(0), 4);
-  expect_error([&] { table.rows(5); }, "positions: 5 tokens, the positions end at 4");
-  expect_error([&] { table.at(Tensor::from(std::vector<int64_t>{4}, {1, 1})); }, "positions: a token at 4, the positions end at 4");
+  expect_error([&] { table.rows(5); }, "positions: 5 tokens, expected at most 4");
+  expect_error([&] { table.at(Tensor::from(std::vector<int64_t>{4}, {1, 1})); }, "positions: a token at position 4, expected less than 4");
 }
 
-TEST(PositionTable, has_a_shape_alone_in_a_dry_run) {
+TEST(PositionTable, has_only_a_shape_in_a_dry_run) {
   int64_t rows = -1;
   const PositionTable table = counting(int64_t{1} << 30, &rows);
   {

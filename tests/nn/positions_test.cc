@@ -1,4 +1,4 @@
-// Positions: the papers' formulas in double, what rotary ones promise, and scores that depend on distances.
+// Positions: the papers' formulas in double, properties of rotary positions, and scores that depend on distances.
 #include "heed/nn/positions.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(Positions, sinusoids_are_the_papers) {
   expect_error([] { sinusoidal_positions(3, 5); }, "positions: 5 features do not pair up");
 }
 
-TEST(Positions, on_a_grid_halves_tell_row_and_column) {
+TEST(Positions, on_a_grid_halves_encode_row_and_column) {
   const Tensor grid = reshape(sinusoidal_positions_2d(3, 5, 8), {3, 5, 8}), row = sinusoidal_positions(3, 4),
                column = sinusoidal_positions(5, 4);
   for (int64_t y = 0; y < 3; ++y)
@@ -38,7 +38,7 @@ TEST(Positions, on_a_grid_halves_tell_row_and_column) {
 
 TEST(Positions, learned_ones_learn) {
   Params params(1);
-  const Scope scope(params, initial::bert());
+  const Scope scope(params, initializer::bert());
   const LearnedPositions line(scope / "line", 9, 4);
   EXPECT_EQ(line(3, 2).shape(), (Shape{3, 4}));
   EXPECT_EQ(line(3, 2).to_vector<float>(), slice(line.weight, 0, 2, 5).to_vector<float>());
@@ -52,13 +52,13 @@ TEST(Positions, learned_ones_learn) {
   for (const Parameter& p : params.all()) EXPECT_FALSE(p.options.decays) << p.name;
 }
 
-// x turned by the formula, in double.
-Doubles turned(const Doubles& x, int64_t rotated, Pairing pairing, int64_t first) {
+// x rotated by the formula, in double.
+Doubles rotate(const Doubles& x, int64_t rotated, Pairing pairing, int64_t first) {
   Doubles y = x;
   const int64_t N = x.dim(-2), D = x.dim(-1);
   for (int64_t r = 0; r < x.size() / D; ++r)
     for (int64_t i = 0; i < rotated / 2; ++i) {
-      const bool near = pairing == Pairing::neighbours;
+      const bool near = pairing == Pairing::interleaved;
       const int64_t a = r * D + (near ? 2 * i : i), b = r * D + (near ? 2 * i + 1 : i + rotated / 2);
       const double angle = static_cast<double>(first + r % N) * std::pow(10000, -2 * static_cast<double>(i) / static_cast<double>(rotated));
       y[a] = x[a] * std::cos(angle) - x[b] * std::sin(angle);
@@ -67,23 +67,23 @@ Doubles turned(const Doubles& x, int64_t rotated, Pairing pairing, int64_t first
   return y;
 }
 
-TEST(Rotary, turns_pairs) {
-  for (Pairing pairing : {Pairing::neighbours, Pairing::halves})
+TEST(Rotary, rotates_pairs) {
+  for (Pairing pairing : {Pairing::interleaved, Pairing::halves})
     for (int64_t rotated : {8, 4}) {
       const Rotary rotary(20, 8, {.pairing = pairing, .rotated = rotated});
       check_case("rotary", {.what = std::to_string(rotated) + " of 8",
                             .inputs = {normal_input({2, 3, 5, 8}, 1)},
                             .run = [&](const Tensors& in) { return Tensors{rotary(in[0], 7)}; },
-                            .reference = [&](const Many& in) { return Many{turned(in[0], rotated, pairing, 7)}; },
+                            .reference = [&](const Many& in) { return Many{rotate(in[0], rotated, pairing, 7)}; },
                             .halves = false});
     }
   expect_error([] { Rotary(4, 8)(Tensor::ones({5, 8})); }, "rotary: tokens 0 to 5, the table has 4");
   expect_error([] { Rotary(4, 8)(Tensor::ones({3, 6})); }, "rotary: x has shape (3, 6), expected (..., N, 8)");
-  expect_error([] { Rotary(4, 8, {.rotated = 10}); }, "rotary: 10 features turn, the heads have 8");
+  expect_error([] { Rotary(4, 8, {.rotated = 10}); }, "rotary: 10 rotated features, expected at most the head width of 8");
 }
 
 TEST(Rotary, products_depend_on_the_distance) {
-  for (Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
+  for (Pairing pairing : {Pairing::interleaved, Pairing::halves}) {
     const Rotary rotary(100, 16, {.pairing = pairing});
     const Tensor q = normal_input({1, 16}, 1), k = normal_input({1, 16}, 2);
     const auto product = [&](int64_t i, int64_t j) { return sum(rotary(q, i) * rotary(k, j)).item(); };
@@ -93,9 +93,9 @@ TEST(Rotary, products_depend_on_the_distance) {
   }
 }
 
-TEST(Positions, gaussian_ones_begin_as_published) {
+TEST(Positions, gaussian_ones_are_initialized_as_published) {
   Params params(1);
-  const Gaussian2d positions = gaussian_positions(Scope(params, initial::bert()), 4000, 16);
+  const Gaussian2d positions = gaussian_positions(Scope(params, initializer::bert()), 4000, 16);
   const auto deviation = [](const Tensor& x) { return std::sqrt(variance(x).item()); };
   EXPECT_NEAR(mean(positions.alpha).item(), 1, 1e-3);
   EXPECT_NEAR(deviation(positions.alpha), 0.01, 5e-4);
@@ -114,9 +114,9 @@ void check_positions(const std::string& what, int64_t N, const std::function<Sco
                      const std::function<plain::Score(const NamedDoubles& p, const Many& in)>& score) {
   Params params(1);
   const MultiHeadAttention layer =
-      make_multi_head(Scope(params, initial::bert()) / "attention",
+      make_multi_head(Scope(params, initializer::bert()) / "attention",
                       {.width = 6, .heads = 3, .positions = [&](const Scope& scope) { return std::vector<ScorePositions>{make(scope)}; }});
-  shake(params, 0.7f);
+  randomize(params, 0.7f);
   check_module(what, {.params = params,
                       .inputs = {normal_input({2, N, 6}, 1)},
                       .run = [&](const Tensors& in) { return layer(in[0]); },
@@ -141,7 +141,7 @@ TEST(Positions, relative_ones_add_to_scores) {
       });
 }
 
-// Z_q W_q W~ r + u W_k Z_k + v W~ r beside the content, all scaled alike; one token and several.
+// Z_q W_q W~ r + u W_k Z_k + v W~ r added to the content, all with the same scale; one token and several.
 TEST(Positions, relative_content_is_the_four_terms) {
   for (int64_t N : {1, 5})
     check_positions(
@@ -156,10 +156,10 @@ TEST(Positions, relative_content_is_the_four_terms) {
               r[2 * f] = std::sin(angle);
               r[2 * f + 1] = std::cos(angle);
             }
-            const Doubles place = plain::linear(p, "attention.positions.position", r);
+            const Doubles distance = plain::linear(p, "attention.positions.position", r);
             for (int64_t d = 0; d < 2; ++d) {
               const double query = q[((b * N + i) * 3 + h) * 2 + d], key = k[((b * N + j) * 3 + h) * 2 + d];
-              s += ((query + v[h * 2 + d]) * place[h * 2 + d] + u[h * 2 + d] * key) / std::sqrt(2.0);
+              s += ((query + v[h * 2 + d]) * distance[h * 2 + d] + u[h * 2 + d] * key) / std::sqrt(2.0);
             }
             return s;
           };

@@ -69,9 +69,9 @@ template <>
 std::vector<Case> cases<Op::batch_norm>() {
   std::vector<Case> all;
   for (bool training : {true, false})
-    for (const auto& [what, shape] : std::vector<std::pair<std::string, Shape>>{{"pictures", {3, 4, 5, 4}},
-                                                                                {"odd pictures", {2, 3, 5, 7}},
-                                                                                {"one picture", {1, 2, 3, 3}},
+    for (const auto& [what, shape] : std::vector<std::pair<std::string, Shape>>{{"images", {3, 4, 5, 4}},
+                                                                                {"odd images", {2, 3, 5, 7}},
+                                                                                {"one image", {1, 2, 3, 3}},
                                                                                 {"columns", {9, 5}},
                                                                                 {"columns with axes of one", {6, 3, 1, 1}},
                                                                                 {"sequences", {3, 2, 17}},

@@ -117,7 +117,7 @@ std::vector<Case> cases<Op::conv2d>() {
       make("groups", {2, 6, 5, 4}, {4, 3, 3, 3}, {.padding = {1, 1}, .groups = 2}),
       make("a group per channel", {2, 5, 6, 5}, {5, 1, 3, 3}, {.stride = {2, 1}, .padding = {1, 1}, .groups = 5}),
       make("two outputs for a group per channel", {1, 3, 4, 4}, {6, 1, 2, 2}, {.groups = 3}, false),
-      make("the kernel is larger than the picture", {2, 2, 2, 3}, {3, 2, 5, 5}, {.padding = {2, 1}}),
+      make("the kernel is larger than the image", {2, 2, 2, 3}, {3, 2, 5, 5}, {.padding = {2, 1}}),
       make("more padding than kernel", {1, 2, 3, 2}, {2, 2, 2, 1}, {.padding = {3, 2}}),
       make("patches", {2, 3, 8, 8}, {5, 3, 4, 4}, {.stride = {4, 4}}),
       make("sixteen channels and over", {1, 17, 3, 3}, {19, 17, 2, 2}, {}),
@@ -151,9 +151,8 @@ TEST(Conv2d, says_what_is_wrong) {
   EXPECT_EQ(conv2d_error({1, 4, 5, 5}, {3, 2, 3, 3}, {3}, {.groups = 2}), "conv2d: 2 groups do not divide 3 output channels");
   EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.groups = 0}), "conv2d: 0 groups, expected 1 or more");
   EXPECT_EQ(conv2d_error({1, 0, 5, 5}, {4, 0, 3, 3}, {4}, {}), "conv2d: 0 input and 4 output channels, expected 1 or more");
-  EXPECT_EQ(conv2d_error({1, 3, 5, 4}, {4, 3, 3, 3}, {4}, {.dilation = {1, 2}}),
-            "conv2d: the window spans 5 along X, the padded picture 4");
-  EXPECT_EQ(conv2d_error({1, 3, 5, 0}, {4, 3, 3, 3}, {4}, {.padding = {1, 2}}), "conv2d: the picture is 5 x 0, expected 1 or more");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 4}, {4, 3, 3, 3}, {4}, {.dilation = {1, 2}}), "conv2d: the window spans 5 along X, the padded image 4");
+  EXPECT_EQ(conv2d_error({1, 3, 5, 0}, {4, 3, 3, 3}, {4}, {.padding = {1, 2}}), "conv2d: the image is 5 x 0, expected 1 or more");
   EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 0, 3}, {4}, {}), "conv2d: the kernel is 0 x 3, expected 1 to 1048576");
   EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.stride = {1, 0}}), "conv2d: the stride is 1 x 0, expected 1 to 1048576");
   EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 3, 3, 3}, {4}, {.padding = {-1, 0}}), "conv2d: the padding is -1 x 0, expected 0 to 1048576");

@@ -57,8 +57,8 @@ std::vector<Case> both(Case (*make)(const std::string&, const Shape&, const Pool
       make("overlapping windows with padding", {2, 2, 5, 6}, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}),
       make("stride 1", {1, 2, 4, 19}, {.kernel = {2, 3}, .stride = {1, 1}}),
       make("gaps between windows", {1, 1, 9, 8}, {.kernel = {2, 1}, .stride = {3, 4}, .padding = {1, 0}}),
-      make("the kernel is larger than the picture", {2, 1, 3, 2}, {.kernel = {5, 4}, .stride = {2, 1}, .padding = {2, 3}}),
-      make("the whole picture", {2, 3, 4, 5}, {.kernel = {4, 5}, .stride = {4, 5}}),
+      make("the kernel is larger than the image", {2, 1, 3, 2}, {.kernel = {5, 4}, .stride = {2, 1}, .padding = {2, 3}}),
+      make("the whole image", {2, 3, 4, 5}, {.kernel = {4, 5}, .stride = {4, 5}}),
       make("one pixel", {1, 1, 1, 1}, {.kernel = {1, 1}, .stride = {1, 1}}),
   };
 }
@@ -73,7 +73,7 @@ std::string message(const Op& op, const Shape& x, const Pool2d& o) {
   return "no error";
 }
 
-// Many planes, so several tasks: every window of a picture of equal columns is known.
+// Many planes, so several tasks: every window of an image of equal columns is known.
 template <class Op>
 void check_many_planes(const Op& op, const std::function<float(float)>& expected) {
   const int64_t planes = 300;
@@ -140,7 +140,7 @@ TEST(Pool2d, padding_is_less_than_minus_infinity) {
 
 TEST(Pool2d, says_what_is_wrong) {
   EXPECT_EQ(message(max_pool2d, {2, 4, 4}, {}), "max_pool2d: x has shape (2, 4, 4), expected (B, C, Y, X)");
-  EXPECT_EQ(message(max_pool2d, {1, 1, 4, 1}, {}), "max_pool2d: the window spans 2 along X, the padded picture 1");
+  EXPECT_EQ(message(max_pool2d, {1, 1, 4, 1}, {}), "max_pool2d: the window spans 2 along X, the padded image 1");
   EXPECT_EQ(message(average_pool2d, {1, 1, 4, 4}, {.kernel = {0, 2}}), "average_pool2d: the kernel is 0 x 2, expected 1 to 1048576");
   EXPECT_EQ(message(average_pool2d, {1, 1, 4, 4}, {.stride = {2, 0}}), "average_pool2d: the stride is 2 x 0, expected 1 to 1048576");
   EXPECT_EQ(message(average_pool2d, {1, 1, 4, 4}, {.padding = {2, 0}}), "average_pool2d: the padding 2 is not smaller than the kernel 2");

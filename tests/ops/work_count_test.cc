@@ -7,7 +7,7 @@
 
 #include "heed/attention/attention.h"
 #include "heed/attention/channel_attention.h"
-#include "heed/attention/kernel_attention.h"
+#include "heed/attention/linear_attention.h"
 #include "heed/core/parallel.h"
 #include "heed/ops/ops.h"
 #include "heed/ops/packed_weight.h"
@@ -86,8 +86,8 @@ TEST(WorkCount, cheaper_kinds_of_attention) {
   const int64_t B = 2, H = 3, N = 16, D = 5, E = 7;
   const Tensor q = values({B, H, N, D}, true), k = values({B, H, N, D}, true), v = values({B, H, N, E}, true);
   const int64_t kernel = B * H * N * (2 * D * E + D);
-  EXPECT_EQ(forward_backward([&] { return kernel_attention(q, k, v); }), Pair(kernel, 2 * kernel));
-  EXPECT_EQ(counted([&] { kernel_attention(q, k, v, {.quadratic = true}); }), B * H * N * N * (D + E));
+  EXPECT_EQ(forward_backward([&] { return linear_attention(q, k, v); }), Pair(kernel, 2 * kernel));
+  EXPECT_EQ(counted([&] { linear_attention(q, k, v, {.quadratic = true}); }), B * H * N * N * (D + E));
   EXPECT_EQ(counted([&] { channel_attention(q, k, values({B, H, N, D})); }), 2 * B * H * N * D * D);
   const Tensor alpha = values({H}, true), center = values({H, 2}, true);
   const auto gaussian = [&] {

@@ -1,5 +1,5 @@
 // The pages of heed inspect in a real browser: an image, a text and a translation, on a wide screen and on a phone.
-#include "heed/data/picture_data.h"
+#include "heed/data/image_data.h"
 #include "tests/cli/program.h"
 #include "tests/pages/browser.h"
 #include "tests/pages/small_run.h"
@@ -37,11 +37,11 @@ constexpr const char* kTry = R"(
   verdict.answers = document.querySelector('.answers') ? document.querySelector('.answers').textContent : '';
 )";
 
-nlohmann::json tried(const std::string& arguments, int width) {
+nlohmann::json inspect_in_browser(const std::string& arguments, int width) {
   const Folder folder;
-  const Ran ran = run_heed("inspect " + arguments + " --html " + (folder / "look.html").string());
+  const ProgramResult ran = run_heed("inspect " + arguments + " --html " + (folder / "look.html").string());
   check(ran.exit_code == 0, "heed inspect: ", ran.err);
-  const nlohmann::json seen = look_at(folder / "look.html", width, kTry);
+  const nlohmann::json seen = open_page(folder / "look.html", width, kTry);
   expect_sound(seen);
   for (const char* what : {"keys", "back", "pointed", "rows_change", "layers_change", "wide"})
     EXPECT_TRUE(seen[what]) << what << " at " << width;
@@ -56,9 +56,10 @@ std::string fixture_folder(const std::string& name) { return std::string(HEED_SO
 TEST(Browser, inspect_shows_an_image_with_its_class) {
   HEED_NEEDS_BROWSER();
   const Folder folder;
-  write_png(folder / "shape.png", read_pictures("shapes:400", DataPart::test).picture(0));
+  write_png(folder / "shape.png", read_images("shapes:400", DataPart::test).image(0));
   for (const int width : {kLaptop, kTablet, kPhone}) {
-    const nlohmann::json seen = tried((small_run_report().parent_path() / "best").string() + " " + (folder / "shape.png").string(), width);
+    const nlohmann::json seen =
+        inspect_in_browser((small_run_report().parent_path() / "best").string() + " " + (folder / "shape.png").string(), width);
     EXPECT_TRUE(seen["over_changes"]);
     EXPECT_EQ(seen["legends"], 2);
     EXPECT_FALSE(seen["by_row"]);
@@ -71,17 +72,17 @@ TEST(Browser, inspect_shows_an_image_with_its_class) {
 TEST(Browser, inspect_scales_rows_of_causal_models) {
   HEED_NEEDS_BROWSER();
   for (const int width : {kLaptop, kPhone}) {
-    const nlohmann::json seen = tried(fixture_folder("gpt2-lm") + " --ids '5 6 7 8 9 10 11 12 13 14 15 16'", width);
+    const nlohmann::json seen = inspect_in_browser(fixture_folder("gpt2-lm") + " --ids '5 6 7 8 9 10 11 12 13 14 15 16'", width);
     EXPECT_TRUE(seen["by_row"]);
     EXPECT_EQ(seen["scale"], "largest of its row");
-    EXPECT_NE(seen["label"].get<std::string>().find(" looks at "), std::string::npos) << seen["label"];
+    EXPECT_NE(seen["label"].get<std::string>().find(" attends to "), std::string::npos) << seen["label"];
   }
 }
 
 TEST(Browser, inspect_aligns_translations) {
   HEED_NEEDS_BROWSER();
   for (const int width : {kLaptop, kPhone})
-    EXPECT_FALSE(tried(fixture_folder("marian-translate") + " --ids '5 6 7 8 9 10' --target '9 3 4 8 11 7'", width)["by_row"]);
+    EXPECT_FALSE(inspect_in_browser(fixture_folder("marian-translate") + " --ids '5 6 7 8 9 10' --target '9 3 4 8 11 7'", width)["by_row"]);
 }
 
 }  // namespace

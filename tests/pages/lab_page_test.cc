@@ -1,11 +1,11 @@
-// The page of the lab in a real browser: figures that are there, sliders and play buttons that move them.
+// The page of the lab in a real browser: figures, sliders and play buttons.
 #include "tests/cli/program.h"
 #include "tests/pages/browser.h"
 
 namespace heed::test {
 namespace {
 
-// Moves every slider to its end and back, then lets the first one play. A figure shows one frame at a time.
+// Moves every slider to its end and back, then plays the first one. A figure shows one frame at a time.
 constexpr const char* kMoveSliders = R"(
   const shown = figure => [...figure.querySelectorAll('.frame')].findIndex(frame => !frame.hidden);
   const sliders = [...document.querySelectorAll('.slider')];
@@ -26,10 +26,10 @@ constexpr const char* kMoveSliders = R"(
 TEST(Browser, lab_page_moves_its_figures) {
   HEED_NEEDS_BROWSER();
   const Folder folder;
-  const Ran ran = run_heed("lab L1 L7 --quiet -o " + (folder / "lab").string());
+  const ProgramResult ran = run_heed("lab L1 L7 --quiet -o " + (folder / "lab").string());
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   for (const int width : {kLaptop, kPhone}) {
-    const nlohmann::json seen = look_at(folder / "lab" / "index.html", width, kMoveSliders);
+    const nlohmann::json seen = open_page(folder / "lab" / "index.html", width, kMoveSliders);
     expect_sound(seen);
     EXPECT_GE(seen["figures"], 3);
     ASSERT_GE(seen["sliders"], 1);

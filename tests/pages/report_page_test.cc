@@ -1,7 +1,7 @@
 // The report of a run in a real browser.
 #include <set>
 
-#include "heed/data/picture_data.h"
+#include "heed/data/image_data.h"
 #include "tests/cli/program.h"
 #include "tests/pages/browser.h"
 #include "tests/pages/small_run.h"
@@ -9,15 +9,15 @@
 namespace heed::test {
 namespace {
 
-// What the script below says of a picture's pixels.
-int64_t sum_of(const Picture& picture) {
+// The checksum of pixels that the script below computes.
+int64_t sum_of(const Image& image) {
   int64_t sum = 0;
-  for (size_t i = 0; i < picture.pixels.size(); ++i) sum += picture.pixels[i] * static_cast<int64_t>(i % 251 + 1);
+  for (size_t i = 0; i < image.pixels.size(); ++i) sum += image.pixels[i] * static_cast<int64_t>(i % 251 + 1);
   return sum;
 }
 
-constexpr const char* kSumPictures = R"(
-  verdict.samples = [...document.querySelectorAll('figure.picture .two > img')].map(img => {
+constexpr const char* kSumImages = R"(
+  verdict.samples = [...document.querySelectorAll('figure.image .two > img')].map(img => {
     const canvas = document.createElement('canvas');
     canvas.width = img.naturalWidth; canvas.height = img.naturalHeight;
     const pen = canvas.getContext('2d');
@@ -29,31 +29,31 @@ constexpr const char* kSumPictures = R"(
   });
 )";
 
-TEST(Browser, report_shows_the_pictures_of_the_data_with_their_labels) {
+TEST(Browser, report_shows_the_images_of_the_data_with_their_labels) {
   HEED_NEEDS_BROWSER();
-  const nlohmann::json seen = look_at(small_run_report(), kLaptop, kSumPictures);
+  const nlohmann::json seen = open_page(small_run_report(), kLaptop, kSumImages);
   expect_sound(seen);
   EXPECT_GE(seen["figures"], 4);
   ASSERT_GE(seen["samples"].size(), 4u);
-  const PictureData test = read_pictures("shapes:400", DataPart::test);
+  const ImageData test = read_images("shapes:400", DataPart::test);
   std::map<int64_t, std::string> truth;
   for (int64_t i = 0; i < test.count(); ++i)
-    truth[sum_of(test.picture(i))] = test.classes[static_cast<size_t>(test.labels[static_cast<size_t>(i)])];
+    truth[sum_of(test.image(i))] = test.classes[static_cast<size_t>(test.labels[static_cast<size_t>(i)])];
   for (const nlohmann::json& sample : seen["samples"]) {
     const auto found = truth.find(sample["sum"].get<int64_t>());
-    ASSERT_NE(found, truth.end()) << "a picture that is not in the test part";
+    ASSERT_NE(found, truth.end()) << "an image that is not in the test part";
     EXPECT_TRUE(sample["alt"].get<std::string>().ends_with("truth " + found->second)) << sample["alt"] << " is " << found->second;
   }
 }
 
 TEST(Browser, report_fits_a_phone) {
   HEED_NEEDS_BROWSER();
-  for (const int width : {kTablet, kPhone}) expect_sound(look_at(small_run_report(), width));
+  for (const int width : {kTablet, kPhone}) expect_sound(open_page(small_run_report(), width));
 }
 
 TEST(Browser, report_opens_layers_that_are_folded) {
   HEED_NEEDS_BROWSER();
-  const nlohmann::json seen = look_at(small_run_report(), kLaptop, R"(
+  const nlohmann::json seen = open_page(small_run_report(), kLaptop, R"(
     const fold = document.querySelector('.fold'), rows = () => [...fold.rows].filter(row => row.getClientRects().length).length;
     verdict.name = fold.querySelector('summary').textContent;
     verdict.folded = rows();
@@ -73,7 +73,7 @@ TEST(Browser, report_opens_layers_that_are_folded) {
   EXPECT_EQ(seen["folded"], 1);
   EXPECT_GT(seen["open"], 5);
   EXPECT_EQ(seen["given"], (nlohmann::json{"task", "data", "layers", "heads", "width", "epochs"}));
-  EXPECT_EQ(seen["log"], 5);  // what it learns from, the image size, two epochs, the test
+  EXPECT_EQ(seen["log"], 5);  // data and model, the image size, two epochs, the test
   EXPECT_GT(seen["best"], 0);
   EXPECT_FALSE(seen["far"]);
   EXPECT_TRUE(seen["images"]);

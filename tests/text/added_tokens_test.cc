@@ -9,7 +9,7 @@ namespace {
 
 using Spans = std::vector<text::Span>;
 
-// BERT's, and one token more, with id 30.
+// BERT's tokenizer with one more token, id 30.
 Tokenizer with_token(const std::string& content, const Json& flags) {
   Json json = bert_json(), token = {{"id", 30}, {"content", content}, {"normalized", false}};
   token.update(flags);
@@ -22,7 +22,7 @@ Ids ids(const Tokenizer& tokenizer, const std::string& text) { return tokenizer.
 TEST(AddedTokens, are_found_before_anything_else) {
   const Tokenizer tokenizer = with_token("A!a", Json::object());
   EXPECT_EQ(ids(tokenizer, "aA!aa"), (Ids{15, 30, 15}));
-  EXPECT_EQ(ids(tokenizer, "a!a"), (Ids{15, 13, 15}));  // as written, not lower case
+  EXPECT_EQ(ids(tokenizer, "a!a"), (Ids{15, 13, 15}));  // matched as written, not lowercased
   EXPECT_EQ(ids(tokenizer, "[MASK]hello[SEP]"), (Ids{4, 14, 3}));
   EXPECT_EQ(ids(tokenizer, "[mask]"), (Ids{1, 1, 1}));
   EXPECT_EQ(tokenizer.id_limit(), 31);
@@ -30,7 +30,7 @@ TEST(AddedTokens, are_found_before_anything_else) {
   EXPECT_EQ(tokenizer.decode(Ids{30, 4, 15}), "A!a a");  // it is not special, [MASK] is
 }
 
-TEST(AddedTokens, the_longest_of_those_that_begin_first) {
+TEST(AddedTokens, leftmost_longest_match_wins) {
   Json json = bert_json();
   int id = 30;
   for (const char* content : {"!a", "!a,", "a,!"})
@@ -38,7 +38,7 @@ TEST(AddedTokens, the_longest_of_those_that_begin_first) {
   EXPECT_EQ(ids(tokenizer_of(json), "!a,!"), (Ids{31, 13}));
 }
 
-TEST(AddedTokens, take_spaces_along) {
+TEST(AddedTokens, lstrip_and_rstrip_take_the_spaces) {
   const Encoding left = with_token("<m>", {{"lstrip", true}}).encode("a \t<m> a", {false});
   EXPECT_EQ(left.ids, (Ids{15, 30, 15}));
   EXPECT_EQ(left.offsets, (Spans{{0, 1}, {1, 6}, {7, 8}}));
@@ -46,7 +46,7 @@ TEST(AddedTokens, take_spaces_along) {
   EXPECT_EQ(right.offsets, (Spans{{0, 1}, {2, 9}, {9, 10}}));
 }
 
-TEST(AddedTokens, single_words_stand_alone) {
+TEST(AddedTokens, single_word_needs_word_boundaries) {
   const Tokenizer tokenizer = with_token("ello", {{"single_word", true}});
   EXPECT_EQ(ids(tokenizer, "hello"), (Ids{14}));
   EXPECT_EQ(ids(tokenizer, "a ello!"), (Ids{15, 30, 13}));

@@ -1,4 +1,4 @@
-// Tokenizers whose steps make far more of a text than it was stop with an error that names the step.
+// Tokenizer steps that make a text far longer stop with an error that names the step.
 #include <gtest/gtest.h>
 
 #include "heed/text/normalizer.h"
@@ -13,7 +13,7 @@ Json replace(const std::string& what, const std::string& content) {
   return {{"type", "Replace"}, {"pattern", {{"String", what}}}, {"content", content}};
 }
 
-// BERT's tokenizer with one part put in place of its own.
+// BERT's tokenizer with one part replaced.
 Json with(const std::string& part, const Json& json) {
   Json out = bert_json();
   out[part] = json;
@@ -30,17 +30,17 @@ TEST(BoundedText, normalizers_that_double_a_text_forty_times) {
   const Tokenizer growing = tokenizer_of(with("normalizer", many("normalizers", replace("a", "aa"))));
   expect_refused(
       [&] { growing.encode("a"); },
-      ".normalizer.normalizers[10] (Replace): made more than 1040 bytes of a text, expected at most 16 times what it had and 1024");
+      ".normalizer.normalizers[10] (Replace): the text grew to more than 1040 bytes, expected at most 16 times its size plus 1024");
   EXPECT_EQ(growing.encode("hello").ids, (Ids{2, 14, 3}));  // nothing to double
-  expect_refused([&] { growing.encode_all(std::vector<std::string>(100, "banana")); }, "(Replace): made more than 1120 bytes");
+  expect_refused([&] { growing.encode_all(std::vector<std::string>(100, "banana")); }, "(Replace): the text grew to more than 1120 bytes");
   const Json nested = {
       {"type", "Sequence"},
       {"normalizers", {many("normalizers", {{"type", "Prepend"}, {"prepend", std::string(100, ' ') + "a"}}), {{"type", "Strip"}}}}};
-  expect_refused([&] { tokenizer_of(with("normalizer", nested)).encode("b"); }, "(Prepend): made more than 1040 bytes");
+  expect_refused([&] { tokenizer_of(with("normalizer", nested)).encode("b"); }, "(Prepend): the text grew to more than 1040 bytes");
 }
 
-// Stripping between the steps gives no new room.
-TEST(BoundedText, counts_from_the_text_as_it_was) {
+// Stripping between the steps does not reset the limit.
+TEST(BoundedText, the_limit_follows_from_the_original_text) {
   Json steps = Json::array();
   for (int i = 0; i < 40; ++i) {
     steps.push_back(replace("a", "aa"));
@@ -48,18 +48,18 @@ TEST(BoundedText, counts_from_the_text_as_it_was) {
     steps.push_back({{"type", "Strip"}});
   }
   const Tokenizer growing = tokenizer_of(with("normalizer", {{"type", "Sequence"}, {"normalizers", steps}}));
-  expect_refused([&] { growing.encode("a"); }, "(Replace): made more than 1040 bytes");
+  expect_refused([&] { growing.encode("a"); }, "(Replace): the text grew to more than 1040 bytes");
 }
 
 TEST(BoundedText, one_long_replacement_is_not_made) {
   const Tokenizer growing = tokenizer_of(with("normalizer", replace("a", std::string(1 << 20, 'x'))));
-  expect_refused([&] { growing.encode(std::string(100000, 'a')); }, ".normalizer (Replace): made more than 1601024 bytes");
+  expect_refused([&] { growing.encode(std::string(100000, 'a')); }, ".normalizer (Replace): the text grew to more than 1601024 bytes");
   const Tokenizer spaced = tokenizer_of(with("pre_tokenizer", {{"type", "Metaspace"}, {"replacement", std::string(4000, '_')}}));
-  expect_refused([&] { spaced.encode("a a a a"); }, ".pre_tokenizer (Metaspace): made more than 1136 bytes");
+  expect_refused([&] { spaced.encode("a a a a"); }, ".pre_tokenizer (Metaspace): the text grew to more than 1136 bytes");
 }
 
 TEST(BoundedText, the_longest_decomposition_fits) {
-  const std::string longest = "\uFDFA";  // 3 bytes, which NFKC makes 33 of, with 3 spaces
+  const std::string longest = "\uFDFA";  // 3 bytes; NFKC gives 33 bytes with 3 spaces
   std::string text;
   for (int i = 0; i < 1000; ++i) text += longest;
   text::Aligned aligned(text);
@@ -71,7 +71,7 @@ TEST(BoundedText, the_longest_decomposition_fits) {
 
 TEST(BoundedText, decoders_that_double_a_text_forty_times) {
   const Tokenizer growing = tokenizer_of(with("decoder", many("decoders", replace("a", "aa"))));
-  expect_refused([&] { growing.decode(Ids{15}); }, "(Replace): made more than 1040 bytes of tokens");
+  expect_refused([&] { growing.decode(Ids{15}); }, "(Replace): the tokens grew to more than 1040 bytes");
   EXPECT_EQ(growing.decode(Ids{14}), "hello");
 }
 

@@ -67,7 +67,7 @@ TEST(ClipTokenizer, gives_the_ids_and_offsets_of_the_package) {
   EXPECT_EQ(photo.offsets, (std::vector<Span>{{0, 0}, {0, 1}, {2, 7}, {8, 9}, {9, 10}, {11, 12}, {13, 16}, {16, 17}, {0, 0}}));
   EXPECT_EQ(clip.encode("caf\u00e9  e\u0301\t42<|endoftext|>it's").ids,
             (Ids{519, 512, 102, 518, 518, 308, 306, 520, 105, 372, 39, 371, 520}));
-  const Encoding goose = clip.encode("cats' \U0001F600\U0001FABF");  // the second is of Unicode 15
+  const Encoding goose = clip.encode("cats' \U0001F600\U0001FABF");  // the second was added in Unicode 15
   EXPECT_EQ(goose.ids, (Ids{519, 512, 116, 371, 295, 240, 159, 152, 128, 240, 159, 170, 447, 520}));
   EXPECT_EQ(goose.offsets[6], (Span{6, 10}));
   EXPECT_EQ(goose.offsets[12], (Span{10, 14}));

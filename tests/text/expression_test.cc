@@ -1,4 +1,4 @@
-// Expressions find what Oniguruma finds with Unicode 16, the engine of the package tokenizers 0.23.3, whatever PCRE2's own tables say.
+// Expressions match what Oniguruma with Unicode 16 matches, the engine of the package tokenizers 0.23.3, whatever PCRE2's Unicode version.
 #include "heed/text/expression.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ size_t count_of(const CharSet& set) {
   return count;
 }
 
-// How many characters an expression finds among all that there are.
+// The number of characters that an expression matches, of all code points.
 size_t count_found(const std::string& expression) {
   static const std::string all = [] {
     std::string out;
@@ -44,7 +44,7 @@ size_t count_found(const std::string& expression) {
   return count;
 }
 
-// The numbers of characters are those of DerivedGeneralCategory.txt of Unicode 16.
+// Counts from DerivedGeneralCategory.txt of Unicode 16.
 TEST(Expression, categories_are_those_of_unicode_16) {
   const std::pair<const char*, size_t> counts[] = {{"Lu", 1858}, {"Ll", 2258}, {"Lt", 31},  {"Lm", 404},   {"Lo", 136477}, {"Mn", 2020},
                                                    {"Mc", 468},  {"Me", 13},   {"Nd", 760}, {"Nl", 236},   {"No", 915},    {"Pc", 10},
@@ -75,9 +75,9 @@ TEST(Expression, deepseek_v3_cuts_later_characters_as_the_package_does) {
 }
 
 TEST(Expression, has_the_syntax_of_ruby) {
-  EXPECT_EQ(found("^a|b$", "ab\na\nb"), (Strings{"a", "b", "a", "b"}));      // of every line
-  EXPECT_EQ(found("[a-z&&[^aeiou]]+", "banana"), (Strings{"b", "n", "n"}));  // what both have
-  EXPECT_EQ(found("[a[0-9]]+", "a1b[2"), (Strings{"a1", "2"}));              // a class in a class
+  EXPECT_EQ(found("^a|b$", "ab\na\nb"), (Strings{"a", "b", "a", "b"}));      // at every line
+  EXPECT_EQ(found("[a-z&&[^aeiou]]+", "banana"), (Strings{"b", "n", "n"}));  // intersection
+  EXPECT_EQ(found("[a[0-9]]+", "a1b[2"), (Strings{"a1", "2"}));              // nested class
   EXPECT_EQ(found("[^a-c&&[b-d]]+", "abcd"), (Strings{"a", "d"}));
   EXPECT_EQ(found("a{1,2}+", "aaaaa"), (Strings{"aaaaa"}));  // not possessive
   EXPECT_EQ(found("(?:ab){,2}c", "ababc"), (Strings{"ababc"}));
@@ -85,13 +85,13 @@ TEST(Expression, has_the_syntax_of_ruby) {
   EXPECT_EQ(found("(?m:a.b)", "a\nb"), (Strings{"a\nb"}));
   EXPECT_EQ(found("\\u0061\\x{1F600}", "a\U0001F600"), (Strings{"a\U0001F600"}));
   EXPECT_EQ(found("\\bna", "banana na"), (Strings{"na"}));
-  EXPECT_EQ(found("(?i:[\\p{Lu}]+)", "aBc"), (Strings{"aBc"}));  // a class has both cases
-  EXPECT_EQ(found("(?i:\\p{Lu}+)", "aBc"), (Strings{"B"}));      // a property alone has not
+  EXPECT_EQ(found("(?i:[\\p{Lu}]+)", "aBc"), (Strings{"aBc"}));  // (?i) applies to a class
+  EXPECT_EQ(found("(?i:\\p{Lu}+)", "aBc"), (Strings{"B"}));      // but not to a property outside brackets
   EXPECT_EQ(found("[]a]+", "]a["), (Strings{"]a"}));
   EXPECT_EQ(found("[a\\-z]+", "a-bz"), (Strings{"a-", "z"}));
-  expect_refused([] { found("[a", "a"); }, "x: found the expression \"[a\", expected a ] behind each [");
+  expect_refused([] { found("[a", "a"); }, "x: found the expression \"[a\", expected a ] after each [");
   expect_refused([] { found("\\p{Nonsense}", "a"); }, "x: found \\p{Nonsense}, expected a category");
-  expect_refused([] { found("[z-a]", "a"); }, "expected ascending ones");
+  expect_refused([] { found("[z-a]", "a"); }, "expected an ascending range");
   expect_refused([] { found("(", "a"); }, "expected one that PCRE2 understands");
   expect_refused([] { found(std::string(100000, 'a'), "a"); }, "found an expression of 100000 bytes, expected at most 65536");
   std::string classes;
@@ -99,14 +99,14 @@ TEST(Expression, has_the_syntax_of_ruby) {
   expect_refused([&] { found(classes, "a"); }, "found an expression of 40000 bytes that is too large for PCRE2");
 }
 
-TEST(Expression, one_that_never_ends_is_given_up) {
+TEST(Expression, catastrophic_backtracking_is_an_error) {
   const auto gives_up = [](const std::string& expression, const std::string& text) {
     expect_refused([&] { found(expression, text); }, "x: the expression \"" + expression + "\" gave up at byte 0");
   };
   const std::string letters(5000, 'a');
   gives_up("(a+)+$", letters + "!");
   gives_up("^(([a-z])+.)+[A-Z]([a-z])+$", letters);
-  std::string mixed;  // each place alone is cheap
+  std::string mixed;  // each start position is cheap
   for (int i = 0; i < 40000; ++i) mixed += "ab";
   expect_refused([&] { found("(?:a|b)+[cd]", mixed); }, "it takes too long");
 }

@@ -1,4 +1,4 @@
-// Tokenizers from files: folders of models, and every way in which a tokenizer.json can be wrong.
+// Tokenizers from model folders, and errors in tokenizer.json.
 #include <gtest/gtest.h>
 
 #include "heed/text/tokenizer.h"
@@ -24,7 +24,7 @@ TEST(TokenizerFiles, vocab_txt) {
   const Tokenizer cased = Tokenizer::open(folder.path());
   EXPECT_EQ(cased.encode("A a \u4f60\u597d", {false}).ids, (Ids{1, 15, 1}));
   EXPECT_TRUE(cased.is_special(14));
-  EXPECT_EQ(cased.encode("\u00e9", {false}).ids, (Ids{18}));  // accents stay with the case
+  EXPECT_EQ(cased.encode("\u00e9", {false}).ids, (Ids{18}));  // strip_accents defaults to do_lower_case
   put(folder / "vocab.txt", "[UNK]\n[CLS]\n");
   expect_refused([&] { Tokenizer::open(folder.path()); }, "vocab.txt: found no \"[SEP]\"");
   put(folder / "vocab.txt", "");
@@ -59,14 +59,14 @@ TEST(TokenizerFiles, tokenizer_json_comes_first) {
   EXPECT_EQ(Tokenizer::open(folder.path()).padding_id(), 4);
 }
 
-TEST(TokenizerFiles, says_what_it_looked_for) {
+TEST(TokenizerFiles, a_missing_tokenizer_lists_the_expected_files) {
   const Folder folder;
   expect_refused([&] { Tokenizer::open(folder.path()); },
                  "found no tokenizer, expected tokenizer.json, or vocab.txt, or vocab.json and merges.txt");
   expect_refused([&] { Tokenizer::open(folder / "nothing"); }, "nothing: found nothing there");
 }
 
-TEST(TokenizerFiles, keeps_what_the_file_asks_for) {
+TEST(TokenizerFiles, stores_truncation_and_padding_of_the_file) {
   Json json = bert_json();
   EXPECT_FALSE(tokenizer_of(json).stored_truncation() || tokenizer_of(json).stored_padding());
   json["truncation"] = {{"max_length", 128}, {"strategy", "OnlyFirst"}, {"direction", "Left"}, {"stride", 0}};
@@ -79,7 +79,7 @@ TEST(TokenizerFiles, keeps_what_the_file_asks_for) {
   EXPECT_EQ(tokenizer.stored_truncation()->truncation_side, Side::left);
   EXPECT_EQ(tokenizer.stored_padding()->length, 64);
   EXPECT_EQ(tokenizer.padding_id(), 4);
-  EXPECT_EQ(tokenizer.encode("hello").ids, (Ids{2, 14, 3}));  // told nothing, it does nothing
+  EXPECT_EQ(tokenizer.encode("hello").ids, (Ids{2, 14, 3}));  // not applied by default
   json["padding"]["strategy"] = "BatchLongest";
   EXPECT_EQ(tokenizer_of(json).stored_padding()->length, 0);
 }
@@ -107,7 +107,7 @@ TEST(TokenizerFiles, refuses_wrong_json_and_names_the_place) {
       [](Json& json) {
         json["pre_tokenizer"] = {{"type", "ByteLevel"}};
       },
-      "found the model \"WordPiece\" behind the pre-tokenizer ByteLevel");
+      "found the model \"WordPiece\" after the pre-tokenizer ByteLevel");
   refused([](Json& json) { json["decoder"]["type"] = "CTC"; }, "test.json.decoder: found the decoder \"CTC\", expected one of");
   refused([](Json& json) { json["post_processor"]["type"] = "Glue"; }, "found the post-processor \"Glue\", expected one of");
   refused([](Json& json) { json["post_processor"]["special_tokens"].erase("[SEP]"); }, "special_tokens: found no \"[SEP]\"");

@@ -20,28 +20,28 @@ Vocabulary vocabulary(const std::vector<std::string>& tokens) {
 }
 
 Ids ids(const Model& model, std::string_view word) {
-  Pieces pieces;
-  model.split(word, pieces);
+  TokenSpans tokens;
+  model.split(word, tokens);
   Ids out;
-  for (const Piece& piece : pieces) out.push_back(piece.id);
+  for (const TokenSpan& token : tokens) out.push_back(token.id);
   return out;
 }
 
-std::vector<Span> places(const Model& model, std::string_view word) {
-  Pieces pieces;
-  model.split(word, pieces);
+std::vector<Span> spans(const Model& model, std::string_view word) {
+  TokenSpans tokens;
+  model.split(word, tokens);
   std::vector<Span> out;
-  for (const Piece& piece : pieces) out.push_back({piece.begin, piece.end});
+  for (const TokenSpan& token : tokens) out.push_back({token.begin, token.end});
   return out;
 }
 
 TEST(WordPiece, takes_the_longest_token_that_fits) {
   const ModelPointer model = make_wordpiece(vocabulary({"[UNK]", "un", "##aff", "##able", "una", "##ff", "##\u00e9"}), {}, "v");
   EXPECT_EQ(ids(*model, "unaffable"), (Ids{4, 5, 3}));
-  EXPECT_EQ(places(*model, "unaffable"), (std::vector<Span>{{0, 3}, {3, 5}, {5, 9}}));
+  EXPECT_EQ(spans(*model, "unaffable"), (std::vector<Span>{{0, 3}, {3, 5}, {5, 9}}));
   EXPECT_EQ(ids(*model, "un\u00e9"), (Ids{1, 6}));
-  EXPECT_EQ(ids(*model, "unx"), (Ids{0}));  // one unknown part, and all is unknown
-  EXPECT_EQ(places(*model, "unx"), (std::vector<Span>{{0, 3}}));
+  EXPECT_EQ(ids(*model, "unx"), (Ids{0}));  // one unknown part makes the whole word unknown
+  EXPECT_EQ(spans(*model, "unx"), (std::vector<Span>{{0, 3}}));
   EXPECT_EQ(ids(*model, "able"), (Ids{0}));
 }
 
@@ -66,8 +66,8 @@ TEST(Bpe, merges_in_the_order_of_the_list) {
                {{"r", "e"}, {"a", "t"}, {"e", "d"}, {"u", "n"}, {"at", "ed"}, {"re", "l"}, {"rel", "ated"}, {"un", "related"}}, {}, "v");
   EXPECT_EQ(ids(*model, "unrelated"), (Ids{15}));
   EXPECT_EQ(ids(*model, "unrelate"), (Ids{11, 13, 9, 3}));
-  EXPECT_EQ(places(*model, "unrelate"), (std::vector<Span>{{0, 2}, {2, 5}, {5, 7}, {7, 8}}));
-  EXPECT_EQ(ids(*model, "unxre"), (Ids{11, 8}));  // no unknown token: x vanishes
+  EXPECT_EQ(spans(*model, "unrelate"), (std::vector<Span>{{0, 2}, {2, 5}, {5, 7}, {7, 8}}));
+  EXPECT_EQ(ids(*model, "unxre"), (Ids{11, 8}));  // no unknown token: x is dropped
 }
 
 TEST(Bpe, unknown_text) {
@@ -76,7 +76,7 @@ TEST(Bpe, unknown_text) {
   options.fuse_unknown = true;
   const ModelPointer fused = make_bpe(vocabulary({"?", "a"}), {}, options, "v");
   EXPECT_EQ(ids(*fused, "xyaz"), (Ids{0, 1, 0}));
-  EXPECT_EQ(places(*fused, "xyaz"), (std::vector<Span>{{0, 2}, {2, 3}, {3, 4}}));
+  EXPECT_EQ(spans(*fused, "xyaz"), (std::vector<Span>{{0, 2}, {2, 3}, {3, 4}}));
   options.byte_fallback = true;
   const ModelPointer bytes = make_bpe(vocabulary({"?", "a", "<0xC3>", "<0xA9>"}), {}, options, "v");
   EXPECT_EQ(ids(*bytes, "a\u00e9\u00e8"), (Ids{1, 2, 3, 0}));
@@ -99,7 +99,7 @@ TEST(Bpe, whole_words_before_merges) {
   EXPECT_EQ(ids(*model, "ab"), (Ids{0, 1}));
 }
 
-// Long words take another way than short ones; a scan that knows nothing of heaps says what is right.
+// Long and short words use different algorithms; the reference is a plain scan.
 TEST(Bpe, long_and_short_words_agree_with_a_plain_scan) {
   const std::vector<std::string> tokens = {"a", "b", "c", "aa", "ab", "ba", "aab", "abab", "bc", "cab", "aaaa"};
   const Merges merges = {{"a", "b"}, {"a", "a"}, {"aa", "b"}, {"ab", "ab"}, {"b", "c"}, {"c", "ab"}, {"aa", "aa"}, {"b", "a"}};
@@ -141,12 +141,12 @@ TEST(Bpe, refuses_merges_of_unknown_tokens) {
   test::expect_refused([] { make_bpe(vocabulary({"a"}), {}, {"?", "", ""}, "v"); }, "v: found no \"?\" in the vocabulary");
 }
 
-TEST(Unigram, takes_the_most_likely_cut) {
+TEST(Unigram, takes_the_most_likely_segmentation) {
   const ModelPointer model =
       make_unigram(vocabulary({"<unk>", "a", "b", "c", "d", "cd", "ab", "abc", "abcd"}), {0, 0, 0, 0, 0, 1, 2, 5, 10}, {0, false}, "v");
   EXPECT_EQ(ids(*model, "abcd"), (Ids{8}));
   EXPECT_EQ(ids(*model, "abcdacdxx"), (Ids{8, 1, 5, 0}));
-  EXPECT_EQ(places(*model, "axx\u00e9a"), (std::vector<Span>{{0, 1}, {1, 5}, {5, 6}}));  // unknown text is one token
+  EXPECT_EQ(spans(*model, "axx\u00e9a"), (std::vector<Span>{{0, 1}, {1, 5}, {5, 6}}));  // unknown text is one token
 }
 
 TEST(Unigram, falls_back_to_bytes) {

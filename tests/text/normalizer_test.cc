@@ -22,7 +22,7 @@ Json bert(bool lowercase) {
           {"lowercase", lowercase}};
 }
 
-TEST(Normalizer, bert_cleans_lowers_and_sets_ideographs_apart) {
+TEST(Normalizer, bert_cleans_lowercases_and_isolates_ideographs) {
   EXPECT_EQ(normalized("HeLLo\tW\xC3\x96rld\x01!", bert(true)), "hello world!");
   EXPECT_EQ(normalized("Caf\u00c9 e\u0301", bert(true)), "cafe e");
   EXPECT_EQ(normalized("Caf\u00c9", bert(false)), "Caf\u00c9");
@@ -35,12 +35,12 @@ TEST(Normalizer, bert_cleans_lowers_and_sets_ideographs_apart) {
   EXPECT_EQ(normalized("\u0130", bert(true)), "i");  // the dot above is an accent
   EXPECT_EQ(normalized("\u1EC7", bert(true)), "e");  // two accents
   EXPECT_EQ(normalized("\u3000x\u2028", bert(true)), " x ");
-  EXPECT_EQ(normalized("\uAC00", bert(true)), "\u1100\u1161");  // decomposed hangul stays so
+  EXPECT_EQ(normalized("\uAC00", bert(true)), "\u1100\u1161");  // hangul stays decomposed
   EXPECT_EQ(normalized("", bert(true)), "");
-  EXPECT_EQ(normalized("A\x02", bert(true)), "a");  // ASCII alone takes another way
+  EXPECT_EQ(normalized("A\x02", bert(true)), "a");  // ASCII has its own path
 }
 
-TEST(Normalizer, bert_keeps_places) {
+TEST(Normalizer, bert_keeps_offsets) {
   Aligned text("X\x01\u00c9\u4f60z");
   make_normalizer({bert(true), ""})(text);
   ASSERT_EQ(text.text, "xe \u4f60 z");
@@ -65,12 +65,12 @@ TEST(Normalizer, unicode_forms) {
   EXPECT_EQ(normalized("\u0301a", of_type("NFC")), "\u0301a");
   Aligned text("e\u0301x");
   normalize_form(text, Form::nfc);
-  EXPECT_EQ(text.source(0, 2), (Span{0, 1}));  // of the first character, as in the package `tokenizers`
+  EXPECT_EQ(text.source(0, 2), (Span{0, 1}));  // the span of the first character, as in the package `tokenizers`
   EXPECT_EQ(text.source(2, 3), (Span{3, 4}));
   Aligned marks("a\u0315\u0330b");
   normalize_form(marks, Form::nfd);
   EXPECT_EQ(marks.text, "a\u0330\u0315b");
-  EXPECT_EQ(marks.source(1, 3), (Span{1, 3}));  // marks change their order, places do not
+  EXPECT_EQ(marks.source(1, 3), (Span{1, 3}));  // marks are reordered, offsets are not
 }
 
 TEST(Normalizer, small_ones) {
@@ -94,12 +94,12 @@ TEST(Normalizer, small_ones) {
             "ea");
 }
 
-// A map with one entry: "A" becomes "bc". The cells: 0 leads by label 'A' to 0x41 ^ 1 = 0x40, which holds the value's place.
+// A map with one entry: "A" becomes "bc". Label 'A' leads from cell 0 to cell 0x41 ^ 1 = 0x40, which points to the value's cell.
 TEST(Normalizer, precompiled_map) {
   std::vector<uint32_t> cells(0x60, 0);
   cells[0] = 1u << 10;                       // offset 1
-  cells[0x40] = 1u << 10 | 1u << 8 | 0x41u;  // label 'A', a value below, offset 1
-  cells[0x41] = 0x80000000u;                 // the value: place 0
+  cells[0x40] = 1u << 10 | 1u << 8 | 0x41u;  // label 'A', has a value, offset 1
+  cells[0x41] = 0x80000000u;                 // the value: offset 0
   const auto bytes = static_cast<uint32_t>(cells.size() * 4);
   std::string map(4 + bytes, '\0');
   std::memcpy(map.data(), &bytes, 4);

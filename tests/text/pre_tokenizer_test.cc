@@ -21,41 +21,41 @@ const char* const kLlama3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 TEST(PreTokenizer, bert) {
-  EXPECT_EQ(cut("Hey, you!? ok\u3002", of_type("BertPreTokenizer")), (Strings{"Hey", ",", "you", "!", "?", "ok", "\u3002"}));
-  EXPECT_EQ(cut(" \t ", of_type("BertPreTokenizer")), Strings{});
+  EXPECT_EQ(split_words("Hey, you!? ok\u3002", of_type("BertPreTokenizer")), (Strings{"Hey", ",", "you", "!", "?", "ok", "\u3002"}));
+  EXPECT_EQ(split_words(" \t ", of_type("BertPreTokenizer")), Strings{});
 }
 
 TEST(PreTokenizer, white_space) {
-  EXPECT_EQ(cut("I'm here... \u00e9_1", of_type("Whitespace")), (Strings{"I", "'", "m", "here", "...", "\u00e9_1"}));
-  EXPECT_EQ(cut("I'm  here\u3000x\n", of_type("WhitespaceSplit")), (Strings{"I'm", "here", "x"}));
+  EXPECT_EQ(split_words("I'm here... \u00e9_1", of_type("Whitespace")), (Strings{"I", "'", "m", "here", "...", "\u00e9_1"}));
+  EXPECT_EQ(split_words("I'm  here\u3000x\n", of_type("WhitespaceSplit")), (Strings{"I'm", "here", "x"}));
 }
 
 TEST(PreTokenizer, split_behaviors) {
   const std::string text = "the-final--countdown";
-  EXPECT_EQ(cut(text, split(kDash, "Removed")), (Strings{"the", "final", "countdown"}));
-  EXPECT_EQ(cut(text, split(kDash, "Isolated")), (Strings{"the", "-", "final", "-", "-", "countdown"}));
-  EXPECT_EQ(cut(text, split(kDash, "MergedWithPrevious")), (Strings{"the-", "final-", "-", "countdown"}));
-  EXPECT_EQ(cut(text, split(kDash, "MergedWithNext")), (Strings{"the", "-final", "-", "-countdown"}));
-  EXPECT_EQ(cut(text, split(kDash, "Contiguous")), (Strings{"the", "-", "final", "--", "countdown"}));
-  EXPECT_EQ(cut(text, split({{"Regex", "[a-z]+"}}, "Removed", true)), (Strings{"the", "final", "countdown"}));
-  EXPECT_EQ(cut("-a-", split(kDash, "MergedWithPrevious")), (Strings{"-", "a-"}));
-  EXPECT_EQ(cut("-a-", split(kDash, "MergedWithNext")), (Strings{"-a", "-"}));
+  EXPECT_EQ(split_words(text, split(kDash, "Removed")), (Strings{"the", "final", "countdown"}));
+  EXPECT_EQ(split_words(text, split(kDash, "Isolated")), (Strings{"the", "-", "final", "-", "-", "countdown"}));
+  EXPECT_EQ(split_words(text, split(kDash, "MergedWithPrevious")), (Strings{"the-", "final-", "-", "countdown"}));
+  EXPECT_EQ(split_words(text, split(kDash, "MergedWithNext")), (Strings{"the", "-final", "-", "-countdown"}));
+  EXPECT_EQ(split_words(text, split(kDash, "Contiguous")), (Strings{"the", "-", "final", "--", "countdown"}));
+  EXPECT_EQ(split_words(text, split({{"Regex", "[a-z]+"}}, "Removed", true)), (Strings{"the", "final", "countdown"}));
+  EXPECT_EQ(split_words("-a-", split(kDash, "MergedWithPrevious")), (Strings{"-", "a-"}));
+  EXPECT_EQ(split_words("-a-", split(kDash, "MergedWithNext")), (Strings{"-a", "-"}));
 }
 
 TEST(PreTokenizer, digits_and_punctuation) {
-  EXPECT_EQ(cut("ab12\u0663c", {{"type", "Digits"}, {"individual_digits", true}}), (Strings{"ab", "1", "2", "\u0663", "c"}));
-  EXPECT_EQ(cut("ab12c", {{"type", "Digits"}, {"individual_digits", false}}), (Strings{"ab", "12", "c"}));
-  EXPECT_EQ(cut("a!?b", {{"type", "Punctuation"}, {"behavior", "Contiguous"}}), (Strings{"a", "!?", "b"}));
-  EXPECT_EQ(cut("a!?b", of_type("Punctuation")), (Strings{"a", "!", "?", "b"}));
+  EXPECT_EQ(split_words("ab12\u0663c", {{"type", "Digits"}, {"individual_digits", true}}), (Strings{"ab", "1", "2", "\u0663", "c"}));
+  EXPECT_EQ(split_words("ab12c", {{"type", "Digits"}, {"individual_digits", false}}), (Strings{"ab", "12", "c"}));
+  EXPECT_EQ(split_words("a!?b", {{"type", "Punctuation"}, {"behavior", "Contiguous"}}), (Strings{"a", "!?", "b"}));
+  EXPECT_EQ(split_words("a!?b", of_type("Punctuation")), (Strings{"a", "!", "?", "b"}));
 }
 
 TEST(PreTokenizer, sequence) {
   const Json both = {{"type", "Sequence"},
                      {"pretokenizers", {of_type("WhitespaceSplit"), {{"type", "Digits"}, {"individual_digits", true}}}}};
-  EXPECT_EQ(cut("a12 b", both), (Strings{"a", "1", "2", "b"}));
+  EXPECT_EQ(split_words("a12 b", both), (Strings{"a", "1", "2", "b"}));
 }
 
-TEST(PreTokenizer, metaspace_marks_the_begin_of_words) {
+TEST(PreTokenizer, metaspace_marks_the_start_of_words) {
   using text::Span;
   const auto words = [](const std::string& text, const std::string& scheme) {
     return words_of(text, {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", scheme}, {"split", true}});
@@ -66,26 +66,26 @@ TEST(PreTokenizer, metaspace_marks_the_begin_of_words) {
 }
 
 TEST(PreTokenizer, gpt2_expression) {
-  const auto gpt2 = [](const std::string& text) { return cut(text, split({{"Regex", kGpt2}}, "Isolated")); };
+  const auto gpt2 = [](const std::string& text) { return split_words(text, split({{"Regex", kGpt2}}, "Isolated")); };
   EXPECT_EQ(gpt2("Hello, I'll go 12 x"), (Strings{"Hello", ",", " I", "'ll", " go", " 12", " x"}));
   EXPECT_EQ(gpt2("a   b"), (Strings{"a", "  ", " b"}));
   EXPECT_EQ(gpt2("a  \n b  "), (Strings{"a", "  \n", " b", "  "}));
   EXPECT_EQ(gpt2("\ta"), (Strings{"\t", "a"}));
   EXPECT_EQ(gpt2("it's'S''t"), (Strings{"it", "'s", "'", "S", "''", "t"}));
   EXPECT_EQ(gpt2("\u4f60\u597d!?1\u00b2a"), (Strings{"\u4f60\u597d", "!?", "1\u00b2", "a"}));
-  EXPECT_EQ(gpt2("e\u0301"), (Strings{"e", "\u0301"}));  // a mark is no letter
+  EXPECT_EQ(gpt2("e\u0301"), (Strings{"e", "\u0301"}));  // a mark is not a letter
   EXPECT_EQ(gpt2(" "), (Strings{" "}));
   EXPECT_EQ(gpt2(""), Strings{});
 }
 
 TEST(PreTokenizer, llama3_expression) {
-  const auto llama = [](const std::string& text) { return cut(text, split({{"Regex", kLlama3}}, "Isolated")); };
+  const auto llama = [](const std::string& text) { return split_words(text, split({{"Regex", kLlama3}}, "Isolated")); };
   EXPECT_EQ(llama("I'LL go 12345!\n\nx"), (Strings{"I", "'LL", " go", " ", "123", "45", "!\n\n", "x"}));
   EXPECT_EQ(llama("a'\u017Fb x'Sy \r\n\n  z"), (Strings{"a", "'\u017F", "b", " x", "'S", "y", " \r\n\n", " ", " z"}));
   EXPECT_EQ(llama("\tfoo $bar"), (Strings{"\tfoo", " $", "bar"}));
 }
 
-// The scanners must agree with the expressions they stand for. An added "|$^", which never matches, keeps PCRE2 at work.
+// The scanners must agree with the expressions they replace. Appending "|$^", which never matches, selects PCRE2.
 TEST(PreTokenizer, scanners_agree_with_the_expressions) {
   const char* const parts[] = {"a",      "Z", "\u00e9", "\u4f60", "1",   "\u0663", "\u00b2", " ",      "  ",         "\n", "\r\n",   "\t",
                                "\u3000", "'", "'s",     "'LL",    "'re", "!",      "\u0301", "\u200d", "\U0001F468", "_",  "\u2028", "-"};
@@ -103,9 +103,9 @@ TEST(PreTokenizer, scanners_agree_with_the_expressions) {
   }
 }
 
-TEST(PreTokenizer, an_expression_that_explodes_is_an_error_and_no_hang) {
+TEST(PreTokenizer, catastrophic_backtracking_is_an_error_and_no_hang) {
   const Json json = split({{"Regex", "(?:x+x+)+[yz]"}}, "Isolated");
-  expect_error([&] { cut(std::string(5000, 'x'), json); }, "gave up at byte");
+  expect_error([&] { split_words(std::string(5000, 'x'), json); }, "gave up at byte");
 }
 
 TEST(PreTokenizer, refuses_what_it_does_not_know) {

@@ -1,4 +1,4 @@
-// Marian's tokenizer files: SentencePiece models, written here byte by byte, and the numbers beside them.
+// Marian's tokenizer files: SentencePiece models, written here byte by byte, and vocab.json.
 #include "heed/text/sentencepiece.h"
 
 #include <gtest/gtest.h>
@@ -29,36 +29,36 @@ std::string piece(const std::string& text, float score, PieceKind kind = PieceKi
   return bytes(1, bytes(1, text) + real + (kind == PieceKind::normal ? "" : number(3, static_cast<uint64_t>(kind))));
 }
 
-// As SentencePiece writes them: <unk>, <s>, </s>, then pieces by their scores.
+// As SentencePiece writes them: <unk>, <s>, </s>, then pieces by score.
 std::string source_model(const std::string& rest = "") {
   return piece("<unk>", 0, PieceKind::unknown) + piece("<s>", 0, PieceKind::control) + piece("</s>", 0, PieceKind::control) +
          piece("\u2581a", -1) + piece("\u2581ab", -2) + piece("b", -2.5f) + piece("\u2581", -3) + piece("c", -4) + piece("bc", -4.5f) +
          piece("secret", 0, PieceKind::unused) + rest;
 }
-const Json kNumbers = {{"</s>", 0}, {"<unk>", 1}, {"\u2581a", 2}, {"\u2581ab", 3}, {"b", 4},     {"\u2581", 5},
-                       {"c", 6},    {"bc", 7},    {"\u00fc", 8},  {">>de<<", 9},   {"<pad>", 10}};
+const Json kVocabulary = {{"</s>", 0}, {"<unk>", 1}, {"\u2581a", 2}, {"\u2581ab", 3}, {"b", 4},     {"\u2581", 5},
+                          {"c", 6},    {"bc", 7},    {"\u00fc", 8},  {">>de<<", 9},   {"<pad>", 10}};
 
 class MarianFolder : public testing::Test {
  protected:
   MarianFolder() {
     put(folder / "source.spm", source_model());
     put(folder / "target.spm", source_model());
-    put(folder / "vocab.json", kNumbers.dump());
+    put(folder / "vocab.json", kVocabulary.dump());
   }
   Ids ids(const std::string& text) const { return Tokenizer::open(folder.path()).encode(text).ids; }
   const Folder folder;
 };
 
-TEST_F(MarianFolder, is_read_and_numbered_by_its_vocabulary) {
+TEST_F(MarianFolder, ids_come_from_the_vocabulary) {
   EXPECT_EQ(ids("a"), (Ids{2, 0}));
   EXPECT_EQ(ids("ab"), (Ids{3, 0}));      // -2 beats -1 - 2.5
   EXPECT_EQ(ids("abc"), (Ids{2, 7, 0}));  // -1 - 4.5 beats -2 - 4
   EXPECT_EQ(ids("  a   b "), (Ids{2, 5, 4, 0}));
   EXPECT_EQ(ids(""), (Ids{0}));
   EXPECT_EQ(ids("   "), (Ids{0}));
-  EXPECT_EQ(ids("axxb"), (Ids{2, 1, 4, 0}));       // one unknown piece for all that is unknown in a row
-  EXPECT_EQ(ids("a\u00fc"), (Ids{2, 8, 0}));       // a piece of the other language has a number all the same
-  EXPECT_EQ(ids("secret"), (Ids{5, 1, 6, 1, 0}));  // unused pieces are not pieces
+  EXPECT_EQ(ids("axxb"), (Ids{2, 1, 4, 0}));       // consecutive unknown characters are one piece
+  EXPECT_EQ(ids("a\u00fc"), (Ids{2, 8, 0}));       // a token of vocab.json that is not in source.spm
+  EXPECT_EQ(ids("secret"), (Ids{5, 1, 6, 1, 0}));  // unused pieces are ignored
   EXPECT_EQ(ids(">>de<< a"), (Ids{9, 2, 0}));
   EXPECT_EQ(ids("a</s>b"), (Ids{2, 0, 5, 4, 0}));
 }
@@ -84,7 +84,7 @@ TEST_F(MarianFolder, follows_the_normalizer_of_the_file) {
   put(folder / "source.spm", source_model(no_prefix));
   EXPECT_EQ(ids("b"), (Ids{4, 0}));
   EXPECT_EQ(ids("b  b"), (Ids{4, 5, 5, 4, 0}));
-  // A character map of one entry: "X" becomes "c". Cells of its trie: the root, the way to 'X', the value.
+  // A character map of one entry: "X" becomes "c". Trie cells: the root, the node of 'X', the value.
   const auto cell = [](uint32_t bits) {
     std::string out;
     for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(bits >> shift);
@@ -109,13 +109,13 @@ TEST_F(MarianFolder, that_is_damaged_is_refused) {
   refused("", "found 0 pieces, expected a SentencePiece model");
   refused(whole.substr(0, whole.size() - 3), "found ");
   refused("hello, world", "found ");
-  refused(std::string(12, '\xFF'), "found a number without end at byte 10");
+  refused(std::string(12, '\xFF'), "found an unterminated varint at byte 10");
   refused(whole + piece("b", -1), "found the piece \"b\" twice");
   refused(whole + piece("\xFF", -1), "found the piece ");
   refused(whole + bytes(2, number(3, 2)), "found a model of kind BPE, expected unigram");
   refused(whole + piece("<sep>", 0, PieceKind::user_defined), "found the user-defined piece \"<sep>\", expected none");
   refused(piece("a", -1), "found 0 unknown pieces, expected 1");
-  for (size_t end = 0; end < whole.size(); ++end)  // no crash at any cut
+  for (size_t end = 0; end < whole.size(); ++end)  // truncation anywhere must not crash
     try {
       text::parse_sentencepiece(std::string_view(whole).substr(0, end), "cut");
     } catch (const FileError&) {

@@ -33,12 +33,12 @@ TEST(Tokenizer, accents_marks_and_joined_emoji) {
   const Encoding marked = tokenizer.encode("he\u0301llo", {false});
   EXPECT_EQ(marked.ids, (Ids{14}));
   EXPECT_EQ(marked.offsets, (Spans{{0, 7}}));
-  EXPECT_EQ(tokenizer.encode("\U0001F468\u200D\U0001F469 hello", {false}).ids, (Ids{1, 14}));  // the joiner vanishes, the rest is unknown
+  EXPECT_EQ(tokenizer.encode("\U0001F468\u200D\U0001F469 hello", {false}).ids, (Ids{1, 14}));  // the joiner is dropped, the rest is unknown
   EXPECT_EQ(tokenizer.encode("he\u00ADllo\x07", {false}).ids, (Ids{14}));
   EXPECT_EQ(tokenizer.encode("a's", {false}).ids, (Ids{15, 20, 1}));
 }
 
-TEST(Tokenizer, nothing_gives_special_tokens_alone) {
+TEST(Tokenizer, empty_text_gives_only_special_tokens) {
   const Tokenizer tokenizer = tokenizer_of(bert_json());
   for (const char* text : {"", " ", "\n\t", "\u200B"}) EXPECT_EQ(tokenizer.encode(text).ids, (Ids{2, 3})) << text;
   EXPECT_EQ(tokenizer.encode("", {false}).size(), 0);
@@ -63,16 +63,16 @@ TEST(Tokenizer, truncation) {
   options.truncation_side = Side::left;
   EXPECT_EQ(ids("a , ! hello"), (Ids{2, 13, 14, 3}));
   options.truncation_side = Side::right;
-  options.max_length = 7;  // room for four
+  options.max_length = 7;  // four after the special tokens
   EXPECT_EQ(pair_ids("a", "a , ! hello a"), (Ids{2, 15, 3, 15, 12, 13, 3}));
   EXPECT_EQ(pair_ids("a , ! hello a", "a"), (Ids{2, 15, 12, 13, 3, 15, 3}));
   EXPECT_EQ(pair_ids("a , ! hello", "! ! ! ! !"), (Ids{2, 15, 12, 3, 13, 13, 3}));
   options.truncation = Truncation::only_first;
   EXPECT_EQ(pair_ids("a , ! hello", "! !"), (Ids{2, 15, 12, 3, 13, 13, 3}));
-  expect_error([&] { pair_ids("a", "! ! ! ! !"); }, "encode: found 6 tokens and 1 of them in the text that may be cut");
+  expect_error([&] { pair_ids("a", "! ! ! ! !"); }, "encode: found 6 tokens and 1 of them in the text to truncate");
   options.truncation = Truncation::only_second;
   EXPECT_EQ(pair_ids("a , !", "! ! ! !"), (Ids{2, 15, 12, 13, 3, 13, 3}));
-  expect_error([&] { ids("a a a a a a a a"); }, "told to cut only the second text");
+  expect_error([&] { ids("a a a a a a a a"); }, "found one text, expected a pair");
   options = {};
   options.max_length = 1;
   expect_error([&] { ids("a"); }, "encode: found a max_length of 1, expected at least 2, the number of special tokens");
@@ -121,7 +121,7 @@ TEST(Tokenizer, knows_its_tokens) {
   expect_error([&] { tokenizer.token(22); }, "token: found the id 22");
 }
 
-// "ab" with tokens as GPT-2 has them: 0-255 the bytes in the order of their characters, then merges.
+// A small byte-level BPE tokenizer in GPT-2's format.
 Json gpt2_json(bool prefix_space) {
   std::vector<std::string> tokens = {"<|endoftext|>", "h",     "i", "\u0120", "hi", "\u0120hi", "!", "\u00c3", "\u00a9",
                                      "\u00c3\u00a9",  "\u010a"};
@@ -157,7 +157,7 @@ TEST(Tokenizer, displays_tokens_as_text) {
   };
   EXPECT_EQ(shown(bytes, {4, 5, 3, 9, 10}), "hi \u00b7hi \u00b7 \u00e9 \u23ce");
   EXPECT_EQ(shown(bytes, {7, 8, 0, 99}), "<0xC3> <0xA9> <|endoftext|> 99");
-  EXPECT_EQ(bytes.token(9), "\u00c3\u00a9");  // as it stands in the file
+  EXPECT_EQ(bytes.token(9), "\u00c3\u00a9");  // as stored in the file
   const Tokenizer words = tokenizer_of(bert_json());
   EXPECT_EQ(shown(words, {2, 6, 18, 16}), "[CLS] ##aff \u00e9 \u4f60");
   const Json metaspace = {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}};
@@ -197,7 +197,7 @@ TEST(Tokenizer, roberta_joins_pairs_with_two_separators) {
   EXPECT_EQ(tokenizer.encode("a", "a").type_ids, Ids(6, 0));
 }
 
-TEST(Tokenizer, bytes_that_are_no_text_count_as_replacement_characters) {
+TEST(Tokenizer, invalid_utf8_counts_as_replacement_characters) {
   const Tokenizer bert = tokenizer_of(bert_json());
   const Encoding encoding = bert.encode("hello\xFF \xE2\x82 a", {false});
   EXPECT_EQ(encoding.ids, (Ids{14, 15}));  // BERT drops U+FFFD
@@ -218,7 +218,7 @@ TEST(Tokenizer, a_line_of_megabytes) {
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 120);  // quadratic: days
 }
 
-TEST(Tokenizer, many_threads_give_the_same) {
+TEST(Tokenizer, the_number_of_threads_does_not_matter) {
   const Tokenizer tokenizer = tokenizer_of(gpt2_json(false));
   std::vector<std::string> texts;
   for (int i = 0; i < 1000; ++i) texts.push_back(std::string(static_cast<size_t>(i % 7), 'h') + "hi!" + std::to_string(i));

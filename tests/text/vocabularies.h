@@ -17,7 +17,7 @@ inline Json numbered(const std::vector<std::string>& tokens) {
   return out;
 }
 
-// BERT's: lower case, no accents; 0 [PAD], 1 [UNK], 2 [CLS], 3 [SEP], 4 [MASK], then the words below.
+// BERT's, lowercase without accents: 0 [PAD], 1 [UNK], 2 [CLS], 3 [SEP], 4 [MASK], then the words below.
 inline const std::vector<std::string> kBertTokens = {"[PAD]",  "[UNK]",  "[CLS]",  "[SEP]",  "[MASK]", "un", "##aff", "##able",
                                                      "want",   "##ed",   "runn",   "##ing",  ",",      "!",  "hello", "a",
                                                      "\u4f60", "\u597d", "\u00e9", "\u03c3", "'",      "##s"};
@@ -50,7 +50,6 @@ inline Json bert_json() {
         {"vocab", numbered(kBertTokens)}}}};
 }
 
-// A model alone, with whatever else is given.
 inline Json with_model(const Json& model, const Json& rest = Json::object()) {
   Json out = rest;
   out["model"] = model;
@@ -65,12 +64,12 @@ inline std::vector<std::string> tokens_of(const Tokenizer& tokenizer, const Enco
   return out;
 }
 
-// The words that a normalizer and a pre-tokenizer make of a text: every word is unknown, its offsets say where it lies.
+// The spans of the words after normalizer and pre-tokenizer: every word is unknown, its offsets are the word's.
 inline std::vector<text::Span> words_of(const std::string& text, const Json& pre_tokenizer, const Json& normalizer = nullptr) {
   const Json model = {{"type", "WordLevel"}, {"unk_token", "?"}, {"vocab", {{"?", 0}}}};
   return tokenizer_of(with_model(model, {{"pre_tokenizer", pre_tokenizer}, {"normalizer", normalizer}})).encode(text).offsets;
 }
-inline std::vector<std::string> cut(const std::string& text, const Json& pre_tokenizer) {
+inline std::vector<std::string> split_words(const std::string& text, const Json& pre_tokenizer) {
   std::vector<std::string> out;
   for (const text::Span at : words_of(text, pre_tokenizer)) out.push_back(text.substr(at.begin, at.end - at.begin));
   return out;

@@ -33,29 +33,29 @@ void expect_sample(const std::optional<Checkpoint>& found, int64_t step) {
   }
 }
 
-void say_nothing(const std::string& text) { ADD_FAILURE() << text; }
+void expect_no_message(const std::string& text) { ADD_FAILURE() << text; }
 
-TEST(Checkpoints, come_back_as_they_were_written) {
+TEST(Checkpoints, are_read_as_written) {
   const Folder folder;
   Checkpoints checkpoints(folder / "checkpoints");
-  EXPECT_FALSE(checkpoints.newest(say_nothing).has_value());
+  EXPECT_FALSE(checkpoints.newest(expect_no_message).has_value());
   checkpoints.write(120, sample(120));
   EXPECT_TRUE(fs::exists(folder / "checkpoints/step-0000120.safetensors"));
-  expect_sample(checkpoints.newest(say_nothing), 120);
+  expect_sample(checkpoints.newest(expect_no_message), 120);
   expect_error([&] { Checkpoints(folder.path(), 0); }, "found 0 to keep, expected 1 or more");
   expect_error([&] { checkpoints.write(-1, {}); }, "found step -1");
   checkpoints.write(121, {});
-  EXPECT_TRUE(checkpoints.newest(say_nothing)->tensors.empty());
+  EXPECT_TRUE(checkpoints.newest(expect_no_message)->tensors.empty());
   expect_error([&] { checkpoints.write(122, {{}, {{"text", "\xff"}}}); }, "not UTF-8");
 }
 
-TEST(Checkpoints, the_newest_stay) {
+TEST(Checkpoints, the_newest_are_kept) {
   const Folder folder;
   Checkpoints checkpoints(folder.path(), 2);
   for (int64_t step : {8, 9, 10, 12'345'678}) checkpoints.write(step, sample(step));
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-0000010.safetensors", "step-12345678.safetensors"}));
-  expect_sample(checkpoints.newest(say_nothing), 12'345'678);
-  // The run was taken back: what lay ahead of it counts no more.
+  expect_sample(checkpoints.newest(expect_no_message), 12'345'678);
+  // The run was rewound: checkpoints of later steps are deleted.
   checkpoints.write(11, sample(11));
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-0000010.safetensors", "step-0000011.safetensors"}));
   put(folder / ".heed-1-0.tmp", "left by a process that was killed");
@@ -64,24 +64,24 @@ TEST(Checkpoints, the_newest_stay) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"notes.txt", "step-0000011.safetensors", "step-0000012.safetensors"}));
 }
 
-// The newest is replaced by these bytes: it must be passed over with a sentence that names it.
-void expect_passed_over(const Folder& folder, const std::string& bytes, const std::string& what) {
+// Replaces the newest checkpoint by these bytes, which must be skipped with a message that names it.
+void expect_skipped(const Folder& folder, const std::string& bytes, const std::string& what) {
   put(folder / "step-0000002.safetensors", bytes);
-  std::vector<std::string> said;
-  const auto found = Checkpoints(folder.path()).newest([&](const std::string& text) { said.push_back(text); });
-  ASSERT_EQ(said.size(), 1u) << what;
-  EXPECT_NE(said[0].find("step-0000002.safetensors: "), std::string::npos) << said[0];
-  EXPECT_NE(said[0].find("passed over for the one before"), std::string::npos) << said[0];
+  std::vector<std::string> messages;
+  const auto found = Checkpoints(folder.path()).newest([&](const std::string& text) { messages.push_back(text); });
+  ASSERT_EQ(messages.size(), 1u) << what;
+  EXPECT_NE(messages[0].find("step-0000002.safetensors: "), std::string::npos) << messages[0];
+  EXPECT_NE(messages[0].find("using the previous checkpoint instead"), std::string::npos) << messages[0];
   expect_sample(found, 1);
 }
 
-TEST(Checkpoints, every_flipped_bit_is_seen) {
+TEST(Checkpoints, every_flipped_bit_is_detected) {
   const Folder folder;
   for (int64_t step : {1, 2}) Checkpoints(folder.path()).write(step, sample(step));
   const std::string good = get(folder / "step-0000002.safetensors");
   uint64_t header = 0;
   std::memcpy(&header, good.data(), sizeof header);
-  // All of the first bytes; then at random, in the header and in the data alike.
+  // All bits of the first bytes, then random ones in the header and in the data.
   std::vector<uint64_t> places;
   for (uint64_t bit = 0; bit < 80; ++bit) places.push_back(bit);
   for (uint64_t i = 0; i < 400; ++i) {
@@ -92,42 +92,42 @@ TEST(Checkpoints, every_flipped_bit_is_seen) {
   for (uint64_t place : places) {
     std::string bad = good;
     bad[place / 8] = static_cast<char>(bad[place / 8] ^ 1 << place % 8);
-    expect_passed_over(folder, bad, "bit " + std::to_string(place));
+    expect_skipped(folder, bad, "bit " + std::to_string(place));
     if (HasFailure()) break;
   }
 }
 
-TEST(Checkpoints, every_wrong_length_is_seen) {
+TEST(Checkpoints, every_wrong_length_is_detected) {
   const Folder folder;
   for (int64_t step : {1, 2}) Checkpoints(folder.path()).write(step, sample(step));
   const std::string good = get(folder / "step-0000002.safetensors");
   for (size_t length = 0; length < good.size() && !HasFailure(); length += length < 32 ? 1 : 13)
-    expect_passed_over(folder, good.substr(0, length), "length " + std::to_string(length));
-  expect_passed_over(folder, good.substr(0, good.size() - 1), "one byte less");
-  expect_passed_over(folder, good + '\0', "one byte more");
-  std::string zeros = good;  // as a power cut leaves a file whose length alone reached the disk
+    expect_skipped(folder, good.substr(0, length), "length " + std::to_string(length));
+  expect_skipped(folder, good.substr(0, good.size() - 1), "one byte less");
+  expect_skipped(folder, good + '\0', "one byte more");
+  std::string zeros = good;  // as after a power failure when only the new length reached the disk
   std::fill(zeros.end() - 64, zeros.end(), '\0');
-  expect_passed_over(folder, zeros, "zeros at the end");
+  expect_skipped(folder, zeros, "zeros at the end");
 }
 
-TEST(Checkpoints, says_why_a_file_is_none) {
+TEST(Checkpoints, reports_files_that_are_no_checkpoints) {
   const Folder folder;
   write_safetensors(folder / "step-0000003.safetensors", sample(3).tensors);
   fs::create_directory(folder / "step-0000004.safetensors");
   put(folder / "step-.safetensors", "");
   put(folder / "step-5x.safetensors", "");
-  std::vector<std::string> said;
-  EXPECT_FALSE(Checkpoints(folder.path()).newest([&](const std::string& text) { said.push_back(text); }).has_value());
-  ASSERT_EQ(said.size(), 2u);
-  EXPECT_NE(said[0].find("found a folder, expected a file"), std::string::npos) << said[0];
-  EXPECT_NE(said[1].find("found no heed.state, expected a checkpoint that heed wrote"), std::string::npos) << said[1];
+  std::vector<std::string> messages;
+  EXPECT_FALSE(Checkpoints(folder.path()).newest([&](const std::string& text) { messages.push_back(text); }).has_value());
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_NE(messages[0].find("found a folder, expected a file"), std::string::npos) << messages[0];
+  EXPECT_NE(messages[1].find("found no heed.state, expected a checkpoint that heed wrote"), std::string::npos) << messages[1];
 }
 
-TEST(Checkpoints, a_full_disk_leaves_the_one_before) {
+TEST(Checkpoints, a_full_disk_leaves_the_previous_one) {
   const Folder folder;
   Checkpoints checkpoints(folder.path(), 1);
   checkpoints.write(1, sample(1));
-  // A limit on the size of files stands in for the disk.
+  // A file size limit stands in for a full disk.
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small{2000, before.rlim_max};
@@ -141,7 +141,7 @@ TEST(Checkpoints, a_full_disk_leaves_the_one_before) {
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"step-0000001.safetensors"});
-  expect_sample(checkpoints.newest(say_nothing), 1);
+  expect_sample(checkpoints.newest(expect_no_message), 1);
 }
 
 }  // namespace

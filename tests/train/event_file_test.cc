@@ -11,9 +11,9 @@
 namespace heed::test {
 namespace {
 
-// --- a reader of its own, so that a mistake is not made twice ----------------------------------------------------------
+// --- an independent reader
 
-// CRC-32C bit by bit, straight from its polynomial.
+// CRC-32C bit by bit from its polynomial.
 uint32_t crc32c(std::string_view bytes) {
   uint32_t crc = 0xFFFFFFFF;
   for (unsigned char byte : bytes)
@@ -37,7 +37,7 @@ T at(std::string_view bytes, size_t place) {
   return out;
 }
 
-// Field number -> its value: the bytes of what has a length or a fixed size, else the number.
+// Field number -> value: the bytes of length-delimited and fixed-size fields, else the number.
 struct Value {
   std::string_view bytes;
   uint64_t number;
@@ -70,7 +70,7 @@ Fields fields(std::string_view bytes) {
   return out;
 }
 const Value& one(const Fields& all, int number) {
-  check(all.count(number) == 1, "test: field ", number, " is there ", all.count(number), " times");
+  check(all.count(number) == 1, "test: found field ", number, " ", all.count(number), " times");
   return all.find(number)->second;
 }
 Fields inner(const Fields& all, int number) { return fields(one(all, number).bytes); }
@@ -100,7 +100,7 @@ std::vector<std::string> records(const Path& path) {
   return out;
 }
 
-// The only value of a summary, after step and time are looked at.
+// The only value of a summary, after checking step and time.
 std::string value_of(const std::string& record, int64_t step) {
   const Fields event = fields(record);
   EXPECT_EQ(static_cast<int64_t>(one(event, 2).number), step);
@@ -108,20 +108,20 @@ std::string value_of(const std::string& record, int64_t step) {
   return std::string(one(inner(event, 5), 1).bytes);
 }
 
-// --- the tests -----------------------------------------------------------------------------------------------------------
+// --- tests
 
 TEST(EventFile, the_checksum_is_castagnolis) {
-  EXPECT_EQ(crc32c("123456789"), 0xE3069283u);  // the check value of its catalogue
+  EXPECT_EQ(crc32c("123456789"), 0xE3069283u);  // published check value
 }
 
-TEST(EventFile, holds_scalars_pictures_and_texts) {
+TEST(EventFile, holds_scalars_images_and_texts) {
   const Folder folder;
-  const Picture picture{3, 2, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}};
+  const Image image{3, 2, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}};
   {
     EventFile events(folder.path());
     events.scalar("loss", 300, 0.1);
     events.scalar("loss", int64_t{1} << 40, std::numeric_limits<double>::quiet_NaN());
-    events.image("sample", 0, picture);
+    events.image("sample", 0, image);
     events.text("config", 7, "# heading\n\n" + std::string(300, 'x'));
   }
   const Path path = file_in(folder);
@@ -137,21 +137,21 @@ TEST(EventFile, holds_scalars_pictures_and_texts) {
   EXPECT_TRUE(std::isnan(at<float>(one(fields(second), 2).bytes, 0)));
 
   const std::string third = value_of(found[3], 0);
-  const Fields image = inner(fields(third), 4);
-  EXPECT_EQ(one(image, 1).number, 2u);
-  EXPECT_EQ(one(image, 2).number, 3u);
-  EXPECT_EQ(one(image, 3).number, 3u);
-  EXPECT_EQ(parse_picture(std::as_bytes(std::span(one(image, 4).bytes)), "picture").pixels, picture.pixels);
+  const Fields stored = inner(fields(third), 4);
+  EXPECT_EQ(one(stored, 1).number, 2u);
+  EXPECT_EQ(one(stored, 2).number, 3u);
+  EXPECT_EQ(one(stored, 3).number, 3u);
+  EXPECT_EQ(parse_image(std::as_bytes(std::span(one(stored, 4).bytes)), "image").pixels, image.pixels);
 
   const std::string fourth = value_of(found[4], 7);
   const Fields text = fields(fourth), tensor = inner(text, 8);
-  EXPECT_EQ(one(tensor, 1).number, 7u);                      // a string
-  EXPECT_EQ(one(inner(inner(tensor, 2), 2), 1).number, 1u);  // one of them
+  EXPECT_EQ(one(tensor, 1).number, 7u);                      // DT_STRING
+  EXPECT_EQ(one(inner(inner(tensor, 2), 2), 1).number, 1u);  // shape (1)
   EXPECT_EQ(one(tensor, 8).bytes, "# heading\n\n" + std::string(300, 'x'));
   EXPECT_EQ(one(inner(inner(text, 9), 1), 1).bytes, "text");
 }
 
-// Puts values into buckets one limit at a time, as TensorFlow's histogram does, and drops the empty ones.
+// Reference: TensorFlow's buckets, without the empty ones.
 std::map<double, double> plain_buckets(const std::vector<float>& values) {
   std::vector<double> limits;
   for (double limit = 1e-12; limit < 1e20; limit *= 1.1) limits.push_back(limit);
@@ -188,7 +188,7 @@ void expect_histogram(const std::vector<float>& values) {
   std::map<double, double> filled;
   for (size_t i = 0; i < limits.size(); ++i) {
     if (counts[i] > 0) filled[limits[i]] = counts[i];
-    // An empty bucket only stands between two others.
+    // Empty buckets occur only between others.
     const bool between = i > 0 && i + 1 < counts.size() && counts[i - 1] > 0 && counts[i + 1] > 0;
     EXPECT_TRUE(counts[i] > 0 || between || finite.empty()) << i;
   }
@@ -209,7 +209,7 @@ TEST(EventFile, histograms_have_the_usual_buckets) {
   expect_histogram({infinity, -infinity, NAN});
   expect_histogram({1, infinity, -2, NAN});
   expect_histogram({most, -most, std::numeric_limits<float>::denorm_min(), -std::numeric_limits<float>::denorm_min(), -0.0f});
-  std::vector<float> every;  // bits at random: every size, both signs, some that are not finite
+  std::vector<float> every;  // random bits: all magnitudes, both signs, some not finite
   for (uint64_t i = 0; i < 5000; ++i)
     for (uint32_t bits : philox({1, 1}, i)) every.push_back(std::bit_cast<float>(bits));
   for (int exponent = -149; exponent < 128; ++exponent)
@@ -217,7 +217,7 @@ TEST(EventFile, histograms_have_the_usual_buckets) {
   expect_histogram(every);
 }
 
-TEST(EventFile, goes_on_and_back) {
+TEST(EventFile, resumes_and_truncates) {
   const Folder folder;
   std::vector<int64_t> sizes;
   {
@@ -229,7 +229,7 @@ TEST(EventFile, goes_on_and_back) {
   }
   const Path path = file_in(folder);
   const std::string whole = get(path);
-  for (size_t cut : {size_t{1}, size_t{4}, size_t{11}, size_t{20}}) {  // half a record at the end, as a power cut leaves it
+  for (size_t cut : {size_t{1}, size_t{4}, size_t{11}, size_t{20}}) {  // an incomplete last record, as after a power failure
     put(path, whole.substr(0, whole.size() - cut));
     EventFile events(folder.path());
     EXPECT_EQ(events.size(), sizes[3]);
@@ -240,12 +240,12 @@ TEST(EventFile, goes_on_and_back) {
   {
     EventFile events(folder.path());
     EXPECT_EQ(events.size(), static_cast<int64_t>(whole.size()));
-    events.cut_to(sizes[2] + 3);
+    events.truncate_to(sizes[2] + 3);
     EXPECT_EQ(events.size(), sizes[2]);
     EXPECT_EQ(get(path), whole.substr(0, static_cast<size_t>(sizes[2])));
-    events.cut_to(1 << 30);
+    events.truncate_to(1 << 30);
     EXPECT_EQ(events.size(), sizes[2]);
-    events.cut_to(0);
+    events.truncate_to(0);
     EXPECT_EQ(events.size(), sizes[0]);
     EXPECT_EQ(one(fields(records(path).at(0)), 3).bytes, "brain.Event:2");
   }

@@ -1,18 +1,18 @@
-// Language models: how texts are cut into pieces, what evaluation says, and that a small model learns.
+// Language modelling: windows, evaluation, and training of a small model.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
 
-#include "heed/train/learner.h"
-#include "heed/train/training.h"
+#include "heed/train/optimizer_step.h"
+#include "heed/train/training_job.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
 
 namespace heed::test {
 namespace {
 
-// A text that one can learn: it counts from 0 to 9 again and again, a line each time.
+// A repetitive text that is easy to predict.
 std::string counting(int64_t lines) {
   std::string out;
   for (int64_t i = 0; i < lines; ++i) out += i % 3 == 0 ? "zero one two three four five\n" : "six seven eight nine ten\n";
@@ -22,10 +22,10 @@ std::string counting(int64_t lines) {
 const std::vector<std::string> kTiny{"tokenizer=characters", "length=16", "layers=1", "width=32",  "heads=2",
                                      "feed_forward=64",      "dropout=0", "batch=8",  "rate=5e-3", "validation=0.2"};
 
-Task made(Training& training, const Path& data, const std::vector<std::string>& more = {}) {
-  training.tell(kTiny);
-  training.tell({"data=" + data.string()});
-  training.tell(more);
+Task make_task(TrainingJob& training, const Path& data, const std::vector<std::string>& more = {}) {
+  training.apply(kTiny);
+  training.apply({"data=" + data.string()});
+  training.apply(more);
   return training.make();
 }
 
@@ -36,15 +36,15 @@ double figure(const Evaluation& evaluation, const std::string& name) {
   return 0;
 }
 Evaluation evaluated(const Task& task) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   return task.evaluate();
 }
 
-TEST(Language, pieces_cover_the_text_once_from_another_place_every_epoch) {
+TEST(Language, windows_cover_the_text_once_with_another_offset_every_epoch) {
   const Folder folder;
   write_text(folder / "a.txt", counting(60));
-  Training training("language");
-  const Task task = made(training, folder / "a.txt");
+  TrainingJob training("language");
+  const Task task = make_task(training, folder / "a.txt");
   EXPECT_EQ(task.model->architecture(), "GPT2LMHeadModel");
   std::set<std::vector<int64_t>> beginnings;
   for (int64_t epoch = 0; epoch < 6; ++epoch) {
@@ -60,7 +60,7 @@ TEST(Language, pieces_cover_the_text_once_from_another_place_every_epoch) {
     beginnings.insert(task.batch(epoch, {0}).inputs.at("input_ids").to_vector<int64_t>());
   }
   EXPECT_GT(beginnings.size(), 2u);
-  // Pieces stand behind one another.
+  // Windows are consecutive.
   const std::vector<int64_t> both = task.batch(0, {3, 4}).inputs.at("input_ids").to_vector<int64_t>();
   const std::vector<int64_t> third = task.batch(0, {3}).inputs.at("input_ids").to_vector<int64_t>();
   EXPECT_TRUE(std::equal(third.begin(), third.end(), both.begin()));
@@ -70,28 +70,28 @@ TEST(Language, a_small_model_learns_and_is_measured_by_bytes) {
   const Folder folder;
   const std::string text = counting(120);
   write_text(folder / "a.txt", text);
-  Training training("language");
-  const Task task = made(training, folder / "a.txt");
+  TrainingJob training("language");
+  const Task task = make_task(training, folder / "a.txt");
   const Evaluation before = evaluated(task);
   EXPECT_NEAR(figure(before, "perplexity"), std::exp(figure(before, "loss")), 1e-6);
-  // One token a byte, and one for the end: the part behind the first line end past four fifths.
+  // One token per byte and one at the end; the validation part starts after the first line end past 80%.
   const size_t cut = text.find('\n', static_cast<size_t>(static_cast<double>(text.size()) * (1 - static_cast<double>(0.2f)))) + 1;
   const auto bytes = static_cast<double>(text.size() - cut);
   EXPECT_NEAR(figure(before, "bits_per_byte"), figure(before, "loss") / std::log(2) * (bytes + 1) / bytes, 1e-6);
 
-  Learner learner(*task.model, training.learning());
+  OptimizerStep optimizer_step(*task.model, training.train_options());
   Rng rng(1);
   for (int64_t epoch = 0; epoch < 4; ++epoch)
     for (const std::vector<int64_t>& which : task.batches(epoch)) {
-      learner.zero_grad();
-      backward(task.learn(task.batch(epoch, which), {.mode = training_with(rng)}).loss);
-      learner.step(training.learning().rate);
+      optimizer_step.zero_grad();
+      backward(task.forward(task.batch(epoch, which), {.mode = training_with(rng)}).loss);
+      optimizer_step.step(training.train_options().rate);
     }
   const Evaluation after = evaluated(task);
   EXPECT_LT(figure(after, "loss"), 0.6 * figure(before, "loss"));
   EXPECT_GT(figure(after, "accuracy"), 0.5);
 
-  const NoGrad quiet;
+  const NoGrad no_grad;
   const std::vector<Sample> samples = task.samples();
   ASSERT_EQ(samples.size(), 8u);
   for (const Sample& sample : samples) {
@@ -103,20 +103,21 @@ TEST(Language, a_small_model_learns_and_is_measured_by_bytes) {
 TEST(Language, whole_texts_of_a_folder_are_held_out) {
   const Folder folder;
   for (int64_t i = 0; i < 10; ++i) write_text(folder / (std::to_string(i) + ".txt"), counting(6 + i));
-  Training training("language");
-  const Task task = made(training, folder.path(), {"preset=llama-mini", "model.num_key_value_heads=1"});
+  TrainingJob training("language");
+  const Task task = make_task(training, folder.path(), {"preset=llama-mini", "model.num_key_value_heads=1"});
   EXPECT_EQ(task.model->architecture(), "LlamaForCausalLM");
   Rng rng(1);
-  EXPECT_GT(task.learn(task.batch(0, {0, 1}), {.mode = training_with(rng)}).loss.item(), 1);
+  EXPECT_GT(task.forward(task.batch(0, {0, 1}), {.mode = training_with(rng)}).loss.item(), 1);
   EXPECT_GT(figure(evaluated(task), "loss"), 1);
 }
 
-TEST(Language, says_what_does_not_fit) {
+TEST(Language, rejects_wrong_presets_and_files) {
   const Folder folder;
   write_text(folder / "a.txt", counting(60));
-  Training wrong("language"), missing("language");
-  expect_error<UsageError>([&] { made(wrong, folder / "a.txt", {"preset=bert-mini"}); }, "train: preset=bert-mini is not for language");
-  expect_error<FileError>([&] { made(missing, folder / "b.txt"); }, "b.txt");
+  TrainingJob wrong("language"), missing("language");
+  expect_error<UsageError>([&] { make_task(wrong, folder / "a.txt", {"preset=bert-mini"}); },
+                           "train: preset=bert-mini is not supported by language");
+  expect_error<FileError>([&] { make_task(missing, folder / "b.txt"); }, "b.txt");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <chrono>
 
-#include "heed/train/order.h"
+#include "heed/train/batch_order.h"
 #include "tests/expect_error.h"
 
 namespace heed {
@@ -11,9 +11,9 @@ namespace {
 
 Batch numbered(const std::vector<int64_t>& samples) { return {.samples = std::ssize(samples), .extra = {static_cast<double>(samples[0])}}; }
 
-TEST(Loader, batches_come_in_order_whoever_made_them) {
+TEST(Loader, batches_come_in_order_for_any_number_of_threads) {
   for (const int64_t threads : {0, 1, 2, 7}) {
-    // Some take longer than others.
+    // Building takes different times.
     const auto make = [](const std::vector<int64_t>& samples) {
       std::this_thread::sleep_for(std::chrono::microseconds(samples[0] * 7919 % 500));
       return numbered(samples);
@@ -28,34 +28,34 @@ TEST(Loader, batches_come_in_order_whoever_made_them) {
   }
 }
 
-TEST(Loader, few_batches_wait) {
-  std::atomic<int> made = 0;
+TEST(Loader, few_batches_are_buffered) {
+  std::atomic<int> built = 0;
   const auto make = [&](const std::vector<int64_t>& samples) {
-    ++made;
+    ++built;
     return numbered(samples);
   };
   Loader loader(batches_in_order(100, 1), 0, make, 3, 2);
   for (int i = 1; i <= 50; ++i) {
     loader.next();
-    EXPECT_LE(made, i + 2);
+    EXPECT_LE(built, i + 2);
   }
 }
 
-TEST(Loader, errors_reach_who_asks_for_the_batch) {
+TEST(Loader, errors_are_rethrown_by_next) {
   for (const int64_t threads : {0, 1, 3}) {
     const auto make = [](const std::vector<int64_t>& samples) {
-      check<FileError>(samples[0] != 2, "picture ", samples[0], ": damaged");
+      check<FileError>(samples[0] != 2, "image ", samples[0], ": damaged");
       return numbered(samples);
     };
     Loader loader(batches_in_order(5, 1), 0, make, threads);
     EXPECT_EQ(loader.next().extra.at(0), 0);
     EXPECT_EQ(loader.next().extra.at(0), 1);
-    expect_error<FileError>([&] { loader.next(); }, "picture 2: damaged");
+    expect_error<FileError>([&] { loader.next(); }, "image 2: damaged");
     EXPECT_EQ(loader.next().extra.at(0), 3);
   }
 }
 
-TEST(Loader, may_go_away_before_all_is_taken) {
+TEST(Loader, may_be_destroyed_before_all_is_taken) {
   for (int i = 0; i < 20; ++i) {
     Loader loader(batches_in_order(1000, 1), 0, numbered, 3, 1 + static_cast<size_t>(i % 3));
     if (i % 2 == 0) loader.next();

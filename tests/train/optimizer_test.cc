@@ -1,4 +1,4 @@
-// Optimizers against their formulas, written plainly in double, over several steps.
+// Optimizers against their formulas in double precision, over several steps.
 #include "heed/train/optimizer.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kRate = 0.05f;
 
-// Three parameters, one larger than a piece, with gradients that change from step to step.
+// Three parameters, one larger than a chunk, with gradients that change from step to step.
 struct Fixture {
   Tensors parameters;
   std::vector<std::vector<double>> expected;

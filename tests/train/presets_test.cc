@@ -1,30 +1,30 @@
-// Presets and what can be chosen otherwise: every word for every family is built and runs, and what makes no sense is refused.
+// Presets and model settings: every supported choice of every family builds and runs, others are rejected.
 #include "heed/train/presets.h"
 
 #include <gtest/gtest.h>
 
 #include "heed/core/autograd.h"
 #include "heed/models/model.h"
-#include "heed/train/learning.h"
+#include "heed/train/train_options.h"
 #include "tests/expect_error.h"
 
 namespace heed::test {
 namespace {
 
-using Words = std::vector<std::string>;
+using Names = std::vector<std::string>;
 
-ModelChoice chosen(const std::string& preset, const Words& words) {
+ModelChoice chosen(const std::string& preset, const Names& arguments) {
   ModelChoice choice;
   Settings settings;
   declare(settings, choice);
   settings.assign("preset=" + preset);
-  for (const std::string& word : words) settings.assign(word);
+  for (const std::string& argument : arguments) settings.assign(argument);
   return choice;
 }
 
-Json config_of(const std::string& preset, const Words& words) { return model_config(chosen(preset, words)); }
+Json config_of(const std::string& preset, const Names& arguments) { return model_config(chosen(preset, arguments)); }
 
-Named inputs_for(const std::string& family, const Json& config) {
+TensorMap inputs_for(const std::string& family, const Json& config) {
   const Tensor tokens = Tensor::from(std::vector<int64_t>{2, 3, 4, 5, 6, 7, 8, 9, 3, 2}, {2, 5});
   const Tensor mask = Tensor::from(std::vector<int64_t>{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}, {2, 5});
   const Tensor labels = Tensor::from(std::vector<int64_t>{1, 0}, {2});
@@ -35,24 +35,24 @@ Named inputs_for(const std::string& family, const Json& config) {
   return {{"pixel_values", random_normal({2, 3, side, side}, 0, 1, rng)}, {"labels", labels}};
 }
 
-// A small one of the kind is built, and gives a loss and all gradients. Returns config.json.
-Json expect_sound(const Preset& preset, Words words) {
-  for (const char* word : {"layers=1", "width=24", "heads=3"}) words.emplace_back(word);
-  SCOPED_TRACE(preset.name + " " + words[0]);
-  Json config = config_of(preset.name, words);
+// Builds a small model, and checks its loss and that all parameters have gradients. Returns config.json.
+Json expect_sound(const Preset& preset, Names arguments) {
+  for (const char* each : {"layers=1", "width=24", "heads=3"}) arguments.emplace_back(each);
+  SCOPED_TRACE(preset.name + " " + arguments[0]);
+  Json config = config_of(preset.name, arguments);
   if (preset.name == "vit-base") config["image_size"] = 64;
   const Model model = make_model(config);
   Rng rng(1);
-  Named out = model(inputs_for(preset.family, config), {.mode = training_with(rng)});
+  TensorMap out = model(inputs_for(preset.family, config), {.mode = training_with(rng)});
   EXPECT_TRUE(std::isfinite(out["loss"].item()));
   backward(out["loss"]);
   for (const Parameter& each : model.params().all()) EXPECT_TRUE(!each.options.learned || each.tensor.grad().defined()) << each.name;
   return config;
 }
 
-TEST(Presets, every_recipe_is_made_of_settings) {
+TEST(Presets, training_settings_exist) {
   for (const Preset& preset : presets()) {
-    LearnOptions options;
+    TrainOptions options;
     ModelChoice choice;
     int64_t pad = 0;
     bool flip = false;
@@ -62,7 +62,7 @@ TEST(Presets, every_recipe_is_made_of_settings) {
     settings.add("pad", pad, "", {.least = 0});
     settings.add("flip", flip, "");
     settings.assign("batch=7");
-    apply_recipe(preset, settings);
+    apply_training_settings(preset, settings);
     EXPECT_EQ(options.batch, 7) << preset.name;
     for (const auto& [key, value] : preset.settings) {
       const std::string text = settings.text(key);
@@ -76,9 +76,9 @@ TEST(Presets, every_recipe_is_made_of_settings) {
   expect_error<UsageError>([] { chosen("bert", {}); }, "train: preset='bert', expected one of ");
 }
 
-TEST(Presets, have_the_sizes_that_are_published) {
-  const auto millions = [](const std::string& preset, const Words& words) {
-    return static_cast<double>(make_model(config_of(preset, words), {.names = {.shapes_only = true}}).params().count()) / 1e6;
+TEST(Presets, have_the_published_sizes) {
+  const auto millions = [](const std::string& preset, const Names& arguments) {
+    return static_cast<double>(make_model(config_of(preset, arguments), {.names = {.shapes_only = true}}).params().count()) / 1e6;
   };
   EXPECT_NEAR(millions("vit-base", {"model.num_labels=1000"}), 86.57, 0.01);
   EXPECT_NEAR(millions("bert-base", {"model.vocab_size=30522"}), 109.48, 0.01);
@@ -88,11 +88,11 @@ TEST(Presets, have_the_sizes_that_are_published) {
   EXPECT_NEAR(millions("resnet18", {}), 11.17, 0.01);
 }
 
-TEST(Presets, every_preset_runs_with_every_word) {
+TEST(Presets, every_preset_runs_with_every_choice) {
   for (const Preset& preset : presets()) {
-    if (preset.family == "resnet") continue;  // it has no words but its own keys
+    if (preset.family == "resnet") continue;  // it has only model.* keys
     const bool vit = preset.family == "vit", bert = preset.family == "bert", gaussian = preset.name.starts_with("gaussian");
-    Words positions{"none", "sinusoidal", "rotary", "relative", "alibi"};
+    Names positions{"none", "sinusoidal", "rotary", "relative", "alibi"};
     if (preset.config["model_type"] != "llama" && preset.family != "encoder-decoder") positions.emplace_back("learned");
     if (vit || bert) positions.emplace_back("relative_content");
     if (vit)
@@ -100,14 +100,14 @@ TEST(Presets, every_preset_runs_with_every_word) {
         positions.emplace_back(each);
     positions.emplace_back("sinusoidal,rotary,alibi");
     for (const std::string& each : positions) {
-      Words words{"position=" + each};
-      if (gaussian && (each == "relative_content" || each.find("rotary,") != each.npos)) words.emplace_back("content=true");
-      const Json config = expect_sound(preset, words);
+      Names arguments{"position=" + each};
+      if (gaussian && (each == "relative_content" || each.find("rotary,") != each.npos)) arguments.emplace_back("content=true");
+      const Json config = expect_sound(preset, arguments);
       const bool own = each == "learned" || (each == "sinusoidal" && preset.family == "encoder-decoder") ||
                        (each == "rotary" && preset.config["model_type"] == "llama");
       EXPECT_FALSE(own && config.contains("heed") && config["heed"].contains("positions")) << preset.name;
     }
-    Words others{"attention=hard",       "norm=before",
+    Names others{"attention=hard",       "norm=before",
                  "norm=after",           "soft_cap=30",
                  "pattern=window:4",     "pattern=window:1:2:1",
                  "pattern=chunks:16",    "pattern=chunks:2:shifted,causal",
@@ -121,9 +121,9 @@ TEST(Presets, every_preset_runs_with_every_word) {
       for (const char* each : {"pooling=flatten", "pattern=grid_window:1", "pattern=grid_window:1:2", "patch=8"}) others.emplace_back(each);
     for (const std::string& each : others) expect_sound(preset, {each});
     for (const char* features : {"elu", "relu", "random"}) {
-      Words words{"attention=kernel", std::string("features=") + features};
-      if (gaussian) words.emplace_back("position=none");
-      expect_sound(preset, words);
+      Names arguments{"attention=kernel", std::string("features=") + features};
+      if (gaussian) arguments.emplace_back("position=none");
+      expect_sound(preset, arguments);
     }
     if (vit) expect_sound(preset, {"attention=channel", "position=learned", "project_values=true"});
     if (vit) expect_sound(preset, {"attention=pooled", "reduction=2", "position=learned"});
@@ -132,12 +132,12 @@ TEST(Presets, every_preset_runs_with_every_word) {
   }
 }
 
-TEST(Presets, words_become_keys_of_config_json) {
+TEST(Presets, settings_become_keys_of_config_json) {
   const Json marian = config_of("transformer-small", {"layers=2", "heads=8", "width=128", "dropout=0.2", "activation=gelu"});
   for (const std::string side : {"encoder", "decoder"}) {
     EXPECT_EQ(marian[side + "_layers"], 2);
     EXPECT_EQ(marian[side + "_attention_heads"], 8);
-    EXPECT_EQ(marian[side + "_ffn_dim"], 512);  // in proportion
+    EXPECT_EQ(marian[side + "_ffn_dim"], 512);  // scales with the width
   }
   EXPECT_EQ(marian["d_model"], 128);
   EXPECT_EQ(marian["dropout"].dump(), "0.2");
@@ -152,7 +152,7 @@ TEST(Presets, words_become_keys_of_config_json) {
   EXPECT_EQ(config_of("gpt-mini", {"stochastic_depth=0.1"})["heed"].dump(), R"({"stochastic_depth":0.1})");
   const Json gaussian = config_of("gaussian", {"position=learned", "width=200"});
   EXPECT_EQ(gaussian["head_dim"], 200);
-  EXPECT_FALSE(gaussian["heed"].contains("content"));  // or all tokens would be seen alike
+  EXPECT_FALSE(gaussian["heed"].contains("content"));  // else all scores would be equal
   EXPECT_EQ(gaussian["heed"]["project_values"], false);
   EXPECT_EQ(config_of("gaussian", {})["heed"], preset_named("gaussian").config["heed"]);
   const Json open = config_of("bert-mini", {"model.heed.soft_cap=5", "soft_cap=7", "model.hidden_size=32", "width=64"});
@@ -160,38 +160,40 @@ TEST(Presets, words_become_keys_of_config_json) {
   EXPECT_EQ(open["hidden_size"], 32);
 }
 
-TEST(Presets, a_width_alone_finds_heads_that_divide_it) {
-  const auto heads = [](const std::string& preset, const Words& words) { return heads_for(chosen(preset, words)); };
-  EXPECT_EQ(heads("vit-tiny", {"width=32"}), 2);  // of 3
-  EXPECT_EQ(heads("vit-tiny", {"width=48"}), 0);  // 3 do
+TEST(Presets, a_width_alone_selects_heads_that_divide_it) {
+  const auto heads = [](const std::string& preset, const Names& arguments) { return heads_for(chosen(preset, arguments)); };
+  EXPECT_EQ(heads("vit-tiny", {"width=32"}), 2);  // not 3
+  EXPECT_EQ(heads("vit-tiny", {"width=48"}), 0);  // 3 divides it
   EXPECT_EQ(heads("vit-tiny", {}), 0);
-  EXPECT_EQ(heads("vit-tiny", {"width=32", "heads=3"}), 0);  // a person's word stands, and is refused
+  EXPECT_EQ(heads("vit-tiny", {"width=32", "heads=3"}), 0);  // set by the user, and rejected later
   EXPECT_EQ(heads("vit-base", {"width=100"}), 10);
   EXPECT_EQ(heads("bert-base", {"width=33"}), 11);
-  EXPECT_EQ(heads("llama-mini", {"width=30"}), 3);  // 10 numbers a head
-  EXPECT_EQ(heads("gpt-mini", {"width=34"}), 1);    // or it would be 17
+  EXPECT_EQ(heads("llama-mini", {"width=30"}), 3);  // head size 10
+  EXPECT_EQ(heads("gpt-mini", {"width=34"}), 1);    // 2 heads would have the odd size 17
   EXPECT_EQ(heads("vit-tiny", {"width=31"}), 1);
-  EXPECT_EQ(heads("resnet18", {}), 0);             // which has none
-  EXPECT_EQ(heads("gaussian", {"width=100"}), 0);  // whose heads are as wide as the model
+  EXPECT_EQ(heads("resnet18", {}), 0);             // has no heads
+  EXPECT_EQ(heads("gaussian", {"width=100"}), 0);  // heads are as wide as the model
 }
 
-TEST(Presets, choices_that_make_no_sense_are_refused) {
-  const auto refused = [](const std::string& preset, const Words& words, const std::string& message) {
-    expect_error<UsageError>([&] { config_of(preset, words); }, message);
+TEST(Presets, invalid_choices_are_rejected) {
+  const auto refused = [](const std::string& preset, const Names& arguments, const std::string& message) {
+    expect_error<UsageError>([&] { config_of(preset, arguments); }, message);
   };
-  refused("gpt-mini", {"position=gaussian"}, "model: position='gaussian' is not for gpt-mini, expected none, learned, sinusoidal, rotary");
+  refused("gpt-mini", {"position=gaussian"},
+          "model: position='gaussian' is not supported by gpt-mini, expected none, learned, sinusoidal, rotary");
   refused("llama-mini", {"position=learned"},
-          "position='learned' is not for llama-mini, expected none, sinusoidal, rotary, relative, alibi");
-  refused("transformer-base", {"position=learned"}, "is not for transformer-base");
-  refused("vit-tiny", {"position=none,rotary"}, "position=none, rotary, expected none or others, not both");
+          "position='learned' is not supported by llama-mini, expected none, sinusoidal, rotary, relative, alibi");
+  refused("transformer-base", {"position=learned"}, "is not supported by transformer-base");
+  refused("vit-tiny", {"position=none,rotary"}, "position=none, rotary, expected none alone or others");
   refused("vit-tiny", {"position=learned,sinusoidal"}, "expected at most one of learned, learned_2d, sinusoidal, sinusoidal_2d");
   refused("vit-tiny", {"position=gausian"}, "train: position='gausian', expected some of none, ");
-  refused("vit-tiny", {"position=gaussian", "pooling=cls"}, "pooling=cls, but what was chosen needs a grid");
-  refused("bert-mini", {"attention=channel"}, "attention='channel' is not for bert-mini, expected soft, hard, kernel");
-  refused("bert-mini", {"pooling=flatten"}, "pooling='flatten' is not for bert-mini, expected cls, gap, map");
-  refused("gpt-mini", {"pooling=gap"}, "pooling='gap' is not for gpt-mini, expected none");
-  refused("gpt-mini", {"patch=4"}, "patch=4 is not for gpt-mini, expected a model of pictures");
-  refused("gpt-mini", {"pattern=grid_window:2"}, "pattern='grid_window' is not for gpt-mini, expected causal, window, chunks, dilated");
+  refused("vit-tiny", {"position=gaussian", "pooling=cls"}, "pooling=cls adds a class token, but these settings need a pure patch grid");
+  refused("bert-mini", {"attention=channel"}, "attention='channel' is not supported by bert-mini, expected soft, hard, kernel");
+  refused("bert-mini", {"pooling=flatten"}, "pooling='flatten' is not supported by bert-mini, expected cls, gap, map");
+  refused("gpt-mini", {"pooling=gap"}, "pooling='gap' is not supported by gpt-mini, expected none");
+  refused("gpt-mini", {"patch=4"}, "patch=4 is not supported by gpt-mini, expected an image model");
+  refused("gpt-mini", {"pattern=grid_window:2"},
+          "pattern='grid_window' is not supported by gpt-mini, expected causal, window, chunks, dilated");
   for (const char* wrong : {"windows:4", "window", "window:1:2:3:4", "dilated", "causal:1"})
     refused("vit-tiny", {std::string("pattern=") + wrong}, "expected causal, window:BEFORE:AFTER:GLOBALS, ");
   refused("vit-tiny", {"pattern=window:x"}, "model: pattern='window:x': before='x', expected a whole number");
@@ -200,19 +202,19 @@ TEST(Presets, choices_that_make_no_sense_are_refused) {
   refused("vit-tiny", {"reach=4"}, "reach=4, expected position=relative with it");
   refused("vit-tiny", {"features=relu"}, "features=relu, expected attention=kernel with it");
   refused("vit-tiny", {"reduction=2"}, "reduction=2, expected attention=pooled with it");
-  refused("vit-tiny", {"attention=kernel", "position=alibi"}, "position=alibi is added to scores, of which attention=kernel has none");
+  refused("vit-tiny", {"attention=kernel", "position=alibi"}, "position=alibi is added to scores, which attention=kernel does not compute");
   refused("gaussian", {"attention=kernel"}, "position=gaussian is added to scores");
-  refused("gaussian", {"attention=channel", "position=learned"}, "expected project_values=true with it");
+  refused("gaussian", {"attention=channel", "position=learned"}, "expected project_values=true");
   refused("vit-tiny", {"attention=kernel", "soft_cap=3"}, "soft_cap, expected attention=soft or hard with it");
-  refused("vit-tiny", {"attention=pooled", "pattern=causal"}, "a pattern beside attention=pooled");
+  refused("vit-tiny", {"attention=pooled", "pattern=causal"}, "a pattern with attention=pooled");
   refused("vit-tiny", {"content=false"}, "content=false, expected one of relative, ");
   refused("gaussian", {"position=learned", "content=false"}, "content=false, expected one of relative, ");
-  refused("vit-tiny", {"content=false", "position=rotary,relative"}, "position=rotary beside content=false");
+  refused("vit-tiny", {"content=false", "position=rotary,relative"}, "position=rotary with content=false");
   refused("vit-tiny", {"heads=5"}, "width=192 does not divide into heads=5");
-  refused("vit-tiny", {"model.n_embd=5"}, "model.NAME='n_embd' is not for vit-tiny");
-  refused("vit-tiny", {"model.hiden_size=5"}, "there is no setting 'model.hiden_size'; did you mean 'model.hidden_size'?");
+  refused("vit-tiny", {"model.n_embd=5"}, "model.NAME='n_embd' is not supported by vit-tiny");
+  refused("vit-tiny", {"model.hiden_size=5"}, "unknown setting 'model.hiden_size'; did you mean 'model.hidden_size'?");
   refused("vit-tiny", {"model.heed=5"}, "model.heed=5, expected a key below it");
-  refused("vit-tiny", {"model.heed.positions=gaussian", "model.heed.pooling=cls"}, "needs a grid");
+  refused("vit-tiny", {"model.heed.positions=gaussian", "model.heed.pooling=cls"}, "need a pure patch grid");
   expect_error<FileError>([] { make_model(config_of("vit-tiny", {"model.heed.attenion=soft"})); }, "heed.attenion is not known");
 }
 

@@ -1,15 +1,15 @@
-// Samples of pre-training are what the papers say, and a small encoder learns from them.
+// Pre-training samples follow the papers, and a small encoder trains on them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "heed/data/made_documents.h"
-#include "heed/train/learner.h"
-#include "heed/train/order.h"
+#include "heed/data/synthetic_documents.h"
+#include "heed/train/batch_order.h"
+#include "heed/train/optimizer_step.h"
 #include "heed/train/pretrain_data.h"
-#include "heed/train/training.h"
+#include "heed/train/training_job.h"
 #include "heed/train/vocabulary.h"
 #include "tests/expect_error.h"
 
@@ -25,7 +25,7 @@ Tokenizer tokenizer_of(const Documents& documents, const std::string& kind = "wo
 }
 
 const Documents& some_documents() {
-  static const Documents documents = made_documents(600, 3);
+  static const Documents documents = synthetic_documents(600, 3);
   return documents;
 }
 const Tokenizer& some_tokenizer() {
@@ -49,7 +49,7 @@ std::array<std::vector<int64_t>, 2> segments(const PretrainSample& sample) {
   return out;
 }
 
-TEST(MadeDocuments, speak_of_one_thing) {
+TEST(SyntheticDocuments, have_one_topic_each) {
   const Documents& documents = some_documents();
   ASSERT_GT(documents.size(), 20u);
   std::set<std::string> seen;
@@ -64,20 +64,20 @@ TEST(MadeDocuments, speak_of_one_thing) {
     seen.insert(document[0]);
   }
   EXPECT_GT(seen.size(), documents.size() / 2);
-  EXPECT_EQ(made_documents(600, 3), documents);
-  EXPECT_NE(made_documents(600, 3, DataPart::validation), documents);
+  EXPECT_EQ(synthetic_documents(600, 3), documents);
+  EXPECT_NE(synthetic_documents(600, 3, DataPart::validation), documents);
 }
 
-TEST(PretrainData, hides_the_right_share_in_the_right_ways) {
-  const PretrainData data(some_tokenizer(), {.max_length = 64}, some_documents(), {}, "made");
-  const int64_t cls = *some_tokenizer().id("[CLS]"), part = *some_tokenizer().id("[SEP]"), mask = *some_tokenizer().id("[MASK]");
-  double words = 0, hidden = 0, masked = 0, kept = 0, other = 0;
+TEST(PretrainData, masks_the_right_fractions) {
+  const PretrainData data(some_tokenizer(), {.max_length = 64}, some_documents(), {}, "test");
+  const int64_t cls = *some_tokenizer().id("[CLS]"), sep = *some_tokenizer().id("[SEP]"), mask = *some_tokenizer().id("[MASK]");
+  double words = 0, chosen = 0, masked = 0, kept = 0, other = 0;
   for (int64_t epoch = 0; epoch < 20; ++epoch)
     for (int64_t i = 0; i < data.count(); ++i) {
       const PretrainSample sample = data.sample(sample_key(1, epoch, i), i);
       ASSERT_LE(sample.ids.size(), 64u);
-      ASSERT_TRUE(sample.ids.front() == cls && sample.ids.back() == part);
-      ASSERT_EQ(std::count(sample.ids.begin(), sample.ids.end(), part), 2);
+      ASSERT_TRUE(sample.ids.front() == cls && sample.ids.back() == sep);
+      ASSERT_EQ(std::count(sample.ids.begin(), sample.ids.end(), sep), 2);
       for (size_t t = 0; t < sample.ids.size(); ++t) {
         const int64_t id = sample.ids[t], label = sample.labels[t];
         if (label == -100) {
@@ -87,22 +87,22 @@ TEST(PretrainData, hides_the_right_share_in_the_right_ways) {
         }
         ASSERT_FALSE(some_tokenizer().is_special(label));
         ASSERT_TRUE(id == mask || !some_tokenizer().is_special(id));
-        ++words, ++hidden;
+        ++words, ++chosen;
         ++(id == mask ? masked : id == label ? kept : other);
       }
     }
-  ASSERT_GT(hidden, 5000);
+  ASSERT_GT(chosen, 5000);
   const auto near = [](double count, double of, double share) {
     EXPECT_NEAR(count / of, share, 4 * std::sqrt(share * (1 - share) / of)) << count << " of " << of;
   };
-  near(hidden, words, 0.15);
-  near(masked, hidden, 0.8);
-  near(other, hidden, 0.1);
-  near(kept, hidden, 0.1);
+  near(chosen, words, 0.15);
+  near(masked, chosen, 0.8);
+  near(other, chosen, 0.1);
+  near(kept, chosen, 0.1);
 }
 
 TEST(PretrainData, the_second_segment_is_the_next_one_or_of_another_document) {
-  const PretrainData data(some_tokenizer(), {.masked = false, .max_length = 64}, some_documents(), {}, "made");
+  const PretrainData data(some_tokenizer(), {.masked = false, .max_length = 64}, some_documents(), {}, "test");
   double next = 0, all = 0;
   for (int64_t epoch = 0; epoch < 4; ++epoch)
     for (int64_t i = 0; i < data.count(); ++i) {
@@ -111,7 +111,7 @@ TEST(PretrainData, the_second_segment_is_the_next_one_or_of_another_document) {
       ASSERT_EQ(std::count_if(sample.labels.begin(), sample.labels.end(), [](int64_t label) { return label != -100; }), 0);
       const auto [first, second] = segments(sample);
       ASSERT_TRUE(!first.empty() && !second.empty());
-      const auto stands_in = [&](std::vector<int64_t> what, int64_t document) {
+      const auto occurs_in = [&](std::vector<int64_t> what, int64_t document) {
         const std::vector<int64_t> whole = tokens_of(some_documents()[static_cast<size_t>(document)]);
         return std::search(whole.begin(), whole.end(), what.begin(), what.end()) != whole.end();
       };
@@ -121,10 +121,10 @@ TEST(PretrainData, the_second_segment_is_the_next_one_or_of_another_document) {
       if (sample.pair_label == 0) {
         ++next;
         ASSERT_EQ(sample.first_document, sample.second_document);
-        ASSERT_TRUE(stands_in(both, sample.first_document));
+        ASSERT_TRUE(occurs_in(both, sample.first_document));
       } else {
         ASSERT_NE(sample.first_document, sample.second_document);
-        ASSERT_TRUE(stands_in(first, sample.first_document) && stands_in(second, sample.second_document));
+        ASSERT_TRUE(occurs_in(first, sample.first_document) && occurs_in(second, sample.second_document));
       }
     }
   EXPECT_NEAR(next / all, 0.5, 2 / std::sqrt(all));
@@ -135,7 +135,7 @@ TEST(PretrainData, inverted_orders_and_conclusions) {
   const Tokenizer tokenizer = tokenizer_of({documents[0], documents[1], documents[0], documents[1]}, "wordpiece", 200);
   const std::vector<SentencePair> pairs{{"red is blue", "blue", true}, {"white is far", "deep", false}};
   const PretrainOptions options{.masked = false, .next = false, .inversion = true, .inference = true, .max_length = 32};
-  const PretrainData data(tokenizer, options, documents, pairs, "made");
+  const PretrainData data(tokenizer, options, documents, pairs, "test");
   int64_t inverted = 0, in_order = 0, mixed = 0, follows = 0, does_not = 0;
   for (int64_t epoch = 0; epoch < 400; ++epoch) {
     const PretrainSample sample = data.sample(sample_key(1, epoch, 0), epoch % data.count());
@@ -149,10 +149,10 @@ TEST(PretrainData, inverted_orders_and_conclusions) {
       continue;
     }
     ASSERT_EQ(sample.task, PairTask::inversion);
-    const std::string said = text(second);
+    const std::string output = text(second);
     const bool backwards =
-        said == "yes" || said == "black. white blue green red" || said == "four. three two one" || said == "deep low high near far";
-    EXPECT_EQ(sample.pair_label, backwards ? 0 : 1) << text(first) << " / " << said;
+        output == "yes" || output == "black. white blue green red" || output == "four. three two one" || output == "deep low high near far";
+    EXPECT_EQ(sample.pair_label, backwards ? 0 : 1) << text(first) << " / " << output;
     ++(backwards ? inverted : first == second ? in_order : mixed);
   }
   EXPECT_TRUE(inverted > 60 && in_order > 20 && mixed > 20 && follows > 60 && does_not > 60)
@@ -160,7 +160,7 @@ TEST(PretrainData, inverted_orders_and_conclusions) {
 }
 
 TEST(PretrainData, is_a_function_of_its_key) {
-  const PretrainData data(some_tokenizer(), {.inversion = true, .max_length = 64}, some_documents(), {}, "made");
+  const PretrainData data(some_tokenizer(), {.inversion = true, .max_length = 64}, some_documents(), {}, "test");
   int64_t changed = 0;
   for (int64_t i = 0; i < 20; ++i) {
     const PretrainSample once = data.sample(sample_key(1, 0, i), i), again = data.sample(sample_key(1, 0, i), i);
@@ -170,7 +170,7 @@ TEST(PretrainData, is_a_function_of_its_key) {
   EXPECT_GT(changed, 15);
 }
 
-TEST(PretrainData, says_what_is_missing) {
+TEST(PretrainData, reports_missing_data) {
   const Documents one{{"A sentence.", "Another one."}}, short_ones{{"A sentence."}, {"Another one."}};
   const Tokenizer good = tokenizer_of({one[0], one[0]}, "wordpiece", 60);
   expect_error<FileError>([&] { PretrainData(good, {}, one, {}, "book.txt"); }, "book.txt: found 1 document");
@@ -183,40 +183,40 @@ TEST(PretrainData, says_what_is_missing) {
 const std::vector<std::string> kTiny{"vocabulary=300",  "max_length=40", "layers=1", "width=32", "heads=2",
                                      "feed_forward=64", "dropout=0",     "batch=16", "rate=1e-2"};
 
-Figures evaluated(const Task& task) {
-  const NoGrad quiet;
+Metrics evaluated(const Task& task) {
+  const NoGrad no_grad;
   return task.evaluate().figures;
 }
-double figure(const Figures& figures, const std::string& name) {
+double figure(const Metrics& figures, const std::string& name) {
   for (const auto& [key, value] : figures)
     if (key == name) return value;
   ADD_FAILURE() << "no figure " << name;
   return 0;
 }
 
-void learn_a_while(const Task& task, const LearnOptions& options, int64_t steps) {
-  Learner learner(*task.model, options);
+void train_steps(const Task& task, const TrainOptions& options, int64_t steps) {
+  OptimizerStep optimizer_step(*task.model, options);
   Rng rng(1);
   const std::vector<std::vector<int64_t>> batches = task.batches(0);
   for (int64_t step = 0; step < steps; ++step) {
-    learner.zero_grad();
-    backward(task.learn(task.batch(0, batches[static_cast<size_t>(step) % batches.size()]), {.mode = training_with(rng)}).loss);
-    learner.step(options.rate);
+    optimizer_step.zero_grad();
+    backward(task.forward(task.batch(0, batches[static_cast<size_t>(step) % batches.size()]), {.mode = training_with(rng)}).loss);
+    optimizer_step.step(options.rate);
   }
 }
 
 TEST(Pretrain, a_small_model_learns) {
-  Training training("pretrain");
-  training.tell(kTiny);
-  training.tell({"inversion=true", "inference=true"});
+  TrainingJob training("pretrain");
+  training.apply(kTiny);
+  training.apply({"inversion=true", "inference=true"});
   const Task task = training.make();
   EXPECT_EQ(task.model->architecture(), "BertForPreTraining");
-  const Figures before = evaluated(task);
-  EXPECT_EQ(evaluated(task), before);  // the same words are hidden every time
+  const Metrics before = evaluated(task);
+  EXPECT_EQ(evaluated(task), before);  // the same words are masked every time
   EXPECT_NEAR(figure(before, "masked_loss"), std::log(300), 0.3);
   EXPECT_NEAR(figure(before, "loss"), figure(before, "masked_loss") + figure(before, "pair_loss"), 1e-9);
-  learn_a_while(task, training.learning(), 250);
-  const Figures after = evaluated(task);
+  train_steps(task, training.train_options(), 250);
+  const Metrics after = evaluated(task);
   EXPECT_LT(figure(after, "masked_loss"), figure(before, "masked_loss") - 0.8);
   EXPECT_GT(figure(after, "masked_accuracy"), 0.05);
   for (const char* name : {"pair_accuracy", "next_accuracy", "inversion_accuracy", "inference_accuracy"})
@@ -227,22 +227,22 @@ TEST(Pretrain, a_small_model_learns) {
 }
 
 TEST(Pretrain, each_task_alone_has_a_loss) {
-  Training words("pretrain"), pairs("pretrain"), nothing("pretrain");
-  words.tell(kTiny);
-  words.tell({"next=false"});
-  pairs.tell(kTiny);
-  pairs.tell({"masked=false"});
-  for (Training* training : {&words, &pairs}) {
+  TrainingJob words("pretrain"), pairs("pretrain"), nothing("pretrain");
+  words.apply(kTiny);
+  words.apply({"next=false"});
+  pairs.apply(kTiny);
+  pairs.apply({"masked=false"});
+  for (TrainingJob* training : {&words, &pairs}) {
     const Task task = training->make();
     Rng rng(1);
-    const Outcome outcome = task.learn(task.batch(0, {0, 1, 2}), {.mode = training_with(rng)});
+    const StepOutput outcome = task.forward(task.batch(0, {0, 1, 2}), {.mode = training_with(rng)});
     EXPECT_NEAR(outcome.loss.item(), training == &words ? std::log(300.0f) : std::log(2.0f), 0.5);
-    EXPECT_EQ(outcome.shares.contains("pair_accuracy"), training == &pairs);
-    const Figures figures = evaluated(task);
+    EXPECT_EQ(outcome.metrics.contains("pair_accuracy"), training == &pairs);
+    const Metrics figures = evaluated(task);
     EXPECT_EQ(figure(figures, "loss"), figure(figures, training == &words ? "masked_loss" : "pair_loss"));
   }
-  nothing.tell({"masked=false", "next=false"});
-  expect_error<UsageError>([&] { nothing.make(); }, "pretrain: nothing to learn");
+  nothing.apply({"masked=false", "next=false"});
+  expect_error<UsageError>([&] { nothing.make(); }, "pretrain: found no objective");
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// What the page about a run says, point by point.
+// Contents of the report page.
 #include "tests/train/report_files.h"
 
 namespace heed::test {
 namespace {
 
-// Four epochs, of which the second is the best.
+// Four epochs, the second is the best.
 Path put_short_run(const Folder& box, const std::string& config = "task = \"classify\"\nepochs = 4\nbest = \"accuracy\"\n") {
   const Path folder = box.path() / "classify" / "short";
   std::filesystem::create_directories(folder);
@@ -29,7 +29,7 @@ std::string part_of_page(const std::string& page, const std::string& begin, cons
   return from == page.npos ? "" : page.substr(from, page.find(end, from) - from);
 }
 
-TEST(ReportContent, only_a_run_that_goes_on_says_so_far) {
+TEST(ReportContent, only_an_unfinished_run_says_so_far) {
   const Folder box;
   const Path run = put_short_run(box);
   EXPECT_TRUE(has(page_of({run}), "of 4 so far"));
@@ -39,7 +39,7 @@ TEST(ReportContent, only_a_run_that_goes_on_says_so_far) {
   EXPECT_TRUE(has(page, "<dd class=\"note\">finished</dd>"));
   put(run / "config.toml", "task = \"classify\"\nepochs = 30\npatience = 2\n");  // early stopping
   EXPECT_TRUE(has(page_of({run}), "of 30, finished"));
-  put(run / "config.toml", "task = \"classify\"\nepochs = 6\n");  // extended after it was judged
+  put(run / "config.toml", "task = \"classify\"\nepochs = 6\n");  // extended after its evaluation
   const std::string extended = page_of({run});
   EXPECT_TRUE(has(extended, "of 6 so far"));
   EXPECT_TRUE(has(extended, "<dd class=\"run0\">87.5 %</dd><dd class=\"note\">validation, epoch 2 (best)</dd>"));
@@ -54,15 +54,15 @@ TEST(ReportContent, the_best_epoch_is_in_the_headline_and_marked_everywhere) {
   EXPECT_TRUE(has(page, "<tr class=\"run0 best\"><td>2 <span class=\"tag given\">best</span></td>"));
   EXPECT_TRUE(has(page, "<i class=\"ring\"></i>best epoch 2</span>"));
   EXPECT_TRUE(has(page, "<path class=\"best run0 c0\" d=\"M333.3 "));
-  EXPECT_TRUE(has(page, "best at epoch 2"));  // for those who do not see it
-  // By the metric that chose it: the first epoch has the lowest loss.
+  EXPECT_TRUE(has(page, "best at epoch 2"));  // in the aria-label
+  // By the selecting metric: the first epoch has the lowest loss.
   put(run / "config.toml", "task = \"classify\"\nepochs = 4\nbest = \"loss\"\n");
   EXPECT_TRUE(has(page_of({run}), "validation, epoch 1 (best)"));
   write_json(run / "evaluation.json", {{"part", "test"}, {"figures", {{"accuracy", 0.8125}}}});
   EXPECT_TRUE(has(page_of({run}), "<dd class=\"run0\">81.2 %</dd><dd class=\"note\">test, epoch 1 (best)</dd>"));
 }
 
-TEST(ReportContent, settings_are_those_in_force_and_say_who_chose_them) {
+TEST(ReportContent, settings_show_their_values_and_who_set_them) {
   const Folder box;
   const Path run =
       put_short_run(box,
@@ -83,17 +83,17 @@ TEST(ReportContent, settings_are_those_in_force_and_say_who_chose_them) {
                            "<dt title=\"how many\">layers</dt><dd>6 <span class=\"tag\">preset</span></dd>",
                            "<dt title=\"of tokens\">width</dt><dd>96 <span class=\"tag given\">given</span></dd>",
                            "<dt title=\"where\">position</dt><dd>learned <span class=\"tag\">preset</span></dd>",
-                           "<dd>0.002 <span class=\"tag given\">given</span></dd>",  // although the recipe has a rate
+                           "<dd>0.002 <span class=\"tag given\">given</span></dd>",  // although the preset has a rate
                            "<dd>64 <span class=\"tag\">preset</span></dd>", "<dt title=\"of chance\">seed</dt><dd>1</dd>"})
     EXPECT_TRUE(has(page, text)) << text;
-  // The size of images, above and among the settings.
+  // The image size, in the header and among the settings.
   EXPECT_TRUE(has(page, "<span>images <b>64 × 48</b></span>"));
   EXPECT_TRUE(has(page, "image</dt><dd>64 × 48</dd>"));
   put(run / "config.toml", "task = \"classify\"\ndata = \"photos\"\nimage = \"auto\"  # of the model's images\n");
   EXPECT_TRUE(has(page_of({run}), "<dt title=\"of the model&#39;s images\">image</dt><dd>64 × 48</dd>"));
 }
 
-TEST(ReportContent, layers_that_are_alike_fold_into_one_row) {
+TEST(ReportContent, identical_layers_fold_into_one_row) {
   const Folder box;
   const Path run = put_short_run(box);
   Json layers = Json::array();
@@ -103,23 +103,23 @@ TEST(ReportContent, layers_that_are_alike_fold_into_one_row) {
   add("vit.embeddings", 500);
   for (int layer = 0; layer < 12; ++layer)
     for (const char* part : {"attention.query", "output.dense"}) add("vit.encoder.layer." + std::to_string(layer) + "." + part, 30);
-  for (const char* part : {"attention.query", "output.dense"}) add("vit.encoder.layer.12." + std::string(part), 31);  // another one
+  for (const char* part : {"attention.query", "output.dense"}) add("vit.encoder.layer.12." + std::string(part), 31);  // a different layer
   add("classifier", 7);
   write_json(run / "costs.json", {{"layers", layers}});
   const std::string page = page_of({run}), costs = part_of_page(page, "<section id=\"costs\"", "</section>");
   expect_sound(page);
   EXPECT_TRUE(has(costs, "<details><summary>vit.<wbr>encoder.<wbr>layer.<wbr>0-11 <span class=\"faint\">(12×)</span></summary></details>"));
-  EXPECT_TRUE(has(costs, "<span class=\"value\">720</span>"));  // of all twelve
+  EXPECT_TRUE(has(costs, "<span class=\"value\">720</span>"));  // sum of the twelve layers
   EXPECT_TRUE(has(costs, "<tr class=\"part\"><th scope=\"row\">attention.<wbr>query</th>"));
   EXPECT_TRUE(has(costs, "<summary>vit.<wbr>encoder.<wbr>layer.<wbr>12</summary>"));
   EXPECT_TRUE(has(costs, "all 28 parts"));
   EXPECT_TRUE(has(costs, "<td class=\"number\">1289</td>"));
   size_t rows = 0;
   for (size_t at = costs.find("<tr"); at != costs.npos; at = costs.find("<tr", at + 1)) ++rows;
-  EXPECT_EQ(rows, 11u);  // head, sum, two parts, and two rows that open to 1 + 2 and 2 more
+  EXPECT_EQ(rows, 11u);  // header, total, two parts, and two rows that open to 1 + 2 and 2 more
 }
 
-TEST(ReportContent, the_log_has_times_beside_its_lines) {
+TEST(ReportContent, the_log_has_times_next_to_its_lines) {
   const Folder box;
   const Path run = put_short_run(box);
   put(run / "log.txt",
@@ -157,17 +157,16 @@ TEST(ReportContent, translations_are_texts) {
   expect_sound(page);
   EXPECT_TRUE(has(page, "<dt>source</dt><dd>A dog.</dd>"));
   EXPECT_FALSE(has(page, "<dd>A ·dog</dd>"));
-  EXPECT_TRUE(has(page, "weight 0 <i class=\"tint\"></i> 1"));  // what the shades are
+  EXPECT_TRUE(has(page, "weight 0 <i class=\"tint\"></i> 1"));  // legend of the shades
   write_json(run / "samples.json", Json(std::vector<Sample>{went_on}));
-  EXPECT_TRUE(has(page_of({run}), "<dt>prompt</dt><dd>one</dd><dt>written</dt><dd>2</dd><dt>original</dt><dd>two<br>three</dd>"));
+  EXPECT_TRUE(has(page_of({run}), "<dt>prompt</dt><dd>one</dd><dt>continuation</dt><dd>2</dd><dt>original</dt><dd>two<br>three</dd>"));
 }
 
 TEST(ReportContent, legends_name_every_line_and_colour) {
   const Folder box;
-  const std::string page = page_of({put_run(box, "all", 31, "0.01", {picture_sample("cat", "cat")})});
-  for (const char* key :
-       {"epochs 10, 30, 50</span>", "</i>rate</span>", "</i>samples per second</span>", "</i>as sure as it is right</span>",
-        "<i class=\"box hit\"></i>right</span>", "<i class=\"box miss\"></i>wrong</span>", "linear-gradient(90deg,rgb("})
+  const std::string page = page_of({put_run(box, "all", 31, "0.01", {image_sample("cat", "cat")})});
+  for (const char* key : {"epochs 10, 30, 50</span>", "</i>rate</span>", "</i>samples per second</span>", "</i>perfect calibration</span>",
+                          "<i class=\"box hit\"></i>right</span>", "<i class=\"box miss\"></i>wrong</span>", "linear-gradient(90deg,rgb("})
     EXPECT_TRUE(has(page, key)) << key;
 }
 

@@ -1,5 +1,4 @@
-// Run folders written by hand, and what every page of them must be: tags in balance, nothing from elsewhere, names that are markup shown
-// as text.
+// Hand-written run folders, and checks for every report page: balanced tags, no external resources, escaped names.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +14,7 @@ namespace heed::test {
 
 inline const std::string kHostile = "<script>alert('x')</script>\"&";
 
-// Empty where every tag is closed in order and every attribute is quoted; else what is wrong.
+// Empty if every tag is closed in order and every attribute is quoted; else the problem.
 inline std::string imbalance(const std::string& page) {
   const std::set<std::string> empty{"!doctype", "meta", "img", "input", "br", "wbr"};
   std::vector<std::string> open;
@@ -42,10 +41,10 @@ inline Sample sample_of(const std::string& truth, const std::string& guess, doub
   return {.truth = truth, .guess = guess, .score = score, .right = truth == guess};
 }
 
-inline Sample picture_sample(const std::string& truth, const std::string& guess) {
+inline Sample image_sample(const std::string& truth, const std::string& guess) {
   Sample out = sample_of(truth, guess, 0.875);
-  out.picture = {.width = 5, .height = 4, .pixels = std::vector<uint8_t>(60)};
-  for (size_t i = 0; i < 60; ++i) out.picture.pixels[i] = static_cast<uint8_t>(4 * i);
+  out.image = {.width = 5, .height = 4, .pixels = std::vector<uint8_t>(60)};
+  for (size_t i = 0; i < 60; ++i) out.image.pixels[i] = static_cast<uint8_t>(4 * i);
   out.map_rows = 2;
   out.map_columns = 3;
   out.map = {0.1f, 0.2f, 0.1f, 0.3f, 0.2f, 0.1f};

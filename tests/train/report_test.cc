@@ -1,4 +1,4 @@
-// The page about a run, made from files written by hand: every part is there, and damaged files are named.
+// The report page from hand-written files: every section is present, damaged files are named.
 #include "heed/train/report_run.h"
 #include "tests/cli/program.h"
 #include "tests/expect_error.h"
@@ -7,7 +7,7 @@
 namespace heed::test {
 namespace {
 
-TEST(Report, the_checker_of_tags_sees_mistakes) {
+TEST(Report, the_tag_checker_finds_mistakes) {
   EXPECT_EQ(imbalance("<p>a<br><i class=\"x\"></i></p>"), "");
   EXPECT_EQ(imbalance("<p><i></p></i>"), "</p> closes i");
   EXPECT_EQ(imbalance("<p>"), "<p> is never closed");
@@ -16,23 +16,23 @@ TEST(Report, the_checker_of_tags_sees_mistakes) {
 
 TEST(Report, a_run_with_everything_shows_everything) {
   const Folder box;
-  const Path run = put_run(box, "first", 31, "0.01", {picture_sample("cat", "cat"), picture_sample("cow", kHostile)});
+  const Path run = put_run(box, "first", 31, "0.01", {image_sample("cat", "cat"), image_sample("cow", kHostile)});
   const std::string page = page_of({run});
   expect_sound(page);
   for (const char* part : {"curves", "classes", "samples", "speed", "costs", "settings", "log"})
     EXPECT_TRUE(has(page, "<section id=\"" + std::string(part) + "\"") && has(page, "href=\"#" + std::string(part) + "\"")) << part;
   for (const char* text :
-       {"81.2 %", "0.4322", "vit-tiny", "5.52 M", "1.00 G", "Learning rate", "Samples a second", "834", "Confusion", "Calibration",
+       {"81.2 %", "0.4322", "vit-tiny", "5.52 M", "1.00 G", "Learning rate", "Samples per second", "834", "Confusion", "Calibration",
         "worst first", "<td>10</td>", "<td>30</td>", "<td>31 <span class=\"tag given\">best</span> <span class=\"tag\">last</span></td>",
         "0.0833", "98.0 %", "61", "0.01", "first line"})
     EXPECT_TRUE(has(page, text)) << text;
   EXPECT_FALSE(has(page, "<td>50</td>"));
-  EXPECT_TRUE(has(page, in_markup(kHostile) + " taken for cow: 1 (1.89 %)"));
-  EXPECT_TRUE(has(page, R"(&lt;b&gt;#1\&quot;&lt;/b&gt;)"));  // a hash in quotes begins no comment
-  // Twice each picture, plain and below its attention, which is another one.
-  size_t pictures = 0;
-  for (size_t at = page.find("<img"); at != page.npos; at = page.find("<img", at + 1)) ++pictures;
-  EXPECT_EQ(pictures, 6u);
+  EXPECT_TRUE(has(page, escape_markup(kHostile) + " predicted as cow: 1 (1.89 %)"));
+  EXPECT_TRUE(has(page, R"(&lt;b&gt;#1\&quot;&lt;/b&gt;)"));  // a hash in quotes does not start a comment
+  // Each image twice, plain and under its attention map, which is another image.
+  size_t images = 0;
+  for (size_t at = page.find("<img"); at != page.npos; at = page.find("<img", at + 1)) ++images;
+  EXPECT_EQ(images, 6u);
 }
 
 TEST(Report, attention_is_drawn_on_texts_and_between_them) {
@@ -48,7 +48,7 @@ TEST(Report, attention_is_drawn_on_texts_and_between_them) {
     EXPECT_TRUE(has(translation, text)) << text;
 }
 
-TEST(Report, several_runs_stand_side_by_side) {
+TEST(Report, several_runs_are_side_by_side) {
   const Folder box;
   const Path a = put_run(box, "slow", 12, "0.01", {}), b = put_run(box, "quick", 31, "0.03", {text_sample()});
   const std::string page = page_of({a, b});
@@ -60,7 +60,7 @@ TEST(Report, several_runs_stand_side_by_side) {
   EXPECT_FALSE(has(page, "<th scope=\"row\">learning.epochs</th>"));
 }
 
-TEST(Report, a_run_that_has_only_begun_says_what_is_missing) {
+TEST(Report, a_new_run_says_what_is_missing) {
   const Folder box;
   const Path run = box.path() / "classify" / "new";
   std::filesystem::create_directories(run);
@@ -76,7 +76,7 @@ TEST(Report, a_run_that_has_only_begun_says_what_is_missing) {
 TEST(Report, damaged_files_are_named) {
   const Folder box;
   const Path run = put_run(box, "bad", 2, "0.01", {});
-  expect_refused([&] { page_of({box / "nowhere"}); }, "nowhere: found no folder, expected that of a run");
+  expect_refused([&] { page_of({box / "nowhere"}); }, "nowhere: found no folder, expected a run folder");
   expect_refused([&] { page_of({box.path()}); }, "found none of config.toml, metrics.jsonl and evaluation.json");
   const auto named = [&](const std::string& message) {
     const std::vector<std::string> damaged = read_run(run).damaged;
@@ -98,10 +98,10 @@ TEST(Report, damaged_files_are_named) {
   std::filesystem::remove(run / "speed.csv");
   put(run / "samples.json", R"([{"truth": "a", "map_rows": 2, "map_columns": 2, "map": [1, 2, 3]}])");
   named("samples.json: sample 1: sample: found 3 weights, expected 2 rows of 2");
-  put(run / "samples.json", R"([{"truth": "a", "picture": "?"}])");
-  named("samples.json: sample 1: picture: found \"?\", expected base64");
+  put(run / "samples.json", R"([{"truth": "a", "image": "?"}])");
+  named("samples.json: sample 1: image: found \"?\", expected base64");
   put(run / "samples.json", R"([{"truth": 1}])");
-  named("samples.json: sample 1: sample: found a member of the wrong kind");
+  named("samples.json: sample 1: sample: found a member of the wrong type");
   put(run / "samples.json", "[]");
   put(run / "evaluation.json", R"({"figures": 3, "detail": {"classes": ["a"], "confusion": [[1, 2]], "per_class": 7}})");
   put(run / "costs.json", R"({"layers": [{"name": 3}, 4]})");
@@ -113,16 +113,16 @@ TEST(Report, damaged_files_are_named) {
   expect_error<UsageError>([] { report_page({}); }, "report: found 0 run folders, expected 1 or more");
 }
 
-TEST(Report, samples_come_back_from_json_as_they_went) {
-  for (const Sample& sample : {picture_sample("a", "b"), text_sample(), translation_sample(), sample_of("x", "x", 1)}) {
+TEST(Report, samples_survive_json) {
+  for (const Sample& sample : {image_sample("a", "b"), text_sample(), translation_sample(), sample_of("x", "x", 1)}) {
     const Sample back = Json(sample).get<Sample>();
     EXPECT_EQ(back.truth, sample.truth);
     EXPECT_EQ(back.guess, sample.guess);
     EXPECT_EQ(back.source, sample.source);
     EXPECT_EQ(back.score, sample.score);
     EXPECT_EQ(back.right, sample.right);
-    EXPECT_EQ(back.picture.width, sample.picture.width);
-    EXPECT_EQ(back.picture.pixels, sample.picture.pixels);
+    EXPECT_EQ(back.image.width, sample.image.width);
+    EXPECT_EQ(back.image.pixels, sample.image.pixels);
     EXPECT_EQ(back.rows, sample.rows);
     EXPECT_EQ(back.columns, sample.columns);
     EXPECT_EQ(back.map_rows, sample.map_rows);
@@ -140,10 +140,10 @@ TEST(Report, samples_come_back_from_json_as_they_went) {
 TEST(Program, report_writes_the_page) {
   const Folder box;
   const Path a = put_run(box, "a", 3, "0.01", {}), b = put_run(box, "b", 3, "0.02", {});
-  EXPECT_EQ(said_by_heed("report '" + a.string() + "'"), (a / "report.html").string() + "\n");
+  EXPECT_EQ(output_of_heed("report '" + a.string() + "'"), (a / "report.html").string() + "\n");
   EXPECT_EQ(get(a / "report.html"), page_of({a}));
   const Path both = box / "both.html";
-  EXPECT_EQ(said_by_heed("report '" + a.string() + "' '" + b.string() + "' -o '" + both.string() + "'"), both.string() + "\n");
+  EXPECT_EQ(output_of_heed("report '" + a.string() + "' '" + b.string() + "' -o '" + both.string() + "'"), both.string() + "\n");
   EXPECT_EQ(get(both), page_of({a, b}));
   EXPECT_EQ(run_heed("report '" + (box / "none").string() + "'").exit_code, 3);
   EXPECT_EQ(run_heed("report").exit_code, 2);

@@ -1,9 +1,9 @@
-// Residual networks beside what parity_test.cc says of them: they learn, keep their running statistics, and cost what is counted.
+// Residual networks, in addition to parity_test.cc: training, running statistics and costs.
 #include <cmath>
 
 #include "heed/io/safetensors.h"
 #include "heed/models/cost.h"
-#include "heed/train/training.h"
+#include "heed/train/training_job.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
 
@@ -23,11 +23,11 @@ const std::vector<std::string> kSmallResnet{"data=shapes:1200",
                                             "pad=0",
                                             "flip=false"};
 
-std::unique_ptr<Training> small_resnet(const std::vector<std::string>& more = {}) {
-  auto out = std::make_unique<Training>("classify");
-  std::vector<std::string> words = kSmallResnet;
-  words.insert(words.end(), more.begin(), more.end());
-  out->tell(words);
+std::unique_ptr<TrainingJob> small_resnet(const std::vector<std::string>& more = {}) {
+  auto out = std::make_unique<TrainingJob>("classify");
+  std::vector<std::string> arguments = kSmallResnet;
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  out->apply(arguments);
   return out;
 }
 
@@ -42,16 +42,16 @@ Json small_config(const std::string& kind) {
           {"heed", {{"stem", "small"}}}};
 }
 
-Named some_pictures(int64_t B, int64_t height, int64_t width) {
+TensorMap some_images(int64_t B, int64_t height, int64_t width) {
   Rng rng(5);
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < B; ++i) labels.push_back(i % 3);
   return {{"pixel_values", random_normal({B, 3, height, width}, 0, 1, rng)}, {"labels", Tensor::from(labels, {B})}};
 }
 
-TEST(Resnet, stages_halve_the_picture) {
+TEST(Resnet, stages_halve_the_image) {
   const Model model = make_model(small_config("basic"));
-  const Named out = model(some_pictures(2, 10, 7), {.hidden_states = true});
+  const TensorMap out = model(some_images(2, 10, 7), {.hidden_states = true});
   EXPECT_EQ(out.at("logits").shape(), (Shape{2, 3}));
   EXPECT_EQ(out.at("hidden_states.0").shape(), (Shape{2, 4, 10, 7}));
   EXPECT_EQ(out.at("hidden_states.1").shape(), (Shape{2, 8, 10, 7}));
@@ -65,17 +65,17 @@ TEST(Resnet, a_saved_folder_has_every_name_of_a_batch_norm) {
   save(model, folder / "saved");
   const Safetensors file = Safetensors::open(folder / "saved/model.safetensors");
   EXPECT_TRUE(file.contains("resnet.embedder.embedder.normalization.num_batches_tracked"));
-  const size_t known = model.params().stored().size(), units = (known - 2) / 5;  // five names a convolution, and two of the head
+  const size_t known = model.params().stored().size(), units = (known - 2) / 5;  // five names per convolution, and two of the head
   EXPECT_EQ(file.names().size(), known + units);
-  const Named inputs = some_pictures(2, 10, 10);
+  const TensorMap inputs = some_images(2, 10, 10);
   EXPECT_EQ(load(folder / "saved")(inputs).at("logits").to_vector<float>(), model(inputs).at("logits").to_vector<float>());
 }
 
-// A small step along the gradient changes the loss by as much as the gradient says; so do steps of each parameter alone.
+// A small step along the gradient changes the loss as predicted; so do steps of each parameter alone.
 TEST(Resnet, gradients_are_those_of_the_loss) {
   for (const char* kind : {"basic", "bottleneck"}) {
     const Model model = make_model(small_config(kind));
-    const Named inputs = some_pictures(6, 10, 10);
+    const TensorMap inputs = some_images(6, 10, 10);
     Rng rng(1);
     const auto loss = [&] { return model(inputs, {.mode = training_with(rng)}).at("loss"); };
     backward(loss());
@@ -86,7 +86,7 @@ TEST(Resnet, gradients_are_those_of_the_loss) {
       double square = 0;
       for (const float each : gradient) square += double{each} * each;
       if (square < 1e-8) continue;
-      const NoGrad quiet;
+      const NoGrad no_grad;
       const double step = 2e-3 / std::sqrt(square);
       const auto moved = [&](double by) {
         std::vector<float> values = before;
@@ -101,49 +101,50 @@ TEST(Resnet, gradients_are_those_of_the_loss) {
   }
 }
 
-// Every one of these goes to so many steps, as if the one before had been stopped there; 0: to the end.
-Path fitted_resnet(const Folder& folder, const std::string& name, const std::vector<std::string>& words,
-                   const std::vector<int64_t>& stops) {
+// Runs up to each of these steps in turn, as if stopped there; 0: to the end.
+Path trained_resnet(const Folder& folder, const std::string& name, const std::vector<std::string>& arguments,
+                    const std::vector<int64_t>& stops) {
   const Path path = folder / ("classify/" + name);
   for (const int64_t steps : stops) {
-    const auto training = small_resnet(words);
+    const auto training = small_resnet(arguments);
     const Task task = training->make();
     RunFolder run = std::filesystem::exists(path) ? RunFolder::open(path) : RunFolder::create(folder.path(), "classify", name);
     write_settings(run, training->settings());
     int64_t done = 0;
-    fit(task, training->learning(), run,
-        {.step = [&](const StepDone& step) { done = step.all_step; }, .stop = [&] { return steps > 0 && done >= steps; }});
+    train_model(task, training->train_options(), run,
+                {.step = [&](const StepInfo& step) { done = step.all_step; }, .stop = [&] { return steps > 0 && done >= steps; }});
   }
   return path;
 }
 
 TEST(Resnet, learns_shapes) {
   const Folder folder;
-  const Path run = fitted_resnet(folder, "learns", {"epochs=5"}, {0});
+  const Path run = trained_resnet(folder, "learns", {"epochs=5"}, {0});
   std::istringstream lines(get(run / "metrics.jsonl"));
   Json last;
   for (std::string line; std::getline(lines, line);) last = Json::parse(line);
   EXPECT_EQ(last["kind"], "epoch");
-  EXPECT_GT(last["validation_accuracy"], 0.75);  // by chance: a tenth. Evaluated with the running statistics
+  EXPECT_GT(last["validation_accuracy"], 0.75);  // random guessing: 0.1. Evaluated with the running statistics
   EXPECT_LT(last["train_loss"], 0.8);
-  const Model kept = load(run / "last");
-  const Named inputs = some_pictures(4, 16, 16);
-  for (const Parameter& parameter : kept.params().all()) {
+  const Model saved = load(run / "last");
+  const TensorMap inputs = some_images(4, 16, 16);
+  for (const Parameter& parameter : saved.params().all()) {
     if (parameter.name != "resnet.embedder.embedder.normalization.running_mean") continue;
     const std::vector<float> before = parameter.tensor.to_vector<float>();
     EXPECT_GT(std::abs(before[0]), 1e-4);
-    kept(inputs);
-    EXPECT_EQ(parameter.tensor.to_vector<float>(), before);  // looking changes nothing
+    saved(inputs);
+    EXPECT_EQ(parameter.tensor.to_vector<float>(), before);  // inference changes nothing
     Rng rng(1);
-    kept(inputs, {.mode = training_with(rng)});
+    saved(inputs, {.mode = training_with(rng)});
     EXPECT_NE(parameter.tensor.to_vector<float>(), before);
   }
 }
 
-TEST(Resnet, running_statistics_go_on_where_a_run_was_stopped) {
+TEST(Resnet, running_statistics_are_resumed) {
   const Folder folder;
-  const std::vector<std::string> words{"epochs=2", "limit=160"};
-  const Path peaceful = fitted_resnet(folder, "peaceful", words, {0}), stopped = fitted_resnet(folder, "stopped", words, {1, 5, 0});
+  const std::vector<std::string> arguments{"epochs=2", "limit=160"};
+  const Path peaceful = trained_resnet(folder, "peaceful", arguments, {0}),
+             stopped = trained_resnet(folder, "stopped", arguments, {1, 5, 0});
   for (const char* file : {"metrics.jsonl", "last/model.safetensors", "best/model.safetensors"})
     EXPECT_TRUE(get(peaceful / file) == get(stopped / file)) << file;
 }
@@ -152,11 +153,11 @@ TEST(Resnet, costs_what_convolutions_count) {
   const Model model = make_model(preset_named("resnet18").config, {.names = {.shapes_only = true}});
   EXPECT_EQ(model.params().count(), 11173962);
   EXPECT_EQ(cost_of(model).total.multiply_adds, 555422720);
-  // Of every convolution by hand: rows x columns x outputs x inputs x taps, behind stems of either kind and strides of either place.
+  // For every convolution by hand: rows x columns x outputs x inputs x taps, for both stems and both stride positions.
   const auto counted = [](Json config) { return cost_of(make_model(config)).total.multiply_adds; };
   Json basic = small_config("basic");
   EXPECT_EQ(counted(basic), 100 * 9 * (3 * 4 + 4 * 8 + 3 * 8 * 8) + 100 * 4 * 8 + 25 * 9 * (8 * 12 + 12 * 12) + 25 * 8 * 12 + 12 * 3);
-  basic["heed"] = Json::object();  // 7 x 7 to 5 x 5 places, then 3 x 3 to the stages
+  basic["heed"] = Json::object();  // 7 x 7 to 5 x 5 positions, then 3 x 3 in the stages
   EXPECT_EQ(counted(basic), 25 * 49 * 3 * 4 + 9 * 9 * (4 * 8 + 3 * 8 * 8) + 9 * 4 * 8 + 4 * 9 * (8 * 12 + 12 * 12) + 4 * 8 * 12 + 12 * 3);
   Json deep = small_config("bottleneck");
   EXPECT_EQ(counted(deep), 100 * (27 * 4 + 4 * 2 + 9 * 2 * 2 + 2 * 8 + 4 * 8 + 8 * 2 + 9 * 2 * 2 + 2 * 8) + 100 * 8 * 3 +
@@ -166,14 +167,14 @@ TEST(Resnet, costs_what_convolutions_count) {
                                25 * (8 * 3 + 9 * 3 * 3 + 3 * 12 + 8 * 12) + 12 * 3);
 }
 
-TEST(Resnet, refuses_what_is_not_for_it) {
-  const auto refused = [](const std::vector<std::string>& words, const std::string& message) {
-    expect_error<UsageError>([&] { small_resnet(words)->make(); }, message);
+TEST(Resnet, rejects_unsupported_settings) {
+  const auto refused = [](const std::vector<std::string>& arguments, const std::string& message) {
+    expect_error<UsageError>([&] { small_resnet(arguments)->make(); }, message);
   };
-  refused({"heads=4"}, "model: heads=4 is not for resnet18, expected none of attention's choices");
-  refused({"position=gaussian"}, "position=gaussian is not for resnet18");
-  refused({"dropout=0.1"}, "dropout=0.1 is not for resnet18");
-  refused({"model.hidden_size=4"}, "model.NAME='hidden_size' is not for resnet18");
+  refused({"heads=4"}, "model: heads=4 is not supported by resnet18, which has no attention");
+  refused({"position=gaussian"}, "position=gaussian is not supported by resnet18");
+  refused({"dropout=0.1"}, "dropout=0.1 is not supported by resnet18");
+  refused({"model.hidden_size=4"}, "model.NAME='hidden_size' is not supported by resnet18");
   const auto broken = [](const char* key, const Json& value, const std::string& message) {
     Json config = small_config("basic");
     config[key] = value;

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
 
-// A run with its config, as a command makes one.
+// A run with its config, as a command creates it.
 RunFolder make(const Folder& folder, const std::string& name = "") {
   RunFolder run = RunFolder::create(folder.path(), "classify", name);
   put(run.path() / "config.toml", "seed = 1\n");
@@ -40,7 +40,7 @@ TEST(RunFolder, takes_the_next_number_or_a_name) {
   fs::create_directory(folder / "classify/1234");
   EXPECT_EQ(make(folder).path(), folder / "classify/1235");
   expect_error<UsageError>([&] { make(folder, "a run"); }, "found the name \"a run\" taken in");
-  fs::create_directory(folder / "classify/empty");  // as a run leaves it that ended before it wrote its settings
+  fs::create_directory(folder / "classify/empty");  // as left by a run that ended before writing its settings
   put(folder / "classify/empty/given.toml", "");
   EXPECT_EQ(make(folder, "empty").path(), folder / "classify/empty");
   expect_error<UsageError>([&] { make(folder, "empty"); }, "found the name \"empty\" taken in");
@@ -48,32 +48,32 @@ TEST(RunFolder, takes_the_next_number_or_a_name) {
     expect_error<UsageError>([&] { make(folder, name); }, "expected one without slashes");
   expect_error<UsageError>([&] { RunFolder::create(folder.path(), "", "a"); }, "task: found the name \"\"");
   put(folder / "file", "");
-  expect_error<FileError>([&] { RunFolder::create(folder / "file", "classify", "a"); }, "the folder cannot be made");
+  expect_error<FileError>([&] { RunFolder::create(folder / "file", "classify", "a"); }, "cannot create the folder");
 }
 
-TEST(RunFolder, two_that_begin_at_once_get_two_folders) {
+TEST(RunFolder, concurrent_runs_get_different_folders) {
   const Folder folder;
-  std::array<std::vector<Path>, 4> made;
+  std::array<std::vector<Path>, 4> created;
   std::vector<std::thread> threads;
-  for (auto& mine : made)
+  for (auto& mine : created)
     threads.emplace_back([&] {
       for (int i = 0; i < 25; ++i) mine.push_back(RunFolder::create(folder.path(), "classify", "").path());
     });
   for (std::thread& thread : threads) thread.join();
   std::vector<Path> all;
-  for (const auto& mine : made) all.insert(all.end(), mine.begin(), mine.end());
+  for (const auto& mine : created) all.insert(all.end(), mine.begin(), mine.end());
   std::sort(all.begin(), all.end());
   EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
   EXPECT_EQ(names_in(folder / "classify").size(), 100u);
 }
 
-TEST(RunFolder, opens_runs_alone) {
+TEST(RunFolder, opens_only_runs) {
   const Folder folder;
   const Path path = make(folder).path();
   EXPECT_EQ(RunFolder::open(path).path(), path);
-  EXPECT_EQ(names_in(path), std::vector<std::string>{"config.toml"});  // looking makes no files
+  EXPECT_EQ(names_in(path), std::vector<std::string>{"config.toml"});  // opening creates no files
   expect_error<FileError>([&] { RunFolder::open(folder / "none"); }, "none: found no such folder");
-  expect_error<FileError>([&] { RunFolder::open(folder.path()); }, ": found no config.toml, expected the folder of a run");
+  expect_error<FileError>([&] { RunFolder::open(folder.path()); }, ": found no config.toml, expected a run folder");
 }
 
 TEST(RunFolder, writes_figures_as_documented) {
@@ -100,7 +100,7 @@ TEST(RunFolder, writes_figures_as_documented) {
   EXPECT_TRUE(log.ends_with(" hello\n"));
 }
 
-// Everything that a run writes in these steps, two a epoch.
+// Everything that a run writes in these steps, two per epoch.
 void go_on(RunFolder& run, int64_t from, int64_t to) {
   for (int64_t step = from; step <= to; ++step) {
     run.add_step((step + 1) / 2, step, {{"loss", 1.0 / static_cast<double>(step)}});
@@ -109,7 +109,7 @@ void go_on(RunFolder& run, int64_t from, int64_t to) {
   }
 }
 
-TEST(RunFolder, a_run_that_was_killed_leaves_the_same_files) {
+TEST(RunFolder, a_killed_run_leaves_the_same_files) {
   const Folder folder;
   RunFolder whole = make(folder);
   go_on(whole, 1, 9);
@@ -140,7 +140,7 @@ TEST(RunFolder, a_run_that_was_killed_leaves_the_same_files) {
   }
 }
 
-TEST(RunFolder, goes_on_with_files_that_somebody_cut) {
+TEST(RunFolder, resumes_with_truncated_files) {
   const Folder folder;
   Json mark;
   Path path;
@@ -160,17 +160,17 @@ TEST(RunFolder, goes_on_with_files_that_somebody_cut) {
   EXPECT_NE(get(path / "log.txt").find("speed.csv has 0 bytes, "), std::string::npos);
 }
 
-TEST(RunFolder, is_written_by_one_at_a_time) {
+TEST(RunFolder, is_locked_by_its_writer) {
   const Folder folder;
   RunFolder first = make(folder);
   first.log("mine");
   RunFolder second = RunFolder::open(first.path());
-  expect_error<FileError>([&] { second.log("mine too"); }, "found a run that is being written already");
+  expect_error<FileError>([&] { second.log("mine too"); }, "another process is writing to this run");
   first = make(folder);
   second.log("now");
 }
 
-TEST(RunFolder, tells_of_a_disk_that_is_full) {
+TEST(RunFolder, reports_a_full_disk) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
   for (const char* file : {"log.txt", "metrics.jsonl", "metrics.csv", "speed.csv"}) {
     const Folder folder;
@@ -182,22 +182,22 @@ TEST(RunFolder, tells_of_a_disk_that_is_full) {
           run.add_epoch(1, 1, {{"loss", 1}});
           run.add_speed(1, 1, {{"speed", 1}});
         },
-        std::string(file) + ": cannot be added to (No space left on device)");
+        std::string(file) + ": cannot be appended to (No space left on device)");
   }
 }
 
-TEST(RunFolder, a_line_that_does_not_fit_is_not_begun) {
+TEST(RunFolder, a_line_that_does_not_fit_is_not_started) {
   const Folder folder;
   RunFolder run = make(folder);
   go_on(run, 1, 4);
   const std::string before = get(run.path() / "metrics.jsonl");
-  // A limit on the size of files stands in for the disk.
+  // A file size limit stands in for a full disk.
   rlimit old{};
   getrlimit(RLIMIT_FSIZE, &old);
   const rlimit small{before.size() + 10, old.rlim_max};
   const auto handler = signal(SIGXFSZ, SIG_IGN);
   setrlimit(RLIMIT_FSIZE, &small);
-  expect_refused([&] { run.add_step(3, 5, {{"loss", 0.2}}); }, "metrics.jsonl: cannot be added to (File too large)");
+  expect_refused([&] { run.add_step(3, 5, {{"loss", 0.2}}); }, "metrics.jsonl: cannot be appended to (File too large)");
   setrlimit(RLIMIT_FSIZE, &old);
   signal(SIGXFSZ, handler);
   EXPECT_EQ(get(run.path() / "metrics.jsonl"), before);
@@ -208,18 +208,18 @@ TEST(RunFolder, a_line_that_does_not_fit_is_not_begun) {
 TEST(ReplaceFolder, puts_the_new_one_in_place_in_one_step) {
   const Folder folder;
   const auto fill = [](const std::string& text) {
-    return [text](const Path& beside) {
-      put(beside / "a", text);
-      fs::create_directory(beside / "inner");
-      put(beside / "inner/b", text);
+    return [text](const Path& temporary) {
+      put(temporary / "a", text);
+      fs::create_directory(temporary / "inner");
+      put(temporary / "inner/b", text);
     };
   };
   replace_folder(folder / "best", fill("one"));
   EXPECT_EQ(get(folder / "best/inner/b"), "one");
   put(folder / "best/extra", "");
-  replace_folder(folder / "best/", [&](const Path& beside) {
-    EXPECT_EQ(get(folder / "best/a"), "one");  // until the new one is whole
-    fill("two")(beside);
+  replace_folder(folder / "best/", [&](const Path& temporary) {
+    EXPECT_EQ(get(folder / "best/a"), "one");  // until the new one is complete
+    fill("two")(temporary);
   });
   EXPECT_EQ(get(folder / "best/a"), "two");
   EXPECT_EQ(names_in(folder / "best"), (std::vector<std::string>{"a", "inner"}));
@@ -228,11 +228,11 @@ TEST(ReplaceFolder, puts_the_new_one_in_place_in_one_step) {
 
 TEST(ReplaceFolder, keeps_the_old_one_when_writing_fails) {
   const Folder folder;
-  replace_folder(folder / "best", [](const Path& beside) { put(beside / "a", "one"); });
+  replace_folder(folder / "best", [](const Path& temporary) { put(temporary / "a", "one"); });
   expect_error<FileError>(
       [&] {
-        replace_folder(folder / "best", [](const Path& beside) {
-          put(beside / "a", "two");
+        replace_folder(folder / "best", [](const Path& temporary) {
+          put(temporary / "a", "two");
           fail<FileError>("the disk is full");
         });
       },
@@ -241,18 +241,18 @@ TEST(ReplaceFolder, keeps_the_old_one_when_writing_fails) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"best"});
   put(folder / "file", "");
   expect_error<FileError>([&] { replace_folder(folder / "file", [](const Path&) {}); }, "file: found a file, expected a folder or nothing");
-  expect_error<FileError>([&] { replace_folder(folder / "none/best", [](const Path&) {}); }, "no folder can be made beside it");
+  expect_error<FileError>([&] { replace_folder(folder / "none/best", [](const Path&) {}); }, "cannot create a temporary folder next to it");
 }
 
-TEST(ReplaceFolder, tidies_up_after_calls_that_were_killed) {
+TEST(ReplaceFolder, cleans_up_after_killed_calls) {
   const Folder folder;
   fs::create_directories(folder / ".best.heed-new/inner");
   put(folder / ".best.heed-new/half", "");
-  fs::create_directory(folder / ".best.heed-old");  // killed when the old one was away and the new one not yet in place
+  fs::create_directory(folder / ".best.heed-old");  // killed when the old one was moved away and the new one not yet in place
   put(folder / ".best.heed-old/a", "one");
   expect_error([&] { replace_folder(folder / "best", [](const Path&) { fail("stop"); }); }, "stop");
   EXPECT_EQ(get(folder / "best/a"), "one");
-  replace_folder(folder / "best", [](const Path& beside) { put(beside / "a", "two"); });
+  replace_folder(folder / "best", [](const Path& temporary) { put(temporary / "a", "two"); });
   EXPECT_EQ(get(folder / "best/a"), "two");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"best"});
 }

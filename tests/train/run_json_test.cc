@@ -1,9 +1,9 @@
-// What a run remembers of its beginning, where runs are found, and what tells data apart.
+// run.json, finding runs, and data fingerprints.
 #include "heed/train/run_json.h"
 
-#include "heed/train/data_print.h"
-#include "heed/train/learning.h"
+#include "heed/train/data_fingerprint.h"
 #include "heed/train/model_folder.h"
+#include "heed/train/train_options.h"
 #include "tests/io/files.h"
 
 namespace heed::test {
@@ -25,7 +25,7 @@ TEST(RunJson, is_read_as_it_was_written) {
   expect_refused([&] { read_run_json(run.path()); }, "run.json: found no state, expected a text");
 }
 
-TEST(RunJson, changes_are_told_with_both_values) {
+TEST(RunJson, changes_show_both_values) {
   const Json then{{"rate", 0.1}, {"data", ""}, {"gone", 1}, {"same", true}}, now{{"rate", 0.2}, {"data", "x"}, {"new", 1}, {"same", true}};
   const std::vector<Change> settings = settings_changed(then, now);
   ASSERT_EQ(settings.size(), 2u);
@@ -40,17 +40,17 @@ TEST(RunJson, changes_are_told_with_both_values) {
   EXPECT_EQ(data[2].text(), "train items: 3 then, 4 now");
 }
 
-TEST(DataPrint, tells_texts_apart) {
+TEST(DataFingerprint, distinguishes_texts) {
   const std::vector<std::string> a{"ab", "c"}, b{"a", "bc"}, c{"c", "ab"};
-  const Json print = print_of(a);
+  const Json print = fingerprint_of(a);
   EXPECT_EQ(print.at("items"), 2);
   EXPECT_EQ(print.at("bytes"), 3);
-  EXPECT_EQ(print, print_of(a));
-  EXPECT_NE(print.at("checksum"), print_of(b).at("checksum"));
-  EXPECT_NE(print.at("checksum"), print_of(c).at("checksum"));
+  EXPECT_EQ(print, fingerprint_of(a));
+  EXPECT_NE(print.at("checksum"), fingerprint_of(b).at("checksum"));
+  EXPECT_NE(print.at("checksum"), fingerprint_of(c).at("checksum"));
 }
 
-TEST(ModelFolder, runs_are_found_in_the_order_of_their_numbers) {
+TEST(ModelFolder, runs_are_sorted_by_number) {
   const Folder folder;
   for (const char* name : {"classify/1000", "classify/999", "classify/002", "classify/002/best", "pairs/001", "other", ".hidden/001"}) {
     std::filesystem::create_directories(folder / name);
@@ -70,16 +70,16 @@ TEST(ModelFolder, runs_are_found_in_the_order_of_their_numbers) {
   EXPECT_EQ(model_folder(expected[0]), expected[0] / "last");
 }
 
-TEST(Learning, a_longer_run_says_which_rates_it_has) {
-  LearnOptions options{.rate = 1, .schedule = "linear", .warmup = 0};
+TEST(Schedule, a_longer_run_reports_its_rates) {
+  TrainOptions options{.rate = 1, .schedule = "linear", .warmup = 0};
   EXPECT_EQ(schedule_change(options, 10, 10, 10), "");
   EXPECT_EQ(schedule_change(options, 0, 10, 20), "");
   EXPECT_EQ(schedule_change(options, 10, 10, 20),
-            "the run has 20 steps now, before it had 10: schedule=linear is stretched over all of them. The last step had a rate of 0.1, "
+            "the run now has 20 steps instead of 10: schedule=linear now covers all of them. The last step had a rate of 0.1, "
             "the next "
             "one has 0.5");
   EXPECT_EQ(schedule_change(options, 5, 10, 5),
-            "the run has 5 steps now, before it had 10: schedule=linear is stretched over all of them. The last step had a rate of 0.6");
+            "the run now has 5 steps instead of 10: schedule=linear now covers all of them. The last step had a rate of 0.6");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Scores against figures that others gave: sacreBLEU 2.6.0 for lines of text, NumPy for classes.
+// Scores against published tools: sacreBLEU 2.6.0 for lines of text, NumPy for classes.
 #include "heed/train/scores.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct Line {
   double bleu, chrf;
 };
 
-// Odd spaces and marks are written as octal bytes.
+// Unusual spaces and punctuation are written as octal bytes.
 const std::vector<Line> kLines{
     {"the cat sat on the mat", "the cat sat on the mat", 100.00000000000004, 100.0},
     {"the the the the the the the", "the cat is on the mat", 7.809849842300637, 14.232426848159646},
@@ -63,14 +63,14 @@ TEST(Scores, losses_and_errors_are_better_small) {
   EXPECT_FALSE(is_better("loss", none, 5) || is_better("loss", 5, 5));
 }
 
-TEST(Scores, every_line_by_itself_is_as_sacrebleu_has_it) {
+TEST(Scores, every_line_equals_sacrebleu) {
   for (const Line& line : kLines) {
     EXPECT_NEAR(bleu({&line.written, 1}, {&line.reference, 1}).bleu, line.bleu, 1e-9) << line.written;
     EXPECT_NEAR(chrf({&line.written, 1}, {&line.reference, 1}), line.chrf, 1e-9) << line.written;
   }
 }
 
-TEST(Scores, all_lines_together_are_as_sacrebleu_has_them) {
+TEST(Scores, the_corpus_equals_sacrebleu) {
   std::vector<std::string> written, references;
   for (const Line& line : kLines) {
     written.push_back(line.written);
@@ -101,13 +101,13 @@ TEST(Scores, tokens_are_those_of_mteval_13a) {
 
 TEST(Scores, lines_without_references_are_refused) {
   const std::vector<std::string> two{"a", "b"}, one{"a"};
-  expect_error([&] { bleu(two, one); }, "bleu: found 2 lines and 1 references, expected as many");
-  expect_error([&] { chrf(one, two); }, "chrf: found 1 lines and 2 references, expected as many");
+  expect_error([&] { bleu(two, one); }, "bleu: found 2 lines and 1 references, expected the same number");
+  expect_error([&] { chrf(one, two); }, "chrf: found 1 lines and 2 references, expected the same number");
   EXPECT_EQ(bleu({}, {}).bleu, 0);
   EXPECT_EQ(chrf({}, {}), 0);
 }
 
-// Fifty samples of seven classes: class 4 is guessed and never true.
+// Fifty samples of seven classes: class 4 is predicted but never true.
 struct Guesses {
   std::vector<float> logits = {};
   std::vector<int64_t> labels = {};
@@ -127,12 +127,12 @@ double figure(const Evaluation& evaluation, const std::string& name) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-TEST(Scores, what_is_told_of_thousands_of_classes_stays_small) {
+TEST(Scores, details_of_thousands_of_classes_stay_small) {
   constexpr size_t C = 5000;
   std::vector<std::string> names;
   for (size_t i = 0; i < C; ++i) names.push_back("class " + std::to_string(i));
   ClassScores scores(names);
-  for (size_t i = 0; i < C; i += 2) {  // 3 is taken for 1 three times, every second class for the one behind it
+  for (size_t i = 0; i < C; i += 2) {  // 3 is predicted as 1 three times, every second class as the next one
     std::vector<float> logits(C);
     logits[i + 1] = 1;
     scores.add(logits, std::vector<int64_t>{static_cast<int64_t>(i)});
@@ -144,7 +144,7 @@ TEST(Scores, what_is_told_of_thousands_of_classes_stays_small) {
   EXPECT_EQ(detail["class_count"], C);
   EXPECT_FALSE(detail.contains("confusion"));
   EXPECT_EQ(detail["per_class"].size(), ClassScores::kListedClasses);
-  EXPECT_EQ(detail["per_class"][2]["class"], "class 3");  // in the order of the classes, those with samples
+  EXPECT_EQ(detail["per_class"][2]["class"], "class 3");  // in class order, those with samples
   EXPECT_EQ(detail["per_class"][2]["count"], 3);
   EXPECT_EQ(detail["per_class"][3]["class"], "class 4");
   EXPECT_EQ(detail["most_confused"].size(), ClassScores::kListedMistakes);
@@ -195,19 +195,19 @@ TEST(Scores, classes_are_counted_as_numpy_counts_them) {
 
 TEST(Scores, few_classes_sure_guesses_and_ties) {
   ClassScores scores({"no", "yes", "never"});
-  scores.add(std::vector<float>{100, -100, -100, 2, 2, -50}, std::vector<int64_t>{0, 1});  // of equals the first is the guess
+  scores.add(std::vector<float>{100, -100, -100, 2, 2, -50}, std::vector<int64_t>{0, 1});  // ties: the first class is predicted
   const Evaluation found = scores.evaluation();
   EXPECT_TRUE(std::isnan(figure(found, "top5")));
   EXPECT_NEAR(figure(found, "loss"), std::log(2.0) / 2, 1e-12);
   EXPECT_NEAR(figure(found, "accuracy"), 0.5, 1e-12);
-  EXPECT_NEAR(figure(found, "f1"), (2.0 / 3 + 0) / 2, 1e-12);  // nobody met the class "never"
+  EXPECT_NEAR(figure(found, "f1"), (2.0 / 3 + 0) / 2, 1e-12);  // the class "never" does not occur
   EXPECT_NEAR(figure(found, "calibration_error"), 0.25, 1e-12);
 }
 
-TEST(Scores, what_is_no_class_is_refused) {
+TEST(Scores, invalid_labels_are_rejected) {
   ClassScores scores({"a", "b"});
   const std::vector<float> four(4);
-  expect_error([&] { scores.add(four, std::vector<int64_t>{1}); }, "scores: found 4 logits of 1 samples, expected 2, one a class");
+  expect_error([&] { scores.add(four, std::vector<int64_t>{1}); }, "scores: found 4 logits of 1 samples, expected 2, one per class");
   expect_error([&] { scores.add(four, std::vector<int64_t>{1, 2}); }, "scores: found the label 2, expected 0 to 1");
   expect_error([&] { scores.add(four, std::vector<int64_t>{1, -1}); }, "scores: found the label -1, expected 0 to 1");
   expect_error([] { return ClassScores({"a"}).evaluation(); }, "scores: found 0 samples, expected 1 or more");

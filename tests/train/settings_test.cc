@@ -1,4 +1,4 @@
-// Settings: values as text, what is refused and how, presets beside persons, and TOML there and back.
+// Settings: parsing, errors, presets and user values, and TOML round trips.
 #include "heed/train/settings.h"
 
 #include <gtest/gtest.h>
@@ -24,13 +24,13 @@ struct Values {
 void declare(Settings& settings, Values& values) {
   settings.add("name", values.name, "of the run");
   settings.heading("Learning");
-  settings.add("kind", values.kind, "of optimizer", {.words = {"sgd", "adam", "adamw"}});
-  settings.add("kinds", values.kinds, "of letters", {.words = {"a", "b", "c"}, .several = true});
+  settings.add("kind", values.kind, "of optimizer", {.choices = {"sgd", "adam", "adamw"}});
+  settings.add("kinds", values.kinds, "of letters", {.choices = {"a", "b", "c"}, .several = true});
   settings.add("epochs", values.epochs, "passes", {.least = 1, .most = 1e18});
   settings.add("seed", values.seed, "of chance");
   settings.add("rate", values.rate, "of learning", {.least = 0, .most = 0.1});
-  settings.heading("Pictures");
-  settings.add("pictures.flip", values.flip, "left and right");
+  settings.heading("Images");
+  settings.add("images.flip", values.flip, "left and right");
   settings.add_open("model.", values.model, "keys of config.json", [] {
     return std::vector<std::string>{"hidden_size", "id2label", "list"};
   });
@@ -42,11 +42,10 @@ struct Bound {
   Bound() { declare(settings, values); }
 };
 
-TEST(Settings, words_set_values) {
+TEST(Settings, arguments_set_values) {
   Bound bound;
-  for (const char* word :
-       {"name=a=b", "kind=adam", "kinds=c,a", "epochs=3", "epochs=4", "seed=18446744073709551615", "rate=1e-3", "pictures.flip=true",
-        "model.hidden_size=64", "model.list=8,12", "model.id2label.0=cat", "model.id2label.1=\"7\""})
+  for (const char* word : {"name=a=b", "kind=adam", "kinds=c,a", "epochs=3", "epochs=4", "seed=18446744073709551615", "rate=1e-3",
+                           "images.flip=true", "model.hidden_size=64", "model.list=8,12", "model.id2label.0=cat", "model.id2label.1=\"7\""})
     bound.settings.assign(word);
   const Values expected{.name = "a=b",
                         .kind = "adam",
@@ -61,18 +60,18 @@ TEST(Settings, words_set_values) {
   EXPECT_EQ(bound.settings.text("model.list"), "8,12");
   EXPECT_EQ(bound.settings.text("model.id2label.0"), "cat");
   EXPECT_TRUE(bound.settings.given("epochs") && bound.settings.given("model.list"));
-  bound.settings.assign("rate=0.1");  // a float of 0.1 is more than 0.1
+  bound.settings.assign("rate=0.1");  // 0.1f is larger than 0.1
   EXPECT_EQ(bound.settings.json()["rate"].dump(), "0.1");
 }
 
-TEST(Settings, wrong_words_are_refused) {
+TEST(Settings, wrong_arguments_are_rejected) {
   Bound bound;
   const auto refused = [&](const std::string& word, const std::string& message) {
     expect_error<UsageError>([&] { bound.settings.assign(word); }, message);
   };
-  refused("epohcs=3", "train: there is no setting 'epohcs'; did you mean 'epochs'?");
-  refused("flip=true", "train: there is no setting 'flip'");
-  refused("model.hiden_size=3", "train: there is no setting 'model.hiden_size'; did you mean 'model.hidden_size'?");
+  refused("epohcs=3", "train: unknown setting 'epohcs'; did you mean 'epochs'?");
+  refused("flip=true", "train: unknown setting 'flip'");
+  refused("model.hiden_size=3", "train: unknown setting 'model.hiden_size'; did you mean 'model.hidden_size'?");
   refused("model=vit", "train: model='vit', expected a key below it: model.NAME=VALUE");
   refused("epochs", "train: found 'epochs', expected key=value");
   refused("=3", "expected key=value");
@@ -84,13 +83,13 @@ TEST(Settings, wrong_words_are_refused) {
   refused("rate=0.11", "train: rate=0.11, expected 0 to 0.1");
   refused("kind=adamm", "train: kind='adamm', expected one of sgd, adam, adamw; did you mean 'adam'?");
   refused("kinds=a,d", "train: kinds='a,d', expected some of a, b, c");
-  refused("pictures.flip=yes", "pictures.flip='yes', expected true or false");
+  refused("images.flip=yes", "images.flip='yes', expected true or false");
   refused("name=\xff", "name: found text that is not UTF-8");
   refused("model.list=null", "model.list: found null, expected a value");
-  EXPECT_EQ(bound.values, Bound().values);  // nothing was changed on the way
+  EXPECT_EQ(bound.values, Bound().values);  // nothing was changed
 }
 
-TEST(Settings, presets_give_way_to_persons) {
+TEST(Settings, presets_do_not_override_the_user) {
   Bound bound;
   bound.settings.assign("epochs=3");
   bound.settings.set("epochs", "300", Settings::By::preset);
@@ -106,15 +105,15 @@ TEST(Settings, presets_give_way_to_persons) {
 
 TEST(Settings, keys_must_not_clash) {
   Bound bound;
-  expect_error([&] { bound.settings.add("rate", bound.values.rate, ""); }, "settings: 'rate' beside 'rate'");
-  expect_error([&] { bound.settings.add("model.x", bound.values.rate, ""); }, "settings: 'model.x' beside 'model'");
-  expect_error([&] { bound.settings.add("pictures", bound.values.flip, ""); }, "'pictures' beside 'pictures.flip'");
+  expect_error([&] { bound.settings.add("rate", bound.values.rate, ""); }, "settings: 'rate' with 'rate'");
+  expect_error([&] { bound.settings.add("model.x", bound.values.rate, ""); }, "settings: 'model.x' with 'model'");
+  expect_error([&] { bound.settings.add("images", bound.values.flip, ""); }, "'images' with 'images.flip'");
 }
 
 TEST(Settings, files_are_read) {
   const Folder folder;
   put(folder / "run.toml",
-      "# a run\nname = 'x'\nkinds = [\"a\", \"c\"]\nepochs = 1_000\nrate = 1e-2\n[pictures]\nflip = true\n[model]\nlist = [1, 2.5]\n"
+      "# a run\nname = 'x'\nkinds = [\"a\", \"c\"]\nepochs = 1_000\nrate = 1e-2\n[images]\nflip = true\n[model]\nlist = [1, 2.5]\n"
       "[model.id2label]\n0 = \"a.b\"\n");
   Bound bound;
   bound.settings.read(folder / "run.toml");
@@ -127,19 +126,19 @@ TEST(Settings, files_are_read) {
   EXPECT_EQ(bound.values, expected);
 }
 
-TEST(Settings, wrong_files_are_refused_with_their_line) {
+TEST(Settings, wrong_files_are_rejected_with_their_line) {
   const Folder folder;
   const std::string file = (folder / "run.toml").string();
   const auto refused = [&](const std::string& text, const std::string& message) {
     put(file, text);
     expect_error<FileError>([&] { Bound().settings.read(file); }, message);
   };
-  refused("name = 'x'\nepohcs = 3\n", file + ":2: there is no setting 'epohcs'; did you mean 'epochs'?");
-  refused("\n[pictures]\nflop = true\n", file + ":3: there is no setting 'pictures.flop'; did you mean 'pictures.flip'?");
+  refused("name = 'x'\nepohcs = 3\n", file + ":2: unknown setting 'epohcs'; did you mean 'epochs'?");
+  refused("\n[images]\nflop = true\n", file + ":3: unknown setting 'images.flop'; did you mean 'images.flip'?");
   refused("\n\nepochs = 0\n", file + ":3: epochs=0, expected 1 to 1e+18");
   refused("epochs = 3.0\n", file + ":1: epochs='3.0', expected a whole number");
-  refused("epochs = 3\nepochs = 4\n", file + ":2: found a mistake, expected TOML: ");
-  refused("epochs = \n", file + ":1: found a mistake, expected TOML: ");
+  refused("epochs = 3\nepochs = 4\n", file + ":2: found invalid TOML: ");
+  refused("epochs = \n", file + ":1: found invalid TOML: ");
   refused("name = 'x\n", file + ":1: ");
   refused("name = 2020-01-01\n", file + ":1: found a date");
   refused("rate = inf\n", file + ":1: found a date, a time, inf or nan");
@@ -161,8 +160,8 @@ TEST(Settings, names_of_other_programs_are_understood) {
   EXPECT_EQ(bound.values.rate, 0.01f);
   EXPECT_EQ(bound.values.seed, 9u);
   EXPECT_EQ(bound.settings.notes(),
-            (std::vector<std::string>{"num_epochs: this setting is called epochs", "learning_rate: this setting is called rate",
-                                      "random-seed: this setting is called seed"}));
+            (std::vector<std::string>{"num_epochs: the name of this setting is epochs", "learning_rate: the name of this setting is rate",
+                                      "random-seed: the name of this setting is seed"}));
   EXPECT_TRUE(bound.settings.given("epochs"));
   EXPECT_EQ(bound.settings.key_of("batch_size"), "");  // these settings have no batch
   EXPECT_EQ(bound.settings.key_of("lr"), "rate");
@@ -170,13 +169,13 @@ TEST(Settings, names_of_other_programs_are_understood) {
   expect_error<UsageError>([&] { bound.settings.assign("lr=2"); }, "train: lr means rate: rate=2, expected 0 to 0.1");
 }
 
-TEST(Settings, paths_that_are_there_become_absolute) {
+TEST(Settings, existing_paths_become_absolute) {
   const Folder folder;
   put(folder / "rows.csv", "");
   std::string data = std::filesystem::relative(folder / "rows.csv").string(), none = "nowhere/rows.csv", made = "shapes:5", empty,
               word = ".";
   Settings settings;
-  const Allowed file{.path = true, .made = {"shapes"}};
+  const Allowed file{.path = true, .synthetic = {"shapes"}};
   settings.add("data", data, "", file);
   settings.add("none", none, "", file);
   settings.add("made", made, "", file);
@@ -198,14 +197,14 @@ TEST(Settings, help_has_a_line_for_every_key) {
   EXPECT_NE(help.find("  model.NAME=VALUE     keys of config.json\n"), std::string::npos) << help;
 }
 
-TEST(Settings, what_is_written_is_read_as_the_same) {
+TEST(Settings, toml_round_trips) {
   const Folder folder;
   Rng rng(7);
   const auto number = [&] { return rng.below(~uint64_t{0}); };
   for (int round = 0; round < 100; ++round) {
     Bound bound;
     const uint64_t bits = number();
-    const auto text = [&] {  // control characters, quotes and words beyond ASCII
+    const auto text = [&] {  // control characters, quotes and non-ASCII letters
       std::string out;
       for (uint64_t i = 0, length = number() % 9; i < length; ++i) {
         const uint64_t letter = number() % 132;

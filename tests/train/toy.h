@@ -1,24 +1,24 @@
-// A task for tests of the loop: a vision transformer of one layer, and pictures of 8 x 8 pixels made by rule.
+// A task for tests of the trainer: a one-layer vision transformer on synthetic 8 x 8 images.
 #pragma once
 
-#include "heed/train/fit.h"
+#include "heed/train/batch_order.h"
 #include "heed/train/labels.h"
-#include "heed/train/order.h"
+#include "heed/train/trainer.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
 
 namespace heed::test {
 inline constexpr int64_t kSamples = 47, kPixels = 3 * 8 * 8;
 
-inline LearnOptions quick() { return {.epochs = 3, .batch = 10, .rate = 0.01f, .log_every = 2}; }
+inline TrainOptions quick() { return {.epochs = 3, .batch = 10, .rate = 0.01f, .log_every = 2}; }
 
-// Three classes, each brighter than the one before. spoil: may change the numbers of a batch
-inline Task toy(const LearnOptions& options, float dropout = 0,
+// Three classes of increasing brightness. spoil: may modify a batch
+inline Task toy(const TrainOptions& options, float dropout = 0,
                 const std::function<void(int64_t epoch, const std::vector<int64_t>& which, std::vector<float>& pixels)>& spoil = {}) {
   Json config = model_config({.layers = 1, .heads = 2, .width = 16, .patch = 4, .dropout = dropout, .model = {{"image_size", 8}}});
   set_labels(config, {"dark", "grey", "bright"});
   Task task{.name = "toy", .model = std::make_shared<Model>(make_model(config, {.seed = options.seed}))};
-  const auto made = [](const std::vector<int64_t>& which) {
+  const auto pixels_of = [](const std::vector<int64_t>& which) {
     std::vector<float> pixels;
     for (const int64_t i : which) {
       Rng rng(static_cast<uint64_t>(100 + i));
@@ -30,29 +30,30 @@ inline Task toy(const LearnOptions& options, float dropout = 0,
     std::vector<int64_t> labels;
     for (const int64_t i : which) labels.push_back(i % 3);
     const int64_t B = std::ssize(which);
-    return Named{{"pixel_values", Tensor::from(pixels, {B, 3, 8, 8})}, {"labels", Tensor::from(labels, {B})}};
+    return TensorMap{{"pixel_values", Tensor::from(pixels, {B, 3, 8, 8})}, {"labels", Tensor::from(labels, {B})}};
   };
-  const auto learn = [model = task.model](const Named& named, const Ask& ask) {
-    const Tensor logits = (*model)({{"pixel_values", named.at("pixel_values")}}, ask).at("logits");
-    return Outcome{.loss = cross_entropy(logits, named.at("labels")), .shares = {{"accuracy", right_of(logits, named.at("labels"))}}};
+  const auto forward = [model = task.model](const TensorMap& batch, const ForwardOptions& forward_options) {
+    const Tensor logits = (*model)({{"pixel_values", batch.at("pixel_values")}}, forward_options).at("logits");
+    return StepOutput{.loss = cross_entropy(logits, batch.at("labels")),
+                      .metrics = {{"accuracy", accuracy_of(logits, batch.at("labels"))}}};
   };
   task.batches = [options](int64_t epoch) { return shuffled_batches(kSamples, options.batch, options.seed, epoch); };
   task.batch = [=](int64_t epoch, const std::vector<int64_t>& which) {
-    std::vector<float> pixels = made(which);
+    std::vector<float> pixels = pixels_of(which);
     if (spoil) spoil(epoch, which, pixels);
     return Batch{.inputs = inputs(which, pixels), .samples = std::ssize(which)};
   };
-  task.learn = [=](const Batch& batch, const Ask& ask) { return learn(batch.inputs, ask); };
+  task.forward = [=](const Batch& batch, const ForwardOptions& forward_options) { return forward(batch.inputs, forward_options); };
   task.evaluate = [=] {
     const std::vector<int64_t> which = batches_in_order(kSamples, kSamples)[0];
-    const Outcome outcome = learn(inputs(which, made(which)), {});
-    const Share& right = outcome.shares.at("accuracy");
-    return Evaluation{.figures = {{"loss", outcome.loss.item()}, {"accuracy", right.sum / right.of}}};
+    const StepOutput outcome = forward(inputs(which, pixels_of(which)), {});
+    const RunningMean& right = outcome.metrics.at("accuracy");
+    return Evaluation{.figures = {{"loss", outcome.loss.item()}, {"accuracy", right.sum / right.count}}};
   };
   return task;
 }
 
-// Sample 5 is all of that value in the second epoch.
+// Fills sample 5 with that value in the second epoch.
 inline auto spoiled_with(float value) {
   return [value](int64_t epoch, const std::vector<int64_t>& which, std::vector<float>& pixels) {
     for (size_t i = 0; i < which.size(); ++i)
@@ -74,32 +75,32 @@ inline void expect_near(const std::vector<float>& a, const std::vector<float>& b
   for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance) << i;
 }
 
-// All that must be the same when a run is the same.
-struct Left {
+// Files that must be identical for identical runs.
+struct RunFiles {
   std::string csv, jsonl, last, best;
-  bool operator==(const Left&) const = default;
+  bool operator==(const RunFiles&) const = default;
 };
-inline Left left_in(const Path& run) {
+inline RunFiles files_of(const Path& run) {
   return {get(run / "metrics.csv"), get(run / "metrics.jsonl"), get(run / "last/model.safetensors"), get(run / "best/model.safetensors")};
 }
 
 struct ToyRun {
   explicit ToyRun(const Folder& folder, const std::string& name = "run")
-      : path(folder / ("toy/" + name)), run(std::filesystem::exists(path) ? RunFolder::open(path) : begun(folder, name)) {}
-  static RunFolder begun(const Folder& folder, const std::string& name) {
-    RunFolder made = RunFolder::create(folder.path(), "toy", name);
-    put(made.path() / "config.toml", "");
-    return made;
+      : path(folder / ("toy/" + name)), run(std::filesystem::exists(path) ? RunFolder::open(path) : create(folder, name)) {}
+  static RunFolder create(const Folder& folder, const std::string& name) {
+    RunFolder created = RunFolder::create(folder.path(), "toy", name);
+    put(created.path() / "config.toml", "");
+    return created;
   }
   Path path;
   RunFolder run;
 };
 
-inline Left learned(const Task& task, const LearnOptions& options) {
+inline RunFiles train_toy(const Task& task, const TrainOptions& options) {
   const Folder folder;
   ToyRun run(folder);
-  fit(task, options, run.run);
-  return left_in(run.path);
+  train_model(task, options, run.run);
+  return files_of(run.path);
 }
 
 }  // namespace heed::test

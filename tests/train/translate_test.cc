@@ -1,4 +1,4 @@
-// Translations are learned from files and from numbers that are made, and what a run leaves can be used.
+// The translation task on files and on synthetic numbers, and its saved models.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,23 +8,23 @@
 #include "heed/data/text_data.h"
 #include "heed/models/translate.h"
 #include "heed/train/optimizer.h"
-#include "heed/train/training.h"
+#include "heed/train/training_job.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
 
 namespace heed::test {
 namespace {
 
-using Words = std::vector<std::string>;
+using Names = std::vector<std::string>;
 
-// A tiny model and what it is to learn.
-struct Made {
-  explicit Made(const Words& words) : training("translate") {
-    training.tell({"layers=1", "heads=4", "width=64", "feed_forward=128", "dropout=0", "label_smoothing=0"});
-    training.tell(words);
+// A tiny model and its task.
+struct TinyTask {
+  explicit TinyTask(const Names& arguments) : training("translate") {
+    training.apply({"layers=1", "heads=4", "width=64", "feed_forward=128", "dropout=0", "label_smoothing=0"});
+    training.apply(arguments);
     task = training.make();
   }
-  Training training;
+  TrainingJob training;
   Task task;
 };
 
@@ -36,7 +36,7 @@ double figure(const Evaluation& evaluation, const std::string& name) {
 }
 
 double loss_of(const Task& task) {
-  const NoGrad quiet;
+  const NoGrad no_grad;
   return figure(task.evaluate(), "loss");
 }
 
@@ -50,26 +50,26 @@ void put_numbers(const Path& folder, const std::string& stem, int64_t first, int
   put(folder / (stem + ".fr"), french);
 }
 
-TEST(TranslateTask, learns_from_files_and_leaves_a_model_that_translates) {
+TEST(TranslateTask, trains_on_files_and_saves_a_model_that_translates) {
   const Folder folder;
   put_numbers(folder.path(), "train", 120, 180, 40);
   put_numbers(folder.path(), "dev", 120, 180);
-  put_numbers(folder.path(), "test_small", 120, 160);  // of what was learned: whether it came through, not how far it carries
-  const Made made({"data=" + folder.path().string(), "source=en", "target=fr", "vocabulary=300", "epochs=4", "batch=16", "rate=3e-3",
-                   "schedule=cosine"});
-  const Task& task = made.task;
+  put_numbers(folder.path(), "test_small", 120, 160);  // of the training data: tests that training works, not generalization
+  const TinyTask tiny({"data=" + folder.path().string(), "source=en", "target=fr", "vocabulary=300", "epochs=4", "batch=16", "rate=3e-3",
+                       "schedule=cosine"});
+  const Task& task = tiny.task;
   EXPECT_EQ(task.counts, (decltype(task.counts){{"train", 2400}, {"validation", 60}, {"test", 40}}));
   const double before = loss_of(task);
   EXPECT_NEAR(before, std::log(300), 1.5);
   RunFolder run = RunFolder::create(folder / "runs", "translate", "one");
-  write_settings(run, made.training.settings());
-  const FitResult fitted = fit(task, made.training.learning(), run);
-  const Evaluation learned = finish_run(task, run, fitted.best_epoch);
-  EXPECT_LT(figure(learned, "loss"), 0.3);
-  EXPECT_GT(figure(learned, "exact"), 0.8);
-  EXPECT_GT(figure(learned, "chrf"), 90);
-  EXPECT_GT(figure(learned, "bleu"), 80);
-  EXPECT_NEAR(figure(learned, "perplexity"), std::exp(figure(learned, "loss")), 1e-9);
+  write_settings(run, tiny.training.settings());
+  const TrainResult trained = train_model(task, tiny.training.train_options(), run);
+  const Evaluation final_evaluation = finish_run(task, run, trained.best_epoch);
+  EXPECT_LT(figure(final_evaluation, "loss"), 0.3);
+  EXPECT_GT(figure(final_evaluation, "exact"), 0.8);
+  EXPECT_GT(figure(final_evaluation, "chrf"), 90);
+  EXPECT_GT(figure(final_evaluation, "bleu"), 80);
+  EXPECT_NEAR(figure(final_evaluation, "perplexity"), std::exp(figure(final_evaluation, "loss")), 1e-9);
 
   const Path best = run.path() / "best";
   const Model model = load(best);
@@ -77,16 +77,16 @@ TEST(TranslateTask, learns_from_files_and_leaves_a_model_that_translates) {
   const GenerationOptions options = generation_options(model);
   EXPECT_EQ(options.beams, 4);
   EXPECT_GT(options.max_length, 10);
-  const Json& told = learned.detail.at("translations");
-  ASSERT_EQ(told.size(), 20u);
-  const std::vector<std::string> sources{told[0].at("source"), told[7].at("source")};
+  const Json& listed = final_evaluation.detail.at("translations");
+  ASSERT_EQ(listed.size(), 20u);
+  const std::vector<std::string> sources{listed[0].at("source"), listed[7].at("source")};
   const std::vector<Translated> again =
       translate(model, {tokenizer, tokenizer, *tokenizer.padding_id()}, tokenizer.encode_all(sources), options);
-  EXPECT_EQ(again[0].text, told[0].at("written").get<std::string>());
-  EXPECT_EQ(again[1].text, told[7].at("written").get<std::string>());
-  EXPECT_EQ(told[0].at("source"), "one hundred twenty");
+  EXPECT_EQ(again[0].text, listed[0].at("written").get<std::string>());
+  EXPECT_EQ(again[1].text, listed[7].at("written").get<std::string>());
+  EXPECT_EQ(listed[0].at("source"), "one hundred twenty");
 
-  const NoGrad quiet;
+  const NoGrad no_grad;
   const std::vector<Sample> samples = task.samples();
   ASSERT_EQ(samples.size(), 8u);
   for (const Sample& sample : samples) {
@@ -94,27 +94,27 @@ TEST(TranslateTask, learns_from_files_and_leaves_a_model_that_translates) {
     EXPECT_EQ(std::ssize(sample.columns), sample.map_columns);
     EXPECT_EQ(sample.columns.back(), "</s>");
     EXPECT_FALSE(sample.source.empty());
-    EXPECT_EQ(sample.source.find("</s>"), std::string::npos) << sample.source;  // a text, not its tokens
+    EXPECT_EQ(sample.source.find("</s>"), std::string::npos) << sample.source;  // text, not tokens
     EXPECT_EQ(sample.right, sample.truth == sample.guess);
     EXPECT_TRUE(sample.score > 0 && sample.score <= 1) << sample.score;
     EXPECT_NEAR(std::accumulate(sample.map.begin(), sample.map.end(), 0.0f), static_cast<float>(sample.map_rows), 1e-3f);
   }
 }
 
-TEST(TranslateTask, numbers_are_learned) {
-  const Made made({"count=640", "source=german", "target=english", "batch=64", "epochs=1"});
-  const Task& task = made.task;
+TEST(TranslateTask, trains_on_numbers) {
+  const TinyTask tiny({"count=640", "source=german", "target=english", "batch=64", "epochs=1"});
+  const Task& task = tiny.task;
   EXPECT_EQ(task.counts[0].second, 640);
-  EXPECT_EQ(made.training.settings().text("vocabulary"), "400");
-  Tensors learned;
+  EXPECT_EQ(tiny.training.settings().text("vocabulary"), "400");
+  Tensors trainable;
   for (const Parameter& each : task.model->params().all())
-    if (each.options.learned) learned.push_back(each.tensor);
-  Adam optimizer({{learned, 0}}, {});
+    if (each.options.learned) trainable.push_back(each.tensor);
+  Adam optimizer({{trainable, 0}}, {});
   const double before = loss_of(task);
   Rng rng(1);
   for (int64_t epoch = 0; epoch < 4; ++epoch)
     for (const std::vector<int64_t>& which : task.batches(epoch)) {
-      const Outcome outcome = task.learn(task.batch(epoch, which), {.mode = training_with(rng)});
+      const StepOutput outcome = task.forward(task.batch(epoch, which), {.mode = training_with(rng)});
       EXPECT_GT(outcome.multiply_adds, 1e6);
       backward(outcome.loss);
       optimizer.step(3e-3f);
@@ -124,17 +124,17 @@ TEST(TranslateTask, numbers_are_learned) {
 }
 
 TEST(TranslateTask, samples_need_no_maps) {
-  const Made made({"count=20", "attention=kernel", "beams=1"});
-  const NoGrad quiet;
-  const std::vector<Sample> samples = made.task.samples();
+  const TinyTask tiny({"count=20", "attention=kernel", "beams=1"});
+  const NoGrad no_grad;
+  const std::vector<Sample> samples = tiny.task.samples();
   ASSERT_EQ(samples.size(), 8u);
   EXPECT_TRUE(samples[0].map.empty());
   EXPECT_FALSE(samples[0].columns.empty());
 }
 
 TEST(TranslateTask, batches_are_padded_and_hold_every_pair_once) {
-  const Made made({"count=101", "batch=8", "max_length=10"});
-  const Task& task = made.task;
+  const TinyTask tiny({"count=101", "batch=8", "max_length=10"});
+  const Task& task = tiny.task;
   const int64_t count = task.counts[0].second, left_out = task.evaluate().detail.at("left_out").get<int64_t>();
   EXPECT_EQ(count + left_out, 101);
   EXPECT_GT(left_out, 0);
@@ -164,22 +164,23 @@ TEST(TranslateTask, batches_are_padded_and_hold_every_pair_once) {
   for (int64_t i = 0; i < count; ++i) EXPECT_EQ(seen[static_cast<size_t>(i)], i);
 }
 
-TEST(TranslateTask, says_what_is_wrong) {
+TEST(TranslateTask, reports_wrong_settings_and_files) {
   const Folder folder;
   const std::string data = "data=" + folder.path().string();
   put_numbers(folder.path(), "train", 1, 9);
-  const auto refused = [](const Words& words, const std::string& message) { expect_error([&] { Made made(words); }, message); };
+  const auto refused = [](const Names& arguments, const std::string& message) { expect_error([&] { TinyTask tiny(arguments); }, message); };
   refused({"source=latin"}, "translate: found source=latin of data=numbers, expected english, german or french");
-  refused({"data=/nowhere", "source=en", "target=fr"}, "/nowhere: found no folder and no table there");
+  refused({"data=/nowhere", "source=en", "target=fr"}, "/nowhere: found no folder and no table");
   refused({data}, "found no source= and target=");
-  refused({data, "source=en", "target=de"}, "train.en: found no train.de or train.de.gz beside it");
-  refused({data, "source=de", "target=en"}, "found no train.de or train.de.gz, expected one; endings of train: ");
+  refused({data, "source=en", "target=de"}, "train.en: found no train.de or train.de.gz next to it");
+  refused({data, "source=de", "target=en"}, "found no train.de or train.de.gz, expected one; extensions of train: ");
   refused({data, "source=en", "target=en"}, "expected two languages");
   refused({"train_source=" + (folder / "train.en").string()}, "found one of train_source and train_target, expected both");
-  refused({"preset=bert-mini"}, "train: preset=bert-mini is not for translate, expected one of transformer-small, transformer-base");
-  refused({"count=30", "max_length=1000"}, "translate: found max_length=1000, expected at most 256, the positions of the model");
+  refused({"preset=bert-mini"},
+          "train: preset=bert-mini is not supported by translate, expected one of transformer-small, transformer-base");
+  refused({"count=30", "max_length=1000"}, "translate: found max_length=1000, expected at most 256, the model's limit");
   refused({"count=30", "max_length=2"}, "translate: found no pair of at most 2 tokens among 30");
-  const Made split({data, "source=en", "target=fr", "validation=0.25"});  // no validation part: kept out
+  const TinyTask split({data, "source=en", "target=fr", "validation=0.25"});  // no validation part: held out
   EXPECT_EQ(split.task.counts, (decltype(split.task.counts){{"train", 6}, {"validation", 2}, {"test", 0}}));
   EXPECT_FALSE(split.task.test);
 }

@@ -35,7 +35,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-inline StartRows start_rows(const Bias& t, const AttentionSizes& z, const ScoreBlock& x, int64_t columns) {
+inline InitialScores initial_scores(const Bias& t, const AttentionSizes& z, const ScoreBlock& x, int64_t columns) {
   if (same_for_all_keys(t.values) || x.j0 + columns > z.M) return {};
   return {broadcast_row<float>(t.values, {x.b, x.h, x.i0, x.first}) + x.j0, t.values.shape()[2] == 1 ? 0 : t.values.strides()[2]};
 }

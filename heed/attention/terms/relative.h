@@ -45,7 +45,7 @@ namespace heed {
 namespace HWY_NAMESPACE {
 
 // A row of the table for all queries, each beginning one number before the last one's.
-inline StartRows start_rows(const RelativeBias& t, const AttentionSizes&, const ScoreBlock& x, int64_t columns) {
+inline InitialScores initial_scores(const RelativeBias& t, const AttentionSizes&, const ScoreBlock& x, int64_t columns) {
   const int64_t width = t.table.shape()[1], reach = width / 2, at = x.j0 - x.i0 + reach;
   if (at - x.rows() + 1 < 0 || at + columns > width) return {};  // beyond its ends
   return {raw<float>(t.table) + x.h * width + at, -1};

@@ -70,12 +70,12 @@ inline const float* relative_queries(const RelativeKeys& t, const AttentionSizes
 inline HWY_ATTR void block_score(const RelativeKeys& t, const AttentionSizes& z, const ScoreBlock& x, float* s, int64_t stride) {
   const Distances distances(t, x);
   const int64_t columns = whole_registers(distances.count), width = distances.width;
-  const Tensor turned = Tensor::empty({width, columns}), products = Tensor::empty({x.rows() + 1, columns});
+  const Tensor transposed = Tensor::empty({width, columns}), products = Tensor::empty({x.rows() + 1, columns});
   for (int64_t d = 0; d < width; ++d)
     for (int64_t at = 0; at < columns; ++at)
-      raw<float>(turned)[d * columns + at] = at < distances.count ? raw<float>(distances.rows)[at * distances.wide + d] : 0.0f;
-  tile_product({relative_queries(t, z, x), width, 1}, raw<float>(turned), columns, raw<float>(products), columns, x.rows(), columns, width,
-               false);
+      raw<float>(transposed)[d * columns + at] = at < distances.count ? raw<float>(distances.rows)[at * distances.wide + d] : 0.0f;
+  tile_product({relative_queries(t, z, x), width, 1}, raw<float>(transposed), columns, raw<float>(products), columns, x.rows(), columns,
+               width, false);
   for (int64_t r = 0; r < x.rows(); ++r) {
     const float* from = raw<float>(products) + r * columns + x.rows() - 1 - r;
     float* to = s + r * stride;

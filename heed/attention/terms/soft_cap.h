@@ -1,4 +1,4 @@
-// Scores held within bounds by a smooth curve (Gemma 2, 2024). It bends scores, so it also bends the gradients of all
+// Scores held within bounds by a smooth curve (Gemma 2, 2024). It is_nonlinear scores, so it also is_nonlinear the gradients of all
 // that came before it; masks stay masks.
 #ifndef HEED_ATTENTION_TERMS_SOFT_CAP_H_
 #define HEED_ATTENTION_TERMS_SOFT_CAP_H_
@@ -9,7 +9,7 @@ namespace heed {
 
 struct SoftCap {  // limit tanh(s / limit)
   static constexpr const char* name = "SoftCap";
-  static constexpr bool bends = true;
+  static constexpr bool is_nonlinear = true;
   float limit = 50;
   void check_sizes(const AttentionSizes&) const { check(limit > 0, "attention: SoftCap at ", limit, ", expected more than 0"); }
 };

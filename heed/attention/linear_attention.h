@@ -1,0 +1,60 @@
+// Kernel attention: the softmax becomes a product of features, phi(q).phi(k), so sums over keys are made once and for all:
+// linear in the tokens. Katharopoulos et al. 2020; random features: Choromanski et al., Performers, 2021.
+#pragma once
+
+#include <optional>
+
+#include "heed/core/autograd.h"
+
+namespace heed {
+
+namespace op {
+inline constexpr OpName linear_attention{"linear_attention"};
+}
+
+enum class FeatureMap {
+  elu,    // elu(x) + 1: x + 1 above zero, e^x below
+  relu,   // max(x, 0) + 0.001, so that a query always sees something
+  random  // e^(w_r.x - |x|^2 / 2) for every row w_r of the projection: phi(q).phi(k) is e^(q.k) on average
+};
+
+struct LinearAttentionOptions {
+  FeatureMap map = FeatureMap::elu;
+  bool causal = false;             // query i sees the keys j <= i; needs as many keys as queries
+  std::optional<float> beta = {};  // q and k are multiplied by sqrt(beta): 1 unless given, 1 / sqrt(D) for random features
+  Tensor projection = {};          // (R, D) of random features, not learned; see random_projection
+  Tensor lengths = {};             // (B) i64: item b has only its first lengths[b] keys
+  bool quadratic = false;          // phi(q) phi(k)^T first: the same sums in the other order, N M (D + E) and the whole map in memory
+};
+
+// phi(q_i) S / phi(q_i).z with S = sum of phi(k_j) v_j^T and z = sum of phi(k_j) over the keys that i sees, in O((N + M) D E).
+// q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E), H a multiple of G -> (B, H, N, E)
+// A query that sees no key gives zeros and takes no gradient.
+Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v, const LinearAttentionOptions& options = {});
+
+// phi itself, composed of plain ops. Random features are divided by the largest of each token, whose logarithm is `gain`: phi = features
+// e^gain.
+struct LinearAttentionFeatures {
+  Tensor features;  // (..., R)
+  Tensor gain;      // (..., 1) without history, undefined for the other maps
+};
+LinearAttentionFeatures linear_attention_features(const Tensor& x, const LinearAttentionOptions& options);  // x: (..., D)
+
+// Rows for random features: normal, in blocks of D that are orthogonal (a smaller variance) unless told otherwise. -> (R, D)
+Tensor random_projection(int64_t features, int64_t width, Rng& rng, bool orthogonal = true);
+
+// The sums over all keys so far: what a cache is to attention, but of a size that does not grow. Nothing here has a gradient.
+struct LinearAttentionState {
+  LinearAttentionOptions options = {};  // causal and lengths do not matter
+  Tensor sums = {};                     // S: (B, G, R, E), undefined before the first key
+  Tensor weights = {};                  // z: (B, G, R)
+  Tensor top = {};                      // (B, G): S and z are divided by e^top; 0 but for random features
+
+  void append(const Tensor& k, const Tensor& v);  // k: (B, G, M, D), v: (B, G, M, E)
+};
+
+// Appends the new keys, each before the query of its place: the rows that causal kernel attention would have there.
+// q: (B, H, N, D), k: (B, G, N, D), v: (B, G, N, E) -> (B, H, N, E)
+Tensor linear_attention_step(const Tensor& q, const Tensor& k, const Tensor& v, LinearAttentionState& state);
+
+}  // namespace heed

@@ -1,0 +1,209 @@
+#include "heed/cli/inspection.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "heed/core/autograd.h"
+#include "heed/io/image_files.h"
+#include "heed/io/paths.h"
+#include "heed/io/printable.h"
+#include "heed/models/config.h"
+#include "heed/models/generate.h"
+#include "heed/models/image_processor.h"
+#include "heed/models/translate.h"
+#include "heed/text/tokenizer.h"
+
+namespace heed::cli {
+namespace {
+
+using Ids = std::vector<int64_t>;
+
+// Texts as tokens of the model. With `ids`, texts are token ids and no tokenizer is needed.
+class Reader {
+ public:
+  Reader(const Path& folder, bool ids, bool target = false) {
+    if (!ids) tokenizer_.emplace(target ? Tokenizer::open_target(folder) : Tokenizer::open(folder));
+  }
+
+  struct Tokens {
+    Ids ids, types;
+  };
+  Tokens read(const std::string& text, const std::optional<std::string>& pair = {}) const {
+    if (!tokenizer_) {
+      check<UsageError>(!pair, "inspect: found --pair and --ids, expected one of them");
+      Tokens out{.ids = numbers_in(text), .types = {}};
+      out.types.resize(out.ids.size());
+      return out;
+    }
+    const Encoding encoding = pair ? tokenizer_->encode(text, *pair) : tokenizer_->encode(text);
+    return {{encoding.ids.begin(), encoding.ids.end()}, {encoding.type_ids.begin(), encoding.type_ids.end()}};
+  }
+  std::string label(int64_t id) const { return tokenizer_ ? tokenizer_->display(id) : std::to_string(id); }
+  std::vector<std::string> labels(std::span<const int64_t> ids) const {
+    std::vector<std::string> out;
+    for (int64_t id : ids) out.push_back(label(id));
+    return out;
+  }
+  std::string text(const Ids& ids) const {  // empty without a tokenizer
+    return tokenizer_ ? text_of(*tokenizer_, std::vector<int32_t>(ids.begin(), ids.end())) : "";
+  }
+  int64_t mask() const { return tokenizer_ ? tokenizer_->id("[MASK]").value_or(-1) : -1; }
+
+ private:
+  static Ids numbers_in(const std::string& text) {
+    Ids out;
+    for (const char *at = text.data(), *end = at + text.size(); at < end;) {
+      if (*at == ' ' || *at == ',') {
+        ++at;
+        continue;
+      }
+      int64_t id = 0;
+      const auto [next, error] = std::from_chars(at, end, id);
+      check<UsageError>(error == std::errc() && id >= 0, "inspect: found ", in_quotes(std::string(at, end), 20),
+                        ", expected token ids separated by spaces or commas");
+      out.push_back(id);
+      at = next;
+    }
+    return out;
+  }
+
+  std::optional<Tokenizer> tokenizer_ = {};
+};
+
+Tensor as_batch(const Ids& ids) { return Tensor::from(ids, {1, std::ssize(ids)}); }
+
+void check_ids(const Model& model, const Ids& ids, const std::string& text) {
+  check<FileError>(!ids.empty(), "inspect: the text ", in_quotes(text, 40), " has no tokens, expected one or more");
+  const Config config(model.config(), "config.json");
+  const int64_t vocabulary = config.size("vocab_size", int64_t{1} << 40);
+  for (int64_t id : ids)
+    check<FileError>(id < vocabulary, "inspect: found token ", id, ", expected less than ", vocabulary, ", the vocabulary size");
+  const int64_t positions = max_tokens(model);
+  check<FileError>(std::ssize(ids) <= positions, "inspect: found ", ids.size(), " tokens, expected at most ", positions,
+                   ", the positions of the model");
+}
+
+bool is_image_file(const std::string& text) { return is_image_name(text) && is_plain_file(text); }
+
+void inspect_image(const Model& model, const Path& folder, const InspectOptions& options, Inspection& inspection) {
+  check<FileError>(path_exists(options.input), options.input, ": there is no such file; ", model.architecture(),
+                   " takes images, expected a ", kReadFormats, " file");
+  const ImageProcessor processor(folder);
+  const Image image = read_image(options.input);
+  inspection.image = processor.prepared(image);
+  const Tensor pixels = processor(std::span(&image, 1));
+  check_image_size(model, folder, pixels);
+  const TensorMap out = model({{"pixel_values", pixels}}, {.attentions = true});
+  inspection.maps = {maps_in(out, "attentions.", "attention", options.choice)};
+  AttentionMaps& maps = inspection.maps[0];
+  const Config config(model.config(), "config.json");
+  const std::array<int64_t, 2> patch = config.sides("patch_size", 16);
+  inspection.rows = inspection.image.height / patch[0];
+  inspection.columns = inspection.image.width / patch[1];
+  inspection.first = maps.N - inspection.rows * inspection.columns;
+  check(inspection.first >= 0 && maps.M == maps.N, "inspect: maps of ", maps.N, " x ", maps.M, " tokens on a grid of ", inspection.rows,
+        " x ", inspection.columns, ", expected a key for every patch");
+  inspection.rollout = rollout(out, "attentions.");
+  inspection.predictions = predictions_in(model, out, {}, {});
+  const std::array names{"[class]", "[teacher]"};
+  for (int64_t i = 0; i < inspection.first; ++i) maps.rows.emplace_back(names[static_cast<size_t>(std::min<int64_t>(i, 1))]);
+  for (int64_t i = 0; i < inspection.rows * inspection.columns; ++i)
+    maps.rows.push_back("row " + std::to_string(i / inspection.columns) + ", column " + std::to_string(i % inspection.columns));
+  maps.columns = maps.rows;
+}
+
+void inspect_text(const Model& model, const Path& folder, const InspectOptions& options, Inspection& inspection) {
+  const Reader reader(folder, options.ids);
+  const Reader::Tokens tokens = reader.read(options.input, options.pair);
+  check_ids(model, tokens.ids, options.input);
+  TensorMap inputs{{"input_ids", as_batch(tokens.ids)}};
+  if (model.architecture().starts_with("Bert")) inputs["token_type_ids"] = as_batch(tokens.types);
+  const TensorMap out = model(inputs, {.attentions = true});
+  inspection.maps = {maps_in(out, "attentions.", "attention", options.choice)};
+  inspection.maps[0].rows = inspection.maps[0].columns = reader.labels(tokens.ids);
+  inspection.predictions = predictions_in(
+      model, out, tokens.ids, [&](int64_t id) { return reader.label(id); }, reader.mask());
+  inspection.rollout = rollout(out, "attentions.");
+}
+
+// The translation generated by the model, with its start token.
+Ids generated(const Model& model, const Ids& source) {
+  GenerationOptions options = generation_options(model);
+  const Json& rules = model.generation().is_null() ? model.config() : model.generation();
+  if (!rules.contains("max_length")) options.max_length = std::min(2 * std::ssize(source) + 10, max_tokens(model));
+  return generate(model, {{"input_ids", as_batch(source)}}, options).to_vector<int64_t>();
+}
+
+void inspect_translation(const Model& model, const Path& folder, const InspectOptions& options, Inspection& inspection) {
+  const Reader reader(folder, options.ids), target_reader(folder, options.ids, true);
+  const Ids source = reader.read(options.input, options.pair).ids;
+  check_ids(model, source, options.input);
+  Ids target;
+  inspection.own_translation = !options.target;
+  if (options.target) {
+    target = target_reader.read(*options.target).ids;
+    check_ids(model, target, *options.target);
+    target.insert(target.begin(), generation_options(model).start);
+  } else {
+    target = generated(model, source);
+  }
+  check<FileError>(target.size() >= 2 && target[0] >= 0, "inspect: ", target.size(), " tokens in the target, expected 2 or more");
+  const Ids decoder_input(target.begin(), target.end() - 1), predicted(target.begin() + 1, target.end());
+  const TensorMap out = model({{"input_ids", as_batch(source)}, {"decoder_input_ids", as_batch(decoder_input)}}, {.attentions = true});
+  for (int64_t layer : options.choice.layers)
+    check<UsageError>(
+        out.contains("encoder_attentions." + std::to_string(layer)) || out.contains("cross_attentions." + std::to_string(layer)),
+        "inspect: found layer ", layer, ", expected a layer of the model");
+  inspection.maps = {maps_in(out, "cross_attentions.", "cross", options.choice, true),
+                     maps_in(out, "encoder_attentions.", "encoder", options.choice, true),
+                     maps_in(out, "decoder_attentions.", "decoder", options.choice, true)};
+  // A row of cross attention is labelled with the token it predicts, so that the map reads as an alignment.
+  inspection.maps[0].rows = target_reader.labels(predicted);
+  inspection.translation = target_reader.text(predicted);
+  inspection.maps[0].columns = inspection.maps[1].rows = inspection.maps[1].columns = reader.labels(source);
+  inspection.maps[2].rows = inspection.maps[2].columns = target_reader.labels(decoder_input);
+  std::erase_if(inspection.maps, [](const AttentionMaps& maps) { return maps.layers.empty(); });
+}
+
+// models/vit-tiny -> "vit-tiny"; runs/classify/001/best -> "001/best", as the models of all runs have that name
+std::string model_name(const Path& folder) {
+  const Path whole = std::filesystem::weakly_canonical(folder);
+  const std::string name = whole.filename().string(), above = whole.parent_path().filename().string();
+  return (name == "best" || name == "last") && !above.empty() ? above + "/" + name : name;
+}
+
+}  // namespace
+
+Inspection inspect(const Path& folder, const InspectOptions& options) {
+  const NoGrad no_grad;
+  const Model model = load(folder);
+  Inspection inspection{
+      .kind = input_kind(model), .model = model_name(folder), .architecture = model.architecture(), .input = options.input};
+  const bool image = inspection.kind == InputKind::image;
+  if (image) inspection.input = printable(options.input);
+  check<UsageError>(inspection.kind == InputKind::translation || !options.target, "inspect: found --target for ", model.architecture(),
+                    ", expected a model that translates");
+  check<UsageError>(!image || (!options.pair && !options.ids), "inspect: --pair and --ids are for texts; ", model.architecture(),
+                    " takes images");
+  check<FileError>(image || !is_image_file(options.input), options.input, ": is an image, but ", model.architecture(), " takes text");
+  if (image)
+    inspect_image(model, folder, options, inspection);
+  else if (inspection.kind == InputKind::text)
+    inspect_text(model, folder, options, inspection);
+  else
+    inspect_translation(model, folder, options, inspection);
+  return inspection;
+}
+
+int64_t default_query(const Inspection& inspection) { return inspection.kind == InputKind::image && inspection.first == 0 ? -1 : 0; }
+
+std::vector<float> patch_weights(const Inspection& inspection, std::span<const float> map, int64_t query) {
+  const int64_t N = inspection.maps[0].N, M = inspection.maps[0].M;
+  std::vector<float> out(static_cast<size_t>(M - inspection.first));
+  for (int64_t i = query < 0 ? 0 : query; i < (query < 0 ? N : query + 1); ++i)
+    for (int64_t j = inspection.first; j < M; ++j)
+      out[static_cast<size_t>(j - inspection.first)] += map[static_cast<size_t>(i * M + j)] / static_cast<float>(query < 0 ? N : 1);
+  return out;
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,53 @@
+#include "heed/cli/text_output.h"
+
+#include "heed/cli/int8_flag.h"
+#include "heed/cli/nonfinite_flag.h"
+
+namespace heed::cli {
+
+Model load_text_generator(const Path& folder, bool int8, bool nonfinite) {
+  Model model = load(folder, {.names = {.allow_nonfinite = nonfinite_warning(nonfinite)}, .weights = weights_for(int8)});
+  try {
+    model.decoder();
+  } catch (const Error& error) {
+    fail<FileError>(folder.string(), ": ", error.what());
+  }
+  return model;
+}
+
+GenerationOptions generation_options_in(const Path& folder, const Model& model) {
+  const bool own = !model.generation().is_null();
+  return generation_options(own ? model.generation() : model.config(),
+                            (folder / (own ? "generation_config.json" : "config.json")).string());
+}
+
+int64_t position_limit(const Model& model) {
+  for (const char* key : {"n_positions", "max_position_embeddings"})
+    if (const auto found = model.config().find(key); found != model.config().end() && found->is_number_integer())
+      return found->get<int64_t>();
+  return int64_t{1} << 30;
+}
+
+TextStream::TextStream(const Tokenizer& tokenizer, std::vector<int32_t> prompt)
+    : tokenizer_(tokenizer), ids_(std::move(prompt)), text_(text_of(tokenizer, ids_)), returned_(text_.size()) {}
+
+std::string TextStream::take_until(size_t end) {
+  if (end <= returned_) return {};
+  const std::string out = text_.substr(returned_, end - returned_);
+  returned_ = end;
+  return out;
+}
+
+std::string TextStream::add(std::span<const int32_t> ids) {
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  text_ = text_of(tokenizer_, ids_);
+  // An incomplete character decodes to U+FFFD until its other bytes arrive.
+  constexpr std::string_view incomplete = "\uFFFD";
+  std::string_view complete = text_;
+  while (complete.ends_with(incomplete)) complete.remove_suffix(incomplete.size());
+  return take_until(complete.size());
+}
+
+std::string TextStream::finish() { return take_until(text_.size()); }
+
+}  // namespace heed::cli

@@ -1,0 +1,18 @@
+// Readers of the supported formats: private to image_data.cc, cifar.cc, idx_images.cc and class_folders.cc.
+#pragma once
+
+#include "heed/data/image_data.h"
+
+namespace heed::detail {
+
+bool is_cifar(const Path& folder);
+ImageData read_cifar(const Path& folder, DataPart part);
+bool is_idx(const Path& folder);
+ImageData read_idx_images(const Path& folder, DataPart part);
+ImageData read_class_folders(const Path& folder, DataPart part);
+
+// A file with one name per line; `count`: the expected number, 0: any
+std::vector<std::string> read_names(const Path& path, int64_t count);
+std::vector<std::string> numbered_names(int64_t count);  // "0", "1", ...
+
+}  // namespace heed::detail

@@ -1,0 +1,99 @@
+#include "heed/lab/training.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "heed/core/work_count.h"
+#include "heed/models/config.h"
+#include "heed/train/training_job.h"
+
+namespace heed::lab {
+
+double TrainedModel::metric(const std::string& name) const {
+  const NoGrad no_grad;
+  const Evaluation evaluation = evaluate();
+  for (const auto& [each, value] : evaluation.figures)
+    if (each == name) return value;
+  fail("training: there is no metric '", name, "'");
+}
+
+TrainedModel run_training(const TrainingRun& run, const TemporaryFolder& folder, const std::string& name,
+                          const ProgressCallback& progress) {
+  TrainingJob training(run.task);
+  training.apply(run.settings);
+  Task task = training.make();
+  if (run.modify_task) run.modify_task(task);
+  TrainedModel out{.model = task.model, .evaluate = task.test ? task.test : task.evaluate};
+  task.evaluate = [metric = task.metric] { return Evaluation{.figures = {{metric, 0}}}; };  // nothing is evaluated during training
+  task.tracked = {};
+  task.first_samples = nullptr;
+  RunFolder output = RunFolder::create(folder.path(), run.task, "");
+  write_settings(output, training.settings());
+  const TrainCallbacks callbacks{.epoch = [&](const EpochInfo& epoch) {
+    for (const auto& [each, value] : epoch.figures)
+      if (each == "train_loss") out.losses.push_back(value);
+    progress(name + ", epoch " + std::to_string(epoch.epoch) + " of " + std::to_string(epoch.epochs));
+  }};
+  out.steps = train_model(task, training.train_options(), output, callbacks).steps;
+  out.folder = output.path() / "last";
+  return out;
+}
+
+Path save_initial_model(const TrainingRun& run, const TemporaryFolder& folder, const std::string& name) {
+  TrainingJob training(run.task);
+  training.apply(run.settings);
+  const Path path = folder.path() / name;
+  save_model_folder(training.make(), path);
+  return path;
+}
+
+void ImageTrainingRuns::declare(Settings& settings) {
+  settings.add("data", data, "shapes: synthetic; or a folder of images, for example of Fashion-MNIST");
+  settings.add("images", images, "training images", {.least = 20, .most = 1e6});
+  settings.add("epochs", epochs, "passes over the training images", {.least = 1, .most = 1000});
+  settings.add("seeds", seeds, "runs per variant, which differ only by their seed", {.least = 2, .most = 100});
+  settings.add("width", width, "of tokens (hidden size)", {.least = 8, .most = 1024});
+  settings.add("layers", layers, "of the encoder", {.least = 1, .most = 24});
+  settings.add("heads", heads, "of attention", {.least = 1, .most = 64});
+  settings.add("patch", patch, "side of a patch", {.least = 1, .most = 64});
+  settings.add("rate", rate, "learning rate", {.least = 1e-6, .most = 1});
+  settings.add("seed", seed, "of the first run");
+}
+
+TrainingRun ImageTrainingRuns::for_seed(uint64_t run_seed) const {
+  // Generates three times as many shapes as are trained on, so that the test part is large enough.
+  const std::string from = data == "shapes" ? "shapes:" + std::to_string(3 * images) : data;
+  return {.task = "classify",
+          .settings = {"data=" + from, setting("limit", images), setting("epochs", epochs), setting("rate", rate),
+                       setting("seed", run_seed), "batch=64", "pad=0", "flip=false"}};
+}
+
+std::vector<std::string> ImageTrainingRuns::transformer() const {
+  return {setting("width", width), setting("layers", layers), setting("heads", heads), setting("patch", patch)};
+}
+
+int64_t work_of_image(const Model& model) {
+  const NoGrad no_grad;
+  std::vector<int64_t> image = Config(model.config(), "config.json").sizes("image_size", {224});
+  image.resize(2, image[0]);
+  const Tensor pixels = Tensor::zeros({1, 3, image[0], image[1]});
+  const WorkCount count;
+  model({{"pixel_values", pixels}});
+  return count.multiply_adds();
+}
+
+Trials differences(const Trials& a, const Trials& b) {
+  check(a.values.size() == b.values.size(), "differences: found ", a.values.size(), " and ", b.values.size(),
+        " trials, expected the same number");
+  Trials out;
+  for (size_t i = 0; i < a.values.size(); ++i) out.values.push_back(a.values[i] - b.values[i]);
+  return out;
+}
+
+std::string interval_text(const Interval& interval) {
+  std::array<char, 96> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %% (%.1f to %.1f)", 100 * interval.mean, 100 * interval.low, 100 * interval.high);
+  return text.data();
+}
+
+}  // namespace heed::lab

@@ -1,0 +1,65 @@
+// Training runs of experiments, through the same Trainer as heed train, in a temporary folder.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "heed/io/temporary.h"
+#include "heed/lab/experiment.h"
+#include "heed/lab/measure.h"
+#include "heed/train/task.h"
+
+namespace heed::lab {
+
+std::string setting(const std::string& key, auto value) { return key + "=" + std::to_string(value); }
+
+struct TrainingRun {
+  std::string task = {};                             // "classify", ...
+  std::vector<std::string> settings = {};            // key=value
+  std::function<void(Task& task)> modify_task = {};  // changes the task before training
+
+  void add(const std::vector<std::string>& more) { settings.insert(settings.end(), more.begin(), more.end()); }
+};
+
+struct TrainedModel {
+  std::shared_ptr<Model> model = {};
+  Path folder = {};                 // of the saved model
+  std::vector<double> losses = {};  // training loss per epoch
+  int64_t steps = 0;
+  std::function<Evaluation()> evaluate = {};  // on the test part, or the validation part if there is none
+
+  double metric(const std::string& name) const;  // of evaluate()
+};
+// Trains and returns the model after the last step: without early stopping or model selection, so that all runs have the same budget.
+TrainedModel run_training(const TrainingRun& run, const TemporaryFolder& folder, const std::string& name, const ProgressCallback& progress);
+
+// Saves the untrained model in a folder that runs can start from (from=FOLDER), so that they share initial weights and vocabulary.
+Path save_initial_model(const TrainingRun& run, const TemporaryFolder& folder, const std::string& name);
+
+// Settings of small vision transformers for image classification, which experiments vary in one way each.
+struct ImageTrainingRuns {
+  std::string data = "shapes";
+  int64_t images = 2000, epochs = 6, seeds = 4;
+  int64_t width = 64, layers = 2, heads = 4, patch = 8;
+  float rate = 2e-3f;
+  uint64_t seed = 1;
+
+  void declare(Settings& settings);
+  TrainingRun for_seed(uint64_t run_seed) const;  // settings may be added: later ones win
+  std::vector<std::string> transformer() const;   // the settings of the default model
+};
+
+int64_t work_of_image(const Model& model);  // multiply-adds of one forward pass with one image, counted
+
+// One value per seed.
+struct Trials {
+  std::vector<double> values = {};
+
+  Interval interval() const { return confidence(values); }
+};
+Trials differences(const Trials& a, const Trials& b);  // a - b per seed
+std::string interval_text(const Interval& interval);   // of shares: "52.1 % (50.3 to 53.9)"
+
+}  // namespace heed::lab

@@ -1,0 +1,232 @@
+#include "heed/models/image_processor.h"
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "heed/core/parallel.h"
+#include "heed/io/paths.h"
+#include "heed/models/config.h"
+#include "heed/models/model.h"
+
+namespace heed {
+namespace {
+
+constexpr const char* kFile = "preprocessor_config.json";
+
+// "ViTImageProcessorFast" -> "ViT"; empty if the file names no class.
+std::string family_in(const Config& config) {
+  const char* const key = config.has("image_processor_type") ? "image_processor_type" : "feature_extractor_type";
+  const std::string name = config.string(key, "");
+  for (const char* family : {"ViT", "DeiT"})
+    for (const char* kind : {"ImageProcessor", "ImageProcessorFast", "ImageProcessorPil", "FeatureExtractor"})
+      if (name == std::string(family) + kind) return family;
+  if (!name.empty()) config.refuse(key, "a ViT or DeiT image processor, for example ViTImageProcessor");
+  return name;
+}
+
+// Larger pixel values could overflow in the model.
+constexpr double kLargestShade = 1e6;
+
+double rescale_factor(const Config& config) {
+  if (!config.has("rescale_factor")) return 1.0 / 255;
+  const Json& found = config.json()["rescale_factor"];
+  if (!found.is_number() || !(std::abs(found.get<double>()) <= kLargestShade)) config.refuse("rescale_factor", "a number from -1e6 to 1e6");
+  return found.get<double>();
+}
+
+std::array<float, 3> per_channel(const Config& config, const char* key) {
+  std::array<float, 3> out{0.5F, 0.5F, 0.5F};
+  if (!config.has(key)) return out;
+  const Json& found = config.json()[key];
+  const bool list = found.is_array();
+  if (list && found.size() != out.size()) config.refuse(key, "3 numbers, for red, green and blue");
+  for (size_t c = 0; c < out.size(); ++c) {
+    const Json& each = list ? found[c] : found;
+    if (!each.is_number() || !(std::abs(each.get<double>()) <= kLargestShade))
+      config.refuse(key, "a number from -1e6 to 1e6, or 3 of them");
+    out[c] = each.get<float>();
+  }
+  return out;
+}
+
+// An error for steps that heed does not support.
+void refuse_other_steps(const Config& config) {
+  config.only("do_pad", false);
+  config.only("data_format", "channels_first");
+  for (const auto& [key, value] : config.json().items()) {
+    if (!key.starts_with("do_") || value != true) continue;
+    bool known = false;
+    for (const char* step : {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}) known = known || key == step;
+    if (!known) config.refuse(key, "a step that heed supports: resize, center_crop, rescale, normalize, convert_rgb");
+  }
+}
+
+Config config_of(const Path& folder) {
+  if (path_exists(folder / kFile)) return {read_json(folder / kFile), (folder / kFile).string()};
+  const std::string source = (folder / "config.json").string();
+  const Config model(read_json(source), source);
+  if (model.size("num_channels", 3) != 3) model.refuse("num_channels", "3, for images");
+  return {Json{{"size", model.sides("image_size", 224)}}, source};
+}
+
+std::string model_type_of(const Path& folder) {
+  const Path path = folder / "config.json";
+  if (!path_exists(folder / kFile) || !path_exists(path)) return "vit";
+  return Config(read_json(path), path.string()).string("model_type", "vit");
+}
+
+}  // namespace
+
+ImageProcessor::Size ImageProcessor::size_in(const Config& config, const char* key, Size fallback, bool square) {
+  if (!config.has(key)) return fallback;
+  const Json& found = config.json()[key];
+  Size out;
+  if (found.is_object()) {
+    const Config inner = config.below(key);
+    if (inner.has("height") && inner.has("width") && found.size() == 2) {
+      out = {.height = inner.size("height", 0), .width = inner.size("width", 0)};
+    } else if (inner.has("shortest_edge") && found.size() == 1) {
+      out.shorter = inner.size("shortest_edge", 0);
+    } else if (inner.has("max_height") && inner.has("max_width") && found.size() == 2) {
+      out = {.height = inner.size("max_height", 0), .width = inner.size("max_width", 0), .fits_in = true};
+    } else {
+      config.refuse(key, "height and width, max_height and max_width, or shortest_edge alone");
+    }
+  } else {
+    const std::vector<int64_t> sides = config.sizes(key, {});
+    if (sides.size() > 2) config.refuse(key, "a height and a width");
+    out = {.height = sides.front(), .width = sides.back()};
+    if (sides.size() == 1 && !square) out = {.shorter = sides.front()};
+  }
+  if (std::max(out.height, out.shorter) > kMaxImagePixels / std::max(out.width, out.shorter))
+    config.refuse(key, "at most " + std::to_string(kMaxImagePixels) + " pixels");
+  return out;
+}
+
+ImageProcessor::ImageProcessor(const Config& config, const std::string& model_type) {
+  std::string family = family_in(config);
+  if (family.empty()) family = model_type == "deit" ? "DeiT" : "ViT";
+  const bool deit = family == "DeiT";
+  refuse_other_steps(config);
+  resizes_ = config.flag("do_resize", true);
+  crops_ = config.flag("do_center_crop", deit);
+  config.flag("do_convert_rgb", true);  // images are always RGB here
+  const int64_t side = deit ? 256 : 224;
+  size_ = size_in(config, "size", {.height = side, .width = side}, config.flag("default_to_square", true));
+  crop_ = size_in(config, "crop_size", deit ? Size{.height = 224, .width = 224} : Size{}, true);
+  if (crops_ && (crop_.height == 0 || crop_.fits_in)) config.refuse("crop_size", "a height and a width, as do_center_crop is true");
+  const int64_t filter = config.size("resample", deit ? 3 : 2, 0);
+  if (filter > 5) config.refuse("resample", "the number of a filter, from 0 to 5");
+  filter_ = static_cast<Resample>(filter);
+
+  const bool rescales = config.flag("do_rescale", true), normalizes = config.flag("do_normalize", true);
+  const double factor = rescale_factor(config);
+  const std::array<float, 3> mean = per_channel(config, "image_mean"), deviation = per_channel(config, "image_std");
+  for (size_t c = 0; c < 3; ++c) {
+    if (normalizes && deviation[c] == 0) config.refuse("image_std", "numbers other than 0");
+    for (size_t shade = 0; shade < 256; ++shade) {
+      const auto plain = static_cast<double>(shade);
+      const auto x = static_cast<float>(rescales ? plain * factor : plain);
+      values_[c][shade] = normalizes ? (x - mean[c]) / deviation[c] : x;
+      if (!(std::abs(values_[c][shade]) <= kLargestShade))
+        config.refuse(normalizes ? "image_std" : "rescale_factor", "one that results in pixels from -1e6 to 1e6");
+    }
+  }
+}
+
+ImageProcessor::ImageProcessor(const Path& folder) : ImageProcessor(config_of(folder), model_type_of(folder)) {}
+
+ImageProcessor::Size ImageProcessor::resized(const Image& image) const {
+  check(image.width > 0 && image.height > 0, "images: found ", image.width, " x ", image.height, " pixels, expected some");
+  Size out = resizes_ ? size_ : Size{.height = image.height, .width = image.width};
+  if (out.fits_in) {
+    const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
+    const double scale = std::min(static_cast<double>(out.height) / height, static_cast<double>(out.width) / width);
+    const auto scaled = [&](double side) { return std::max<int64_t>(static_cast<int64_t>(side * scale), 1); };
+    out = {.height = scaled(height), .width = scaled(width)};
+  }
+  if (out.shorter > 0) {
+    const int64_t shorter = std::min(image.height, image.width), longer = std::max(image.height, image.width);
+    const auto other = static_cast<int64_t>(static_cast<double>(out.shorter) * static_cast<double>(longer) / static_cast<double>(shorter));
+    check<FileError>(other <= kMaxImagePixels / out.shorter, "images: ", image.width, " x ", image.height, " pixels would become ",
+                     out.shorter, " x ", other, ", expected at most ", kMaxImagePixels, " of them");
+    out = image.width <= image.height ? Size{.height = other, .width = out.shorter} : Size{.height = out.shorter, .width = other};
+  }
+  return out;
+}
+
+Image ImageProcessor::prepared(const Image& image) const {
+  const Size size = resized(image);
+  Image out = resize(image, size.width, size.height, filter_);
+  return crops_ ? center_crop(out, crop_.width, crop_.height) : out;
+}
+
+void ImageProcessor::write(const Image& image, float* out) const {
+  const int64_t count = image.width * image.height;
+  const uint8_t* pixel = image.pixels.data();
+  for (int64_t i = 0; i < count; ++i, pixel += 3)
+    for (size_t c = 0; c < 3; ++c) out[static_cast<int64_t>(c) * count + i] = values_[c][pixel[c]];
+}
+
+Tensor ImageProcessor::operator()(std::span<const Image> images) const {
+  check(!images.empty(), "images: found none, expected at least one");
+  const Size size = prepared_size(images[0]);
+  for (size_t b = 1; b < images.size(); ++b) {
+    const Size other = prepared_size(images[b]);
+    check(other == size, "images: number ", b, " is resized to ", other.width, " x ", other.height, " pixels, number 0 to ", size.width,
+          " x ", size.height, "; process them one by one");
+  }
+  return filled(std::ssize(images), size, [&](int64_t b, float* out) { write(prepared(images[static_cast<size_t>(b)]), out); });
+}
+
+Tensor ImageProcessor::normalized(std::span<const Image> images) const {
+  check(!images.empty(), "images: found none, expected at least one");
+  for (const Image& each : images)
+    check(each.width == images[0].width && each.height == images[0].height, "images: found ", each.width, " x ", each.height, " and ",
+          images[0].width, " x ", images[0].height, " pixels in one batch, expected prepared images of one size");
+  return filled(std::ssize(images), {.height = images[0].height, .width = images[0].width},
+                [&](int64_t b, float* out) { write(images[static_cast<size_t>(b)], out); });
+}
+
+Tensor ImageProcessor::filled(int64_t B, const Size& size, const std::function<void(int64_t b, float* out)>& fill) {
+  const int64_t each = 3 * size.height * size.width;
+  const Shape shape{B, 3, size.height, size.width};
+  const std::shared_ptr<float[]> values(new float[static_cast<size_t>(heed::count(shape))]);
+  const auto one = [&](int64_t b) { fill(b, values.get() + b * each); };
+  if (B == 1) {
+    one(0);  // not as a task: nested tasks run serially
+  } else {
+    parallel_tasks(B, one);
+  }
+  return Tensor::borrow(values, reinterpret_cast<std::byte*>(values.get()), shape, DType::f32);
+}
+
+std::string ImageProcessor::description() const {
+  const auto pixels = [](const Size& size) { return std::to_string(size.width) + " x " + std::to_string(size.height); };
+  std::string out;
+  if (resizes_ && size_.shorter > 0)
+    out = "shorter side resized to " + std::to_string(size_.shorter);
+  else if (resizes_)
+    out = (size_.fits_in ? "resized to fit into " : "resized to ") + pixels(size_);
+  if (!crops_) return out.empty() ? "in their original size" : out;
+  if (!out.empty()) out += ", then ";
+  return out + (resizes_ && size_.fits_in ? "padded with black to " : "the centre of ") + pixels(crop_);
+}
+
+Tensor ImageProcessor::operator()(const Image& image) const {
+  const Tensor out = (*this)(std::span(&image, 1));
+  return out.view({3, out.size(2), out.size(3)}, {out.size(2) * out.size(3), out.size(3), 1});
+}
+
+void check_image_size(const Model& model, const Path& folder, const Tensor& pixels) {
+  const Config config(model.config(), (folder / "config.json").string());
+  const int64_t channels = config.size("num_channels", 3), height = pixels.size(-2), width = pixels.size(-1);
+  if (pixels.size(-3) != channels) config.refuse("num_channels", std::to_string(pixels.size(-3)) + ", as in images");
+  if (!model.architecture().starts_with("ViT") && !model.architecture().starts_with("DeiT")) return;  // others take any size
+  const std::array<int64_t, 2> image = config.sides("image_size", 224);
+  check<FileError>(image[0] == height && image[1] == width, (folder / kFile).string(), ": makes images of ", width, " x ", height,
+                   " pixels, the model takes ", image[1], " x ", image[0], " (image_size of config.json); they must be equal");
+}
+
+}  // namespace heed

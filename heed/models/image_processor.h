@@ -1,0 +1,52 @@
+// From images to pixel_values according to preprocessor_config.json: resize, crop, rescale, normalize.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "heed/core/tensor.h"
+#include "heed/io/resize.h"
+
+namespace heed {
+
+class Config;
+class Model;
+
+class ImageProcessor {
+ public:
+  // From a model folder. Without preprocessor_config.json: the image_size of config.json, bilinear, (x / 255 - 0.5) / 0.5.
+  explicit ImageProcessor(const Path& folder);
+  // From the keys of a preprocessor_config.json; `model_type` ("vit", "deit") selects the defaults if the file names no class.
+  explicit ImageProcessor(const Config& config, const std::string& model_type = "vit");
+
+  Image prepared(const Image& image) const;                // resized and cropped
+  Tensor operator()(const Image& image) const;             // (3, height, width) f32
+  Tensor operator()(std::span<const Image> images) const;  // (B, 3, height, width); all must have the same size when prepared
+  Tensor normalized(std::span<const Image> images) const;  // the same for images that are already prepared
+  std::string description() const;                         // of prepared(), for messages
+
+ private:
+  struct Size {
+    int64_t height = 0, width = 0;
+    int64_t shorter = 0;   // length of the shorter side, keeping the aspect ratio; 0: use height and width
+    bool fits_in = false;  // height and width are maxima, keeping the aspect ratio
+    bool operator==(const Size&) const = default;
+  };
+  Size resized(const Image& image) const;
+  Size prepared_size(const Image& image) const { return crops_ ? crop_ : resized(image); }
+  void write(const Image& image, float* out) const;  // out: 3 x height x width
+  static Tensor filled(int64_t B, const Size& size, const std::function<void(int64_t b, float* out)>& fill);
+  static Size size_in(const Config& config, const char* key, Size fallback, bool square);
+
+  bool resizes_ = true, crops_ = false;
+  Size size_, crop_;
+  Resample filter_ = Resample::bilinear;
+  std::array<std::array<float, 256>, 3> values_ = {};  // normalized value of every byte in every channel
+};
+
+// An error unless the image processor of the folder makes images of the size that its model takes. pixels: (..., C, height, width)
+void check_image_size(const Model& model, const Path& folder, const Tensor& pixels);
+
+}  // namespace heed

@@ -1,0 +1,88 @@
+#include "heed/train/optimizer_step.h"
+
+#include <cmath>
+#include <limits>
+
+namespace heed {
+namespace {
+
+// Norms, biases and positions take no weight decay.
+std::vector<ParameterGroup> groups_of(const std::vector<Parameter>& all, float decay) {
+  std::vector<ParameterGroup> groups{{{}, decay}, {{}, 0}};
+  for (const Parameter& parameter : all)
+    if (parameter.options.learned) groups[parameter.options.decays ? 0 : 1].parameters.push_back(parameter.tensor);
+  return groups;
+}
+
+std::variant<Sgd, Adam> optimizer_of(const std::vector<Parameter>& all, const TrainOptions& options) {
+  const std::vector<ParameterGroup> groups = groups_of(all, options.weight_decay);
+  if (options.optimizer == "sgd") return Sgd(groups, {.momentum = options.momentum});
+  return Adam(groups, {.beta1 = options.beta1, .beta2 = options.beta2, .decoupled = options.optimizer == "adamw"});
+}
+
+Tensor copy_of(const Tensor& x) {
+  const Tensor out = Tensor::empty(x.shape(), x.dtype());
+  copy_into(x, out);
+  return out;
+}
+
+Tensors state_of(const std::variant<Sgd, Adam>& optimizer) {
+  return std::visit([](const auto& chosen) { return chosen.state(); }, optimizer);
+}
+
+}  // namespace
+
+OptimizerStep::OptimizerStep(const Model& model, const TrainOptions& options)
+    : all_(model.params().all()), optimizer_(optimizer_of(all_, options)), clip_(options.clip), average_(options.average) {
+  for (const Parameter& parameter : all_)
+    if (parameter.options.learned) trainable_.push_back(parameter.tensor);
+  if (average_ > 0)
+    for (const Tensor& parameter : trainable_) averages_.push_back(copy_of(parameter));
+}
+
+float OptimizerStep::step(float rate) {
+  const float norm = clip_gradients(trainable_, clip_ > 0 ? clip_ : std::numeric_limits<float>::max());
+  if (!std::isfinite(norm)) return norm;
+  ++steps_;
+  std::visit([&](auto& chosen) { chosen.step(rate); }, optimizer_);
+  // The decay is smaller in early steps, so that the average forgets the initial values.
+  const float decay = std::min(average_, static_cast<float>(1 + steps_) / static_cast<float>(10 + steps_));
+  if (!averages_.empty()) update_averages(averages_, trainable_, 1 - decay);
+  return norm;
+}
+
+void OptimizerStep::zero_grad() const {
+  std::visit([](const auto& chosen) { chosen.zero_grad(); }, optimizer_);
+}
+
+NamedTensors OptimizerStep::tensors() const {
+  NamedTensors out;
+  for (const Parameter& parameter : all_) out.emplace_back("model." + parameter.name, parameter.tensor);
+  const auto add = [&](const Tensors& list, const std::string& name) {
+    for (size_t i = 0; i < list.size(); ++i) out.emplace_back(name + '.' + std::to_string(i), list[i]);
+  };
+  add(state_of(optimizer_), "optimizer");
+  add(averages_, "average");
+  return out;
+}
+
+void OptimizerStep::load(const NamedTensors& tensors, int64_t steps, const std::string& source) {
+  const NamedTensors expected = this->tensors();
+  check<FileError>(expected.size() == tensors.size(), source, ": ", tensors.size(), " tensors, expected ", expected.size(),
+                   "; it belongs to another model or optimizer");
+  std::map<std::string, Tensor> found(tensors.begin(), tensors.end());
+  for (const auto& [name, tensor] : expected) {
+    const auto match = found.find(name);
+    check<FileError>(match != found.end() && match->second.shape() == tensor.shape(), source, ": found no tensor ", name, " of shape ",
+                     tensor.shape());
+    copy_into(match->second, tensor);
+  }
+  steps_ = steps;
+  if (Adam* adam = std::get_if<Adam>(&optimizer_)) adam->set_steps(steps);
+}
+
+void OptimizerStep::swap_averages() {
+  for (size_t i = 0; i < averages_.size(); ++i) swap_values(averages_[i], trainable_[i]);
+}
+
+}  // namespace heed

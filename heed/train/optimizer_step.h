@@ -1,0 +1,48 @@
+// One training update of a model's parameters: gradient clipping, optimizer, moving average of weights.
+#pragma once
+
+#include <variant>
+
+#include "heed/models/model.h"
+#include "heed/train/optimizer.h"
+#include "heed/train/train_options.h"
+
+namespace heed {
+
+class OptimizerStep {
+ public:
+  OptimizerStep(const Model& model, const TrainOptions& options);
+
+  // Returns the gradient norm. Changes nothing if it is not finite.
+  float step(float rate);
+  void zero_grad() const;
+
+  NamedTensors tensors() const;  // parameters, optimizer state and averages by name; not copies
+  void load(const NamedTensors& tensors, int64_t steps, const std::string& source);  // restores them; source: names the file in messages
+  int64_t steps() const { return steps_; }
+
+  const std::vector<Parameter>& parameters() const { return all_; }  // trainable and frozen
+  // Swaps weights and averages. Does nothing without averages.
+  void swap_averages();
+
+ private:
+  const std::vector<Parameter>& all_;
+  Tensors trainable_, averages_;  // averages_: of trainable_, or empty
+  std::variant<Sgd, Adam> optimizer_;
+  float clip_, average_;
+  int64_t steps_ = 0;
+};
+
+// The model has its averaged weights during the lifetime of this object.
+class AveragedWeights {
+ public:
+  explicit AveragedWeights(OptimizerStep& optimizer_step) : optimizer_step_(optimizer_step) { optimizer_step_.swap_averages(); }
+  ~AveragedWeights() { optimizer_step_.swap_averages(); }
+  AveragedWeights(const AveragedWeights&) = delete;
+  AveragedWeights& operator=(const AveragedWeights&) = delete;
+
+ private:
+  OptimizerStep& optimizer_step_;
+};
+
+}  // namespace heed

@@ -1,0 +1,40 @@
+// Training throughput.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "heed/core/peak.h"
+
+namespace heed {
+
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Work done since `start`.
+struct Throughput {
+  // Forward and backward cost three times the forward pass; a multiply-add is two operations.
+  static constexpr double kOperations = 2 * 3;
+
+  Clock::time_point start = Clock::now();
+  double samples = 0, multiply_adds = 0;
+
+  void add(double more_samples, double more_multiply_adds) { samples += more_samples, multiply_adds += more_multiply_adds; }
+  double samples_per_second() const { return samples / std::max(seconds_since(start), 1e-9); }
+  double flops() const { return kOperations * multiply_adds / std::max(seconds_since(start), 1e-9); }
+};
+
+// Peak FLOP/s of the machine. A throughput above it means that it was measured while other processes used the machine.
+class Peak {
+ public:
+  void measure() { flops_ = std::max(flops_, peak_flops(4)); }
+  void correct(const Throughput& throughput) {
+    if (throughput.flops() > flops_) measure();
+  }
+  double share(const Throughput& throughput) const { return throughput.flops() / flops_; }
+
+ private:
+  double flops_ = 1;
+};
+
+}  // namespace heed
