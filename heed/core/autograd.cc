@@ -231,7 +231,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors&
   if (!recording) return out;
   // The function may reach parameters that are not among its inputs, so the node is recorded whatever the inputs need.
   Tensors tracked = inputs;
-  if (!tracking(tracked)) tracked.push_back(Tensor::zeros({0}).require_grad());
+  if (!tracking(tracked)) tracked.push_back(Tensor::zeros({0}, DType::f32, out.device()).require_grad());
   return record({"checkpoint"}, out, tracked,
                 [function = std::move(function), inputs, extra = tracked.size() - inputs.size()](const Tensor& g) {
                   Tensors fresh;

@@ -4,6 +4,13 @@
 #include <cstdint>
 #include <string>
 
+// Before a function that CUDA kernels call too.
+#ifdef __CUDACC__
+#define HEED_HOST_DEVICE __host__ __device__
+#else
+#define HEED_HOST_DEVICE
+#endif
+
 namespace heed {
 
 struct Device {

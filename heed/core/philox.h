@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "heed/core/device.h"
+
 namespace heed {
 
 // Names one stream of random numbers. Kernels compute any element of it in any order.
@@ -12,7 +14,7 @@ struct RandomKey {
   uint64_t seed, stream;
 };
 
-inline std::array<uint32_t, 4> philox(RandomKey key, uint64_t block) {
+HEED_HOST_DEVICE inline std::array<uint32_t, 4> philox(RandomKey key, uint64_t block) {
   uint32_t c0 = static_cast<uint32_t>(block), c1 = static_cast<uint32_t>(block >> 32);
   uint32_t c2 = static_cast<uint32_t>(key.stream), c3 = static_cast<uint32_t>(key.stream >> 32);
   uint32_t k0 = static_cast<uint32_t>(key.seed), k1 = static_cast<uint32_t>(key.seed >> 32);
@@ -28,5 +30,7 @@ inline std::array<uint32_t, 4> philox(RandomKey key, uint64_t block) {
   }
   return {c0, c1, c2, c3};
 }
+
+HEED_HOST_DEVICE inline float unit_float(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }  // in [0, 1)
 
 }  // namespace heed

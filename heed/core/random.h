@@ -23,8 +23,8 @@ class Rng {
   uint64_t seed_, next_;
 };
 
-Tensor random_uniform(const Shape& shape, float low, float high, Rng& rng);
-Tensor random_normal(const Shape& shape, float mean, float deviation, Rng& rng);
+Tensor random_uniform(const Shape& shape, float low, float high, Rng& rng, Device device = kCpu);  // in [low, high)
+Tensor random_normal(const Shape& shape, float mean, float deviation, Rng& rng, Device device = kCpu);
 std::vector<int64_t> random_permutation(int64_t count, Rng& rng);
 
 }  // namespace heed

@@ -25,13 +25,13 @@ Tensor Tensor::full(const Shape& shape, double value, DType dtype, Device device
   return out;
 }
 
-Tensor Tensor::from_bytes(std::span<const std::byte> values, const Shape& shape, DType dtype) {
-  Tensor out = empty(shape, dtype);
+Tensor Tensor::from_bytes(std::span<const std::byte> values, const Shape& shape, DType dtype, Device device) {
+  const Tensor out = empty(shape, dtype, kCpu);
   const int64_t bytes = out.count() * static_cast<int64_t>(bytes_of(dtype));
   check(static_cast<int64_t>(values.size()) == bytes, "tensor: ", values.size(), " bytes given for shape ", shape, " of ", name_of(dtype),
         ", expected ", bytes);
   if (bytes > 0) std::memcpy(Raw::bytes(out), values.data(), values.size());
-  return out;
+  return out.to(device);
 }
 
 Tensor Tensor::borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype) {
@@ -69,7 +69,7 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, int64_t offset_cha
 
 void Tensor::copy_to_host(std::span<std::byte> out, DType as) const {
   const int64_t bytes = count() * static_cast<int64_t>(bytes_of(as));
-  check(static_cast<int64_t>(out.size()) == bytes, "copy_to_host: room for ", out.size(), " bytes, the tensor needs ", bytes);
+  check(static_cast<int64_t>(out.size()) == bytes, "copy_to_host: memory for ", out.size(), " bytes, the tensor needs ", bytes);
   if (bytes == 0) return;
   const Tensor dense = converted(contiguous(*this), as).to(kCpu);
   std::memcpy(out.data(), Raw::bytes(dense), out.size());

@@ -28,14 +28,14 @@ class Tensor {
 
   // Copies values, row-major, from the host.
   template <class T>
-  static Tensor from(std::span<const T> values, const Shape& shape) {
-    return from_bytes(std::as_bytes(values), shape, DTypeOf<T>::value);
+  static Tensor from(std::span<const T> values, const Shape& shape, Device device = kCpu) {
+    return from_bytes(std::as_bytes(values), shape, DTypeOf<T>::value, device);
   }
   template <class T>
-  static Tensor from(const std::vector<T>& values, const Shape& shape) {
-    return from(std::span<const T>(values), shape);
+  static Tensor from(const std::vector<T>& values, const Shape& shape, Device device = kCpu) {
+    return from(std::span<const T>(values), shape, device);
   }
-  static Tensor from_bytes(std::span<const std::byte> values, const Shape& shape, DType dtype);
+  static Tensor from_bytes(std::span<const std::byte> values, const Shape& shape, DType dtype, Device device = kCpu);
 
   // Shares memory that `owner` keeps alive, row-major (a file mapped into memory, say).
   static Tensor borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype);

@@ -1,9 +1,19 @@
 // Whether a tensor holds neither NaN nor infinity, at the speed of reading it once.
 #pragma once
 
+#include "heed/core/dtype.h"
+#include "heed/core/kernel.h"
 #include "heed/core/tensor.h"
 
 namespace heed {
+
+struct FindNonfinite {
+  const void* x;
+  int64_t count;
+  int32_t* found;  // (): 1 where an element is NaN or infinite, else 0
+  DType dtype;     // f32 or bf16
+};
+HEED_KERNEL(find_nonfinite, FindNonfinite);
 
 bool all_finite(const Tensor& x);
 

@@ -1,5 +1,5 @@
 // Batch normalisation (Ioffe and Szegedy 2015). Every channel is cut into blocks of images; a block is read from memory
-// once, and what the blocks found is put together in double, from the first to the last.
+// once, and the results of the blocks are joined in double, from the first to the last.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/batch_norm.cc"
 #include "hwy/foreach_target.h"
@@ -10,6 +10,7 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/ops/batch_norm.h"
 #include "heed/ops/ops.h"
 #include "heed/ops/storage.h"
 
@@ -17,23 +18,16 @@
 #define HEED_OPS_BATCH_NORM_CC_
 namespace heed {
 
-// (images, channels, pixels) and how the images are cut.
-struct BatchSizes {
-  int64_t images, channels, pixels, images_per_block, blocks;
-
-  int64_t values() const { return images * pixels; }  // of a channel
-};
-
 // body(channel, block, first image, images) for every block of every channel.
 template <class Body>
 void for_blocks(const BatchSizes& sizes, const Body& body) {
-  parallel_for(sizes.channels * sizes.blocks, (1 << 13) / std::max<int64_t>(1, sizes.images_per_block * sizes.pixels),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   const int64_t block = i % sizes.blocks, first = block * sizes.images_per_block;
-                   body(i / sizes.blocks, block, first, std::min(sizes.images_per_block, sizes.images - first));
-                 }
-               });
+  const int64_t per_block = sizes.images_per_block(), blocks = sizes.blocks();
+  parallel_for(sizes.channels * blocks, (1 << 13) / std::max<int64_t>(1, per_block * sizes.pixels), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t block = i % blocks, first = block * per_block;
+      body(i / blocks, block, first, std::min(per_block, sizes.images - first));
+    }
+  });
 }
 
 }  // namespace heed
@@ -52,20 +46,21 @@ static HWY_INLINE void for_pixels(const BatchSizes& sizes, int64_t channel, int6
     const int64_t start = (image * sizes.channels + channel) * sizes.pixels;
     for (int64_t i = 0; i < whole; i += lane_count())
       body(
-          start + i, [](const float* p) HEED_LANES { return Lanes::load(p); }, [](float* p, Lanes v) HEED_LANES { v.store(p); },
+          start + i, [](const auto* p) HEED_LANES { return Lanes::load(p); }, [](auto* p, Lanes v) HEED_LANES { v.store(p); },
           [](Lanes v) HEED_LANES { return v; });
     if (rest > 0)
       body(
-          start + whole, [=](const float* p) HEED_LANES { return load_some(p, rest); },
-          [=](float* p, Lanes v) HEED_LANES { store_some(v, p, rest); },
+          start + whole, [=](const auto* p) HEED_LANES { return load_some(p, rest); },
+          [=](auto* p, Lanes v) HEED_LANES { store_some(v, p, rest); },
           [=](Lanes v) HEED_LANES { return Lanes(hn::IfThenElseZero(hn::FirstN(FloatTag(), static_cast<size_t>(rest)), v.v)); });
   }
 }
 
-// Of every block: nearly the mean, the sum of distances from that, and the sum of their squares. The distances repair
-// what rounding did to the mean. x: (B, C, P) -> found: (C, blocks, 3)
-void block_moments(const BatchSizes& sizes, const float* x, float* found) {
-  for_blocks(sizes, [&](int64_t channel, int64_t block, int64_t first, int64_t images) HWY_ATTR {
+// Of every block: approximately the mean, the sum of distances from that, and the sum of their squares. The distances
+// correct the rounding error of the mean. found: (C, blocks, 3)
+template <class T>
+void block_moments(const BatchSizes& sizes, const T* x, float* found) {
+  for_blocks(sizes, [&, blocks = sizes.blocks()](int64_t channel, int64_t block, int64_t first, int64_t images) HWY_ATTR {
     Lanes total(0), distances(0), squares(0);
     for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto, auto) HEED_LANES { total = total + load(x + i); });
     const float mean = sum(total) / static_cast<float>(images * sizes.pixels);
@@ -74,47 +69,67 @@ void block_moments(const BatchSizes& sizes, const float* x, float* found) {
       distances = distances + distance;
       squares = fma(distance, distance, squares);
     });
-    float* const to = found + (channel * sizes.blocks + block) * 3;
+    float* const to = found + (channel * blocks + block) * 3;
     to[0] = mean;
     to[1] = sum(distances);
     to[2] = sum(squares);
   });
 }
 
-// y = (x - mean) scale + shift. x, y: (B, C, P), mean, scale, shift: (C)
-void normalise(const BatchSizes& sizes, const float* x, const float* mean, const float* scale, const float* shift, float* y) {
-  for_blocks(sizes, [&](int64_t channel, int64_t, int64_t first, int64_t images) HWY_ATTR {
-    const Lanes middle(mean[channel]), factor(scale[channel]), offset(shift[channel]);
-    for_pixels(sizes, channel, first, images,
-               [&](int64_t i, auto load, auto store, auto) HEED_LANES { store(y + i, fma(load(x + i) - middle, factor, offset)); });
+// y = (x - mean) factor + bias; factor: (C)
+template <class T>
+void normalise(const BatchNormForward& n, const float* factor) {
+  const T* const x = static_cast<const T*>(n.x);
+  T* const y = static_cast<T*>(n.y);
+  for_blocks(n.sizes, [&](int64_t channel, int64_t, int64_t first, int64_t images) HWY_ATTR {
+    const Lanes mean(n.mean[channel]), scale(factor[channel]), offset(n.bias[channel]);
+    for_pixels(n.sizes, channel, first, images,
+               [&](int64_t i, auto load, auto store, auto) HEED_LANES { store(y + i, fma(load(x + i) - mean, scale, offset)); });
   });
 }
 
-// Of every block: the sums of g and of g (x - mean). x, g: (B, C, P), mean: (C) -> found: (C, blocks, 2)
-void block_gradients(const BatchSizes& sizes, const float* x, const float* mean, const float* g, float* found) {
-  for_blocks(sizes, [&](int64_t channel, int64_t block, int64_t first, int64_t images) HWY_ATTR {
+// Of every block: the sums of g and of g (x - mean). found: (C, blocks, 2)
+template <class T>
+void block_gradients(const BatchNormBackward& n, float* found) {
+  const T *const x = static_cast<const T*>(n.x), *const g = static_cast<const T*>(n.g);
+  for_blocks(n.sizes, [&, blocks = n.sizes.blocks()](int64_t channel, int64_t block, int64_t first, int64_t images) HWY_ATTR {
     Lanes total(0), product(0);
-    const Lanes middle(mean[channel]);
-    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto, auto) HEED_LANES {
-      const Lanes arrived = load(g + i);
-      total = total + arrived;
-      product = fma(arrived, load(x + i) - middle, product);
+    const Lanes mean(n.mean[channel]);
+    for_pixels(n.sizes, channel, first, images, [&](int64_t i, auto load, auto, auto) HEED_LANES {
+      const Lanes gradient = load(g + i);
+      total = total + gradient;
+      product = fma(gradient, load(x + i) - mean, product);
     });
-    float* const to = found + (channel * sizes.blocks + block) * 2;
+    float* const to = found + (channel * blocks + block) * 2;
     to[0] = sum(total);
     to[1] = sum(product);
   });
 }
 
-// dx = scale (g - shift - slope (x - mean)). x, g, dx: (B, C, P), the others: (C)
-void input_gradient(const BatchSizes& sizes, const float* x, const float* g, const float* mean, const float* scale, const float* shift,
-                    const float* slope, float* dx) {
-  for_blocks(sizes, [&](int64_t channel, int64_t, int64_t first, int64_t images) HWY_ATTR {
-    const Lanes middle(mean[channel]), factor(scale[channel]), offset(shift[channel]), incline(slope[channel]);
-    for_pixels(sizes, channel, first, images, [&](int64_t i, auto load, auto store, auto) HEED_LANES {
-      store(dx + i, factor * (load(g + i) - offset - incline * (load(x + i) - middle)));
+// dx = factor (g - shift - slope (x - mean)); factor, shift, slope: (C)
+template <class T>
+void input_gradient(const BatchNormBackward& n, const float* factor, const float* shift, const float* slope) {
+  const T *const x = static_cast<const T*>(n.x), *const g = static_cast<const T*>(n.g);
+  T* const dx = static_cast<T*>(n.dx);
+  for_blocks(n.sizes, [&](int64_t channel, int64_t, int64_t first, int64_t images) HWY_ATTR {
+    const Lanes mean(n.mean[channel]), scale(factor[channel]), offset(shift[channel]), incline(slope[channel]);
+    for_pixels(n.sizes, channel, first, images, [&](int64_t i, auto load, auto store, auto) HEED_LANES {
+      store(dx + i, scale * (load(g + i) - offset - incline * (load(x + i) - mean)));
     });
   });
+}
+
+void block_moments_of(const BatchNormForward& n, float* found) {
+  with_storage(n.dtype, [&]<class T>(T) { block_moments(n.sizes, static_cast<const T*>(n.x), found); });
+}
+void normalise_all(const BatchNormForward& n, const float* factor) {
+  with_storage(n.dtype, [&]<class T>(T) { normalise<T>(n, factor); });
+}
+void block_gradients_of(const BatchNormBackward& n, float* found) {
+  with_storage(n.dtype, [&]<class T>(T) { block_gradients<T>(n, found); });
+}
+void input_gradient_of(const BatchNormBackward& n, const float* factor, const float* shift, const float* slope) {
+  with_storage(n.dtype, [&]<class T>(T) { input_gradient<T>(n, factor, shift, slope); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -124,14 +139,81 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed {
 
-HWY_EXPORT(block_moments);
-HWY_EXPORT(normalise);
-HWY_EXPORT(block_gradients);
-HWY_EXPORT(input_gradient);
+HWY_EXPORT(block_moments_of);
+HWY_EXPORT(normalise_all);
+HWY_EXPORT(block_gradients_of);
+HWY_EXPORT(input_gradient_of);
 
 namespace {
 
-// Without pixels the channels are columns: turned, so that kernels find the values of a channel behind one another.
+float inverse_root(double variance, float eps) { return static_cast<float>(1 / std::sqrt(variance + static_cast<double>(eps))); }
+
+// Statistics of this batch; moves the running ones towards them, with the unbiased estimate of the variance.
+void batch_moments(const BatchNormForward& n, const float* block) {
+  const BatchSizes& sizes = n.sizes;
+  const auto all = static_cast<double>(sizes.values());
+  const int64_t per_block = sizes.images_per_block();
+  for (int64_t channel = 0; channel < sizes.channels; ++channel) {
+    double count = 0, middle = 0, squares = 0;
+    for (int64_t first = 0; first < sizes.images; first += per_block, block += 3) {
+      // Chan, Golub and LeVeque 1979: joins the moments of two sets.
+      const auto more = static_cast<double>(std::min(per_block, sizes.images - first) * sizes.pixels);
+      const double distance = block[1] / more, apart = block[0] + distance - middle;
+      squares += block[2] - distance * block[1] + apart * apart * count * more / (count + more);
+      middle += apart * more / (count + more);
+      count += more;
+    }
+    n.mean[channel] = static_cast<float>(middle);
+    n.rstd[channel] = inverse_root(squares / all, n.eps);
+    const auto follow = [&](float* running, double now) {
+      if (running == nullptr) return;
+      float& value = running[channel];
+      value = static_cast<float>((1 - static_cast<double>(n.momentum)) * value + static_cast<double>(n.momentum) * now);
+    };
+    follow(n.running_mean, middle);
+    follow(n.running_variance, squares / (all - 1));
+  }
+}
+
+}  // namespace
+
+void cpu::batch_norm_forward(const BatchNormForward& n) {
+  const int64_t channels = n.sizes.channels;
+  float *const factor = static_cast<float*>(n.workspace), *const found = factor + channels;  // (C), (C, blocks, 3)
+  if (n.training) {
+    HWY_DYNAMIC_DISPATCH(block_moments_of)(n, found);
+    batch_moments(n, found);
+  } else {
+    std::copy_n(n.running_mean, channels, n.mean);
+    for (int64_t channel = 0; channel < channels; ++channel) n.rstd[channel] = inverse_root(n.running_variance[channel], n.eps);
+  }
+  for (int64_t channel = 0; channel < channels; ++channel) factor[channel] = n.weight[channel] * n.rstd[channel];
+  HWY_DYNAMIC_DISPATCH(normalise_all)(n, factor);
+}
+
+void cpu::batch_norm_backward(const BatchNormBackward& n) {
+  const int64_t channels = n.sizes.channels, blocks = n.sizes.blocks();
+  float* const found = static_cast<float*>(n.workspace);  // (C, blocks, 2), then three of (C)
+  float *const factor = found + channels * blocks * 2, *const shift = factor + channels, *const slope = shift + channels;
+  HWY_DYNAMIC_DISPATCH(block_gradients_of)(n, found);
+  const float* block = found;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    double total = 0, product = 0;
+    for (int64_t i = 0; i < blocks; ++i, block += 2) total += block[0], product += block[1];
+    const double rstd = n.rstd[channel], share = n.training ? 1 / static_cast<double>(n.sizes.values()) : 0;
+    n.db[channel] = static_cast<float>(total);
+    n.dw[channel] = static_cast<float>(product * rstd);
+    // The mean and the variance of a batch depend on x; running ones do not.
+    factor[channel] = static_cast<float>(n.weight[channel] * rstd);
+    shift[channel] = static_cast<float>(total * share);
+    slope[channel] = static_cast<float>(product * rstd * rstd * share);
+  }
+  if (n.dx) HWY_DYNAMIC_DISPATCH(input_gradient_of)(n, factor, shift, slope);
+}
+
+namespace {
+
+// Without pixels the channels are columns: transposed, so that the values of a channel are adjacent.
 bool must_transpose(const Tensor& x) { return x.size(0) > 1 && x.count() == x.size(0) * x.size(1); }
 
 // x: (B, C, ...) -> (1, C, B), dense.
@@ -146,86 +228,34 @@ Tensor transposed_back(const Tensor& x, const Shape& shape) {
 }
 
 BatchSizes sizes_of(const Tensor& x) {
-  const int64_t images = x.size(0), channels = x.size(1), pixels = x.count() / std::max<int64_t>(1, images * channels);
-  const int64_t per_block = std::clamp<int64_t>((1 << 13) / std::max<int64_t>(pixels, 1), 1, std::max<int64_t>(images, 1));
-  return {.images = images,
-          .channels = channels,
-          .pixels = pixels,
-          .images_per_block = per_block,
-          .blocks = (images + per_block - 1) / per_block};
+  const int64_t images = x.size(0), channels = x.size(1);
+  return {.images = images, .channels = channels, .pixels = x.count() / std::max<int64_t>(1, images * channels)};
 }
 
-struct Moments {
-  Tensor mean, scale;  // (C); scale: 1 / sqrt(variance + eps)
+// What the gradient needs of a batch norm.
+struct Normalised {
+  Tensor x, w, mean, rstd;  // x: (images, channels, ...), w, mean, rstd: (channels)
+  bool training;
 };
 
-float inverse_root(double variance, float eps) { return static_cast<float>(1 / std::sqrt(variance + static_cast<double>(eps))); }
-
-// Statistics of this batch; moves the running ones towards them, with the unbiased estimate of the variance.
-Moments batch_moments(const BatchSizes& sizes, const Tensor& x, const BatchNorm& state) {
-  const Tensor found = Tensor::empty({sizes.channels, sizes.blocks, 3});
-  const Tensor mean = Tensor::empty({sizes.channels}), scale = Tensor::empty({sizes.channels});
-  HWY_DYNAMIC_DISPATCH(block_moments)(sizes, raw<float>(x), raw<float>(found));
-  const float* block = raw<float>(found);
-  const auto all = static_cast<double>(sizes.values());
-  for (int64_t channel = 0; channel < sizes.channels; ++channel) {
-    double count = 0, middle = 0, squares = 0;
-    for (int64_t first = 0; first < sizes.images; first += sizes.images_per_block, block += 3) {
-      // Chan, Golub and LeVeque 1979: joins the moments of two sets.
-      const auto more = static_cast<double>(std::min(sizes.images_per_block, sizes.images - first) * sizes.pixels);
-      const double distance = block[1] / more, apart = block[0] + distance - middle;
-      squares += block[2] - distance * block[1] + apart * apart * count * more / (count + more);
-      middle += apart * more / (count + more);
-      count += more;
-    }
-    raw<float>(mean)[channel] = static_cast<float>(middle);
-    raw<float>(scale)[channel] = inverse_root(squares / all, state.eps);
-    const auto follow = [&](const Tensor& running, double now) {
-      if (!running.defined()) return;
-      float& value = raw<float>(running)[channel];
-      value = static_cast<float>((1 - static_cast<double>(state.momentum)) * value + static_cast<double>(state.momentum) * now);
-    };
-    follow(state.running_mean, middle);
-    follow(state.running_variance, squares / (all - 1));
-  }
-  return {mean, scale};
-}
-
-Moments running_moments(const BatchNorm& state) {
-  const Tensor mean = Tensor::empty(state.running_mean.shape()), scale = Tensor::empty(mean.shape());
-  copy_into(state.running_mean, mean);  // a copy: training may move them before the gradient comes
-  for (int64_t channel = 0; channel < mean.count(); ++channel)
-    raw<float>(scale)[channel] = inverse_root(raw<float>(state.running_variance)[channel], state.eps);
-  return {mean, scale};
-}
-
-// x, g: (B, C, ...), w: (C) -> {dx, dw, db}
-Grads gradients(const BatchSizes& sizes, const Tensor& x, const Tensor& g, const Tensor& w, const Moments& moments, bool training,
-                bool to_x) {
-  const Shape per_channel{sizes.channels};
-  const Tensor found = Tensor::empty({sizes.channels, sizes.blocks, 2}), dw = Tensor::empty(per_channel), db = Tensor::empty(per_channel);
-  const Tensor factor = Tensor::empty(per_channel), shift = Tensor::empty(per_channel), slope = Tensor::empty(per_channel);
-  HWY_DYNAMIC_DISPATCH(block_gradients)(sizes, raw<float>(x), raw<float>(moments.mean), raw<float>(g), raw<float>(found));
-  const float* block = raw<float>(found);
-  for (int64_t channel = 0; channel < sizes.channels; ++channel) {
-    double total = 0, product = 0;
-    for (int64_t i = 0; i < sizes.blocks; ++i, block += 2) total += block[0], product += block[1];
-    const double scale = raw<float>(moments.scale)[channel], share = training ? 1 / static_cast<double>(sizes.values()) : 0;
-    raw<float>(db)[channel] = static_cast<float>(total);
-    raw<float>(dw)[channel] = static_cast<float>(product * scale);
-    // The mean and the variance of a batch move with x; running ones do not.
-    raw<float>(factor)[channel] = static_cast<float>(raw<float>(w)[channel] * scale);
-    raw<float>(shift)[channel] = static_cast<float>(total * share);
-    raw<float>(slope)[channel] = static_cast<float>(product * scale * scale * share);
-  }
-  Tensor dx;
-  if (to_x) {
-    dx = Tensor::empty(x.shape(), DType::f32, x.device());
-    HWY_DYNAMIC_DISPATCH(input_gradient)
-    (sizes, raw<float>(x), raw<float>(g), raw<float>(moments.mean), raw<float>(factor), raw<float>(shift), raw<float>(slope),
-     raw<float>(dx));
-  }
-  return {dx, dw, db};
+// g: as x -> {dx or nothing, dw, db}
+Grads gradients(const Normalised& n, const Tensor& g, bool to_x) {
+  const Device device = n.x.device();
+  Grads grads{to_x ? Tensor::empty(n.x.shape(), n.x.dtype(), device) : Tensor(), Tensor::empty(n.w.shape(), DType::f32, device),
+              Tensor::empty(n.w.shape(), DType::f32, device)};
+  launch(batch_norm_backward, device,
+         {.x = Raw::bytes(n.x),
+          .g = Raw::bytes(g),
+          .weight = raw<float>(n.w),
+          .mean = raw<float>(n.mean),
+          .rstd = raw<float>(n.rstd),
+          .dx = Raw::bytes_or_null(grads[0]),
+          .dw = raw<float>(grads[1]),
+          .db = raw<float>(grads[2]),
+          .sizes = sizes_of(n.x),
+          .dtype = n.x.dtype(),
+          .training = n.training});
+  return grads;
 }
 
 void check_inputs(const Tensor& x, const Tensor& w, const Tensor& b, const BatchNorm& state) {
@@ -251,26 +281,39 @@ void check_inputs(const Tensor& x, const Tensor& w, const Tensor& b, const Batch
 }  // namespace
 
 Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const BatchNorm& state) {
-  if (is_half(input) || is_half(weight) || is_half(bias))
-    return in_f32(input, [&](const Tensor& wide) { return batch_norm(wide, widen(weight), widen(bias), state); });
-  const Tensor w = dense_f32("batch_norm", weight), b = dense_f32("batch_norm", bias), given = dense_f32("batch_norm", input);
-  check_inputs(given, w, b, state);
-  const bool transpose = must_transpose(given);
-  const Tensor x = transpose ? transposed(given) : given;
-  const BatchSizes sizes = sizes_of(x);
-  const Moments moments = state.training ? batch_moments(sizes, x, state) : running_moments(state);
-  const Tensor factor = Tensor::empty(w.shape()), y = Tensor::empty(x.shape(), DType::f32, x.device());
-  for (int64_t channel = 0; channel < sizes.channels; ++channel)
-    raw<float>(factor)[channel] = raw<float>(w)[channel] * raw<float>(moments.scale)[channel];
-  HWY_DYNAMIC_DISPATCH(normalise)(sizes, raw<float>(x), raw<float>(moments.mean), raw<float>(factor), raw<float>(b), raw<float>(y));
+  if (input.dtype() == DType::f16) return in_f32(input, [&](const Tensor& wide) { return batch_norm(wide, weight, bias, state); });
+  if (is_half(weight) || is_half(bias)) return batch_norm(input, widen(weight), widen(bias), state);
+  const Tensor w = dense_f32("batch_norm", weight), b = dense_f32("batch_norm", bias), dense = dense_storage("batch_norm", input);
+  check_inputs(dense, w, b, state);
+  const Device device = common_device("batch_norm", {&dense, &w, &b, &state.running_mean, &state.running_variance});
+  const bool transpose = must_transpose(dense);
+  const Tensor x = transpose ? transposed(dense) : dense, y = Tensor::empty(x.shape(), x.dtype(), device);
+  const Normalised n{.x = x,
+                     .w = w,
+                     .mean = Tensor::empty(w.shape(), DType::f32, device),
+                     .rstd = Tensor::empty(w.shape(), DType::f32, device),
+                     .training = state.training};
+  launch(batch_norm_forward, device,
+         {.x = Raw::bytes(x),
+          .weight = raw<float>(w),
+          .bias = raw<float>(b),
+          .running_mean = raw_or_null<float>(state.running_mean),
+          .running_variance = raw_or_null<float>(state.running_variance),
+          .y = Raw::bytes(y),
+          .mean = raw<float>(n.mean),
+          .rstd = raw<float>(n.rstd),
+          .sizes = sizes_of(x),
+          .eps = state.eps,
+          .momentum = state.momentum,
+          .dtype = x.dtype(),
+          .training = state.training});
 
-  const auto back = [x, w, moments, sizes, transpose, shape = given.shape(), training = state.training,
-                     to_x = input.needs_grad()](const Tensor& gradient) {
-    Grads grads = gradients(sizes, x, transpose ? transposed(gradient) : contiguous(gradient), w, moments, training, to_x);
+  const auto back = [n, transpose, shape = dense.shape(), to_x = input.needs_grad()](const Tensor& gradient) {
+    Grads grads = gradients(n, transpose ? transposed(gradient) : contiguous(gradient), to_x);
     if (transpose && to_x) grads[0] = transposed_back(grads[0], shape);
     return grads;
   };
-  return record(op::batch_norm, transpose ? transposed_back(y, given.shape()) : y, {input, weight, bias}, back);
+  return record(op::batch_norm, transpose ? transposed_back(y, dense.shape()) : y, {input, weight, bias}, back);
 }
 
 }  // namespace heed

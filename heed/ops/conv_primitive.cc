@@ -13,8 +13,8 @@ Description any_layout(const Description& of) { return {of.dims(), Memory::data_
 
 Memory at(const Description& layout, void* data) { return {layout, dnnl_engine(), data}; }
 
-// Room for numbers in a layout.
-Tensor scratch_for(const Description& layout) { return Tensor::empty({static_cast<int64_t>(layout.get_size())}, DType::u8); }
+// Memory for numbers in a layout.
+Tensor scratch_for(const Description& layout) { return Tensor::empty({static_cast<int64_t>(layout.get_size())}, DType::u8, kCpu); }
 
 }  // namespace
 
@@ -25,10 +25,10 @@ ConvPrimitive::Reorder::Reorder(const Description& source, const Description& ta
 }
 
 void ConvPrimitive::Reorder::operator()(void* source, void* target) const try {
-  const Tensor room = scratch_for(scratch);
+  const Tensor memory = scratch_for(scratch);
   primitive.execute(
       dnnl_stream(),
-      {{DNNL_ARG_FROM, at(from, source)}, {DNNL_ARG_TO, at(to, target)}, {DNNL_ARG_SCRATCHPAD, at(scratch, raw<uint8_t>(room))}});
+      {{DNNL_ARG_FROM, at(from, source)}, {DNNL_ARG_TO, at(to, target)}, {DNNL_ARG_SCRATCHPAD, at(scratch, raw<uint8_t>(memory))}});
 } catch (const dnnl::error& error) {
   fail_with(error, "conv2d: oneDNN's reorder failed");
 }
@@ -42,16 +42,16 @@ ConvPrimitive::ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t imag
                              const ConvPrimitive* packer) {
   using dnnl::algorithm;
   constexpr auto f32 = Memory::data_type::f32;
-  const Conv2d& o = whole.options;
-  const int64_t rows = whole.in / o.groups * whole.taps();  // floats between output channels of w
-  const auto [y_size, x_size] = whole.image;
-  const auto [out_y, out_x] = whole.places;
-  const auto [kernel_y, kernel_x] = whole.kernel;
+  const Window2d& o = whole.window;
+  const int64_t groups = whole.groups, rows = whole.in / groups * o.taps();  // rows: floats between output channels of w
+  const auto [y_size, x_size] = o.image;
+  const auto [out_y, out_x] = o.places;
+  const auto [kernel_y, kernel_x] = o.kernel;
   const Description x({images, in, y_size, x_size}, f32, Memory::dims{whole.in * y_size * x_size, y_size * x_size, x_size, 1});
   const Description y({images, out, out_y, out_x}, f32, Memory::dims{whole.out * out_y * out_x, out_y * out_x, out_x, 1});
-  const Description w = o.groups == 1 ? Description({out, in, kernel_y, kernel_x}, f32, Memory::dims{rows, whole.taps(), kernel_x, 1})
-                                      : Description({o.groups, out / o.groups, in / o.groups, kernel_y, kernel_x}, f32,
-                                                    Memory::dims{out / o.groups * rows, rows, whole.taps(), kernel_x, 1});
+  const Description w = groups == 1 ? Description({out, in, kernel_y, kernel_x}, f32, Memory::dims{rows, o.taps(), kernel_x, 1})
+                                    : Description({groups, out / groups, in / groups, kernel_y, kernel_x}, f32,
+                                                  Memory::dims{out / groups * rows, rows, o.taps(), kernel_x, 1});
   const Description b = bias ? Description({out}, f32, Memory::format_tag::x) : Description();
 
   const Memory::dims stride{o.stride[0], o.stride[1]}, padding{o.padding[0], o.padding[1]};
@@ -101,14 +101,14 @@ void ConvPrimitive::unpack(float* packed, float* weights) const { (*between_weig
 
 void ConvPrimitive::run(float* x, float* packed, float* bias, float* y) const try {
   float* const given[] = {x, packed, bias, y};
-  Tensors rooms{scratch_for(scratch_)};
-  std::unordered_map<int, Memory> bound{{DNNL_ARG_SCRATCHPAD, at(scratch_, raw<uint8_t>(rooms[0]))}};
+  Tensors scratch{scratch_for(scratch_)};
+  std::unordered_map<int, Memory> bound{{DNNL_ARG_SCRATCHPAD, at(scratch_, raw<uint8_t>(scratch[0]))}};
   void* inside[std::size(given)];
   for (size_t i = 0; i < operands_.size(); ++i) {
     if (given[i] == nullptr) continue;
     const Operand& operand = operands_[i];
-    if (operand.reorder) rooms.push_back(scratch_for(operand.inside));
-    inside[i] = operand.reorder ? static_cast<void*>(raw<uint8_t>(rooms.back())) : given[i];
+    if (operand.reorder) scratch.push_back(scratch_for(operand.inside));
+    inside[i] = operand.reorder ? static_cast<void*>(raw<uint8_t>(scratch.back())) : given[i];
     if (operand.reorder && !operand.written) (*operand.reorder)(given[i], inside[i]);
     bound.emplace(operand.name, at(operand.inside, inside[i]));
   }

@@ -1,36 +1,22 @@
-// One of oneDNN's convolutions, on one thread, between row-major tensors. oneDNN chooses its own layouts; they are a
-// third faster than row-major ones, although the images are reordered on the way in and out.
+// One of oneDNN's convolutions, on one thread, between row-major tensors. oneDNN chooses its own layouts; they are a third faster than
+// row-major ones, although images are reordered before and after.
 #pragma once
 
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 
-#include "heed/ops/ops.h"
-#include "heed/ops/window.h"
+#include "heed/ops/conv.h"
 
 namespace heed {
 
 enum class ConvPass { forward, data, weights };  // forward, gradient of x, gradient of w and b
 
-// x: (B, in, image), w: (out, in / groups, kernel), y: (B, out, places)
-struct ConvSizes {
-  int64_t in, out;
-  Pair image, kernel, places;
-  Conv2d options;
-
-  int64_t pixels() const { return image[0] * image[1]; }
-  int64_t taps() const { return kernel[0] * kernel[1]; }
-  int64_t out_pixels() const { return places[0] * places[1]; }
-  int64_t weights() const { return out * (in / options.groups) * taps(); }
-  int64_t multiply_adds(int64_t images) const { return images * out_pixels() * weights(); }  // taps on padding too
-};
-
 class ConvPrimitive {
  public:
-  // Some images and some channels of a whole convolution. `packer`, where there is one, says how weights are packed; else the primitive
-  // does. Made inside a task: oneDNN asks how many threads it may use. oneDNN keeps what it compiled, so the second of the same kind
-  // takes 2 us instead of 250.
+  // Some images and some channels of a whole convolution. `packer`, where there is one, decides how weights are packed; else the
+  // primitive does. Constructed inside a task: oneDNN asks how many threads it may use. oneDNN caches what it compiled: the second
+  // primitive of a kind takes 2 us instead of 250.
   ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t images, int64_t in, int64_t out, bool bias, const ConvPrimitive* packer);
 
   // How many floats packed weights take. The pass over weights unpacks them, the others pack them.
@@ -56,9 +42,9 @@ class ConvPrimitive {
     Operand(int argument, const dnnl::memory::desc& outside, const dnnl::memory::desc& own, bool is_written);
 
     int name = 0;                    // oneDNN's
-    dnnl::memory::desc inside;       // as the primitive has it
+    dnnl::memory::desc inside;       // the layout of the primitive
     bool written = false;            // by the primitive
-    std::optional<Reorder> reorder;  // from or to the layout that others have, where it differs
+    std::optional<Reorder> reorder;  // from or to the layout of the tensors, where it differs
   };
 
   std::array<Operand, 4> operands_;  // x, packed weights, bias, y

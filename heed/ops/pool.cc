@@ -1,4 +1,4 @@
-// Pooling over windows of an image. Every plane (one channel of one image) is on its own.
+// Pooling over windows of an image. Planes (one channel of one image) are independent.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/pool.cc"
 #include "hwy/foreach_target.h"
@@ -11,35 +11,26 @@
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/pool.h"
 #include "heed/ops/storage.h"
-#include "heed/ops/window.h"
 
 #ifndef HEED_OPS_POOL_CC_
 #define HEED_OPS_POOL_CC_
 namespace heed {
-
-struct PoolSizes {
-  int64_t planes;
-  Pair image, places;
-  Pool2d options;
-
-  int64_t pixels() const { return image[0] * image[1]; }
-  int64_t out_pixels() const { return places[0] * places[1]; }
-};
 
 struct PoolSpan {
   int64_t begin, end;
 };
 
 // The pixels under the window at a place of one axis; never none, since the padding is smaller than the kernel.
-inline PoolSpan under(const PoolSizes& sizes, size_t axis, int64_t place) {
-  const int64_t begin = place * sizes.options.stride[axis] - sizes.options.padding[axis];
-  return {std::max<int64_t>(begin, 0), std::min(begin + sizes.options.kernel[axis], sizes.image[axis])};
+inline PoolSpan under(const Window2d& window, size_t axis, int64_t place) {
+  const int64_t begin = place * window.stride[axis] - window.padding[axis];
+  return {std::max<int64_t>(begin, 0), std::min(begin + window.kernel[axis], window.image[axis])};
 }
 
-template <class Body>
-void for_planes(const PoolSizes& sizes, const Body& body) {
-  parallel_for(sizes.planes, (1 << 14) / sizes.pixels(), [&](int64_t begin, int64_t end) {
+template <class Args, class Body>
+void for_planes(const Args& args, const Body& body) {
+  parallel_for(args.planes, (1 << 14) / args.window.pixels(), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) body(plane);
   });
 }
@@ -51,48 +42,103 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-static HWY_INLINE void add_row(float* sum, const float* row, int64_t count) {
+template <class T>
+static HWY_INLINE void add_row(float* sum, const T* row, int64_t count) {
   for_lanes(count, [&](int64_t i, auto load, auto store) HEED_LANES { store(sum + i, load(sum + i) + load(row + i)); });
 }
 
-// x: (planes, Y, X) -> y: (planes, OY, OX). The rows under a window are added first, whole, and then its columns.
-void average_forward(const PoolSizes& sizes, const float* x, float* y) {
-  const float share = 1.0f / static_cast<float>(sizes.options.kernel[0] * sizes.options.kernel[1]);
-  for_planes(sizes, [&](int64_t plane) HWY_ATTR {
-    std::vector<float> column_sums(static_cast<size_t>(sizes.image[1]));
-    const float* const from = x + plane * sizes.pixels();
-    float* to = y + plane * sizes.out_pixels();
-    for (int64_t row = 0; row < sizes.places[0]; ++row) {
-      const PoolSpan rows = under(sizes, 0, row);
-      std::copy_n(from + rows.begin * sizes.image[1], sizes.image[1], column_sums.data());
-      for (int64_t i = rows.begin + 1; i < rows.end; ++i) add_row(column_sums.data(), from + i * sizes.image[1], sizes.image[1]);
-      for (int64_t column = 0; column < sizes.places[1]; ++column) {
-        const PoolSpan columns = under(sizes, 1, column);
+template <class From, class To>
+static HWY_INLINE void copy_row(const From* from, To* to, int64_t count) {
+  if constexpr (std::is_same_v<From, To>) {
+    std::copy_n(from, count, to);
+    return;
+  }
+  for_lanes(count, [&](int64_t i, auto load, auto store) HEED_LANES { store(to + i, load(from + i)); });
+}
+
+// A plane of gradients that is summed in f32: itself where it is stored so, else memory beside it, rounded once at the end.
+template <class T>
+struct PlaneSum {
+  explicit PlaneSum(int64_t pixels) : sums(static_cast<size_t>(pixels)) {}
+  HWY_ATTR float* begin(T*) {
+    std::fill(sums.begin(), sums.end(), 0.0f);
+    return sums.data();
+  }
+  HWY_ATTR void finish(T* plane) const { copy_row(sums.data(), plane, static_cast<int64_t>(sums.size())); }
+
+  std::vector<float> sums;
+};
+template <>
+struct PlaneSum<float> {
+  explicit PlaneSum(int64_t pixels) : count(pixels) {}
+  float* begin(float* plane) const {
+    std::fill_n(plane, count, 0.0f);
+    return plane;
+  }
+  void finish(float*) const {}
+
+  int64_t count;
+};
+
+// The rows under a window are added first, whole, and then its columns.
+template <class T>
+void average_forward(const AveragePoolForward& a) {
+  const Window2d& window = a.window;
+  const int64_t width = window.image[1];
+  const float share = 1.0f / static_cast<float>(window.taps());
+  for_planes(a, [&](int64_t plane) HWY_ATTR {
+    std::vector<float> column_sums(static_cast<size_t>(width));
+    const T* const from = static_cast<const T*>(a.x) + plane * window.pixels();
+    T* to = static_cast<T*>(a.y) + plane * window.out_pixels();
+    for (int64_t row = 0; row < window.places[0]; ++row) {
+      const PoolSpan rows = under(window, 0, row);
+      copy_row(from + rows.begin * width, column_sums.data(), width);
+      for (int64_t i = rows.begin + 1; i < rows.end; ++i) add_row(column_sums.data(), from + i * width, width);
+      for (int64_t column = 0; column < window.places[1]; ++column) {
+        const PoolSpan columns = under(window, 1, column);
         float total = 0;
         for (int64_t j = columns.begin; j < columns.end; ++j) total += column_sums[static_cast<size_t>(j)];
-        *to++ = total * share;
+        *to++ = convert<T>(total * share);
       }
     }
   });
 }
 
-// g: (planes, OY, OX) -> dx: (planes, Y, X)
-void average_gradient(const PoolSizes& sizes, const float* g, float* dx) {
-  const float share = 1.0f / static_cast<float>(sizes.options.kernel[0] * sizes.options.kernel[1]);
-  for_planes(sizes, [&](int64_t plane) HWY_ATTR {
-    std::vector<float> spread(static_cast<size_t>(sizes.image[1]));
-    const float* from = g + plane * sizes.out_pixels();
-    float* const to = dx + plane * sizes.pixels();
-    std::fill_n(to, sizes.pixels(), 0.0f);
-    for (int64_t row = 0; row < sizes.places[0]; ++row) {
+template <class T>
+void average_backward(const AveragePoolBackward& a) {
+  const Window2d& window = a.window;
+  const int64_t width = window.image[1];
+  const float share = 1.0f / static_cast<float>(window.taps());
+  for_planes(a, [&](int64_t plane) HWY_ATTR {
+    std::vector<float> spread(static_cast<size_t>(width));
+    const T* from = static_cast<const T*>(a.g) + plane * window.out_pixels();
+    T* const dx = static_cast<T*>(a.dx) + plane * window.pixels();
+    PlaneSum<T> sums(window.pixels());
+    float* const to = sums.begin(dx);
+    for (int64_t row = 0; row < window.places[0]; ++row) {
       std::fill(spread.begin(), spread.end(), 0.0f);
-      for (int64_t column = 0; column < sizes.places[1]; ++column, ++from) {
-        const PoolSpan columns = under(sizes, 1, column);
-        for (int64_t j = columns.begin; j < columns.end; ++j) spread[static_cast<size_t>(j)] += *from * share;
+      for (int64_t column = 0; column < window.places[1]; ++column, ++from) {
+        const PoolSpan columns = under(window, 1, column);
+        const float part = convert<float>(*from) * share;
+        for (int64_t j = columns.begin; j < columns.end; ++j) spread[static_cast<size_t>(j)] += part;
       }
-      const PoolSpan rows = under(sizes, 0, row);
-      for (int64_t i = rows.begin; i < rows.end; ++i) add_row(to + i * sizes.image[1], spread.data(), sizes.image[1]);
+      const PoolSpan rows = under(window, 0, row);
+      for (int64_t i = rows.begin; i < rows.end; ++i) add_row(to + i * width, spread.data(), width);
     }
+    sums.finish(dx);
+  });
+}
+
+template <class T>
+void max_backward(const MaxPoolBackward& a) {
+  for_planes(a, [&](int64_t plane) HWY_ATTR {
+    T* const dx = static_cast<T*>(a.dx) + plane * a.window.pixels();
+    PlaneSum<T> sums(a.window.pixels());
+    float* const to = sums.begin(dx);
+    const T* const g = static_cast<const T*>(a.g);
+    const int64_t begin = plane * a.window.out_pixels();
+    for (int64_t i = begin; i < begin + a.window.out_pixels(); ++i) to[a.where[i]] += convert<float>(g[i]);
+    sums.finish(dx);
   });
 }
 
@@ -113,19 +159,21 @@ static HWY_INLINE LaneMask beats(Lanes a, Lanes b) {
   return {hn::Or(hn::Gt(a.v, b.v), hn::And(hn::Not(hn::Eq(a.v, a.v)), hn::Eq(b.v, b.v)))};
 }
 
-// x: (planes, Y, X) -> y: (planes, OY, OX) and, unless null, where in its plane each maximum is: the first of equal ones.
-// Every column under a window gives its maximum first, and then the columns compete; branches would be guesses.
-void max_forward(const PoolSizes& sizes, const float* x, float* y, int32_t* where) {
-  const Pair kernel = sizes.options.kernel, stride = sizes.options.stride, padding = sizes.options.padding;
-  const int64_t width = sizes.image[1], step = lane_count();  // whole numbers up to 2^24 are exact as lanes; kernels are smaller
+// Every column under a window gives its maximum first, and then the columns compete; branches would be mispredicted.
+template <class T>
+void max_forward(const MaxPoolForward& a) {
+  const Window2d& window = a.window;
+  const int64_t *kernel = window.kernel, *stride = window.stride, *padding = window.padding;
+  const int64_t width = window.image[1], step = lane_count();  // whole numbers up to 2^24 are exact as lanes; kernels are smaller
+  T* const y = static_cast<T*>(a.y);
   // Padding is beaten by everything, and the last register may read beyond it.
-  const int64_t room = std::max(width + 2 * padding[1], (sizes.places[1] + step) * stride[1] + kernel[1]);
-  for_planes(sizes, [&](int64_t plane) HWY_ATTR {
-    std::vector<float> highest(static_cast<size_t>(room), -HUGE_VALF),
-        highest_row(static_cast<size_t>(room), static_cast<float>(kernel[0]));
-    const float* const from = x + plane * sizes.pixels();
-    for (int64_t row = 0; row < sizes.places[0]; ++row) {
-      const PoolSpan rows = under(sizes, 0, row);
+  const int64_t padded = std::max(width + 2 * padding[1], (window.places[1] + step) * stride[1] + kernel[1]);
+  for_planes(a, [&](int64_t plane) HWY_ATTR {
+    std::vector<float> highest(static_cast<size_t>(padded), -HUGE_VALF),
+        highest_row(static_cast<size_t>(padded), static_cast<float>(kernel[0]));
+    const T* const from = static_cast<const T*>(a.x) + plane * window.pixels();
+    for (int64_t row = 0; row < window.places[0]; ++row) {
+      const PoolSpan rows = under(window, 0, row);
       const int64_t top = row * stride[0] - padding[0];
       for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES {
         Lanes value = load(from + rows.begin * width + i), at(static_cast<float>(rows.begin - top));
@@ -138,7 +186,7 @@ void max_forward(const PoolSizes& sizes, const float* x, float* y, int32_t* wher
         store(highest.data() + padding[1] + i, value);
         store(highest_row.data() + padding[1] + i, at);
       });
-      for (int64_t column = 0; column < sizes.places[1]; column += step) {
+      for (int64_t column = 0; column < window.places[1]; column += step) {
         Lanes value = load_strided(highest.data() + column * stride[1], stride[1]), at_column(0);
         Lanes at_row = load_strided(highest_row.data() + column * stride[1], stride[1]);
         for (int64_t next = 1; next < kernel[1]; ++next) {
@@ -149,20 +197,34 @@ void max_forward(const PoolSizes& sizes, const float* x, float* y, int32_t* wher
           at_row = select(better, other_row, at_row);
           at_column = select(better, Lanes(static_cast<float>(next)), at_column);
         }
-        const int64_t out = plane * sizes.out_pixels() + row * sizes.places[1] + column, count = std::min(step, sizes.places[1] - column);
+        const int64_t out = plane * window.out_pixels() + row * window.places[1] + column,
+                      count = std::min(step, window.places[1] - column);
         store_some(value, y + out, count);
-        if (where == nullptr) continue;
+        if (a.where == nullptr) continue;
         HWY_ALIGN float rows_at[kLanes], columns_at[kLanes];
         hn::Store(at_row.v, FloatTag(), rows_at);
         hn::Store(at_column.v, FloatTag(), columns_at);
         for (int64_t i = 0; i < count; ++i) {
           const int64_t left = (column + i) * stride[1] - padding[1];
-          where[out + i] =
+          a.where[out + i] =
               static_cast<int32_t>((top + static_cast<int64_t>(rows_at[i])) * width + left + static_cast<int64_t>(columns_at[i]));
         }
       }
     }
   });
+}
+
+void max_forward_all(const MaxPoolForward& a) {
+  with_storage(a.dtype, [&]<class T>(T) { max_forward<T>(a); });
+}
+void max_backward_all(const MaxPoolBackward& a) {
+  with_storage(a.dtype, [&]<class T>(T) { max_backward<T>(a); });
+}
+void average_forward_all(const AveragePoolForward& a) {
+  with_storage(a.dtype, [&]<class T>(T) { average_forward<T>(a); });
+}
+void average_backward_all(const AveragePoolBackward& a) {
+  with_storage(a.dtype, [&]<class T>(T) { average_backward<T>(a); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -172,58 +234,69 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed {
 
-HWY_EXPORT(average_forward);
-HWY_EXPORT(average_gradient);
-HWY_EXPORT(max_forward);
+HWY_EXPORT(max_forward_all);
+HWY_EXPORT(max_backward_all);
+HWY_EXPORT(average_forward_all);
+HWY_EXPORT(average_backward_all);
+
+void cpu::max_pool_forward(const MaxPoolForward& args) { HWY_DYNAMIC_DISPATCH(max_forward_all)(args); }
+void cpu::max_pool_backward(const MaxPoolBackward& args) { HWY_DYNAMIC_DISPATCH(max_backward_all)(args); }
+void cpu::average_pool_forward(const AveragePoolForward& args) { HWY_DYNAMIC_DISPATCH(average_forward_all)(args); }
+void cpu::average_pool_backward(const AveragePoolBackward& args) { HWY_DYNAMIC_DISPATCH(average_backward_all)(args); }
 
 namespace {
 
-PoolSizes sizes_of(const char* op, const Tensor& x, const Pool2d& options) {
+Window2d window_of(const char* op, const Tensor& x, const Pool2d& options) {
   check(x.rank() == 4, op, ": x has shape ", x.shape(), ", expected (B, C, Y, X)");
-  const Pair image{x.size(2), x.size(3)};
-  const Pair places = window_places(op, image, options.kernel, options.stride, options.padding, {1, 1});
-  for (size_t axis = 0; axis < 2; ++axis)
-    check(options.padding[axis] < options.kernel[axis], op, ": the padding ", options.padding[axis], " is not smaller than the kernel ",
-          options.kernel[axis]);
-  return {.planes = x.size(0) * x.size(1), .image = image, .places = places, .options = options};
+  const Window2d window = checked_window(op, {x.size(2), x.size(3)}, options.kernel, options.stride, options.padding, {1, 1});
+  for (int axis = 0; axis < 2; ++axis)
+    check(window.padding[axis] < window.kernel[axis], op, ": the padding ", window.padding[axis], " is not smaller than the kernel ",
+          window.kernel[axis]);
+  return window;
 }
 
-// g, where: (planes, OY, OX) -> dx: (planes, Y, X)
-void max_gradient(const PoolSizes& sizes, const float* g, const int32_t* where, float* dx) {
-  for_planes(sizes, [&](int64_t plane) {
-    float* const to = dx + plane * sizes.pixels();
-    std::fill_n(to, sizes.pixels(), 0.0f);
-    const int64_t begin = plane * sizes.out_pixels();
-    for (int64_t i = begin; i < begin + sizes.out_pixels(); ++i) to[where[i]] += g[i];
-  });
+Tensor result_of(const Tensor& x, const Window2d& window) {
+  return Tensor::empty({x.size(0), x.size(1), window.places[0], window.places[1]}, x.dtype(), x.device());
 }
 
 }  // namespace
 
 Tensor max_pool2d(const Tensor& input, const Pool2d& options) {
-  if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return max_pool2d(wide, options); });
-  const Tensor x = dense_f32("max_pool2d", input);
-  const PoolSizes sizes = sizes_of("max_pool2d", x, options);
-  check(sizes.pixels() <= INT32_MAX, "max_pool2d: the image has ", sizes.pixels(), " pixels, expected at most ", INT32_MAX);
-  const Tensor y = Tensor::empty({x.size(0), x.size(1), sizes.places[0], sizes.places[1]}, DType::f32, x.device());
+  if (input.dtype() == DType::f16) return in_f32(input, [&](const Tensor& wide) { return max_pool2d(wide, options); });
+  const Tensor x = dense_storage("max_pool2d", input);
+  const Window2d window = window_of("max_pool2d", x, options);
+  check(window.pixels() <= INT32_MAX, "max_pool2d: the image has ", window.pixels(), " pixels, expected at most ", INT32_MAX);
+  const Tensor y = result_of(x, window);
   const Tensor where = tracking({&input}) ? Tensor::empty(y.shape(), DType::i32, x.device()) : Tensor();
-  HWY_DYNAMIC_DISPATCH(max_forward)(sizes, raw<float>(x), raw<float>(y), where.defined() ? raw<int32_t>(where) : nullptr);
-  return record(op::max_pool2d, y, {input}, [sizes, where, before = x.shape()](const Tensor& gradient) {
-    const Tensor g = contiguous(gradient), dx = Tensor::empty(before, DType::f32, g.device());
-    max_gradient(sizes, raw<float>(g), raw<int32_t>(where), raw<float>(dx));
+  const int64_t planes = x.size(0) * x.size(1);
+  launch(max_pool_forward, x.device(),
+         {.x = Raw::bytes(x),
+          .y = Raw::bytes(y),
+          .where = raw_or_null<int32_t>(where),
+          .planes = planes,
+          .window = window,
+          .dtype = x.dtype()});
+  return record(op::max_pool2d, y, {input}, [window, planes, where, before = x.shape()](const Tensor& gradient) {
+    const Tensor g = contiguous(gradient), dx = Tensor::empty(before, g.dtype(), g.device());
+    launch(
+        max_pool_backward, g.device(),
+        {.g = Raw::bytes(g), .where = raw<int32_t>(where), .dx = Raw::bytes(dx), .planes = planes, .window = window, .dtype = g.dtype()});
     return Grads{dx};
   });
 }
 
 Tensor average_pool2d(const Tensor& input, const Pool2d& options) {
-  if (is_half(input)) return in_f32(input, [&](const Tensor& wide) { return average_pool2d(wide, options); });
-  const Tensor x = dense_f32("average_pool2d", input);
-  const PoolSizes sizes = sizes_of("average_pool2d", x, options);
-  const Tensor y = Tensor::empty({x.size(0), x.size(1), sizes.places[0], sizes.places[1]}, DType::f32, x.device());
-  HWY_DYNAMIC_DISPATCH(average_forward)(sizes, raw<float>(x), raw<float>(y));
-  return record(op::average_pool2d, y, {input}, [sizes, before = x.shape()](const Tensor& gradient) {
-    const Tensor g = contiguous(gradient), dx = Tensor::empty(before, DType::f32, g.device());
-    HWY_DYNAMIC_DISPATCH(average_gradient)(sizes, raw<float>(g), raw<float>(dx));
+  if (input.dtype() == DType::f16) return in_f32(input, [&](const Tensor& wide) { return average_pool2d(wide, options); });
+  const Tensor x = dense_storage("average_pool2d", input);
+  const Window2d window = window_of("average_pool2d", x, options);
+  const Tensor y = result_of(x, window);
+  const int64_t planes = x.size(0) * x.size(1);
+  launch(average_pool_forward, x.device(),
+         {.x = Raw::bytes(x), .y = Raw::bytes(y), .planes = planes, .window = window, .dtype = x.dtype()});
+  return record(op::average_pool2d, y, {input}, [window, planes, before = x.shape()](const Tensor& gradient) {
+    const Tensor g = contiguous(gradient), dx = Tensor::empty(before, g.dtype(), g.device());
+    launch(average_pool_backward, g.device(),
+           {.g = Raw::bytes(g), .dx = Raw::bytes(dx), .planes = planes, .window = window, .dtype = g.dtype()});
     return Grads{dx};
   });
 }

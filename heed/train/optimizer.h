@@ -1,17 +1,25 @@
-// Optimizers. A step is one parallel pass over all parameters. Parameters without a gradient are skipped.
+// Optimizers. One step is one parallel pass over all parameters at once. Parameters without a gradient are left alone.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "heed/core/tensor.h"
 
 namespace heed {
 
-// Parameters with the same weight decay: norms, biases and positions usually have none.
+// Parameters that share a weight decay: norms, biases and positions usually take none.
 struct ParameterGroup {
   Tensors parameters;
   float weight_decay = 0;
+};
+
+// What a step does with the norm of the gradients, which its kernel reads on the device: gradients are scaled where the norm exceeds
+// `limit`, and nothing changes where it is not finite. Without a norm, gradients are used as they are.
+struct Clipping {
+  Tensor norm{};  // of gradient_norm()
+  float limit = std::numeric_limits<float>::max();
 };
 
 struct SgdOptions {
@@ -23,45 +31,49 @@ struct SgdOptions {
 class Sgd {
  public:
   Sgd(std::vector<ParameterGroup> groups, SgdOptions options);
-  void step(float rate);
+  void step(float rate, const Clipping& clipping = {});
   void zero_grad() const;
-  Tensors state() const;  // momentum buffers, for checkpoints
+  Tensors state() const;  // what a checkpoint saves
 
  private:
   std::vector<ParameterGroup> groups_;
-  std::vector<Tensors> velocity_;  // one per parameter; empty without momentum
+  std::vector<Tensors> velocity_;  // as the groups' parameters; empty without momentum
   SgdOptions options_;
 };
 
 struct AdamOptions {
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f;
-  bool decoupled = true;  // true: AdamW (Loshchilov and Hutter 2019); false: Adam (Kingma and Ba 2015), decay added to the gradient
+  bool decoupled = true;  // true: AdamW (Loshchilov and Hutter 2019); false: Adam (Kingma and Ba 2015), decay inside the gradient
 };
 
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  w -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
 class Adam {
  public:
   Adam(std::vector<ParameterGroup> groups, AdamOptions options);
-  void step(float rate);
+  void step(float rate, const Clipping& clipping = {});
   void zero_grad() const;
-  Tensors state() const;  // first moments of all parameters, then second moments; steps() is saved separately
+  Tensors state() const;  // what a checkpoint saves, besides steps(): all first moments, then all second ones
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 
  private:
   std::vector<ParameterGroup> groups_;
-  std::vector<Tensors> first_, second_;  // moments, one per parameter
+  std::vector<Tensors> first_, second_;  // the moments, as the groups' parameters
   AdamOptions options_;
   int64_t steps_ = 0;
 };
 
-// Returns the L2 norm over all gradients, and scales them down to `limit` if it is larger.
+// The Euclidean norm over all gradients: f32, shape (), on the device of the parameters.
+Tensor gradient_norm(const Tensors& parameters);
+
+// The norm on the host; every gradient is scaled in place where it exceeds `limit`. Optimizers do this inside their step (Clipping).
 float clip_gradients(const Tensors& parameters, float limit);
 
-// averages += share (parameters - averages): exponential moving average of weights (Polyak and Juditsky 1992).
-void update_averages(const Tensors& averages, const Tensors& parameters, float share);
+// averages += share (parameters - averages): a moving average of weights (Polyak and Juditsky 1992). Nothing changes where `norm`, if
+// there is one, is not finite.
+void update_averages(const Tensors& averages, const Tensors& parameters, float share, const Tensor& norm = {});
 
-// Both must be dense f32 tensors of the same shape. Allocates nothing, so a destructor may call it.
+// Exchanges the values of two dense f32 tensors of one shape. Allocates nothing, so that a destructor may call it.
 void swap_values(const Tensor& a, const Tensor& b);
 
 }  // namespace heed

@@ -21,7 +21,7 @@ std::variant<Sgd, Adam> optimizer_of(const std::vector<Parameter>& all, const Tr
 }
 
 Tensor copy_of(const Tensor& x) {
-  const Tensor out = Tensor::empty(x.shape(), x.dtype());
+  const Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device());
   copy_into(x, out);
   return out;
 }
@@ -41,13 +41,15 @@ OptimizerStep::OptimizerStep(const Model& model, const TrainOptions& options)
 }
 
 float OptimizerStep::step(float rate) {
-  const float norm = clip_gradients(trainable_, clip_ > 0 ? clip_ : std::numeric_limits<float>::max());
-  if (!std::isfinite(norm)) return norm;
-  ++steps_;
-  std::visit([&](auto& chosen) { chosen.step(rate); }, optimizer_);
+  const Clipping clipping{.norm = gradient_norm(trainable_), .limit = clip_ > 0 ? clip_ : std::numeric_limits<float>::max()};
+  std::visit([&](auto& chosen) { chosen.step(rate, clipping); }, optimizer_);
   // The decay is smaller in early steps, so that the average forgets the initial values.
-  const float decay = std::min(average_, static_cast<float>(1 + steps_) / static_cast<float>(10 + steps_));
-  if (!averages_.empty()) update_averages(averages_, trainable_, 1 - decay);
+  const int64_t taken = steps_ + 1;
+  const float decay = std::min(average_, static_cast<float>(1 + taken) / static_cast<float>(10 + taken));
+  if (!averages_.empty()) update_averages(averages_, trainable_, 1 - decay, clipping.norm);
+  const float norm = clipping.norm.item();  // read after all work is queued; kernels have read it on the device
+  if (std::isfinite(norm)) steps_ = taken;
+  if (Adam* adam = std::get_if<Adam>(&optimizer_)) adam->set_steps(steps_);
   return norm;
 }
 

@@ -26,6 +26,21 @@ TEST(Random, has_the_right_moments) {
   EXPECT_NEAR(variance(n).item(), 9, 0.1);
 }
 
+// Element i is a function of the key and of i, in more than one task too.
+TEST(Random, matches_the_scalar_generator) {
+  const RandomKey key = Rng(11).next();
+  Rng rng(11), again(11);
+  const std::vector<float> uniform = random_uniform({40003}, 2, 5, rng, kCpu).to_vector<float>();
+  const std::vector<float> normal = random_normal({40003}, 1, 2, again, kCpu).to_vector<float>();
+  for (size_t i = 0; i < uniform.size(); ++i) {
+    const auto words = philox(key, i / 4);
+    ASSERT_EQ(uniform[i], 2 + 3 * unit_float(words[i % 4])) << i;
+    const double radius = std::sqrt(-2 * std::log(1 - double{unit_float(words[i % 4 / 2 * 2])}));
+    const double angle = 6.283185307179586 * double{unit_float(words[i % 4 / 2 * 2 + 1])};
+    ASSERT_NEAR(normal[i], 1 + 2 * radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle)), 1e-5) << i;
+  }
+}
+
 TEST(Random, repeats_from_its_state) {
   Rng a(5);
   random_normal({3}, 0, 1, a);

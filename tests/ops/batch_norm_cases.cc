@@ -146,6 +146,28 @@ TEST(BatchNorm, training_moves_the_running_statistics_and_evaluation_does_not) {
   EXPECT_EQ(state.running_mean.to_vector<float>(), before);
 }
 
+// Results and gradients that are stored as bf16 are those of f32, rounded once; statistics and gradients of weights are f32.
+TEST(BatchNorm, stores_bf16) {
+  for (const bool training : {true, false})
+    for (const Shape& shape : {Shape{5, 3, 7, 5}, Shape{9, 4}}) {
+      const int64_t C = shape[1];
+      const Tensor x = converted(normal_input(shape), DType::bf16), bias = normal_input({C}, 3);
+      const Tensor g = converted(normal_input(shape, 4), DType::bf16);
+      const Tensor narrow = x.detach().require_grad(), wide = converted(x, DType::f32).require_grad();
+      const Tensor narrow_weight = normal_input({C}, 2).require_grad(), wide_weight = normal_input({C}, 2).require_grad();
+      const BatchNorm narrow_state = fresh_state(C, training), wide_state = fresh_state(C, training);
+      const Tensor y = batch_norm(narrow, narrow_weight, bias, narrow_state), expected = batch_norm(wide, wide_weight, bias, wide_state);
+      EXPECT_EQ(y.dtype(), DType::bf16);
+      EXPECT_EQ(y.to_vector<float>(), converted(expected, DType::bf16).to_vector<float>());
+      EXPECT_EQ(narrow_state.running_variance.to_vector<float>(), wide_state.running_variance.to_vector<float>());
+      backward(y, g);
+      backward(expected, converted(g, DType::f32));
+      EXPECT_EQ(narrow.grad().dtype(), DType::bf16);
+      EXPECT_EQ(narrow.grad().to_vector<float>(), converted(wide.grad(), DType::bf16).to_vector<float>());
+      EXPECT_EQ(narrow_weight.grad().to_vector<float>(), wide_weight.grad().to_vector<float>());
+    }
+}
+
 TEST(BatchNorm, takes_an_empty_batch_in_evaluation) {
   EXPECT_EQ(batch_norm(Tensor::zeros({0, 3, 2, 2}), Tensor::ones({3}), Tensor::zeros({3}), fresh_state(3, false)).shape(),
             (Shape{0, 3, 2, 2}));

@@ -110,6 +110,23 @@ TEST(Pool2d, takes_many_planes) {
   check_many_planes(average_pool2d, [](float plane) { return plane + 0.5f; });
 }
 
+// Results and gradients that are stored as bf16 are those of f32, rounded once.
+TEST(Pool2d, stores_bf16) {
+  const Pool2d overlapping{.kernel = {3, 3}, .stride = {2, 1}, .padding = {1, 1}};
+  for (const auto& op : {max_pool2d, average_pool2d}) {
+    const Tensor x = converted(normal_input({2, 3, 7, 19}), DType::bf16);
+    const Tensor narrow = x.detach().require_grad(), wide = converted(x, DType::f32).require_grad();
+    const Tensor y = op(narrow, overlapping), expected = op(wide, overlapping);
+    EXPECT_EQ(y.dtype(), DType::bf16);
+    EXPECT_EQ(y.to_vector<float>(), converted(expected, DType::bf16).to_vector<float>());
+    const Tensor g = converted(normal_input(y.shape(), 2), DType::bf16);
+    backward(y, g);
+    backward(expected, converted(g, DType::f32));
+    EXPECT_EQ(narrow.grad().dtype(), DType::bf16);
+    EXPECT_EQ(narrow.grad().to_vector<float>(), converted(wide.grad(), DType::bf16).to_vector<float>());
+  }
+}
+
 TEST(Pool2d, takes_an_empty_batch) {
   EXPECT_EQ(max_pool2d(Tensor::zeros({0, 2, 4, 4})).shape(), (Shape{0, 2, 2, 2}));
   EXPECT_EQ(average_pool2d(Tensor::zeros({0, 2, 4, 4})).shape(), (Shape{0, 2, 2, 2}));

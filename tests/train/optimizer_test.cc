@@ -118,6 +118,52 @@ TEST(Clip, scales_all_gradients_by_their_common_norm) {
   EXPECT_NEAR(clip_gradients(f.parameters, 10), 1, 1e-5);
 }
 
+// A step that reads the norm and scales gradients itself gives the bits of scaled gradients, and does not change the gradients.
+template <class Optimizer, class Options>
+void check_clipped_steps(const Options& options) {
+  for (const float limit : {1e-3f, 1.0f, 1e9f}) {
+    Fixture inside, before;
+    Optimizer one({{inside.parameters, 0.1f}}, options), other({{before.parameters, 0.1f}}, options);
+    for (int step = 0; step < 3; ++step) {
+      inside.make_gradients(step);
+      before.make_gradients(step);
+      const std::vector<float> gradient = inside.parameters[1].grad().to_vector<float>();
+      const Tensor norm = gradient_norm(inside.parameters);
+      one.step(kRate, {.norm = norm, .limit = limit});
+      EXPECT_EQ(clip_gradients(before.parameters, limit), norm.item());
+      other.step(kRate);
+      EXPECT_EQ(inside.parameters[1].grad().to_vector<float>(), gradient);
+    }
+    for (size_t k = 0; k < inside.parameters.size(); ++k)
+      EXPECT_EQ(inside.parameters[k].to_vector<float>(), before.parameters[k].to_vector<float>()) << limit;
+  }
+}
+
+TEST(Clip, inside_a_step_gives_the_same_bits) {
+  check_clipped_steps<Adam>(AdamOptions{});
+  check_clipped_steps<Adam>(AdamOptions{.decoupled = false});
+  check_clipped_steps<Sgd>(SgdOptions{.momentum = 0.9f, .nesterov = true});
+  check_clipped_steps<Sgd>(SgdOptions{});
+}
+
+TEST(Clip, nothing_changes_where_the_norm_is_not_finite) {
+  Fixture f;
+  f.make_gradients(0);
+  const Tensor average = Tensor::zeros({3}, DType::f32, kCpu);
+  Adam adam({{f.parameters, 0.1f}}, {});
+  Sgd sgd({{f.parameters, 0.1f}}, {.momentum = 0.9f});
+  for (const float bad : {NAN, HUGE_VALF}) {
+    const Tensor norm = Tensor::full({}, static_cast<double>(bad), DType::f32, kCpu);
+    adam.step(kRate, {.norm = norm});
+    sgd.step(kRate, {.norm = norm});
+    move_towards({average}, {f.parameters[0]}, 0.5f, norm);
+  }
+  for (const Tensors& state : {adam.state(), sgd.state(), Tensors{average}})
+    for (const Tensor& tensor : state)
+      for (const float value : tensor.to_vector<float>()) ASSERT_EQ(value, 0);
+  f.check();
+}
+
 TEST(Optimizer, is_bit_equal_for_1_2_and_7_threads) {
   const auto run = [](int threads) {
     set_thread_count(threads);

@@ -1,0 +1,48 @@
+// Arguments of the pooling kernels. A plane is one channel of one image: x: (planes, Y, X), y: (planes, OY, OX).
+#pragma once
+
+#include "heed/core/dtype.h"
+#include "heed/core/kernel.h"
+#include "heed/ops/window.h"
+
+namespace heed {
+
+struct MaxPoolForward {
+  const void* x;
+  void* y;
+  int32_t* where;  // (planes, OY, OX): the pixel of its plane that is the maximum, the first of equal ones; or null
+  int64_t planes;
+  Window2d window;
+  DType dtype;  // of x and y
+};
+HEED_KERNEL(max_pool_forward, MaxPoolForward);
+
+struct MaxPoolBackward {
+  const void* g;         // (planes, OY, OX)
+  const int32_t* where;  // as the forward pass writes it
+  void* dx;              // (planes, Y, X)
+  int64_t planes;
+  Window2d window;
+  DType dtype;  // of g and dx
+};
+HEED_KERNEL(max_pool_backward, MaxPoolBackward);
+
+struct AveragePoolForward {  // padding counts as zeros in the mean
+  const void* x;
+  void* y;
+  int64_t planes;
+  Window2d window;
+  DType dtype;  // of x and y
+};
+HEED_KERNEL(average_pool_forward, AveragePoolForward);
+
+struct AveragePoolBackward {
+  const void* g;  // (planes, OY, OX)
+  void* dx;       // (planes, Y, X)
+  int64_t planes;
+  Window2d window;
+  DType dtype;  // of g and dx
+};
+HEED_KERNEL(average_pool_backward, AveragePoolBackward);
+
+}  // namespace heed
