@@ -17,7 +17,7 @@ namespace heed {
 namespace HWY_NAMESPACE {
 
 template <class T>
-void add_typed(float* sum, const T* x, int64_t count) {
+void add_typed(T* sum, const T* x, int64_t count) {
   parallel_for(count, 1 << 15, [&](int64_t begin, int64_t end) HWY_ATTR {
     for_lanes(end - begin,
               [&](int64_t i, auto load, auto store) HEED_LANES { store(sum + begin + i, load(sum + begin + i) + load(x + begin + i)); });
@@ -25,7 +25,7 @@ void add_typed(float* sum, const T* x, int64_t count) {
 }
 
 void add_all(const AddElements& a) {
-  with_storage(a.x_dtype, [&]<class T>(T) { add_typed(a.sum, static_cast<const T*>(a.x), a.count); });
+  with_storage(a.dtype, [&]<class T>(T) { add_typed(static_cast<T*>(a.sum), static_cast<const T*>(a.x), a.count); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -164,14 +164,15 @@ void accumulate(Tensor& sum, const Tensor& g) {
   }
   check(sum.shape() == g.shape() && sum.dtype() == g.dtype(), "accumulate: gradients of shapes ", sum.shape(), " and ", g.shape());
   const Device device = common_device("accumulate", {&sum, &g});
-  if (!sum.owns_data_alone() || !sum.is_contiguous() || sum.dtype() != DType::f32) {
-    Tensor fresh = Tensor::empty(sum.shape(), DType::f32, device);
+  const DType dtype = g.dtype() == DType::f16 ? DType::f32 : g.dtype();  // there is no kernel for f16
+  if (!sum.owns_data_alone() || !sum.is_contiguous() || sum.dtype() != dtype) {
+    Tensor fresh = Tensor::empty(sum.shape(), dtype, device);
     copy_into(sum, fresh);
     sum = fresh;
   }
-  const Tensor dense = contiguous(g.dtype() == DType::bf16 ? g : converted(g, DType::f32));
-  launch(add_elements, device, {.sum = raw<float>(sum), .x = Raw::bytes(dense), .count = sum.count(), .x_dtype = dense.dtype()});
-  if (g.dtype() != DType::f32) sum = converted(sum, g.dtype());
+  const Tensor dense = contiguous(converted(g, dtype));
+  launch(add_elements, device, {.sum = Raw::bytes(sum), .x = Raw::bytes(dense), .count = sum.count(), .dtype = dtype});
+  if (g.dtype() != dtype) sum = converted(sum, g.dtype());
 }
 
 }  // namespace heed

@@ -27,10 +27,10 @@ struct StridedCopy {
 HEED_KERNEL(copy_elements, StridedCopy);
 
 struct AddElements {  // sum += x
-  float* sum;
+  void* sum;
   const void* x;
   int64_t count;
-  DType x_dtype;  // f32 or bf16
+  DType dtype;  // of both: f32 or bf16
 };
 HEED_KERNEL(add_elements, AddElements);
 

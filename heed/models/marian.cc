@@ -71,11 +71,13 @@ TensorMap Marian::run(const TensorMap& inputs, const ForwardOptions& options) co
   OutputCollector collector(options);
   Tensor x = target(tokens, options.mode);
   collector.state(x);
+  x = in_precision(x, options.precision);
+  const Tensor states = in_precision(memory, options.precision);
   for (const DecoderLayer& layer : decoder) {
-    x = layer(x, memory, terms, options.mode);
+    x = layer(x, states, terms, options.mode);
     collector.state(x);
   }
-  x = apply_norm(target.last, x);
+  x = apply_norm(target.last, in_precision(x, DType::f32));
   collector.last_state(x);
   collector.add_outputs(out, std::ssize(decoder), "decoder_", true);
   out["encoder_last_hidden_state"] = memory;

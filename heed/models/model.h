@@ -18,8 +18,9 @@ using TensorMap = std::map<std::string, Tensor>;
 struct ForwardOptions {
   bool hidden_states = false, attentions = false;  // additional outputs "hidden_states.0", ... and "attentions.0", ...
   Mode mode = {};
-  bool loss_only = false;     // skips what "loss" does not need: logits without label, states that no head reads
-  float label_smoothing = 0;  // of "loss" if it is a cross-entropy
+  DType precision = DType::f32;  // of activations inside the layers: f32 or bf16; parameters and sums are f32
+  bool loss_only = false;        // skips what "loss" does not need: logits without label, states that no head reads
+  float label_smoothing = 0;     // of "loss" if it is a cross-entropy
 };
 
 // The state of B sequences being generated.

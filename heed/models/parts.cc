@@ -88,12 +88,13 @@ void OutputCollector::add_outputs(TensorMap& out, int64_t layers, const std::str
 Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& attention, const ForwardOptions& options,
                   OutputCollector& collector, const Tensor& positions, const Tensor& query_indices) {
   collector.state(x);
+  x = in_precision(x, options.precision);
   for (const EncoderLayer& layer : layers) {
     const Tensor indices = &layer == &layers.back() ? query_indices : Tensor();
     x = layer(x, attention, options.mode, {.positions = positions, .query_indices = indices});
     collector.state(x);
   }
-  return x;
+  return in_precision(x, DType::f32);
 }
 
 bool can_skip_tokens(const std::vector<EncoderLayer>& layers, const AttentionOptions& attention, const ForwardOptions& options) {

@@ -52,6 +52,8 @@ class OutputCollector {
   std::optional<AttentionTap> tap_;
 };
 
+inline Tensor in_precision(const Tensor& x, DType precision) { return x.dtype() == precision ? x : cast(x, precision); }
+
 // Runs the layers; the collector gets every state. query_indices: (B, n) i64, the tokens that the last layer computes; undefined: all
 Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& attention, const ForwardOptions& options,
                   OutputCollector& collector, const Tensor& positions = {}, const Tensor& query_indices = {});

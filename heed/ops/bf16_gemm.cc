@@ -13,8 +13,8 @@
 #include "heed/core/isa.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "heed/core/work_count.h"
 #include "heed/ops/bf16_gemm.h"
+#include "heed/ops/epilogue.h"
 #include "heed/ops/onednn.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -50,67 +50,86 @@ namespace heed {
 
 HWY_EXPORT(round_row);
 
-thread_local bool Bf16Layers::active_ = false;
-
 namespace {
 
 using Memory = dnnl::memory;
 using Type = dnnl::memory::data_type;
 
-constexpr int64_t kPadded = 64;  // numbers that are summed over: where they vary from batch to batch they are filled up with zeros
+// The summed axis is padded with zeros to a multiple of this where it is the number of tokens, which varies from batch to batch:
+// primitives are made per shape, and making one takes as long as running it some hundred times.
+constexpr int64_t kPadded = 64;
 
-// An operand as it lies in memory, dense and rounded, with `padding` more rows of zeros. rows, columns: in memory
-Tensor rounded(const Matrix& from, int64_t rows, int64_t columns, int64_t padding) {
-  const Tensor out = Tensor::empty({rows + padding, columns}, DType::bf16);
-  Bf16* to = raw<Bf16>(out);
-  parallel_for(rows, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1)), [&](int64_t begin, int64_t end) {
-    if (from.stride == columns)
-      return HWY_DYNAMIC_DISPATCH(round_row)(from.data + begin * columns, to + begin * columns, (end - begin) * columns);
-    for (int64_t row = begin; row < end; ++row) HWY_DYNAMIC_DISPATCH(round_row)(from.data + row * from.stride, to + row * columns, columns);
-  });
-  std::fill_n(to + rows * columns, padding * columns, Bf16{0});
+// An operand as stored, in bf16.
+struct Bf16Matrix {
+  Tensor copy = {};  // undefined: the operand is used in place
+  Bf16* data = nullptr;
+  int64_t stride = 0;
+  bool transposed = false;
+};
+
+// rows, columns: as stored. padding: rows of zeros to append
+Bf16Matrix bf16_matrix(const GemmOperand& x, const void* packed, int64_t offset, int64_t rows, int64_t columns, int64_t padding) {
+  if (packed) return {.data = static_cast<Bf16*>(const_cast<void*>(packed)), .stride = columns, .transposed = x.transposed};
+  if (x.dtype == DType::bf16 && padding == 0)
+    return {.data = static_cast<Bf16*>(x.data) + offset, .stride = x.stride, .transposed = x.transposed};
+  Bf16Matrix out{.copy = Tensor::empty({rows + padding, columns}, DType::bf16, kCpu), .stride = columns, .transposed = x.transposed};
+  out.data = raw<Bf16>(out.copy);
+  if (x.dtype == DType::bf16) {
+    const Bf16* from = static_cast<Bf16*>(x.data) + offset;
+    for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * x.stride, columns, out.data + row * columns);
+  } else {
+    round_matrix({static_cast<float*>(x.data) + offset, x.stride}, rows, columns, out.data);
+  }
+  std::fill_n(out.data + rows * columns, padding * columns, Bf16{0});
   return out;
 }
 
-// What a product of one part of the rows is made from.
+// What a product of some rows is made from.
 struct Shape2d {
   int64_t rows, N, K, a_stride, b_stride, c_stride;
-  bool a_turned, b_turned;
+  bool a_transposed, b_transposed, add;
   auto operator<=>(const Shape2d&) const = default;
 };
 
-struct Made {
-  dnnl::matmul primitive;
+struct Primitive {
+  dnnl::matmul matmul;
   Memory::desc a, b, c, scratch;
 };
 
-// Primitives are kept: making one takes as long as running it some hundred times.
-const Made& made_for(const Shape2d& s) {
-  static auto* const all = new std::map<Shape2d, Made>();  // never destroyed: threads may outlive statics
+const Primitive& primitive_for(const Shape2d& s) {
+  static auto* const cache = new std::map<Shape2d, Primitive>();  // never destroyed: threads may outlive statics
   const std::lock_guard lock(dnnl_making());
-  const auto found = all->find(s);
-  if (found != all->end()) return found->second;
+  const auto found = cache->find(s);
+  if (found != cache->end()) return found->second;
   const auto strides = [](int64_t stride, bool transposed) { return transposed ? Memory::dims{1, stride} : Memory::dims{stride, 1}; };
-  const Memory::desc a({s.rows, s.K}, Type::bf16, strides(s.a_stride, s.a_turned));
-  const Memory::desc b({s.K, s.N}, Type::bf16, strides(s.b_stride, s.b_turned));
+  const Memory::desc a({s.rows, s.K}, Type::bf16, strides(s.a_stride, s.a_transposed));
+  const Memory::desc b({s.K, s.N}, Type::bf16, strides(s.b_stride, s.b_transposed));
   const Memory::desc c({s.rows, s.N}, Type::f32, strides(s.c_stride, false));
-  const dnnl::matmul::primitive_desc description({a, b, c}, user_scratchpad(), dnnl_engine());
-  return all->insert({s, {dnnl::matmul(description), a, b, c, description.scratchpad_desc()}}).first->second;
+  dnnl::primitive_attr attributes = user_scratchpad();
+  if (s.add) {
+    dnnl::post_ops sum;
+    sum.append_sum();
+    attributes.set_post_ops(sum);
+  }
+  const dnnl::matmul::primitive_desc description({a, b, c}, attributes, dnnl_engine());
+  return cache->insert({s, {dnnl::matmul(description), a, b, c, description.scratchpad_desc()}}).first->second;
 }
 
-void run(const Made& made, Bf16* a, Bf16* b, float* c) {
+void run(const Primitive& primitive, Bf16* a, Bf16* b, float* c) {
   thread_local std::vector<std::byte> scratch;
-  scratch.resize(std::max(scratch.size(), made.scratch.get_size()));
+  scratch.resize(std::max(scratch.size(), primitive.scratch.get_size()));
   const auto at = [](const Memory::desc& layout, void* data) { return Memory(layout, dnnl_engine(), data); };
-  made.primitive.execute(dnnl_stream(), {{DNNL_ARG_SRC, at(made.a, a)},
-                                         {DNNL_ARG_WEIGHTS, at(made.b, b)},
-                                         {DNNL_ARG_DST, at(made.c, c)},
-                                         {DNNL_ARG_SCRATCHPAD, at(made.scratch, scratch.data())}});
+  primitive.matmul.execute(dnnl_stream(), {{DNNL_ARG_SRC, at(primitive.a, a)},
+                                           {DNNL_ARG_WEIGHTS, at(primitive.b, b)},
+                                           {DNNL_ARG_DST, at(primitive.c, c)},
+                                           {DNNL_ARG_SCRATCHPAD, at(primitive.scratch, scratch.data())}});
 }
 
-// Parts of the rows, by their number alone. What does not fill a part is cut into powers of two: few primitives serve any number.
-std::vector<Tile> parts_of(int64_t M, int64_t N) {
-  const int64_t whole = M >= 1024 ? 256 : M >= 256 ? 128 : 64;
+// Parts of the rows, by shape alone. What does not fill a part is split into powers of two, so that few primitives serve any number of
+// rows. Sums of a bf16 result wait in a buffer that should stay in the second-level cache.
+std::vector<Tile> parts_of(int64_t M, int64_t N, bool buffered) {
+  int64_t whole = M >= 1024 ? 256 : M >= 256 ? 128 : 64;
+  while (buffered && whole > 16 && whole * N > (1 << 17)) whole /= 2;
   std::vector<Tile> out;
   for (int64_t row = 0; row < M;) {
     const int64_t rows = M - row >= whole ? whole : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(M - row)));
@@ -120,21 +139,73 @@ std::vector<Tile> parts_of(int64_t M, int64_t N) {
   return out;
 }
 
-// The same numbers on machines without the instructions.
-void multiply_rounded(const Products& p, const Matrix& a, const Matrix& b, const Matrix& c, const Tensor& left, const Tensor& right) {
-  const Tensor wide_left = converted(left, DType::f32), wide_right = converted(right, DType::f32);
-  const Matrix x{raw<float>(wide_left), wide_left.size(1), a.transposed}, y{raw<float>(wide_right), wide_right.size(1), b.transposed};
-  gemm({.M = p.M,
-        .N = p.N,
-        .K = p.K,
-        .operands =
-            [&](int64_t, Matrix& first, Matrix& second, Matrix& out) {
-              first = x;
-              second = y;
-              out = c;
-            },
-        .bias = p.bias,
-        .after = p.after});
+void* element(void* data, int64_t index, DType dtype) {
+  return data ? static_cast<std::byte*>(data) + index * static_cast<int64_t>(bytes_of(dtype)) : nullptr;
+}
+
+// Bias and activation of some rows of item number `item`, whose sums are f32.
+void finish_rows(const Gemm& g, int64_t offset, const Tile& part, const float* sums, int64_t sums_stride) {
+  const int64_t at = offset + part.row * g.c.stride;
+  apply_epilogue({.sums = sums,
+                  .sums_stride = sums_stride,
+                  .z = element(g.z, at, g.c.dtype),
+                  .y = element(g.c.data, at, g.c.dtype),
+                  .stride = g.c.stride,
+                  .bias = g.bias,
+                  .activation = g.activation,
+                  .rows = part.rows,
+                  .columns = part.columns,
+                  .dtype = g.c.dtype});
+}
+
+// The same numbers on machines without bf16 instructions.
+void multiply_in_f32(const Gemm& g, const Bf16Matrix& a, const Bf16Matrix& b, int64_t offset) {
+  const auto widened = [](const Bf16Matrix& x, int64_t rows, int64_t columns) {
+    const Tensor out = Tensor::empty({rows, columns}, DType::f32, kCpu);
+    float* to = raw<float>(out);
+    parallel_for(rows, rows_per_task(columns), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        for (int64_t i = 0; i < columns; ++i) to[row * columns + i] = to_float(x.data[row * x.stride + i]);
+    });
+    return out;
+  };
+  const int64_t a_columns = a.transposed ? g.M : g.K, b_columns = b.transposed ? g.K : g.N;
+  const Tensor left = widened(a, a.transposed ? g.K : g.M, a_columns), right = widened(b, b.transposed ? g.N : g.K, b_columns);
+  const bool direct = g.c.dtype == DType::f32;
+  const Tensor sums = direct ? Tensor() : Tensor::empty({g.M, g.N}, DType::f32, kCpu);
+  const Matrix c = direct ? Matrix{static_cast<float*>(g.c.data) + offset, g.c.stride} : Matrix{raw<float>(sums), g.N};
+  cpu::gemm(g.M, g.N, g.K, {raw<float>(left), a_columns, a.transposed}, {raw<float>(right), b_columns, b.transposed}, c, g.add);
+  if (!direct || g.bias || g.activation != Activation::none) finish_rows(g, offset, {0, g.M, 0, g.N}, c.data, c.stride);
+}
+
+void multiply(const Gemm& g, int64_t a_offset, int64_t b_offset, int64_t offset) {
+  const bool native = has_bf16() && g.K > 0, padded = native && g.a.transposed && !g.b.transposed && !g.packed_b;
+  const int64_t K = padded ? (g.K + kPadded - 1) / kPadded * kPadded : g.K;
+  const Bf16Matrix a =
+      bf16_matrix(g.a, nullptr, a_offset, g.a.transposed ? g.K : g.M, g.a.transposed ? g.M : g.K, g.a.transposed ? K - g.K : 0);
+  const Bf16Matrix b =
+      bf16_matrix(g.b, g.packed_b, b_offset, g.b.transposed ? g.N : g.K, g.b.transposed ? g.K : g.N, g.b.transposed ? 0 : K - g.K);
+  if (!native) return multiply_in_f32(g, a, b, offset);
+  const bool direct = g.c.dtype == DType::f32;
+  const std::vector<Tile> parts = parts_of(g.M, g.N, !direct);
+  parallel_tasks(std::ssize(parts), [&](int64_t task) {
+    const Tile& part = parts[static_cast<size_t>(task)];
+    const int64_t stride = direct ? g.c.stride : g.N;
+    thread_local std::vector<float> buffer;
+    if (!direct) buffer.resize(std::max(buffer.size(), static_cast<size_t>(part.rows * g.N)));
+    float* sums = direct ? static_cast<float*>(g.c.data) + offset + part.row * stride : buffer.data();
+    const Primitive& primitive = primitive_for({.rows = part.rows,
+                                                .N = g.N,
+                                                .K = K,
+                                                .a_stride = a.stride,
+                                                .b_stride = b.stride,
+                                                .c_stride = stride,
+                                                .a_transposed = a.transposed,
+                                                .b_transposed = b.transposed,
+                                                .add = g.add});
+    run(primitive, a.data + part.row * (a.transposed ? 1 : a.stride), b.data, sums);
+    if (!direct || g.bias || g.activation != Activation::none) finish_rows(g, offset, part, sums, stride);
+  });
 }
 
 }  // namespace
@@ -145,46 +216,23 @@ bool has_bf16() {
   return (isa & wanted) == wanted;
 }
 
-void gemm_bf16(const Products& p) {
-  check(p.batch == 1 && !p.add, "bf16: ", p.batch, " products", p.add ? " that are added" : "", ", expected one that is not");
-  if (p.M == 0 || p.N == 0) return;
-  Matrix a{}, b{}, c{};
-  p.operands(0, a, b, c);
-  const bool padded = a.transposed && !b.transposed && has_bf16();
-  const int64_t K = padded ? (p.K + kPadded - 1) / kPadded * kPadded : p.K;
-  const Tensor left = rounded(a, a.transposed ? p.K : p.M, a.transposed ? p.M : p.K, a.transposed ? K - p.K : 0);
-  const Tensor right = rounded(b, b.transposed ? p.N : p.K, b.transposed ? p.K : p.N, b.transposed ? 0 : K - p.K);
-  if (p.K == 0 || !has_bf16()) return multiply_rounded(p, a, b, c, left, right);
-  count_work(p.M * p.N * p.K);
-  const std::vector<Tile> parts = parts_of(p.M, p.N);
-  const Epilogue after = bias_and_after(p);
-  try {
-    parallel_tasks(std::ssize(parts), [&](int64_t task) {
-      const Tile& part = parts[static_cast<size_t>(task)];
-      const Made& made = made_for({.rows = part.rows,
-                                   .N = p.N,
-                                   .K = K,
-                                   .a_stride = left.size(1),
-                                   .b_stride = right.size(1),
-                                   .c_stride = c.stride,
-                                   .a_turned = a.transposed,
-                                   .b_turned = b.transposed});
-      run(made, raw<Bf16>(left) + part.row * (a.transposed ? 1 : left.size(1)), raw<Bf16>(right), c.data + part.row * c.stride);
-      if (after) after(0, part);
-    });
-  } catch (const dnnl::error& error) {
-    const std::string K_text = std::to_string(p.K);
-    fail_with(error, "bf16: oneDNN's product of (" + std::to_string(p.M) + ", " + K_text + ") by (" + K_text + ", " + std::to_string(p.N) +
-                         ") failed");
-  }
+void round_matrix(const Matrix& from, int64_t rows, int64_t columns, Bf16* to) {
+  parallel_for(rows, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1)), [&](int64_t begin, int64_t end) {
+    if (from.stride == columns)
+      return HWY_DYNAMIC_DISPATCH(round_row)(from.data + begin * columns, to + begin * columns, (end - begin) * columns);
+    for (int64_t row = begin; row < end; ++row) HWY_DYNAMIC_DISPATCH(round_row)(from.data + row * from.stride, to + row * columns, columns);
+  });
 }
 
-void gemm_bf16(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c) {
-  gemm_bf16({.M = M, .N = N, .K = K, .operands = [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
-               x = a;
-               y = b;
-               z = c;
-             }});
+void gemm_bf16(const Gemm& g) {
+  try {
+    for (int64_t item = 0; item < g.batch(); ++item)
+      multiply(g, g.item_offset(g.a, item), g.item_offset(g.b, item), g.item_offset(g.c, item));
+  } catch (const dnnl::error& error) {
+    const std::string K_text = std::to_string(g.K);
+    fail_with(error, "bf16: oneDNN's product of (" + std::to_string(g.M) + ", " + K_text + ") by (" + K_text + ", " + std::to_string(g.N) +
+                         ") failed");
+  }
 }
 
 }  // namespace heed

@@ -1,30 +1,15 @@
-// Matrix products whose operands are rounded to bf16, eight bits of mantissa, while sums stay f32: mixed precision as in Kalamkar et al.
-// 2019. Weights, gradients and everything between products are f32 as ever.
+// Matrix products of bf16 operands with f32 sums, by oneDNN. Operands stored as f32 are rounded first (Kalamkar et al. 2019).
 #pragma once
 
-#include "heed/ops/gemm.h"
+#include "heed/ops/gemm_cpu.h"
 
 namespace heed {
 
-bool has_bf16();  // whether this machine has instructions for them; without, they are computed in f32 from rounded numbers
+bool has_bf16();  // whether this machine has bf16 instructions; without them the same rounded numbers are multiplied in f32
 
-// One product, not added to what is there: of Products, `batch` is 1 and `add` false.
-void gemm_bf16(const Products& products);
-void gemm_bf16(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c);
+void gemm_bf16(const Gemm& gemm);
 
-// While one of these lives, linear layers that this thread runs, and their gradients later, are such products.
-class Bf16Layers {
- public:
-  Bf16Layers() : before_(active_) { active_ = true; }
-  ~Bf16Layers() { active_ = before_; }
-  Bf16Layers(const Bf16Layers&) = delete;
-  Bf16Layers& operator=(const Bf16Layers&) = delete;
-
-  static bool active() { return active_; }
-
- private:
-  bool before_;
-  static thread_local bool active_;
-};
+// rows, columns: as stored -> to: (rows, columns) dense
+void round_matrix(const Matrix& from, int64_t rows, int64_t columns, Bf16* to);
 
 }  // namespace heed

@@ -4,27 +4,27 @@
 
 #include <new>
 
-#include "heed/core/dry_run.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "heed/core/work_count.h"
+#include "heed/ops/bf16_gemm.h"
 #include "heed/ops/epilogue.h"
+#include "heed/ops/gemm_cpu.h"
 #include "heed/ops/gemv.h"
 #include "heed/ops/packed_gemm.h"
 
 namespace heed {
 namespace {
 
-// Rows of a from which on laying out b is worth its time; sgemm is at its best where it need not turn b.
-int64_t rows_worth_panels(bool b_transposed) { return b_transposed ? 64 : 512; }
+// From so many rows of a on, packing b pays off; sgemm is at its best if b is not transposed.
+int64_t rows_worth_packing(bool b_transposed) { return b_transposed ? 64 : 512; }
 
-// How the result of one product is cut. Wide tiles, since each packs its operands for itself; but a product that is worth
-// it is cut into at least four, so that there is something to share.
-struct Cut {
+// The size of the tiles of one product. They are wide, since each task packs its operands again; but a large product has at least four,
+// so that threads can share it.
+struct TileSize {
   int64_t rows, columns;
 };
 
-Cut cut_of(int64_t M, int64_t N, int64_t K) {
+TileSize tile_size_of(int64_t M, int64_t N, int64_t K) {
   const auto part = [](int64_t size, int64_t limit) {  // even parts, rounded to what a kernel works on at a time
     const int64_t parts = (size + limit - 1) / limit;
     return std::min(size, ((size + parts - 1) / parts + 15) / 16 * 16);
@@ -33,29 +33,59 @@ Cut cut_of(int64_t M, int64_t N, int64_t K) {
   const double work = static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
   const int64_t wanted = work >= 0x1p22 ? 4 : 1;
   for (;;) {
-    const Cut cut{part(M, row_limit), part(N, column_limit)};
+    const TileSize cut{part(M, row_limit), part(N, column_limit)};
     const int64_t tiles = ((M + cut.rows - 1) / cut.rows) * ((N + cut.columns - 1) / cut.columns);
     if (tiles >= wanted || (cut.rows <= 48 && cut.columns <= 48)) return cut;
     (cut.rows >= cut.columns ? row_limit : column_limit) = std::max<int64_t>(48, (cut.rows >= cut.columns ? cut.rows : cut.columns) / 2);
   }
 }
 
-}  // namespace
-
+// For kernels that do not add the bias while c is in registers: everything that is left to do with a tile.
 Epilogue bias_and_after(const Products& p) {
   if (!p.bias) return p.after;
   return [&p](int64_t item, const Tile& tile) {
     Matrix a{}, b{}, c{};
     p.operands(item, a, b, c);
     float* at = c.data + tile.row * c.stride + tile.column;
-    apply_epilogue(at, at, c.stride, p.bias + tile.column, Activation::none, tile.rows, tile.columns);
+    apply_epilogue({.sums = at,
+                    .sums_stride = c.stride,
+                    .z = nullptr,
+                    .y = at,
+                    .stride = c.stride,
+                    .bias = p.bias + tile.column,
+                    .activation = Activation::none,
+                    .rows = tile.rows,
+                    .columns = tile.columns});
     if (p.after) p.after(item, tile);
   };
 }
 
-void gemm(const Products& p) {
+Matrix matrix_of(const Gemm& g, const GemmOperand& x, int64_t item) {
+  return {static_cast<float*>(x.data) + g.item_offset(x, item), x.stride, x.transposed};
+}
+
+// Applies the activation to tiles that hold their bias already. With z, the product is stored there and y only after the activation.
+Epilogue activate_tiles(const Gemm& g) {
+  if (g.activation == Activation::none) return {};
+  return [&g](int64_t item, const Tile& tile) {
+    const int64_t offset = g.item_offset(g.c, item) + tile.row * g.c.stride + tile.column;
+    float* y = static_cast<float*>(g.c.data) + offset;
+    apply_epilogue({.sums = g.z ? static_cast<float*>(g.z) + offset : y,
+                    .sums_stride = g.c.stride,
+                    .z = nullptr,
+                    .y = y,
+                    .stride = g.c.stride,
+                    .bias = nullptr,
+                    .activation = g.activation,
+                    .rows = tile.rows,
+                    .columns = tile.columns});
+  };
+}
+
+}  // namespace
+
+void cpu::gemm(const Products& p) {
   if (p.batch == 0 || p.M == 0 || p.N == 0) return;
-  count_work(p.batch * p.M * p.N * p.K);
   Matrix left{}, right{}, out{};
   p.operands(0, left, right, out);
   const Epilogue after = bias_and_after(p);
@@ -63,14 +93,13 @@ void gemm(const Products& p) {
     const int64_t width = panel_width();
     if (p.K == 1) return outer_product(p.M, p.N, left, right, out, after);
     if (p.M == 1 && width > 0) return gemv(p.N, p.K, left, right, out, after);
-    if (p.M >= rows_worth_panels(right.transposed) && width > 0 && !left.transposed) {
+    if (p.M >= rows_worth_packing(right.transposed) && width > 0 && !left.transposed) {
       const Tensor panels = Tensor::empty({panel_floats(p.N, p.K)});
       pack_panels(right, p.N, p.K, raw<float>(panels));
       return packed_gemm(p.M, p.N, p.K, left, raw<float>(panels), p.bias, out, p.after);
     }
   }
-  if (DryRun::newest()) return;
-  const auto [tile_rows, tile_columns] = cut_of(p.M, p.N, p.K);
+  const auto [tile_rows, tile_columns] = tile_size_of(p.M, p.N, p.K);
   const int64_t across = (p.N + tile_columns - 1) / tile_columns, tiles = (p.M + tile_rows - 1) / tile_rows * across;
   // Small products share a task.
   const int64_t work = p.M * p.N * std::max<int64_t>(p.K, 1), group = tiles > 1 ? 1 : std::max<int64_t>(1, (int64_t{1} << 19) / work);
@@ -97,7 +126,7 @@ void gemm(const Products& p) {
   });
 }
 
-void gemm(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add) {
+void cpu::gemm(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add) {
   gemm({.M = M,
         .N = N,
         .K = K,
@@ -108,6 +137,41 @@ void gemm(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool ad
               z = c;
             },
         .add = add});
+}
+
+void cpu::gemm(const Gemm& g) {
+  if (g.batch() == 0 || g.M == 0 || g.N == 0) return;
+  if (g.in_bf16()) return gemm_bf16(g);
+  const Epilogue after = activate_tiles(g);
+  GemmOperand c = g.c;
+  if (after && g.z) c.data = g.z;
+  if (g.packed_b) {
+    return packed_gemm(g.M, g.N, g.K, matrix_of(g, g.a, 0), static_cast<const float*>(g.packed_b), g.bias, matrix_of(g, c, 0), after);
+  }
+  gemm({.batch = g.batch(),
+        .M = g.M,
+        .N = g.N,
+        .K = g.K,
+        .operands =
+            [&](int64_t item, Matrix& x, Matrix& y, Matrix& z) {
+              x = matrix_of(g, g.a, item);
+              y = matrix_of(g, g.b, item);
+              z = matrix_of(g, c, item);
+            },
+        .bias = g.bias,
+        .after = after,
+        .add = g.add});
+}
+
+int64_t packed_gemm_bytes(Device device, int64_t N, int64_t K, DType dtype) {
+  if (device.kind != Device::Kind::cpu) return 0;
+  return dtype == DType::bf16 ? N * K * 2 : panel_width() > 0 ? panel_floats(N, K) * 4 : 0;
+}
+
+void cpu::pack_gemm(const PackGemm& p) {
+  const Matrix b{static_cast<float*>(p.b.data), p.b.stride, p.b.transposed};
+  if (p.dtype == DType::bf16) return round_matrix(b, b.transposed ? p.N : p.K, b.transposed ? p.K : p.N, static_cast<Bf16*>(p.packed));
+  pack_panels(b, p.N, p.K, static_cast<float*>(p.packed));
 }
 
 }  // namespace heed

@@ -1,43 +1,66 @@
-// Matrix products for kernels: oneDNN's sgemm on tiles that depend on the shape alone, one tile a task; kernels of our own
-// where there is nothing to reuse (gemv.h) or where finishing the result costs as much as the product.
+// Arguments of the matrix product: activation(a b + bias) for one or many pairs of matrices.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 
-#include "heed/core/tensor.h"
+#include "heed/core/dtype.h"
+#include "heed/core/kernel.h"
+#include "heed/ops/activation.h"
 
 namespace heed {
 
-// A matrix in memory: element (row, column) at data[row * stride + column], or, transposed, at data[column * stride + row].
-struct Matrix {
-  float* data;
+inline constexpr int kMaxBatchAxes = 6;
+
+// Element (row, column) is data[row * stride + column], or data[column * stride + row] if transposed.
+struct GemmOperand {
+  void* data;
   int64_t stride;
   bool transposed = false;
+  DType dtype = DType::f32;                  // or bf16
+  int64_t batch_stride[kMaxBatchAxes] = {};  // 0: broadcast
 };
 
-// A part of the result, as the task that computed it sees it.
-struct Tile {
-  int64_t row, rows, column, columns;
+// If a or b is bf16, the other one is rounded to bf16 as well; sums, bias and activation are f32 in any case.
+struct Gemm {
+  int64_t M, N, K;
+  GemmOperand a, b, c;  // (M, K), (K, N), (M, N); c is not transposed
+  int batch_axes = 0;
+  int64_t batch_size[kMaxBatchAxes] = {};  // the outermost axis first
+  const float* bias = nullptr;             // (N), added to every row
+  Activation activation = Activation::none;
+  void* z = nullptr;               // stored like c: the result before the activation, or null
+  bool add = false;                // c += a b; without bias and activation
+  const void* packed_b = nullptr;  // b as pack_gemm made it, or null
+
+  bool in_bf16() const { return a.dtype == DType::bf16 || b.dtype == DType::bf16; }
+  int64_t batch() const {
+    int64_t items = 1;
+    for (int axis = 0; axis < batch_axes; ++axis) items *= batch_size[axis];
+    return items;
+  }
+  // Where the matrix of one product starts, in elements.
+  int64_t item_offset(const GemmOperand& x, int64_t item) const {
+    int64_t offset = 0;
+    for (int axis = batch_axes - 1; axis >= 0; --axis) {
+      offset += item % batch_size[axis] * x.batch_stride[axis];
+      item /= batch_size[axis];
+    }
+    return offset;
+  }
+  int64_t multiply_adds() const { return batch() * M * N * K; }
 };
+HEED_KERNEL(gemm, Gemm);
 
-using Epilogue = std::function<void(int64_t item, const Tile& tile)>;
-
-// c = a b for `batch` independent products. a: (M, K), b: (K, N), c: (M, N) not transposed.
-// `operands(item, a, b, c)` sets the three for one product; `after(item, tile)`, if any, runs while the tile is in cache.
-struct Products {
-  int64_t batch = 1, M = 0, N = 0, K = 0;
-  std::function<void(int64_t item, Matrix& a, Matrix& b, Matrix& c)> operands;
-  const float* bias = nullptr;  // (N), added to every row of c
-  Epilogue after = {};
-  bool add = false;  // c += a b
+// b in the layout that the device multiplies fastest, for several products with the same b.
+struct PackGemm {
+  GemmOperand b;  // (K, N), f32
+  int64_t N, K;
+  void* packed;  // packed_gemm_bytes
+  DType dtype;   // of the products: f32 or bf16
 };
-void gemm(const Products& products);
+HEED_KERNEL(pack_gemm, PackGemm);
 
-// For kernels that do not add the bias while they have c in registers: what is left to do with a tile.
-Epilogue bias_and_after(const Products& products);
-
-// One product.
-void gemm(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bool add = false);
+int64_t packed_gemm_bytes(Device device, int64_t N, int64_t K, DType dtype);  // 0: this device has no such layout
 
 }  // namespace heed

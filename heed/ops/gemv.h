@@ -1,8 +1,8 @@
-// Products that reuse no number of their large matrix, as one token makes them: a row times a matrix, and its gradient's
-// outer product. They are bound by memory, so they walk the matrix in the order it lies there, each thread the same part.
+// Products that use each element of their large matrix once: a row times a matrix, as in decoding, and the outer product of its gradient.
+// They are bound by memory bandwidth, so they read the matrix in storage order, each thread always the same part.
 #pragma once
 
-#include "heed/ops/gemm.h"
+#include "heed/ops/gemm_cpu.h"
 
 namespace heed {
 

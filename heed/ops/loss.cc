@@ -106,8 +106,11 @@ void square_gradient_all(const SquaredErrorBackward& e) {
 
 void scale_all_in_place(const ScaleInPlace& s) {
   if (*s.factor == 1) return;
-  parallel_for(s.count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for_lanes(end - begin, [&](int64_t i, auto load, auto store) HEED_LANES { store(s.x + begin + i, load(s.x + begin + i) * *s.factor); });
+  with_storage(s.dtype, [&]<class T>(T) {
+    T* x = static_cast<T*>(s.x);
+    parallel_for(s.count, 1 << 13, [&](int64_t begin, int64_t end) HWY_ATTR {
+      for_lanes(end - begin, [&](int64_t i, auto load, auto store) HEED_LANES { store(x + begin + i, load(x + begin + i) * *s.factor); });
+    });
   });
 }
 

@@ -75,10 +75,11 @@ struct SquaredErrorBackward {  // da = 2 g (a - b) / count
 };
 HEED_KERNEL(squared_error_backward, SquaredErrorBackward);
 
-struct ScaleInPlace {  // x *= factor; does nothing where the factor is 1
-  float* x;
+struct ScaleInPlace {  // x *= factor; does nothing if the factor is 1
+  void* x;
   const float* factor;
   int64_t count;
+  DType dtype;  // of x
 };
 HEED_KERNEL(scale_in_place, ScaleInPlace);
 

@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-// x with its last two axes in a layout that sgemm reads: one of them dense, rows apart by at least a row.
+// x with its last two axes in a layout that gemm reads: one of them dense, the stride of the other at least as long.
 Tensor readable(const Tensor& x) {
   const int64_t rows = x.size(-2), columns = x.size(-1), down = x.strides()[x.rank() - 2], along = x.strides()[x.rank() - 1];
   const bool plain = (along == 1 || columns == 1) && (down >= columns || rows == 1);
@@ -15,22 +15,17 @@ Tensor readable(const Tensor& x) {
   return plain || transposed ? x.detach() : contiguous(x);
 }
 
-Matrix matrix_at(const Tensor& x, int64_t offset) {
+// x: (leading axes that broadcast to `leading`..., rows, columns)
+GemmOperand operand(const Tensor& x, const Shape& leading) {
   const int64_t rows = x.size(-2), columns = x.size(-1), down = x.strides()[x.rank() - 2], along = x.strides()[x.rank() - 1];
-  float* data = raw<float>(x) + offset;
-  if ((along == 1 || columns == 1) && (down >= columns || rows == 1)) return {data, std::max(down, columns), false};
-  return {data, std::max(along, rows), true};
-}
-
-// Where item number `item` of the broadcast leading axes starts in x.
-int64_t item_offset(const Tensor& x, const Shape& leading, int64_t item) {
-  int64_t offset = 0;
-  for (int axis = leading.rank() - 1; axis >= 0; --axis) {
+  const bool plain = (along == 1 || columns == 1) && (down >= columns || rows == 1);
+  GemmOperand out{
+      .data = Raw::bytes(x), .stride = plain ? std::max(down, columns) : std::max(along, rows), .transposed = !plain, .dtype = x.dtype()};
+  for (int axis = 0; axis < leading.rank(); ++axis) {
     const int own = axis - (leading.rank() - (x.rank() - 2));
-    if (own >= 0 && x.shape()[own] != 1) offset += item % leading[axis] * x.strides()[own];
-    item /= leading[axis];
+    out.batch_stride[axis] = own >= 0 && x.shape()[own] != 1 ? x.strides()[own] : 0;
   }
-  return offset;
+  return out;
 }
 
 Shape leading_axes(const Tensor& x) { return Shape(std::span(x.shape().begin(), static_cast<size_t>(x.rank() - 2))); }
@@ -42,24 +37,26 @@ Tensor product(const Tensor& left, const Tensor& right) {
   Shape shape = leading;
   shape.push_back(M);
   shape.push_back(N);
-  const Tensor out = Tensor::empty(shape, DType::f32, a.device());
-  float* to = raw<float>(out);
-  gemm({.batch = count(leading), .M = M, .N = N, .K = K, .operands = [&](int64_t item, Matrix& x, Matrix& y, Matrix& z) {
-          x = matrix_at(a, item_offset(a, leading, item));
-          y = matrix_at(b, item_offset(b, leading, item));
-          z = {to + item * M * N, N};
-        }});
+  const Device device = common_device("matmul", {&left, &right});
+  const Tensor out = Tensor::empty(shape, a.dtype(), device);
+  Gemm args{.M = M, .N = N, .K = K, .a = operand(a, leading), .b = operand(b, leading), .c = operand(out, leading)};
+  args.c.stride = N, args.c.transposed = false;
+  args.batch_axes = leading.rank();
+  std::copy(leading.begin(), leading.end(), args.batch_size);
+  launch(gemm, device, args);
   return out;
 }
 
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  if (is_half(a) || is_half(b)) return cast(matmul(widen(a), widen(b)), a.dtype());
+  if (a.dtype() == DType::f16) return in_f32(a, [&](const Tensor& wide) { return matmul(wide, b); });
+  if (b.dtype() != a.dtype() && is_half(b)) return matmul(a, widen(b));
+  if (b.dtype() != a.dtype() && is_half(a)) return matmul(a, cast(b, a.dtype()));
   check(a.rank() >= 2 && b.rank() >= 2, "matmul: shapes ", a.shape(), " and ", b.shape(), ", expected at least two axes each");
   check(a.size(-1) == b.size(-2), "matmul: the rows of a have ", a.size(-1), " numbers, the columns of b ", b.size(-2));
-  check(a.dtype() == DType::f32 && b.dtype() == DType::f32, "matmul: of ", name_of(a.dtype()), " and ", name_of(b.dtype()),
-        ", expected f32");
+  check(a.dtype() == b.dtype() && (a.dtype() == DType::f32 || a.dtype() == DType::bf16), "matmul: of ", name_of(a.dtype()), " and ",
+        name_of(b.dtype()), ", expected floating numbers");
   // A stack of rows times one matrix is one tall product.
   if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous()) {
     Shape shape = a.shape();

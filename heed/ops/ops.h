@@ -10,6 +10,7 @@
 #include "heed/core/copy.h"
 #include "heed/core/random.h"
 #include "heed/core/tensor.h"
+#include "heed/ops/activation.h"
 #include "heed/ops/elementwise.h"
 
 // The ops below that record a gradient. Tests walk this list and elementwise.h's: an op without a test case does not link.
@@ -64,7 +65,6 @@ inline Tensor operator*(float factor, const Tensor& x) { return scale(x, factor)
 // a: (..., M, K), b: (..., K, N) -> (..., M, N); leading axes broadcast. A transposed view costs no copy.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
-enum class Activation { none, relu, silu, gelu, gelu_tanh, tanh, sigmoid };
 // activation(x w^T + b). x: (..., I), w: (O, I), b: (O) or undefined -> (..., O)
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = {}, Activation activation = Activation::none);
 
@@ -109,7 +109,7 @@ Tensor dropout(const Tensor& x, float p, Rng& rng);
 
 // --- reductions ---------------------------------------------------------------------------------------------------- reduce.cc
 using Axes = std::vector<int>;  // empty: all axes
-Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep = false);
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep = false, std::optional<DType> dtype = {});  // dtype: of the result, if not that of x
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep = false);
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);  // the gradient is shared between equal maxima
 Tensor variance(const Tensor& x, const Axes& axes = {}, bool keep = false, bool unbiased = false);

@@ -8,7 +8,6 @@
 
 #include <bit>
 
-#include "heed/core/dry_run.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/ops/packed_gemm.h"
@@ -24,7 +23,7 @@ inline constexpr int64_t kLineFloats = 16, kRowLines = std::max<int64_t>(1, kPan
 
 int64_t width_of_panel() { return HWY_TARGET == HWY_SCALAR ? 0 : kPanelLanes * lane_count(); }
 
-// c = a b, or c += a b, and at last + bias: R rows of one panel. a: (R, K) with rows `a_stride` apart, b: (K, panel) dense,
+// c = a b or c += a b, then + bias: R rows of one panel. a: (R, K) with rows `a_stride` apart, b: (K, panel) dense,
 // c: (R, panel), bias: (panel) or null
 template <int R>
 HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b, const float* bias, float* c, int64_t c_stride, int64_t K,
@@ -33,8 +32,8 @@ HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b,
   Lanes sums[R][kPanelLanes];
   for (int r = 0; r < R; ++r)
     for (int v = 0; v < kPanelLanes; ++v) sums[r][v] = more ? Lanes::load(c + r * c_stride + v * step) : Lanes(0.0f);
-  // Where c will go is fetched little by little, a row in 2^row_steps steps, a line of the cache in a quarter of them. All at once
-  // would stand in the way of b. The next rows of c follow if there is time.
+  // c is prefetched bit by bit, a row in 2^row_steps steps, a cache line in a quarter of them: all at once would delay the loads of b.
+  // If there is time, the next rows of c follow.
   const int row_steps = K >= 4 * R ? std::bit_width(static_cast<uint64_t>(K / R)) - 1 : 2;
   for (int64_t k = 0; k < K; ++k, b += kPanelLanes * step) {
     hwy::Prefetch(c + (k >> row_steps) * c_stride + (k >> (row_steps - 2)) % kRowLines * kLineFloats);
@@ -63,7 +62,7 @@ void multiply_few_rows(int64_t rows, const float* a, int64_t a_stride, const flo
   }
 }
 
-// Copies columns [column, column + columns) of b side by side, a row after the other, zeros behind them.
+// Copies columns [column, column + columns) of b, row after row, padded with zeros.
 void pack_panel(const Matrix& b, int64_t column, int64_t columns, int64_t K, float* to) {
   const int64_t width = width_of_panel();
   if (b.transposed) {
@@ -74,7 +73,7 @@ void pack_panel(const Matrix& b, int64_t column, int64_t columns, int64_t K, flo
   for (int64_t k = 0; k < K && columns < width; ++k) std::fill_n(to + k * width + columns, width - columns, 0.0f);
 }
 
-// Rows [begin, end) of one panel of c. A panel is walked in pieces that stay in the second cache while all rows meet them.
+// Rows [begin, end) of one panel of c. A panel is split along K into pieces that stay in the second-level cache for all rows.
 void panel_task(const Matrix& a, const float* panel, const float* bias, const Matrix& c, int64_t K, int64_t begin, int64_t end,
                 int64_t column, int64_t columns, const Epilogue& after) {
   const int64_t width = width_of_panel(), pieces = std::max<int64_t>(1, (K + 1023) / 1024), depth = (K + pieces - 1) / pieces;
@@ -120,7 +119,6 @@ int64_t panel_floats(int64_t N, int64_t K) {
 }
 
 void pack_panels(const Matrix& b, int64_t N, int64_t K, float* panels) {
-  if (DryRun::newest()) return;  // one panel may be as long as any tensor
   const int64_t width = panel_width();
   parallel_for((N + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
@@ -132,9 +130,8 @@ void pack_panels(const Matrix& b, int64_t N, int64_t K, float* panels) {
 
 void packed_gemm(int64_t M, int64_t N, int64_t K, const Matrix& a, const float* panels, const float* bias, const Matrix& c,
                  const Epilogue& after) {
-  if (DryRun::newest()) return;
-  // Rows in even parts that, with a panel, stay in the second cache; all panels meet them before the next part does. Where all panels
-  // do not fit there as well, taller parts fetch them less often.
+  // Even parts of rows that, with a panel, stay in the second-level cache; all panels are applied to one part before the next. If the
+  // panels together do not fit there, taller parts load them less often.
   const int64_t limit = N * K > (1 << 20) ? std::clamp<int64_t>((1 << 17) / std::max<int64_t>(K, 1), 96, 768) : 96;
   const int64_t width = panel_width(), across = (N + width - 1) / width, parts = (M + limit - 1) / limit;
   const int64_t rows = ((M + parts - 1) / parts + 5) / 6 * 6;

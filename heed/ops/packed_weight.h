@@ -1,5 +1,5 @@
-// The weight of a linear layer laid out once for the machine, for products without gradients: in panels of floats, or as
-// bytes with one scale per row. Rows of x are then rounded to bytes as well: quantize_rows.h.
+// The weight of a linear layer in the layout that the device multiplies fastest, for inference: as floats, or as int8 with one scale per
+// row. With int8 weights, rows of x are quantized as well (quantize_rows.h).
 #pragma once
 
 #include <memory>
@@ -8,11 +8,13 @@
 
 namespace heed {
 
+class Int8Weight;
+
 enum class WeightForm { panels, bytes };
 
 class PackedWeight {
  public:
-  // parts: weights (O_i, I) of one or several layers with the same input, packed one below the other.
+  // parts: weights (O_i, I) of one or several layers with the same input, one below the other.
   PackedWeight(const Tensors& parts, WeightForm form);
   ~PackedWeight();
 
@@ -24,11 +26,9 @@ class PackedWeight {
   Tensor operator()(const Tensor& x, const Tensor& bias, Activation activation = Activation::none) const;
 
  private:
-  class Bytes;
-
   int64_t inputs_ = 0, outputs_ = 0;
-  Tensor panels_ = {};
-  std::unique_ptr<Bytes> bytes_;
+  Tensor weight_ = {}, packed_ = {};  // (O, I) if the device has no packed layout
+  std::unique_ptr<Int8Weight> int8_;
 };
 
 }  // namespace heed

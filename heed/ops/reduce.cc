@@ -129,21 +129,19 @@ Tensor quotient(const Tensor& a, const Tensor& b) { return divide(a.detach(), b.
 Tensor quotient(const Tensor& a, int64_t b) { return quotient(a, Tensor::full({}, static_cast<double>(b), DType::f32, a.device())); }
 
 // A result in the dtype of what was reduced.
-Tensor result(const Tensor& y, const Plan& plan, const Tensor& x) {
-  return converted(y.view(plan.out, dense_strides(plan.out)), x.dtype());
-}
+Tensor result(const Tensor& y, const Plan& plan, DType dtype) { return converted(y.view(plan.out, dense_strides(plan.out)), dtype); }
 
 // The gradient of a result as f32 in the shape with all axes.
 Tensor wide_gradient(const Tensor& g, const Plan& plan) { return converted(contiguous(reshape(g, plan.kept)), DType::f32); }
 
 }  // namespace
 
-Tensor sum(const Tensor& input, const Axes& axes, bool keep) {
-  if (input.dtype() == DType::f16) return in_f32(input, [&](const Tensor& wide) { return sum(wide, axes, keep); });
+Tensor sum(const Tensor& input, const Axes& axes, bool keep, std::optional<DType> dtype) {
+  if (input.dtype() == DType::f16) return in_f32(input, [&](const Tensor& wide) { return sum(wide, axes, keep, dtype); });
   const Tensor x = dense_storage("sum", input);
   const Plan plan = make_plan("sum", x.shape(), axes, keep);
-  return record(op::sum, result(folded(Fold::sum, x, plan), plan, x), {input},
-                [plan](const Tensor& g) { return Grads{expand(reshape(g, plan.kept), plan.before)}; });
+  return record(op::sum, result(folded(Fold::sum, x, plan), plan, dtype.value_or(x.dtype())), {input},
+                [plan, from = x.dtype()](const Tensor& g) { return Grads{expand(converted(reshape(g, plan.kept), from), plan.before)}; });
 }
 
 Tensor mean(const Tensor& input, const Axes& axes, bool keep) {
@@ -151,7 +149,7 @@ Tensor mean(const Tensor& input, const Axes& axes, bool keep) {
   const Tensor x = dense_storage("mean", input);
   const Plan plan = make_plan("mean", x.shape(), axes, keep);
   check_some("mean", plan);
-  return record(op::mean, result(quotient(folded(Fold::sum, x, plan), plan.reduced), plan, x), {input},
+  return record(op::mean, result(quotient(folded(Fold::sum, x, plan), plan.reduced), plan, x.dtype()), {input},
                 [plan](const Tensor& g) { return Grads{expand(reshape(quotient(g, plan.reduced), plan.kept), plan.before)}; });
 }
 
@@ -161,7 +159,7 @@ Tensor max(const Tensor& input, const Axes& axes, bool keep) {
   const Plan plan = make_plan("max", x.shape(), axes, keep);
   check_some("max", plan);
   const Tensor largest = folded(Fold::max, x, plan);
-  return record(op::max, result(largest, plan, x), {input}, [x, largest, plan](const Tensor& g) {
+  return record(op::max, result(largest, plan, x.dtype()), {input}, [x, largest, plan](const Tensor& g) {
     const Tensor share = quotient(wide_gradient(g, plan), folded(Fold::ties, x, plan, largest));
     return Grads{spread_back(Fold::ties, x, plan, largest, share)};
   });
@@ -175,7 +173,7 @@ Tensor variance(const Tensor& input, const Axes& axes, bool keep, bool unbiased)
   const int64_t freedom = plan.reduced - (unbiased ? 1 : 0);
   const Tensor center = quotient(folded(Fold::sum, x, plan), plan.reduced);
   const Tensor y = quotient(folded(Fold::squared_deviations, x, plan, center), freedom);
-  return record(op::variance, result(y, plan, x), {input}, [x, center, plan, freedom](const Tensor& g) {
+  return record(op::variance, result(y, plan, x.dtype()), {input}, [x, center, plan, freedom](const Tensor& g) {
     return Grads{spread_back(Fold::squared_deviations, x, plan, center, quotient(wide_gradient(g, plan), freedom))};
   });
 }

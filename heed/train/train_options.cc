@@ -36,7 +36,7 @@ void declare(Settings& settings, TrainOptions& options) {
   settings.add("step_factor", options.step_factor, "for schedule=step: factor of each drop", share);
   settings.add("clip", options.clip, "maximum gradient norm; 0: no clipping", natural);
   settings.add("label_smoothing", options.label_smoothing, "label smoothing: target probability spread over all classes", below_one);
-  settings.add("precision", options.precision, "precision of matrix products in linear layers; weights and sums stay f32",
+  settings.add("precision", options.precision, "precision of activations and matrix products; weights, sums and optimizer stay f32",
                {.choices = {"f32", "bf16"}});
   settings.add("average", options.average, "decay of the moving average of weights (EMA); 0: none", below_one);
   settings.heading("Evaluation, checkpoints and stopping");

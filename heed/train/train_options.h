@@ -17,7 +17,7 @@ struct TrainOptions {
   float step_factor = 0.1f;  // for schedule=step
   float clip = 1;            // maximum gradient norm; 0: no clipping
   float label_smoothing = 0;
-  std::string precision = "f32";  // matrix products of linear layers in training; bf16: operands are rounded to it
+  std::string precision = "f32";  // of activations and their gradients in training: f32 or bf16; weights and optimizer are f32
   float average = 0;              // decay of the weight average used for evaluation and saving; 0: none
   int64_t patience = 0;           // stop after this many epochs without improvement; 0: never
   std::string best = "";          // metric that selects the best epoch; empty: the task's
@@ -30,6 +30,7 @@ struct TrainOptions {
 };
 void declare(Settings& settings, TrainOptions& options);
 // UsageError if bf16 is not supported by the hardware, where it would only be slower.
+inline DType precision_of(const TrainOptions& options) { return options.precision == "bf16" ? DType::bf16 : DType::f32; }
 void check_precision(const TrainOptions& options, bool machine_has_bf16);
 
 // The learning rate of a step, counted from 0. With r = rate, f = final_rate, w = warm-up steps, s = step + 1 and

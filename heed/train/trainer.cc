@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "heed/core/interrupt.h"
-#include "heed/ops/bf16_gemm.h"
 #include "heed/train/batch_order.h"
 #include "heed/train/diverged.h"
 #include "heed/train/head_record.h"
@@ -144,9 +143,7 @@ class Trainer {
   // finite.
   bool train_batch(const Batch& batch, float share, bool last_batch, Throughput& throughput) {
     const Rng before = state_.rng;
-    std::optional<Bf16Layers> narrow;
-    if (options_.precision == "bf16") narrow.emplace();
-    const StepOutput outcome = task_.forward(batch, {.mode = training_with(state_.rng)});
+    const StepOutput outcome = task_.forward(batch, {.mode = training_with(state_.rng), .precision = precision_of(options_)});
     const float loss = outcome.loss.item();
     if (!std::isfinite(loss)) return diverge("loss", loss, batch, before);
     backward(share == 1 ? outcome.loss : scale(outcome.loss, share));

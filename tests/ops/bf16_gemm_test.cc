@@ -1,61 +1,89 @@
-// Products in bf16: against sums in double of numbers that were rounded before, in every layout and with any number of threads; linear
-// layers and their gradients as close to f32 as eight bits of mantissa are.
-#include "heed/ops/bf16_gemm.h"
+// Products of bf16 operands: against sums in double of rounded numbers, in every layout and with any number of threads; linear layers and
+// their gradients as close to f32 as eight bits of mantissa allow.
+#include "heed/ops/gemm.h"
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "heed/core/parallel.h"
-#include "tests/expect_error.h"
 #include "tests/ops/matrices.h"
 
 namespace heed::test {
 namespace {
 
-constexpr double kBf16 = 1.0 / 256, kF32 = 1e-6;  // half a step of the last bit; what sums of f32 may differ by, of sums of absolute values
+constexpr double kBf16 = 1.0 / 256,
+                 kF32 = 1e-6;  // half a unit in the last place; the error of f32 sums, relative to sums of absolute values
 
-void expect_product(int64_t M, int64_t N, int64_t K, bool turn_a, bool turn_b, int64_t gap) {
-  SCOPED_TRACE(testing::Message() << M << " x " << N << " x " << K << (turn_a ? ", a turned" : "") << (turn_b ? ", b turned" : "")
-                                  << ", gap " << gap);
-  Filled a(M, K, turn_a, gap, 1), b(K, N, turn_b, gap, 2), c(M, N, false, gap, 3);
-  const std::vector<float> before = c.values;
-  gemm_bf16(M, N, K, a.matrix(), b.matrix(), c.matrix());
+float rounded(double x) { return to_float(to_bf16(static_cast<float>(x))); }
+
+// The values of a matrix as bf16, or as f32 that the product rounds.
+struct Stored {
+  Stored(const Filled& matrix, DType type) : values(matrix.values), stride(matrix.stride), transposed(matrix.transposed), dtype(type) {
+    for (const float x : values) half.push_back(to_bf16(x));
+  }
+  GemmOperand operand() {
+    void* data = dtype == DType::bf16 ? static_cast<void*>(half.data()) : static_cast<void*>(values.data());
+    return {.data = data, .stride = stride, .transposed = transposed, .dtype = dtype};
+  }
+  double at(int64_t i) const { return dtype == DType::bf16 ? to_float(half[static_cast<size_t>(i)]) : values[static_cast<size_t>(i)]; }
+
+  std::vector<float> values;
+  std::vector<Bf16> half = {};
+  int64_t stride;
+  bool transposed;
+  DType dtype;
+};
+
+struct Layout {
+  bool a_transposed, b_transposed;
+  int64_t gap;
+  DType b_dtype, c_dtype;
+};
+
+void expect_product(int64_t M, int64_t N, int64_t K, const Layout& layout) {
+  SCOPED_TRACE(testing::Message() << M << " x " << N << " x " << K << (layout.a_transposed ? ", a transposed" : "")
+                                  << (layout.b_transposed ? ", b transposed" : "") << ", gap " << layout.gap << ", b "
+                                  << name_of(layout.b_dtype) << ", c " << name_of(layout.c_dtype));
+  const Filled a(M, K, layout.a_transposed, layout.gap, 1), b(K, N, layout.b_transposed, layout.gap, 2), c(M, N, false, layout.gap, 3);
+  Stored left(a, DType::bf16), right(b, layout.b_dtype), out(c, layout.c_dtype);
+  const Stored before = out;
+  launch(gemm, kCpu, {.M = M, .N = N, .K = K, .a = left.operand(), .b = right.operand(), .c = out.operand()});
+  const double last = layout.c_dtype == DType::bf16 ? kBf16 : 0;
   for (int64_t i = 0; i < M; ++i)
     for (int64_t j = 0; j < N; ++j) {
-      double rounded = 0, exact = 0, sizes = 0;
+      double sum = 0, sizes = 0;
       for (int64_t k = 0; k < K; ++k) {
-        const double x = a.at(i, k), y = b.at(k, j);
-        rounded += double{to_float(to_bf16(static_cast<float>(x)))} * double{to_float(to_bf16(static_cast<float>(y)))};
-        exact += x * y;
-        sizes += std::abs(x * y);
+        const double product = double{rounded(a.at(i, k))} * double{rounded(b.at(k, j))};
+        sum += product;
+        sizes += std::abs(product);
       }
-      ASSERT_NEAR(c.at(i, j), rounded, kF32 * sizes + 1e-12) << i << ' ' << j;
-      ASSERT_NEAR(c.at(i, j), exact, (2 * kBf16 + kBf16 * kBf16 + kF32) * sizes + 1e-12) << i << ' ' << j;
+      ASSERT_NEAR(out.at(i * out.stride + j), sum, kF32 * sizes + last * std::abs(sum) + 1e-12) << i << ' ' << j;
     }
-  for (int64_t i = 0; i < M; ++i)  // what lies between rows is not touched
-    for (int64_t j = N; j < c.stride; ++j) ASSERT_EQ(c.at(i, j), before[static_cast<size_t>(i * c.stride + j)]);
+  for (int64_t i = 0; i < M; ++i)  // the gap between rows is not written
+    for (int64_t j = N; j < out.stride; ++j) ASSERT_EQ(out.at(i * out.stride + j), before.at(i * out.stride + j));
 }
 
-TEST(Bf16Product, sums_what_was_rounded) {
-  for (const bool turn_a : {false, true})
-    for (const bool turn_b : {false, true}) {
-      for (const int64_t gap : {0, 3}) expect_product(67, 33, 129, turn_a, turn_b, gap);
-      expect_product(1, 1, 1, turn_a, turn_b, 0);
-      expect_product(5, 3, 7, turn_a, turn_b, 1);
-      expect_product(300, 17, 65, turn_a, turn_b, 0);
-      expect_product(1031, 9, 12, turn_a, turn_b, 0);
-    }
-  std::vector<float> out(6, 7);
-  gemm_bf16(2, 3, 0, {nullptr, 0}, {nullptr, 3}, {out.data(), 3});
-  EXPECT_EQ(out, std::vector<float>(6, 0));
-  expect_error([&] { gemm_bf16({.batch = 2, .M = 1, .N = 1, .K = 1, .operands = {}}); }, "bf16: 2 products, expected one");
+TEST(Bf16Gemm, sums_products_of_rounded_operands) {
+  for (const bool a_transposed : {false, true})
+    for (const bool b_transposed : {false, true})
+      for (const DType b_dtype : {DType::f32, DType::bf16})
+        for (const DType c_dtype : {DType::f32, DType::bf16}) {
+          const auto layout = [&](int64_t gap) { return Layout{a_transposed, b_transposed, gap, b_dtype, c_dtype}; };
+          for (const int64_t gap : {0, 3}) expect_product(67, 33, 129, layout(gap));
+          expect_product(1, 1, 1, layout(0));
+          expect_product(5, 3, 7, layout(1));
+          expect_product(2, 3, 0, layout(0));
+          expect_product(300, 17, 65, layout(0));
+          expect_product(1031, 9, 12, layout(0));
+          expect_product(40, 2100, 64, layout(0));
+        }
 }
 
-// Times one, a number is what it was rounded to.
-TEST(Bf16Product, rounds_to_nearest_with_ties_to_even) {
+// Multiplied by one, a number is what it was rounded to.
+TEST(Bf16Gemm, rounds_to_nearest_with_ties_to_even) {
   std::vector<float> numbers{0.0f,
                              -0.0f,
                              1.0f,
@@ -70,26 +98,37 @@ TEST(Bf16Product, rounds_to_nearest_with_ties_to_even) {
                              std::numeric_limits<float>::infinity(),
                              -std::numeric_limits<float>::infinity()};
   for (const float x : normal_input({4000}, 5).to_vector<float>()) numbers.push_back(x * 1e3f);
-  const auto M = static_cast<int64_t>(numbers.size());
-  std::vector<float> one{1}, out(numbers.size());
-  gemm_bf16(M, 1, 1, {numbers.data(), 1}, {one.data(), 1}, {out.data(), 1});
+  std::vector<Bf16> one{to_bf16(1)};
+  const auto times_one = [&](std::vector<float> values) {
+    const auto M = static_cast<int64_t>(values.size());
+    std::vector<float> out(values.size());
+    launch(gemm, kCpu,
+           {.M = M,
+            .N = 1,
+            .K = 1,
+            .a = {.data = values.data(), .stride = 1},
+            .b = {.data = one.data(), .stride = 1, .dtype = DType::bf16},
+            .c = {.data = out.data(), .stride = 1}});
+    return out;
+  };
+  const std::vector<float> out = times_one(numbers);
   for (size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(out[i], to_float(to_bf16(numbers[i]))) << numbers[i];
-  std::vector<float> nans(40, std::bit_cast<float>(0x7f800001u));  // whose upper half alone would be infinity
-  gemm_bf16(40, 1, 1, {nans.data(), 1}, {one.data(), 1}, {out.data(), 1});
-  for (size_t i = 0; i < nans.size(); ++i) EXPECT_TRUE(std::isnan(out[i]));
+  for (const float x : times_one(std::vector<float>(40, std::bit_cast<float>(0x7f800001u))))
+    EXPECT_TRUE(std::isnan(x));  // upper half: infinity
 }
 
-TEST(Bf16Product, any_number_of_threads_gives_the_same_bits) {
+TEST(Bf16Gemm, any_number_of_threads_gives_the_same_bits) {
   const int before = thread_count();
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 2, 7}) {
     set_thread_count(threads);
-    Filled a(531, 200, false, 0, 1), b(200, 77, true, 0, 2), g(531, 77, true, 0, 3);
-    std::vector<float> out(531 * 77), weights(200 * 77);
-    gemm_bf16(531, 77, 200, a.matrix(), b.matrix(), {out.data(), 77});
-    gemm_bf16(200, 77, 531, {a.values.data(), 200, true}, {out.data(), 77}, {weights.data(), 77});
-    out.insert(out.end(), weights.begin(), weights.end());
-    results.push_back(out);
+    const Tensor x = cast(normal_input({531, 200}, 1), DType::bf16).require_grad(), w = normal_input({77, 200}, 2).require_grad();
+    const Tensor y = linear(x, w, {}, Activation::gelu);
+    backward(sum(y));
+    std::vector<float> all = cast(y, DType::f32).to_vector<float>();
+    for (const Tensor& leaf : {cast(x.grad(), DType::f32), w.grad()})
+      for (const float value : leaf.to_vector<float>()) all.push_back(value);
+    results.push_back(all);
   }
   set_thread_count(before);
   EXPECT_EQ(results[0], results[1]);
@@ -99,15 +138,20 @@ TEST(Bf16Product, any_number_of_threads_gives_the_same_bits) {
 struct LayerResult {
   std::vector<float> y, dx, dw, db;
 };
-LayerResult layer_result(Activation activation) {
-  const Tensor x = normal_input({3, 21, 40}, 1).require_grad(), w = normal_input({24, 40}, 2).require_grad();
+LayerResult layer_result(Activation activation, DType dtype) {
+  const Tensor x = cast(normal_input({3, 21, 40}, 1), dtype).require_grad(), w = normal_input({24, 40}, 2).require_grad();
   const Tensor b = normal_input({24}, 3).require_grad();
   const Tensor y = linear(x, w, b, activation);
-  backward(sum(y * normal_input({3, 21, 24}, 4)));
-  return {y.to_vector<float>(), x.grad().to_vector<float>(), w.grad().to_vector<float>(), b.grad().to_vector<float>()};
+  EXPECT_EQ(y.dtype(), dtype);
+  backward(sum(y * cast(normal_input({3, 21, 24}, 4), dtype)));
+  EXPECT_EQ(x.grad().dtype(), dtype);
+  EXPECT_EQ(w.grad().dtype(), DType::f32);
+  EXPECT_EQ(b.grad().dtype(), DType::f32);
+  const auto numbers = [](const Tensor& t) { return cast(t.detach(), DType::f32).to_vector<float>(); };
+  return {numbers(y), numbers(x.grad()), numbers(w.grad()), numbers(b.grad())};
 }
 
-// In the mean over all numbers: products deviate by some kBf16 / sqrt(3) of an operand, by chance.
+// In the mean over all numbers: rounding changes an operand by some kBf16 / sqrt(3).
 void expect_close(const std::vector<float>& found, const std::vector<float>& exact) {
   ASSERT_EQ(found.size(), exact.size());
   double error = 0, size = 0;
@@ -119,38 +163,30 @@ void expect_close(const std::vector<float>& found, const std::vector<float>& exa
   EXPECT_GT(std::sqrt(error / size), kBf16 / 100);  // it is not f32
 }
 
-TEST(Bf16Product, linear_layers_and_their_gradients_are_near_f32) {
+TEST(Bf16Gemm, linear_layers_and_their_gradients_are_near_f32) {
   for (const Activation activation : {Activation::none, Activation::gelu}) {
-    const LayerResult exact = layer_result(activation);
-    const LayerResult narrow = [&] {
-      const Bf16Layers active;
-      return layer_result(activation);
-    }();
+    const LayerResult exact = layer_result(activation, DType::f32), narrow = layer_result(activation, DType::bf16);
     expect_close(narrow.y, exact.y);
     expect_close(narrow.dx, exact.dx);
     expect_close(narrow.dw, exact.dw);
-    if (activation == Activation::none) {
-      EXPECT_EQ(narrow.db, exact.db);  // no product
-    }
-    EXPECT_FALSE(Bf16Layers::active());
-    EXPECT_EQ(layer_result(activation).y, exact.y);
+    expect_close(narrow.db, exact.db);
   }
 }
 
-// The gradient is of the kind that the forward pass was, whatever holds when it is taken.
-TEST(Bf16Product, gradients_remember_how_the_layer_ran) {
-  const LayerResult narrow = [] {
-    const Bf16Layers active;
-    return layer_result(Activation::none);
-  }();
-  const Tensor x = normal_input({3, 21, 40}, 1).require_grad(), w = normal_input({24, 40}, 2).require_grad();
-  const Tensor b = normal_input({24}, 3).require_grad();
-  const Tensor y = [&] {
-    const Bf16Layers active;
-    return linear(x, w, b, Activation::none);
-  }();
-  backward(sum(y * normal_input({3, 21, 24}, 4)));
-  EXPECT_EQ(w.grad().to_vector<float>(), narrow.dw);
+// The head over many classes: logits in parts, the weight rounded once.
+TEST(Bf16Gemm, linear_cross_entropy_is_near_f32) {
+  constexpr int64_t rows = 700, classes = 9000, D = 5;
+  const Tensor x = normal_input({rows, D}, 1).require_grad(), w = normal_input({classes, D}, 2).require_grad();
+  const Tensor narrow = cast(x.detach(), DType::bf16).require_grad(), w2 = w.detach().require_grad();
+  std::vector<int64_t> targets;
+  for (int64_t i = 0; i < rows; ++i) targets.push_back(13 * i % classes);
+  const Tensor t = Tensor::from(targets, {rows});
+  const Tensor exact = linear_cross_entropy(x, w, {}, t), loss = linear_cross_entropy(narrow, w2, {}, t);
+  EXPECT_NEAR(loss.item(), exact.item(), 2e-3 * exact.item());
+  backward(exact);
+  backward(loss);
+  expect_close(cast(narrow.grad(), DType::f32).to_vector<float>(), x.grad().to_vector<float>());
+  expect_close(w2.grad().to_vector<float>(), w.grad().to_vector<float>());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Matrix products as kernels call them: every layout of the operands, gaps between rows, one row, one shared number, sizes
 // that make one part and many, tiles that are finished while in cache.
-#include "heed/ops/gemm.h"
+#include "heed/ops/gemm_cpu.h"
 
 #include <gtest/gtest.h>
 
@@ -21,21 +21,21 @@ struct ProductSizes {
 // c = a b, then 1 is added to each tile by the task that made it.
 std::vector<float> product_and_one(const ProductSizes& size, Filled& a, Filled& b, int64_t gap) {
   Filled c(size.M, size.N, false, gap, 3);
-  gemm({.M = size.M,
-        .N = size.N,
-        .K = size.K,
-        .operands =
-            [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
-              x = a.matrix();
-              y = b.matrix();
-              z = c.matrix();
-            },
-        .after =
-            [&](int64_t, const Tile& tile) {
-              for (int64_t row = tile.row; row < tile.row + tile.rows; ++row)
-                for (int64_t column = tile.column; column < tile.column + tile.columns; ++column)
-                  c.values[static_cast<size_t>(row * c.stride + column)] += 1;
-            }});
+  cpu::gemm({.M = size.M,
+             .N = size.N,
+             .K = size.K,
+             .operands =
+                 [&](int64_t, Matrix& x, Matrix& y, Matrix& z) {
+                   x = a.matrix();
+                   y = b.matrix();
+                   z = c.matrix();
+                 },
+             .after =
+                 [&](int64_t, const Tile& tile) {
+                   for (int64_t row = tile.row; row < tile.row + tile.rows; ++row)
+                     for (int64_t column = tile.column; column < tile.column + tile.columns; ++column)
+                       c.values[static_cast<size_t>(row * c.stride + column)] += 1;
+                 }});
   return c.values;
 }
 
@@ -87,7 +87,7 @@ TEST(Gemm, writes_large_outer_products) {
     const int64_t M = 1031;
     Filled a(M, 1, true, 0, 1), b(1, N, false, 0, 2);
     const Tensor c = Tensor::zeros({M, N});
-    gemm(M, N, 1, a.matrix(), b.matrix(), {raw<float>(c), N});
+    cpu::gemm(M, N, 1, a.matrix(), b.matrix(), {raw<float>(c), N});
     const std::vector<float> result = c.to_vector<float>();
     for (int64_t row = 0; row < M; row += 103)
       for (int64_t column = 0; column < N; ++column)

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "heed/ops/gemm.h"
+#include "heed/ops/gemm_cpu.h"
 #include "tests/ops/cases.h"
 
 namespace heed::test {

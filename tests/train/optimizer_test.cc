@@ -156,7 +156,7 @@ TEST(Clip, nothing_changes_where_the_norm_is_not_finite) {
     const Tensor norm = Tensor::full({}, static_cast<double>(bad), DType::f32, kCpu);
     adam.step(kRate, {.norm = norm});
     sgd.step(kRate, {.norm = norm});
-    move_towards({average}, {f.parameters[0]}, 0.5f, norm);
+    update_averages({average}, {f.parameters[0]}, 0.5f, norm);
   }
   for (const Tensors& state : {adam.state(), sgd.state(), Tensors{average}})
     for (const Tensor& tensor : state)

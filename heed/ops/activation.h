@@ -1,0 +1,10 @@
+// Activations that a matrix product applies to its result, in registers or in cache.
+#pragma once
+
+#include <cstdint>
+
+namespace heed {
+
+enum class Activation : uint8_t { none, relu, silu, gelu, gelu_tanh, tanh, sigmoid };
+
+}  // namespace heed
