@@ -1,11 +1,9 @@
-// The op: shapes are checked, operands made dense, forward keeps one log-sum-exp per query, backward recomputes the rest.
+// The op: shapes are checked, forward saves one log-sum-exp per query, backward recomputes the rest.
 #include "heed/attention/attention.h"
 
-#include "heed/attention/attention_flops.h"
 #include "heed/attention/separable.h"
 #include "heed/attention/tap.h"
 #include "heed/attention/work.h"
-#include "heed/core/work_count.h"
 #include "heed/ops/ops.h"
 #include "heed/ops/storage.h"
 
@@ -23,8 +21,11 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   return z;
 }
 
-// Tokens are read where they lie, as long as the numbers of one lie together.
-Tensor readable(const Tensor& x) { return x.dtype() == DType::f32 && x.strides()[3] == 1 ? x.detach() : dense_f32("attention", x); }
+// Kernels read f32, on GPUs also bf16.
+bool is_storage(const Tensor& x) { return x.dtype() == DType::f32 || (x.dtype() == DType::bf16 && x.device().kind == Device::Kind::cuda); }
+
+// Tokens may have any strides, as long as the numbers of a token are contiguous.
+Tensor readable(const Tensor& x) { return is_storage(x) && x.strides()[3] == 1 ? x.detach() : dense_storage("attention", x); }
 
 // Position-only Gaussian attention on whole rows of a grid has a map that is a product of two small ones.
 const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptions& options) {
@@ -38,16 +39,29 @@ const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptio
 
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   AttentionPlan plan{.sizes = sizes_of(q, k, v), .hard = options.hard != Hard::no, .dropout = options.dropout};
+  const Device device = common_device("attention", {&q, &k, &v});
   check(options.first_query >= 0, "attention: the first query is at ", options.first_query, ", expected 0 or more");
   plan.sizes.first_query = options.first_query;
   plan.beta = options.beta.number_for(plan.sizes.D);
-  for (const Term& term : options.terms) plan.terms.push_back(checked(term, plan.sizes));
+  check(options.terms.size() <= kMostTerms, "attention: ", options.terms.size(), " terms, at most ", kMostTerms);
+  for (const Term& term : options.terms) plan.terms.push_back(checked(term, plan.sizes, device));
   check(options.dropout >= 0 && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 or more and below 1");
   if (options.dropout > 0) {
     check(options.rng != nullptr, "attention: dropout needs a source of random numbers (rng)");
     plan.dropout_key = options.rng->next();
   }
   return plan;
+}
+
+ScoreArgs score_args(const AttentionPlan& plan, Device device) {
+  ScoreArgs out{.sizes = plan.sizes,
+                .beta = plan.beta,
+                .hard = plan.hard,
+                .dropout = plan.dropout,
+                .dropout_key = plan.dropout_key,
+                .device = device};
+  for (const Term& term : plan.terms) out.terms.terms[out.terms.count++] = term_args(term);
+  return out;
 }
 
 // A beta per head is a product with the queries.
@@ -59,7 +73,8 @@ Tensor scaled_by_head(const Tensor& q, const Tensor& beta) {
 }
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
-  if (is_half(query) || is_half(key) || is_half(value))
+  const bool as_stored = is_storage(query) && key.dtype() == query.dtype() && value.dtype() == query.dtype();
+  if (!as_stored && (is_half(query) || is_half(key) || is_half(value)))
     return in_f32(query, [&](const Tensor& wide) { return attention(wide, widen(key), widen(value), options); });
   if (options.beta.tensor.defined()) {
     AttentionOptions scaled = options;
@@ -70,9 +85,8 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   if (AttentionTap::newest()) AttentionTap::look(query, key, options);
   if (const Gaussian2d* term = separable_term(plan, options)) return gaussian_attention(*term, plan.sizes.N, value);
   const Tensor q = readable(query), k = readable(key), v = readable(value);
-  AttentionTotals totals;
-  if (counting_work()) count_work(forward_multiply_adds(plan));
-  const Tensor out = (few_queries(plan.sizes) ? few_queries_forward : attention_forward)(plan, q, k, v, totals);
+  SoftmaxRows rows;
+  const Tensor out = (few_queries(plan.sizes) ? forward_of_few_queries : forward_in_blocks)(plan, q, k, v, rows);
 
   Tensors inputs{query, key, value};
   for (const Term& term : options.terms)
@@ -80,18 +94,16 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   std::vector<bool> wanted;
   for (size_t i = 3; i < inputs.size(); ++i) wanted.push_back(inputs[i].needs_grad());
   return record(op::attention, out, inputs, [=, hard = options.hard](const Tensor& g) {
-    AttentionTotals all = totals;
-    if (counting_work()) count_work(backward_multiply_adds(plan, hard != Hard::no_gradient));
+    SoftmaxRows all = rows;
     // Backward must find the largest score again, bit for bit, and computes scores as blocks do.
-    if (hard != Hard::no && few_queries(plan.sizes)) attention_forward(plan, q, k, v, all);
+    if (hard != Hard::no && few_queries(plan.sizes)) forward_in_blocks(plan, q, k, v, all);
     Tensor soft_out = hard == Hard::no ? out : Tensor();
     if (hard == Hard::straight_through) {
       AttentionPlan soft = plan;
       soft.hard = false;
-      if (counting_work()) count_work(forward_multiply_adds(soft));
-      soft_out = attention_forward(soft, q, k, v, all);
+      soft_out = forward_in_blocks(soft, q, k, v, all);
     }
-    const AttentionGradients grads = attention_backward(plan, q, k, v, soft_out, all, readable(g), wanted);
+    const AttentionGradients grads = attention_gradients(plan, q, k, v, soft_out, all, readable(g), wanted);
     Grads result{grads.q, grads.k, grads.v};
     result.insert(result.end(), grads.parameters.begin(), grads.parameters.end());
     return result;

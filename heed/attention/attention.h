@@ -1,4 +1,4 @@
-// Attention: one operation for every kind. It never holds the N x M map, forward or backward.
+// Attention: one operation for every kind. It never stores the N x M map, forward or backward.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline constexpr OpName attention{"attention"};
 }
 
 // The inverse temperature: 1 / sqrt(D) unless given, as a number or as a tensor (1) or (H) that may be learned.
-// 0: content has no say, only the terms.
+// 0: scores come from the terms alone.
 struct Beta {
   std::optional<float> number;
   Tensor tensor;
@@ -40,7 +40,7 @@ enum class Hard {
 
 struct AttentionOptions {
   Beta beta = {};
-  std::vector<Term> terms = {};  // applied in turn to beta q.k
+  std::vector<Term> terms = {};  // applied in this order to beta q.k, at most kMostTerms
   Hard hard = Hard::no;
   float dropout = 0;  // probability that a weight is dropped, the others growing by 1 / (1 - dropout); needs rng
   Rng* rng = nullptr;

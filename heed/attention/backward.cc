@@ -6,6 +6,7 @@
 // after foreach_target
 #include "heed/attention/blocks.h"
 #include "heed/attention/softmax_rows.h"
+#include "heed/attention/work.h"
 #include "heed/core/parallel.h"
 #include "heed/ops/row_reduce.h"
 
@@ -13,32 +14,13 @@
 #define HEED_ATTENTION_BACKWARD_TYPES
 namespace heed {
 
-// Where a task sums the gradient of one tensor of a term.
-struct GradientSink {
-  float* data;
-  int64_t per_part, per_head;
-  float* at(int64_t part, int64_t head) const { return data + part * per_part + head * per_head; }
-};
-
-struct BackwardWork {
-  const AttentionPlan* plan;
-  TokenRows q, k, v, g;                   // (B, H, N, width_d), (B, G, M, width_d), (B, G, M, width_e), (B, H, N, width_e)
-  const float *log_total, *delta, *peak;  // (B H, N), (B H, N): sum of g out, null when scores get no gradient, (B H, N, 2) when hard
-  TokenRows dq, dk, dv;                   // (B, H, N, width_d) of the first part, (B, G, M, D), (B, G, M, E)
-  int64_t dq_part;                        // from one part's dq to the next
-  int64_t width_d, width_e, query_block, key_block;
-  int64_t bending;                               // terms that bend scores
-  int64_t parts;                                 // of the keys of a head, each a task
-  std::vector<std::vector<GradientSink>> sinks;  // of every term; empty: not wanted
-};
-
 // What a task works in.
 struct BackwardScratch {
-  float *s, *ds;            // (query_block, stride); zeros lie before and behind every row of ds
-  float *keys, *values;     // turned
+  float *s, *ds;            // (query_block, stride); there are zeros before and after every row of ds
+  float *keys, *values;     // transposed
   float *dk, *dv;           // (key_block, width)
-  float *factors, *slopes;  // of dropout; of terms that bend scores, a block each
-  int64_t stride;
+  float *factors, *slopes;  // of dropout; of terms that are not linear, a block each
+  int64_t stride, query_block, key_block, nonlinear_terms;
 };
 
 }  // namespace heed
@@ -48,60 +30,60 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// A row of scores becomes weights, a row of their gradients that of scores. The plain case first: it must be quick.
-HWY_INLINE void weigh_row(const BackwardWork& w, const ScoreRow& row, int64_t at, const ScoreBlock& x, float* p, float* d, float* factors) {
-  if (!w.plan->hard && w.plan->dropout == 0) {
-    const Lanes log_total = w.log_total[at], delta = w.delta[at];
+// A row of scores becomes weights, a row of their gradients that of scores. The plain case first: it must be fast.
+HWY_INLINE void weight_row(const AttentionBackward& w, const ScoreRow& row, int64_t at, const ScoreBlock& x, float* p, float* d,
+                           float* factors) {
+  const ScoreArgs& a = w.scores;
+  if (!a.hard && a.dropout == 0) {
+    const Lanes log_sum = w.log_sum[at], delta = w.delta[at];
     for_lanes(x.keys(), [&](int64_t j, auto load, auto store) HEED_LANES {
-      const Lanes weight = exp_below(load(p + j) - log_total);
+      const Lanes weight = exp_below(load(p + j) - log_sum);
       store(p + j, weight);
       store(d + j, weight * (load(d + j) - delta));
     });
     return;
   }
-  if (w.plan->dropout > 0) {
-    drop_factors(*w.plan, row, x.j0, x.keys(), factors);
+  if (a.dropout > 0) {
+    drop_factors(a, row, x.j0, x.keys(), factors);
   } else {
     std::fill_n(factors, x.keys(), 1.0f);
   }
-  const bool hard = w.plan->hard;
+  const bool hard = a.hard;
   const Lanes peak = hard ? w.peak[2 * at] : 0.0f, share = hard ? w.peak[2 * at + 1] : 0.0f;
-  const Lanes log_total = w.delta ? w.log_total[at] : HUGE_VALF, delta = w.delta ? w.delta[at] : 0.0f;
+  const Lanes log_sum = w.delta ? w.log_sum[at] : HUGE_VALF, delta = w.delta ? w.delta[at] : 0.0f;
   for_lanes(x.keys(), [&](int64_t j, auto load, auto store) HEED_LANES {
-    const Lanes s = load(p + j), soft = exp_below(s - log_total), kept = load(factors + j);
+    const Lanes s = load(p + j), soft = exp_below(s - log_sum), kept = load(factors + j);
     store(p + j, kept * (hard ? select(s == peak, share, Lanes(0)) : soft));
     store(d + j, soft * (kept * load(d + j) - delta));
   });
 }
 
 // One block of queries against one of keys: adds to dq (of this part), dk, dv and to the terms' sinks. The first block of a part sets dq.
-void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, bool first_keys, const BackwardScratch& t) {
-  const AttentionPlan& plan = *w.plan;
-  const AttentionSizes& z = plan.sizes;
+void backward_block(const AttentionBackward& w, const ScoreBlock& x, int64_t part, bool first_keys, const BackwardScratch& t) {
+  const ScoreArgs& a = w.scores;
+  const AttentionSizes& z = a.sizes;
   const int64_t rows = x.rows(), keys = x.keys(), first = x.i0 - x.first, at = (x.b * z.H + x.h) * z.N + first;
-  const int64_t g_head = x.h / (z.H / z.G), shift = x.j0 / w.key_block * w.key_block;  // where the block of keys begins
+  const int64_t g_head = x.h / (z.H / z.G), shift = x.j0 / t.key_block * t.key_block;  // where the block of keys begins
   const float *q = w.q.at(x.b, x.h, first), *g = w.g.at(x.b, x.h, first);
   float *dk = t.dk + (x.j0 - shift) * w.width_d, *dv = t.dv + (x.j0 - shift) * w.width_e;
-  fill_scores(plan, x, q, w.q.token, plan.beta != 0 ? t.keys + (x.j0 - shift) * z.D : nullptr, t.s, t.stride, t.slopes);
+  fill_scores(a, x, q, w.q.token, a.beta != 0 ? t.keys + (x.j0 - shift) * z.D : nullptr, t.s, t.stride, t.slopes);
   if (w.delta)
     tile_product({g, w.g.token, 1}, t.values + (x.j0 - shift) * z.E, panel_width(), t.ds, t.stride, rows, whole_registers(keys), z.E, false,
                  z.E * panel_width());
   for (int64_t r = 0; r < rows; ++r) {
     float* d = t.ds + r * t.stride;
-    weigh_row(w, {x.b, x.h, first + r}, at + r, x, t.s + r * t.stride, d, t.factors);
+    weight_row(w, {x.b, x.h, first + r}, at + r, x, t.s + r * t.stride, d, t.factors);
     std::fill(d + keys, d + t.stride, 0.0f);
   }
   tile_product({t.s, 1, t.stride}, g, w.g.token, dv, w.width_e, keys, w.width_e, rows, true);
   if (!w.delta) return;
-  unapply_terms(plan.terms, z, x, t.ds, t.stride, t.slopes + w.bending * rows * t.stride, [&](size_t term) {
-    std::array<float*, 2> sinks{};
-    for (size_t i = 0; i < w.sinks[term].size(); ++i) sinks[i] = w.sinks[term][i].at(part, x.b * z.H + x.h);
-    return sinks;
+  unapply_terms(a.terms, z, x, t.ds, t.stride, t.slopes + t.nonlinear_terms * rows * t.stride, [&](int term, float** sinks) {
+    for (int i = 0; i < 2; ++i) sinks[i] = w.sinks[term][i].at(part, x.b * z.H + x.h);
   });
-  if (plan.beta == 0) return;
+  if (a.beta == 0) return;
   for (int64_t r = 0; r < rows; ++r) {
     float* d = t.ds + r * t.stride;
-    for (int64_t j = 0; j < keys; j += lane_count()) (Lanes::load(d + j) * plan.beta).store(d + j);
+    for (int64_t j = 0; j < keys; j += lane_count()) (Lanes::load(d + j) * a.beta).store(d + j);
   }
   tile_product({t.ds, 1, t.stride}, q, w.q.token, dk, w.width_d, keys, w.width_d, rows, true);
   tile_product({t.ds, t.stride, 1}, w.k.at(x.b, g_head, x.j0), w.k.token, w.dq.at(x.b, x.h, first) + part * w.dq_part, w.dq.token, rows,
@@ -109,44 +91,47 @@ void backward_block(const BackwardWork& w, const ScoreBlock& x, int64_t part, bo
 }
 
 // Every parts-th block of keys of one key head, so that causal work is shared evenly.
-void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
-  const AttentionPlan& plan = *w.plan;
-  const AttentionSizes& z = plan.sizes;
-  const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, first_head = g * group, stride = w.key_block + kRowPadding;
-  const int64_t block = w.query_block * stride, turned_keys = panels_size(w.key_block, z.D), turned_values = panels_size(w.key_block, z.E);
-  const int64_t key_sums = w.key_block * w.width_d, value_sums = w.key_block * w.width_e;
-  const Tensor scratch =
-      Tensor::empty({2 * block + kRowPadding + turned_keys + turned_values + key_sums + value_sums + w.key_block + w.bending * block});
+void backward_task(const AttentionBackward& w, int64_t key_head, int64_t part) {
+  const ScoreArgs& a = w.scores;
+  const AttentionSizes& z = a.sizes;
   BackwardScratch t{};
-  t.stride = stride;
+  t.query_block = query_block_of(z.N);
+  t.key_block = key_block_of(z.M);
+  t.stride = t.key_block + kRowPadding;
+  for (const TermArgs& term : a.terms) t.nonlinear_terms += visit_term(term, []<class T>(const T&) -> int { return kIsNonlinear<T>; });
+  const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, first_head = g * group;
+  const int64_t block = t.query_block * t.stride, panels_d = panels_size(t.key_block, z.D), panels_e = panels_size(t.key_block, z.E);
+  const int64_t key_sums = t.key_block * w.width_d, value_sums = t.key_block * w.width_e;
+  const Tensor scratch =
+      Tensor::empty({2 * block + kRowPadding + panels_d + panels_e + key_sums + value_sums + t.key_block + t.nonlinear_terms * block});
   t.s = raw<float>(scratch);
   t.ds = t.s + block + kRowPadding;
   t.keys = t.ds + block;
-  t.values = t.keys + turned_keys;
-  t.dk = t.values + turned_values;
+  t.values = t.keys + panels_d;
+  t.dk = t.values + panels_e;
   t.dv = t.dk + key_sums;
   t.factors = t.dv + value_sums;
-  t.slopes = t.factors + w.key_block;
+  t.slopes = t.factors + t.key_block;
   std::fill_n(t.ds - kRowPadding, kRowPadding, 0.0f);
 
-  for (int64_t j0 = part * w.key_block; j0 < z.M; j0 += w.parts * w.key_block) {
-    const int64_t keys = std::min(w.key_block, z.M - j0);
-    const bool first_keys = j0 == part * w.key_block;
+  for (int64_t j0 = part * t.key_block; j0 < z.M; j0 += w.parts * t.key_block) {
+    const int64_t keys = std::min(t.key_block, z.M - j0);
+    const bool first_keys = j0 == part * t.key_block;
     std::fill_n(t.dk, keys * w.width_d, 0.0f);
     std::fill_n(t.dv, keys * w.width_e, 0.0f);
-    bool is_turned = false;
+    bool is_transposed = false;
     for (int64_t h = first_head; h < first_head + group; ++h)
-      for (int64_t i0 = 0; i0 < z.N; i0 += w.query_block) {
-        ScoreBlock x = plan.block(b, h, i0, std::min(z.N, i0 + w.query_block), j0, j0 + keys);
-        if (!narrow(plan.terms, x)) {
-          for (int64_t i = i0; first_keys && i < std::min(z.N, i0 + w.query_block); ++i)
+      for (int64_t i0 = 0; i0 < z.N; i0 += t.query_block) {
+        ScoreBlock x = a.block(b, h, i0, std::min(z.N, i0 + t.query_block), j0, j0 + keys);
+        if (!narrow(a.terms, x)) {
+          for (int64_t i = i0; first_keys && i < std::min(z.N, i0 + t.query_block); ++i)
             std::fill_n(w.dq.at(b, h, i) + part * w.dq_part, w.width_d, 0.0f);
           continue;
         }
-        if (!is_turned) {
-          if (plan.beta != 0) transpose_panels(w.k.at(b, g, j0), w.k.token, keys, z.D, plan.beta, t.keys);
+        if (!is_transposed) {
+          if (a.beta != 0) transpose_panels(w.k.at(b, g, j0), w.k.token, keys, z.D, a.beta, t.keys);
           transpose_panels(w.v.at(b, g, j0), w.v.token, keys, z.E, 1, t.values);
-          is_turned = true;
+          is_transposed = true;
         }
         backward_block(w, x, part, first_keys, t);
       }
@@ -157,18 +142,18 @@ void backward_task(const BackwardWork& w, int64_t key_head, int64_t part) {
   }
 }
 
-void backward_all(const BackwardWork& w) {
-  const AttentionSizes& z = w.plan->sizes;
+void backward_all(const AttentionBackward& w) {
+  const AttentionSizes& z = w.scores.sizes;
   parallel_tasks(z.B * z.G * w.parts, [&](int64_t task) { backward_task(w, task / w.parts, task % w.parts); });
 }
 
-// delta: (B H, N) = sum over E of g out
-void dot_rows(const AttentionSizes& z, const TokenRows& g, const TokenRows& out, float* delta) {
+void delta_all(const AttentionDelta& w) {
+  const AttentionSizes& z = w.sizes;
   parallel_for(z.B * z.H * z.N, rows_per_task(z.E), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t at = begin; at < end; ++at) {
       const int64_t head = at / z.N, i = at % z.N;
-      const float *left = g.at(head / z.H, head % z.H, i), *right = out.at(head / z.H, head % z.H, i);
-      delta[at] = sum_over(z.E, [&](int64_t e, auto load) HEED_LANES { return load(left + e) * load(right + e); });
+      const float *left = w.g.at(head / z.H, head % z.H, i), *right = w.out.at(head / z.H, head % z.H, i);
+      w.delta[at] = sum_over(z.E, [&](int64_t e, auto load) HEED_LANES { return load(left + e) * load(right + e); });
     }
   });
 }
@@ -183,9 +168,19 @@ HWY_AFTER_NAMESPACE();
 namespace heed {
 
 HWY_EXPORT(backward_all);
-HWY_EXPORT(dot_rows);
+HWY_EXPORT(delta_all);
+
+void cpu::attention_backward(const AttentionBackward& args) { HWY_DYNAMIC_DISPATCH(backward_all)(args); }
+void cpu::attention_delta(const AttentionDelta& args) { HWY_DYNAMIC_DISPATCH(delta_all)(args); }
 
 namespace {
+
+// Into how many parts the keys of a head are cut, each with gradients of queries and terms of its own: tasks for all threads.
+int64_t backward_parts(const AttentionSizes& z, Device device) {
+  if (device.kind != Device::Kind::cpu) return 1;
+  const int64_t key_block = key_block_of(z.M), key_blocks = (z.M + key_block - 1) / key_block;
+  return std::clamp<int64_t>(16 / std::max<int64_t>(z.B * z.G, 1), 1, std::clamp<int64_t>(key_blocks, 1, 8));
+}
 
 // The gradient of one tensor of a term while tasks sum it, and joined.
 struct SummedGradient {
@@ -194,11 +189,13 @@ struct SummedGradient {
   Sums kind;
 
   SummedGradient(const TermTensor& x, const AttentionSizes& z, int64_t parts) : shape(x.tensor.shape()), kind(x.sums) {
+    const Device device = x.tensor.device();
     const int64_t heads = kind == Sums::queries ? z.B * z.H : z.H, size = x.tensor.count() / std::max<int64_t>(heads, 1);
+    const bool in_lanes = kind == Sums::numbers && device.kind == Device::Kind::cpu;
     if (kind == Sums::map)
-      sums = Tensor::zeros({1, z.B, z.H, z.N * z.M, 1});
+      sums = Tensor::zeros({1, z.B, z.H, z.N * z.M, 1}, DType::f32, device);
     else
-      sums = Tensor::zeros({parts, z.B, z.H, size, kind == Sums::numbers ? kSinkLanes : 1});
+      sums = Tensor::zeros({parts, z.B, z.H, size, in_lanes ? kSinkLanes : 1}, DType::f32, device);
   }
   GradientSink sink() const {
     const int64_t per_head = sums.size(3) * sums.size(4);
@@ -210,56 +207,60 @@ struct SummedGradient {
   }
 };
 
+Tensor delta_of(const Tensor& g, const Tensor& out, const AttentionSizes& z) {
+  const Tensor delta = Tensor::empty({z.B, z.H, z.N}, DType::f32, g.device());
+  launch(attention_delta, g.device(),
+         {.g = token_rows(g), .out = token_rows(out), .delta = raw<float>(delta), .sizes = z, .dtype = g.dtype()});
+  return delta;
+}
+
 }  // namespace
 
-AttentionGradients attention_backward(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& soft_out,
-                                      const AttentionTotals& totals, const Tensor& g, const std::vector<bool>& wanted) {
+AttentionGradients attention_gradients(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& soft_out,
+                                       const SoftmaxRows& rows, const Tensor& g, const std::vector<bool>& wanted) {
   const NoGrad quiet;
   const AttentionSizes& z = plan.sizes;
-  const int64_t width_d = padded_width(z.D), width_e = padded_width(z.E);
-  const int64_t key_block = key_block_of(z.M), key_blocks = (z.M + key_block - 1) / key_block;
-  const int64_t parts = std::clamp<int64_t>(16 / std::max<int64_t>(z.B * z.G, 1), 1, std::clamp<int64_t>(key_blocks, 1, 8));
+  const Device device = q.device();
+  const int64_t width_d = padded_width(z.D, device), width_e = padded_width(z.E, device), parts = backward_parts(z, device);
   const Tensor wide_q = padded(q, width_d), wide_k = padded(k, width_d), wide_v = padded(v, width_e), wide_g = padded(g, width_e);
-  const Tensor delta = soft_out.defined() ? Tensor::empty({z.B, z.H, z.N}) : Tensor();
-  if (delta.defined()) HWY_DYNAMIC_DISPATCH(dot_rows)(z, token_rows(g), token_rows(soft_out), raw<float>(delta));
-  // One part writes where q lies; several are dense, and summed.
+  const Tensor delta = soft_out.defined() ? delta_of(g, soft_out, z) : Tensor();
+  // One part writes dq with the strides of q; several are dense, and summed.
   const bool in_place = parts == 1 && width_d == z.D, untouched = plan.beta == 0 || !delta.defined() || z.M == 0;
   const Shape shape_of_parts{parts, z.B, z.H, z.N, width_d};
-  const Tensor dq = in_place ? laid_like(q, z.D, untouched) : untouched ? Tensor::zeros(shape_of_parts) : Tensor::empty(shape_of_parts);
-  const Tensor dk = laid_like(k, z.D), dv = laid_like(v, z.E);
-  const auto pointer = [](const Tensor& x) { return x.defined() ? raw<float>(x) : nullptr; };
-  BackwardWork work{.plan = &plan,
-                    .q = token_rows(wide_q),
-                    .k = token_rows(wide_k),
-                    .v = token_rows(wide_v),
-                    .g = token_rows(wide_g),
-                    .log_total = pointer(totals.log_total),
-                    .delta = pointer(delta),
-                    .peak = pointer(totals.peak),
-                    .dq = token_rows(in_place ? dq : reshape(slice(dq, 0, 0, 1), {z.B, z.H, z.N, width_d})),
-                    .dk = token_rows(dk),
-                    .dv = token_rows(dv),
-                    .dq_part = z.B * z.H * z.N * width_d,
-                    .width_d = width_d,
-                    .width_e = width_e,
-                    .query_block = query_block_of(z.N),
-                    .key_block = key_block,
-                    .bending = std::count_if(plan.terms.begin(), plan.terms.end(), is_nonlinear),
-                    .parts = parts,
-                    .sinks = std::vector<std::vector<GradientSink>>(plan.terms.size())};
+  const Tensor dq = in_place    ? strided_like(q, z.D, untouched)
+                    : untouched ? Tensor::zeros(shape_of_parts, DType::f32, device)
+                                : Tensor::empty(shape_of_parts, DType::f32, device);
+  const Tensor dk = strided_like(k, z.D), dv = strided_like(v, z.E);
+  AttentionBackward args{.scores = score_args(plan, device),
+                         .q = token_rows(wide_q),
+                         .k = token_rows(wide_k),
+                         .v = token_rows(wide_v),
+                         .g = token_rows(wide_g),
+                         .log_sum = raw_or_null<float>(rows.log_sum),
+                         .delta = raw_or_null<float>(delta),
+                         .peak = raw_or_null<float>(rows.peak),
+                         .dq = token_rows(in_place ? dq : reshape(slice(dq, 0, 0, 1), {z.B, z.H, z.N, width_d})),
+                         .dk = token_rows(dk),
+                         .dv = token_rows(dv),
+                         .dq_part = z.B * z.H * z.N * width_d,
+                         .width_d = width_d,
+                         .width_e = width_e,
+                         .parts = parts,
+                         .sinks = {},
+                         .dtype = q.dtype()};
 
   std::vector<std::optional<SummedGradient>> summed;  // of every parameter, where a term has one that is wanted
   for (size_t i = 0; i < plan.terms.size(); ++i) {
     Term term = plan.terms[i];
     const std::vector<TermTensor> learned = learned_of(term, z);
-    const auto first = wanted.begin() + static_cast<int64_t>(summed.size());
-    const bool any = std::find(first, first + static_cast<int64_t>(learned.size()), true) != first + static_cast<int64_t>(learned.size());
-    for (const TermTensor& x : learned) {
-      summed.push_back(any ? std::optional<SummedGradient>({x, z, parts}) : std::nullopt);
-      if (any) work.sinks[i].push_back(summed.back()->sink());
+    const auto first = wanted.begin() + static_cast<int64_t>(summed.size()), last = first + static_cast<int64_t>(learned.size());
+    const bool any = std::find(first, last, true) != last;
+    for (size_t n = 0; n < learned.size(); ++n) {
+      summed.push_back(any ? std::optional<SummedGradient>({learned[n], z, parts}) : std::nullopt);
+      if (any) args.sinks[i][n] = summed.back()->sink();
     }
   }
-  HWY_DYNAMIC_DISPATCH(backward_all)(work);
+  launch(attention_backward, device, args);
 
   AttentionGradients grads{.q = in_place ? dq : contiguous(slice(sum(dq, {0}), -1, 0, z.D)), .k = dk, .v = dv, .parameters = {}};
   for (const auto& x : summed) grads.parameters.push_back(x ? x->joined(z) : Tensor());

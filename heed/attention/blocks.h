@@ -1,4 +1,4 @@
-// What forward and backward do alike with a block: turn keys into panels, compute scores, drop weights. Included like lanes.h.
+// What forward and backward share for a block: transpose keys into panels, compute scores, drop weights. Included like lanes.h.
 #if defined(HEED_ATTENTION_BLOCKS_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_ATTENTION_BLOCKS_H_
 #undef HEED_ATTENTION_BLOCKS_H_
@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 // Floats that transpose_panels needs for a block of keys.
 static HWY_INLINE int64_t panels_size(int64_t keys, int64_t D) { return (keys + panel_width() - 1) / panel_width() * panel_width() * D; }
 
-// rows: (keys, D), `stride` apart -> panels of keys: (panels, D, panel_width), times factor, zero behind the last key.
+// rows: (keys, D), `stride` apart -> panels of keys: (panels, D, panel_width), times factor, zero after the last key.
 inline HWY_ATTR void transpose_panels(const float* rows, int64_t stride, int64_t keys, int64_t D, float factor, float* to) {
   const int64_t wide = panel_width();
   for (int64_t first = 0; first < keys; first += wide, to += D * wide) {
@@ -29,32 +29,32 @@ inline HWY_ATTR void transpose_panels(const float* rows, int64_t stride, int64_t
   }
 }
 
-// s: (rows, stride) = q turned, then the terms. q: (rows, D) `width` apart; turned is null when content has no say.
-inline void fill_scores(const AttentionPlan& plan, const ScoreBlock& x, const float* q, int64_t width, const float* transposed, float* s,
+// s: (rows, stride) = q transposed, then the terms. q: (rows, D) `width` apart; transposed is null when beta is 0.
+inline void fill_scores(const ScoreArgs& a, const ScoreBlock& x, const float* q, int64_t width, const float* transposed, float* s,
                         int64_t stride, float* slopes = nullptr) {
-  const int64_t columns = whole_registers(x.keys()), D = plan.sizes.D;
+  const int64_t columns = whole_registers(x.keys()), D = a.sizes.D;
   // Not hard rows: backward looks for the largest score bit for bit, in blocks of other sizes.
-  const bool starts = transposed && !plan.hard && !plan.terms.empty();
-  const InitialScores start = starts ? initial_scores_of(plan.terms[0], plan.sizes, x, columns) : InitialScores{};
+  const bool starts = transposed && !a.hard && !a.terms.empty();
+  const InitialScores start = starts ? initial_scores_of(a.terms[0], a.sizes, x, columns) : InitialScores{};
   if (transposed) {
     tile_product({q, width, 1}, transposed, panel_width(), start, s, stride, x.rows(), columns, D, D * panel_width());
   } else {
     for (int64_t r = 0; r < x.rows(); ++r) std::fill_n(s + r * stride, columns, 0.0f);
   }
-  apply_terms(plan.terms, plan.sizes, x, s, stride, slopes, start.data ? 1 : 0);
+  apply_terms(a.terms, x, s, stride, slopes, start.data ? 1 : 0);
 }
 
-// What dropout multiplies the weights of one query with: 0, or 1 / (1 - p). Keys from j0 on, a multiple of 64. As in
-// dropout.cc, 64 keys share 16 blocks of 4 random words, whatever the width of a register. factors has room for whole 64s.
-static HWY_ATTR void drop_factors(const AttentionPlan& plan, const ScoreRow& row, int64_t j0, int64_t keys, float* factors) {
-  const AttentionSizes& z = plan.sizes;
+// The factors of dropout for the weights of one query: 0, or 1 / (1 - p). Keys from j0 on, a multiple of 64. As in
+// dropout.cc, 64 keys share 16 blocks of 4 random words, whatever the width of a register. factors: keys rounded up to a multiple of 64.
+static HWY_ATTR void drop_factors(const ScoreArgs& a, const ScoreRow& row, int64_t j0, int64_t keys, float* factors) {
+  const AttentionSizes& z = a.sizes;
   const int64_t groups = (z.M + 63) / 64, index = (row.b * z.H + row.h) * z.N + row.i, step = std::min<int64_t>(lane_count(), 16);
-  const Words limit = hn::Set(WordTag(), static_cast<uint32_t>(static_cast<double>(plan.dropout) * 0x1p32));
-  const Lanes kept = 1 / (1 - plan.dropout);
+  const Words limit = hn::Set(WordTag(), static_cast<uint32_t>(static_cast<double>(a.dropout) * 0x1p32));
+  const Lanes kept = 1 / (1 - a.dropout);
   for (int64_t j = 0; j < keys; j += 64)
     for (int64_t lane = 0; lane < 16; lane += step) {
       Words words[4];
-      philox_lanes(plan.dropout_key, static_cast<uint64_t>((index * groups + (j0 + j) / 64) * 16 + lane), words);
+      philox_lanes(a.dropout_key, static_cast<uint64_t>((index * groups + (j0 + j) / 64) * 16 + lane), words);
       for (int64_t word = 0; word < 4; ++word) {
         const auto keep = hn::RebindMask(FloatTag(), hn::Not(hn::Lt(words[word], limit)));
         Lanes(hn::IfThenElseZero(keep, kept.v)).store(factors + j + word * 16 + lane);

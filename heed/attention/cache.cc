@@ -1,4 +1,4 @@
-// Storage is (B, G, capacity, width), so that appending writes behind the last token of every head and moves nothing.
+// Storage is (B, G, capacity, width), so that appending writes after the last token of every head and moves nothing.
 #include "heed/attention/cache.h"
 
 #include <algorithm>
@@ -13,14 +13,14 @@ Tensor tokens_of(const Tensor& stored, int64_t begin, int64_t tokens) {
   return stored.view({stored.size(0), stored.size(1), tokens, stored.size(3)}, stored.strides(), begin * stored.strides()[2]);
 }
 
-// The same tokens with more room.
+// The same tokens with a larger capacity.
 Tensor grown(const Tensor& stored, int64_t length, int64_t capacity) {
   const Tensor larger = Tensor::empty({stored.size(0), stored.size(1), capacity, stored.size(3)}, stored.dtype(), stored.device());
   copy_into(tokens_of(stored, 0, length), tokens_of(larger, 0, length));
   return larger;
 }
 
-// In place where every item that others become stays where it is, and nobody else sees the storage: only the others are
+// In place where every item that others become keeps its index, and no other tensor shares the storage: only the others are
 // copied.
 Tensor reordered(const Tensor& stored, int64_t length, std::span<const int64_t> items) {
   Shape one = stored.shape(), shape = one;

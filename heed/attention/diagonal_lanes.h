@@ -1,4 +1,4 @@
-// What depends on the distance j - i alone is the same along the diagonals of a block. Included like lanes.h.
+// A function of the distance j - i alone is the same along the diagonals of a block. Included like lanes.h.
 #if defined(HEED_ATTENTION_DIAGONAL_LANES_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_ATTENTION_DIAGONAL_LANES_H_
 #undef HEED_ATTENTION_DIAGONAL_LANES_H_
@@ -26,7 +26,7 @@ HWY_INLINE void add_line(const ScoreBlock& x, const float* line, float* s, int64
 }
 
 // visit(distance, sums) where lane l holds the sum of ds over all scores at distance + l. Sums are kept in registers; the
-// zeros around rows of ds make the ends no special case.
+// zeros around rows of ds mean that the ends need no special case.
 template <class Visit>
 HWY_INLINE void for_diagonals(const ScoreBlock& x, const float* ds, int64_t stride, const Visit& visit) {
   const int64_t lanes = lane_count(), rows = x.rows(), keys = x.keys();

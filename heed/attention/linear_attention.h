@@ -1,9 +1,10 @@
-// Kernel attention: the softmax becomes a product of features, phi(q).phi(k), so sums over keys are made once and for all:
+// Linear attention: the softmax becomes a product of features, phi(q).phi(k), so sums over keys are computed once for all queries:
 // linear in the tokens. Katharopoulos et al. 2020; random features: Choromanski et al., Performers, 2021.
 #pragma once
 
 #include <optional>
 
+#include "heed/attention/linear_attention_kernels.h"
 #include "heed/core/autograd.h"
 
 namespace heed {
@@ -11,12 +12,6 @@ namespace heed {
 namespace op {
 inline constexpr OpName linear_attention{"linear_attention"};
 }
-
-enum class FeatureMap {
-  elu,    // elu(x) + 1: x + 1 above zero, e^x below
-  relu,   // max(x, 0) + 0.001, so that a query always sees something
-  random  // e^(w_r.x - |x|^2 / 2) for every row w_r of the projection: phi(q).phi(k) is e^(q.k) on average
-};
 
 struct LinearAttentionOptions {
   FeatureMap map = FeatureMap::elu;
@@ -40,10 +35,10 @@ struct LinearAttentionFeatures {
 };
 LinearAttentionFeatures linear_attention_features(const Tensor& x, const LinearAttentionOptions& options);  // x: (..., D)
 
-// Rows for random features: normal, in blocks of D that are orthogonal (a smaller variance) unless told otherwise. -> (R, D)
+// Rows for random features: normal, in blocks of D that are orthogonal (a smaller variance) unless `orthogonal` is false. -> (R, D)
 Tensor random_projection(int64_t features, int64_t width, Rng& rng, bool orthogonal = true);
 
-// The sums over all keys so far: what a cache is to attention, but of a size that does not grow. Nothing here has a gradient.
+// The sums over all keys so far: what a cache is to attention, but its size does not grow. Nothing here has a gradient.
 struct LinearAttentionState {
   LinearAttentionOptions options = {};  // causal and lengths do not matter
   Tensor sums = {};                     // S: (B, G, R, E), undefined before the first key
@@ -53,7 +48,7 @@ struct LinearAttentionState {
   void append(const Tensor& k, const Tensor& v);  // k: (B, G, M, D), v: (B, G, M, E)
 };
 
-// Appends the new keys, each before the query of its place: the rows that causal kernel attention would have there.
+// Appends the new keys, each before the query of its place: the rows that causal linear attention would have there.
 // q: (B, H, N, D), k: (B, G, N, D), v: (B, G, N, E) -> (B, H, N, E)
 Tensor linear_attention_step(const Tensor& q, const Tensor& k, const Tensor& v, LinearAttentionState& state);
 

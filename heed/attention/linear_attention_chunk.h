@@ -1,51 +1,52 @@
-// Kernel attention's chunk of tokens: features, their gradient, and the state (S, z) that carries all keys so far.
+// Linear attention's chunk of tokens: features, their gradient, and the state (S, z) that holds all keys so far.
 // Included like lanes.h by linear_attention_cpu.cc, which says how chunks make up a call.
 //
-// Random features of key j are c_j e^(gain_j). A sum that query i reads is kept relative to e^(top_i), the largest gain that i
-// can see: every exponent below is at most zero, and no later key touches an earlier result.
+// Random features of key j are c_j e^(gain_j). A sum that query i reads is stored relative to e^(top_i), the largest gain that i
+// can see: every exponent below is at most zero, and no later key changes an earlier result.
 #include <vector>
 
-#include "heed/attention/linear_attention_cpu.h"
+#include "heed/attention/linear_attention_kernels.h"
 #include "heed/core/raw.h"
 
 #ifndef HEED_ATTENTION_LINEAR_ATTENTION_CHUNK_TYPES
 #define HEED_ATTENTION_LINEAR_ATTENTION_CHUNK_TYPES
 namespace heed {
 
-inline constexpr int64_t kChunkTokens = 32;       // tokens: 14% faster than 64 in the causal form, whose masked products shrink with it
-inline constexpr float kNoGain = -1e30f;          // the top before the first key
-inline constexpr int64_t kShortestSegment = 256;  // tokens
-
-// How the tokens of a head are cut.
-struct TokenSplit {
-  int64_t segments = 0, chunk_tokens = 1;
-};
-inline TokenSplit split_tokens(int64_t heads, int64_t tokens) {
-  const int64_t most = (tokens + kShortestSegment - 1) / kShortestSegment;
-  const int64_t parts = std::clamp<int64_t>(16 / std::max<int64_t>(heads, 1), 1, std::max<int64_t>(most, 1));
-  const int64_t chunk_tokens = std::max<int64_t>(1, ((tokens + parts - 1) / parts + kChunkTokens - 1) / kChunkTokens) * kChunkTokens;
-  return {(tokens + chunk_tokens - 1) / chunk_tokens, chunk_tokens};
-}
-
 // Everything a task needs. Widths are padded to whole registers.
 struct LinearAttentionWork {
   LinearAttentionSizes sizes{};
   int64_t width_d = 0, width_e = 0, width_r = 0;
-  TokenSplit query_cut, key_cut;
-  const int64_t* lengths = nullptr;              // (B)
-  const float* projection = nullptr;             // (R, width_d), times scale
-  const float* projection_transposed = nullptr;  // (D, width_r), times scale
-  const float *q = nullptr, *k = nullptr, *v = nullptr, *g = nullptr;
-  float *out = nullptr, *total = nullptr;   // (B H, N, E), (B H, N)
-  float *gains = nullptr, *tops = nullptr;  // (B G, M), (B G, M + 1)
-  float* states = nullptr;                  // (B G, key segments + 1, state): of the keys before
-  float* sums = nullptr;                    // (B G, query segments + 1, state): backward's sums over the queries from there on
+  TokenSplit query_split, key_split;
+  const int64_t* lengths = nullptr;
+  const float *projection = nullptr, *projection_transposed = nullptr;
+  const float *q = nullptr, *k = nullptr, *v = nullptr;
+  float *gains = nullptr, *tops = nullptr, *states = nullptr;
+  float* sums = nullptr;  // (B G, query segments + 1, state): backward's sums over the queries from there on
+  const float *g = nullptr, *out = nullptr, *total = nullptr;
+  float *new_out = nullptr, *new_total = nullptr;
   float *dq = nullptr, *dk = nullptr, *dv = nullptr;
+
+  explicit LinearAttentionWork(const LinearAttentionArgs& a)
+      : sizes(a.sizes),
+        width_d(a.layout.width_d),
+        width_e(a.layout.width_e),
+        width_r(a.layout.width_r),
+        query_split(a.layout.queries),
+        key_split(a.layout.keys),
+        lengths(a.lengths),
+        projection(a.projection),
+        projection_transposed(a.projection_transposed),
+        q(a.q),
+        k(a.k),
+        v(a.v),
+        gains(a.gains),
+        tops(a.largest_gain),
+        states(a.states) {}
 
   int64_t state() const { return width_r * (width_e + 1); }
   int64_t keys_of(int64_t head) const { return lengths ? std::clamp<int64_t>(lengths[head / sizes.G], 0, sizes.M) : sizes.M; }
-  float* state_at(int64_t head, int64_t slot) const { return states + (head * (key_cut.segments + 1) + slot) * state(); }
-  float* sum_at(int64_t head, int64_t slot) const { return sums + (head * (query_cut.segments + 1) + slot) * state(); }
+  float* state_at(int64_t head, int64_t slot) const { return states + (head * (key_split.segments + 1) + slot) * state(); }
+  float* sum_at(int64_t head, int64_t slot) const { return sums + (head * (query_split.segments + 1) + slot) * state(); }
   // The largest gain among the first `keys` keys, and the one that query i may see.
   float top_after(int64_t head, int64_t keys) const { return tops ? tops[head * (sizes.M + 1) + std::min(keys, sizes.M)] : 0; }
   float query_top(int64_t head, int64_t i) const { return top_after(head, sizes.causal ? i + 1 : sizes.M); }
@@ -84,7 +85,7 @@ static HWY_INLINE float rescale(const LinearAttentionWork& w, float difference) 
   return w.gains ? std::exp(std::min(difference, 0.0f)) : 1.0f;
 }
 
-// (rows, columns) -> (columns, stride), zero behind the last row up to a whole register.
+// (rows, columns) -> (columns, stride), zero after the last row up to a whole register.
 static void transpose(const float* from, int64_t rows, int64_t columns, float* to, int64_t stride) {
   const int64_t strip = lane_count();
   for (int64_t r0 = 0; r0 < rows; r0 += strip)
@@ -103,7 +104,7 @@ static void scale_row(float* row, int64_t width, float factor) {
   for_lanes(width, [&](int64_t i, auto load, auto store) HEED_LANES { store(row + i, load(row + i) * Lanes(factor)); });
 }
 
-// phi of some tokens: x (rows, D) -> y (rows, width_r). Random ones come divided by e^shift, the gain without |x|^2 / 2.
+// phi of some tokens: x (rows, D) -> y (rows, width_r). Random ones are divided by e^shift, the gain without |x|^2 / 2.
 static void features(const LinearAttentionWork& w, const float* x, int64_t rows, float* y, float* gain = nullptr) {
   const int64_t D = w.sizes.D, R = w.sizes.R, width = w.width_r;
   const Lanes scale = w.sizes.scale;
@@ -160,7 +161,7 @@ static void features_back(const LinearAttentionWork& w, const float* x, const fl
   }
 }
 
-// The keys of a chunk, and where the state and the weights of one task lie.
+// The keys of a chunk, and the state and the weights of one task.
 struct LinearAttentionChunk {
   const LinearAttentionWork& w;
   const int64_t head;
@@ -186,7 +187,7 @@ struct LinearAttentionChunk {
     copy_rows(w.v + (head * w.sizes.M + first) * w.sizes.E, w.sizes.E, v, w.width_e, keys);
   }
 
-  // state = state e^(before - after) + the keys of this chunk; c is scaled on the way.
+  // state = state e^(before - after) + the keys of this chunk; c is scaled too.
   void add_keys(float before, float after) {
     if (w.gains && before != after) scale_row(state, w.state(), rescale(w, before - after));
     for (int64_t j = 0; j < keys; ++j) {
@@ -198,7 +199,7 @@ struct LinearAttentionChunk {
   }
 
   // Row i of a chunk's product (rows, kChunkTokens) keeps j <= i, less `shift`, times e^(gain_j - top_i). Returns its sum.
-  float weigh_row(float* row, int64_t r, float shift) {
+  float weight_row(float* row, int64_t r, float shift) {
     const int64_t seen = std::min(r + 1, keys);
     const Lanes top = w.query_top(head, first + r), less = shift;
     std::fill(row + seen, row + keys, 0.0f);
@@ -208,10 +209,10 @@ struct LinearAttentionChunk {
     });
   }
 
-  // s = a c^T, masked and weighed: what the queries of a head give to the keys of this chunk.
-  void weigh_keys() {
+  // s = a c^T, masked and weighted: what the queries of a head give to the keys of this chunk.
+  void weight_keys() {
     tile_product({a, w.width_r, 1}, transposed, kChunkTokens, s, kChunkTokens, rows, whole_registers(keys), w.sizes.R, false);
-    for (int64_t r = 0; r < rows; ++r) total[r] = weigh_row(s + r * kChunkTokens, r, 0);
+    for (int64_t r = 0; r < rows; ++r) total[r] = weight_row(s + r * kChunkTokens, r, 0);
   }
 };
 

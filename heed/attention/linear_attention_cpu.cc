@@ -1,6 +1,6 @@
-// Kernel attention in chunks of tokens. Between chunks a running state (S, z) carries all keys so far; inside a chunk the
+// Linear attention in chunks of tokens. Between chunks a running state (S, z) holds all keys so far; inside a chunk the
 // masked product of features is small. So everything is tile_product, and no (N, R, E) tensor exists. Heads with many
-// tokens are cut into segments whose sums are made first, so that they can run side by side. The cut depends on shape alone.
+// tokens are cut into segments whose sums are computed first, so that they can run side by side. The cut depends on shape alone.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/attention/linear_attention_cpu.cc"
 #include "hwy/foreach_target.h"
@@ -23,7 +23,7 @@ void for_heads(const LinearAttentionSizes& z, int64_t head, const Visit& visit) 
 void sum_segment(const LinearAttentionWork& w, int64_t head, int64_t segment) {
   LinearAttentionChunk x{w, head};
   std::fill_n(x.state, w.state(), 0.0f);
-  const int64_t begin = segment * w.key_cut.chunk_tokens, end = std::min(w.sizes.M, begin + w.key_cut.chunk_tokens);
+  const int64_t begin = segment * w.key_split.segment_tokens, end = std::min(w.sizes.M, begin + w.key_split.segment_tokens);
   const float top = w.top_after(head, end);
   for (int64_t j0 = begin; j0 < end; j0 += kChunkTokens) {
     x.take_keys(j0, std::min(end, j0 + kChunkTokens));
@@ -35,8 +35,8 @@ void sum_segment(const LinearAttentionWork& w, int64_t head, int64_t segment) {
 void answer_segment(const LinearAttentionWork& w, int64_t head, int64_t segment) {
   const LinearAttentionSizes& n = w.sizes;
   LinearAttentionChunk x{w, head};
-  x.start_from(w.state_at(head, n.causal ? segment : w.key_cut.segments));
-  const int64_t begin = segment * w.query_cut.chunk_tokens, end = std::min(n.N, begin + w.query_cut.chunk_tokens);
+  x.start_from(w.state_at(head, n.causal ? segment : w.key_split.segments));
+  const int64_t begin = segment * w.query_split.segment_tokens, end = std::min(n.N, begin + w.query_split.segment_tokens);
   for (int64_t i0 = begin; i0 < end; i0 += kChunkTokens) {
     x.first = i0;
     x.rows = std::min(end, i0 + kChunkTokens) - i0;
@@ -50,7 +50,7 @@ void answer_segment(const LinearAttentionWork& w, int64_t head, int64_t segment)
       features(w, w.q + at * n.D, x.rows, x.a);
       std::fill_n(x.total, x.rows, 0.0f);
       if (x.keys > 0) {
-        x.weigh_keys();
+        x.weight_keys();
         tile_product({x.s, kChunkTokens, 1}, x.v, w.width_e, x.o, w.width_e, x.rows, w.width_e, x.keys, false);
         if (w.gains)
           for (int64_t r = 0; r < x.rows; ++r) scale_row(x.a + r * w.width_r, w.width_r, rescale(w, before - w.query_top(head, i0 + r)));
@@ -60,20 +60,20 @@ void answer_segment(const LinearAttentionWork& w, int64_t head, int64_t segment)
         const float *a = x.a + r * w.width_r, *o = x.o + r * w.width_e;
         const float total = x.total[r] + sum_over(w.width_r, [&](int64_t i, auto load) HEED_LANES { return load(a + i) * load(x.z + i); });
         const Lanes share = total > 0 ? 1 / total : 0.0f;
-        float* to = w.out + (at + r) * n.E;
+        float* to = w.new_out + (at + r) * n.E;
         for_lanes(n.E, [&](int64_t e, auto load, auto store) HEED_LANES { store(to + e, load(o + e) * share); });
-        w.total[at + r] = total;
+        w.new_total[at + r] = total;
       }
     });
     if (n.causal) x.add_keys(before, w.top_after(head, i0 + x.rows));
   }
-  if (n.causal && segment + 1 == w.key_cut.segments) std::copy_n(x.state, w.state(), w.state_at(head, segment + 1));
+  if (n.causal && segment + 1 == w.key_split.segments) std::copy_n(x.state, w.state(), w.state_at(head, segment + 1));
 }
 
 }  // namespace
 
 // The gain of every key, and the largest so far; without a mask, all queries see the largest of all.
-void kernel_gains(const LinearAttentionWork& w) {
+void key_gains(const LinearAttentionWork& w) {
   const LinearAttentionSizes& n = w.sizes;
   const int64_t chunks = (n.M + kChunkTokens - 1) / kChunkTokens;
   parallel_tasks(n.B * n.G * chunks, [&](int64_t task) {
@@ -91,30 +91,30 @@ void kernel_gains(const LinearAttentionWork& w) {
 }
 
 // Sums of every segment of keys, then of everything before it; the sweep of a causal call sums the last one itself.
-void kernel_sums(const LinearAttentionWork& w) {
+void key_sums(const LinearAttentionWork& w) {
   const LinearAttentionSizes& n = w.sizes;
-  const int64_t segments = w.key_cut.segments - (n.causal ? 1 : 0);
+  const int64_t segments = w.key_split.segments - (n.causal ? 1 : 0);
   if (segments <= 0) return;
   parallel_tasks(n.B * n.G * segments, [&](int64_t task) { sum_segment(w, task / segments, task % segments); });
   parallel_tasks(n.B * n.G, [&](int64_t head) HWY_ATTR {
     for (int64_t s = 0; s < segments; ++s) {
-      const float *before = w.state_at(head, s), begin = w.top_after(head, s * w.key_cut.chunk_tokens);
+      const float *before = w.state_at(head, s), begin = w.top_after(head, s * w.key_split.segment_tokens);
       float* after = w.state_at(head, s + 1);
-      const Lanes share = rescale(w, begin - w.top_after(head, (s + 1) * w.key_cut.chunk_tokens));
+      const Lanes share = rescale(w, begin - w.top_after(head, (s + 1) * w.key_split.segment_tokens));
       for_lanes(w.state(),
                 [&](int64_t i, auto load, auto store) HEED_LANES { store(after + i, fma(load(before + i), share, load(after + i))); });
     }
   });
 }
 
-void kernel_answers(const LinearAttentionWork& w) {
-  const int64_t segments = w.query_cut.segments;
+void answer_queries(const LinearAttentionWork& w) {
+  const int64_t segments = w.query_split.segments;
   parallel_tasks(w.sizes.B * w.sizes.G * segments, [&](int64_t task) { answer_segment(w, task / segments, task % segments); });
 }
 
 namespace {
 
-// What the gradient of a head's outputs asks of numerators (rows, width_e) and denominators (rows).
+// The gradient of a head's outputs as gradients of numerators (rows, width_e) and denominators (rows).
 void output_gradient(const LinearAttentionWork& w, int64_t at, int64_t rows, float* g, float* delta) {
   const int64_t E = w.sizes.E;
   copy_rows(w.g + at * E, E, g, w.width_e, rows);
@@ -125,7 +125,7 @@ void output_gradient(const LinearAttentionWork& w, int64_t at, int64_t rows, flo
   }
 }
 
-// sums += a^T g and a^T delta, row i of a faded by e^(to - top_i): what keys ask of the queries that see them.
+// sums += a^T g and a^T delta, row i of a rescaled by e^(to - top_i): what keys need of the queries that see them.
 void add_queries(const LinearAttentionChunk& x, const float* g, const float* delta, float to, float* sums) {
   const LinearAttentionWork& w = x.w;
   float* last = sums + w.width_r * w.width_e;
@@ -138,7 +138,7 @@ void add_queries(const LinearAttentionChunk& x, const float* g, const float* del
   tile_product({x.a, 1, w.width_r}, g, w.width_e, sums, w.width_e, w.sizes.R, w.width_e, x.rows, true);
 }
 
-// From g (rows, width_e) and a matrix (width_r, width_e) with a last column: y = fade (g matrix^T - delta last).
+// From g (rows, width_e) and a matrix (width_r, width_e) with a last column: y = rescale (g matrix^T - delta last).
 void multiply_transposed(const LinearAttentionWork& w, const float* g, const float* matrix_transposed, const float* last,
                          const float* delta, const float* rescales, int64_t rows, float* y) {
   tile_product({g, w.width_e, 1}, matrix_transposed, w.width_r, y, w.width_r, rows, w.width_r, w.sizes.E, false);
@@ -153,10 +153,10 @@ void multiply_transposed(const LinearAttentionWork& w, const float* g, const flo
 void query_gradients(const LinearAttentionWork& w, int64_t head, int64_t segment) {
   const LinearAttentionSizes& n = w.sizes;
   LinearAttentionChunk x{w, head};
-  x.start_from(w.state_at(head, n.causal ? segment : w.key_cut.segments));
+  x.start_from(w.state_at(head, n.causal ? segment : w.key_split.segments));
   float *transposed = x.scratch.take(w.width_e * w.width_r), *da = x.scratch.take(kChunkTokens * w.width_r),
         *wide = x.scratch.take(kChunkTokens * w.width_d), *sums = w.sum_at(head, segment);
-  const int64_t begin = segment * w.query_cut.chunk_tokens, end = std::min(n.N, begin + w.query_cut.chunk_tokens);
+  const int64_t begin = segment * w.query_split.segment_tokens, end = std::min(n.N, begin + w.query_split.segment_tokens);
   for (int64_t i0 = begin; i0 < end; i0 += kChunkTokens) {
     x.first = i0;
     x.rows = std::min(end, i0 + kChunkTokens) - i0;
@@ -175,7 +175,7 @@ void query_gradients(const LinearAttentionWork& w, int64_t head, int64_t segment
       multiply_transposed(w, x.o, transposed, x.z, delta, rescales, x.rows, da);
       if (x.keys > 0) {
         tile_product({x.o, w.width_e, 1}, x.transposed, kChunkTokens, x.s, kChunkTokens, x.rows, whole_registers(x.keys), n.E, false);
-        for (int64_t r = 0; r < x.rows; ++r) x.weigh_row(x.s + r * kChunkTokens, r, delta[r]);
+        for (int64_t r = 0; r < x.rows; ++r) x.weight_row(x.s + r * kChunkTokens, r, delta[r]);
         tile_product({x.s, kChunkTokens, 1}, x.c, w.width_r, da, w.width_r, x.rows, w.width_r, x.keys, true);
       }
       features_back(w, w.q + at * n.D, x.a, da, x.rows, w.dq + at * n.D, false, wide);
@@ -185,15 +185,15 @@ void query_gradients(const LinearAttentionWork& w, int64_t head, int64_t segment
   }
 }
 
-// From the last chunk to the first: the state holds the sums over all queries behind.
+// From the last chunk to the first: the state holds the sums over all later queries.
 void key_gradients(const LinearAttentionWork& w, int64_t head, int64_t segment) {
   const LinearAttentionSizes& n = w.sizes;
   LinearAttentionChunk x{w, head};
   x.start_from(w.sum_at(head, n.causal ? segment + 1 : 0));
   float *transposed = x.scratch.take(w.width_e * w.width_r), *dc = x.scratch.take(kChunkTokens * w.width_r),
         *dv = x.scratch.take(kChunkTokens * w.width_e), *wide = x.scratch.take(kChunkTokens * w.width_d),
-        *values_turned = x.scratch.take(w.width_e * kChunkTokens);
-  const int64_t begin = segment * w.key_cut.chunk_tokens, end = std::min(n.M, begin + w.key_cut.chunk_tokens);
+        *values_transposed = x.scratch.take(w.width_e * kChunkTokens);
+  const int64_t begin = segment * w.key_split.segment_tokens, end = std::min(n.M, begin + w.key_split.segment_tokens);
   for (int64_t j0 = begin + (end - begin - 1) / kChunkTokens * kChunkTokens; j0 >= begin; j0 -= kChunkTokens) {
     x.take_keys(j0, std::min(end, j0 + kChunkTokens));
     const float next = w.query_top(head, j0 + x.rows), own = w.query_top(head, j0);
@@ -208,16 +208,16 @@ void key_gradients(const LinearAttentionWork& w, int64_t head, int64_t segment) 
     for (int64_t j = 0; j < x.keys && w.gains; ++j) scale_row(dv + j * w.width_e, w.width_e, rescales[j]);
     if (n.causal) {
       transpose(x.c, x.keys, w.width_r, x.transposed, kChunkTokens);
-      transpose(x.v, x.keys, w.width_e, values_turned, kChunkTokens);
+      transpose(x.v, x.keys, w.width_e, values_transposed, kChunkTokens);
       if (w.gains && own != next) scale_row(x.state, w.state(), rescale(w, own - next));
       for_heads(n, head, [&](int64_t h) {
         const int64_t at = h * n.N + j0;
         features(w, w.q + at * n.D, x.rows, x.a);
         output_gradient(w, at, x.rows, x.o, delta);
-        x.weigh_keys();
+        x.weight_keys();
         tile_product({x.s, 1, kChunkTokens}, x.o, w.width_e, dv, w.width_e, x.keys, w.width_e, x.rows, true);
-        tile_product({x.o, w.width_e, 1}, values_turned, kChunkTokens, x.s, kChunkTokens, x.rows, whole_registers(x.keys), n.E, false);
-        for (int64_t r = 0; r < x.rows; ++r) x.weigh_row(x.s + r * kChunkTokens, r, delta[r]);
+        tile_product({x.o, w.width_e, 1}, values_transposed, kChunkTokens, x.s, kChunkTokens, x.rows, whole_registers(x.keys), n.E, false);
+        for (int64_t r = 0; r < x.rows; ++r) x.weight_row(x.s + r * kChunkTokens, r, delta[r]);
         tile_product({x.s, 1, kChunkTokens}, x.a, w.width_r, dc, w.width_r, x.keys, w.width_r, x.rows, true);
         add_queries(x, x.o, delta, own, x.state);
       });
@@ -232,23 +232,46 @@ void key_gradients(const LinearAttentionWork& w, int64_t head, int64_t segment) 
 
 }  // namespace
 
-// Gradients of queries, segment by segment, with the sums that keys need of them; sums of all behind; gradients of keys.
-void kernel_gradients(const LinearAttentionWork& w) {
+// Gradients of queries, segment by segment, with the sums that keys need of them; sums of all later ones; gradients of keys.
+void gradients(const LinearAttentionWork& w) {
   const LinearAttentionSizes& n = w.sizes;
-  const int64_t segments = w.query_cut.segments;
+  const int64_t segments = w.query_split.segments;
   parallel_tasks(n.B * n.G * segments, [&](int64_t task) { query_gradients(w, task / segments, task % segments); });
   parallel_tasks(n.B * n.G, [&](int64_t head) HWY_ATTR {
     for (int64_t s = segments - 1; s >= 0; --s) {
       float* own = w.sum_at(head, s);
-      const float* behind = w.sum_at(head, s + 1);
+      const float* later = w.sum_at(head, s + 1);
       const Lanes share =
-          rescale(w, w.query_top(head, s * w.query_cut.chunk_tokens) - w.query_top(head, (s + 1) * w.query_cut.chunk_tokens));
+          rescale(w, w.query_top(head, s * w.query_split.segment_tokens) - w.query_top(head, (s + 1) * w.query_split.segment_tokens));
       for_lanes(w.state(),
-                [&](int64_t i, auto load, auto store) HEED_LANES { store(own + i, fma(load(behind + i), share, load(own + i))); });
+                [&](int64_t i, auto load, auto store) HEED_LANES { store(own + i, fma(load(later + i), share, load(own + i))); });
     }
   });
-  parallel_tasks(n.B * n.G * w.key_cut.segments,
-                 [&](int64_t task) { key_gradients(w, task / w.key_cut.segments, task % w.key_cut.segments); });
+  parallel_tasks(n.B * n.G * w.key_split.segments,
+                 [&](int64_t task) { key_gradients(w, task / w.key_split.segments, task % w.key_split.segments); });
+}
+
+void linear_forward_all(const LinearAttentionForward& args) {
+  LinearAttentionWork w(args.in);
+  w.new_out = args.out;
+  w.new_total = args.total;
+  if (w.gains) key_gains(w);
+  key_sums(w);
+  if (w.q) answer_queries(w);
+}
+
+void linear_backward_all(const LinearAttentionBackward& args) {
+  LinearAttentionWork w(args.in);
+  w.g = args.g;
+  w.out = args.out;
+  w.total = args.total;
+  w.dq = args.dq;
+  w.dk = args.dk;
+  w.dv = args.dv;
+  w.sums = static_cast<float*>(args.workspace);
+  parallel_for(args.workspace_bytes(kCpu) / static_cast<int64_t>(sizeof(float)), 1 << 15,
+               [&](int64_t begin, int64_t end) { std::fill(w.sums + begin, w.sums + end, 0.0f); });
+  gradients(w);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -256,113 +279,13 @@ void kernel_gradients(const LinearAttentionWork& w) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "heed/attention/work.h"
-#include "heed/ops/ops.h"
-
 namespace heed {
 
-HWY_EXPORT(kernel_gains);
-HWY_EXPORT(kernel_sums);
-HWY_EXPORT(kernel_answers);
-HWY_EXPORT(kernel_gradients);
+HWY_EXPORT(linear_forward_all);
+HWY_EXPORT(linear_backward_all);
 
-namespace {
-
-struct KernelOperands {
-  LinearAttentionWork work;
-  Tensor projection, projection_transposed;
-};
-
-KernelOperands prepare(const LinearAttentionSizes& z, const Tensor& projection, const Tensor& lengths, const Tensor& q, const Tensor& k,
-                       const Tensor& v) {
-  KernelOperands o;
-  o.work = {.sizes = z,
-            .width_d = padded_width(z.D),
-            .width_e = padded_width(z.E),
-            .width_r = padded_width(z.R),
-            .query_cut = split_tokens(z.B * z.G, z.N),
-            .key_cut = split_tokens(z.B * z.G, z.M),
-            .lengths = lengths.defined() ? raw<int64_t>(lengths) : nullptr,
-            .q = q.defined() ? raw<float>(q) : nullptr,
-            .k = raw<float>(k),
-            .v = raw<float>(v)};
-  if (z.map == FeatureMap::random) {
-    const Tensor scaled = scale(projection, z.scale);
-    o.projection = Tensor::zeros({z.R, o.work.width_d});
-    o.projection_transposed = Tensor::zeros({z.D, o.work.width_r});
-    copy_into(scaled, o.projection.view({z.R, z.D}, o.projection.strides()));
-    copy_into(scaled, o.projection_transposed.view({z.R, z.D}, {1, o.work.width_r}));
-    o.work.projection = raw<float>(o.projection);
-    o.work.projection_transposed = raw<float>(o.projection_transposed);
-  }
-  return o;
-}
-
-// S and z of one slot of the states, seen without the padding.
-std::pair<Tensor, Tensor> slot_views(const LinearAttentionWork& w, const Tensor& states, int64_t slot) {
-  const LinearAttentionSizes& z = w.sizes;
-  const int64_t head = (w.key_cut.segments + 1) * w.state(), at = slot * w.state();
-  return {states.view({z.B, z.G, z.R, z.E}, {z.G * head, head, w.width_e, 1}, at),
-          states.view({z.B, z.G, z.R}, {z.G * head, head, 1}, at + w.width_r * w.width_e)};
-}
-
-}  // namespace
-
-LinearAttentionSums linear_attention_forward(const LinearAttentionSizes& z, const Tensor& projection, const Tensor& lengths,
-                                             const Tensor& q, const Tensor& k, const Tensor& v, const LinearAttentionState& start) {
-  const NoGrad quiet;
-  KernelOperands o = prepare(z, projection, lengths, q, k, v);
-  LinearAttentionWork& w = o.work;
-  LinearAttentionSums result;
-  result.states = Tensor::zeros({z.B * z.G, w.key_cut.segments + 1, w.state()});
-  w.states = raw<float>(result.states);
-  if (start.sums.defined()) {
-    const auto [sums, weights] = slot_views(w, result.states, 0);
-    copy_into(start.sums, sums);
-    copy_into(start.weights, weights);
-  }
-  if (z.map == FeatureMap::random) {
-    result.gains = Tensor::empty({z.B, z.G, z.M});
-    result.tops = Tensor::full({z.B, z.G, z.M + 1}, kNoGain);
-    if (start.top.defined()) copy_into(start.top, result.tops.view({z.B, z.G}, {z.G * (z.M + 1), z.M + 1}));
-    w.gains = raw<float>(result.gains);
-    w.tops = raw<float>(result.tops);
-    HWY_DYNAMIC_DISPATCH(kernel_gains)(w);
-  }
-  HWY_DYNAMIC_DISPATCH(kernel_sums)(w);
-  if (q.defined()) {
-    result.out = Tensor::empty({z.B, z.H, z.N, z.E});
-    result.total = Tensor::empty({z.B, z.H, z.N});
-    w.out = raw<float>(result.out);
-    w.total = raw<float>(result.total);
-    HWY_DYNAMIC_DISPATCH(kernel_answers)(w);
-  }
-  const auto [sums, weights] = slot_views(w, result.states, w.key_cut.segments);
-  result.finished = {.sums = sums, .weights = weights, .top = w.tops ? slice(result.tops, 2, z.M, z.M + 1) : Tensor()};
-  return result;
-}
-
-Grads linear_attention_backward(const LinearAttentionSizes& z, const Tensor& projection, const Tensor& lengths, const Tensor& q,
-                                const Tensor& k, const Tensor& v, const LinearAttentionSums& forward, const Tensor& g) {
-  KernelOperands o = prepare(z, projection, lengths, q, k, v);
-  LinearAttentionWork& w = o.work;
-  const Tensor dq = Tensor::empty(q.shape()), dk = Tensor::empty(k.shape()), dv = Tensor::empty(v.shape()),
-               sums = Tensor::zeros({z.B * z.G, w.query_cut.segments + 1, w.state()});
-  w.g = raw<float>(g);
-  w.out = raw<float>(forward.out);
-  w.total = raw<float>(forward.total);
-  w.states = raw<float>(forward.states);
-  w.sums = raw<float>(sums);
-  if (forward.gains.defined()) {
-    w.gains = raw<float>(forward.gains);
-    w.tops = raw<float>(forward.tops);
-  }
-  w.dq = raw<float>(dq);
-  w.dk = raw<float>(dk);
-  w.dv = raw<float>(dv);
-  HWY_DYNAMIC_DISPATCH(kernel_gradients)(w);
-  return {dq, dk, dv};
-}
+void cpu::linear_attention_forward(const LinearAttentionForward& args) { HWY_DYNAMIC_DISPATCH(linear_forward_all)(args); }
+void cpu::linear_attention_backward(const LinearAttentionBackward& args) { HWY_DYNAMIC_DISPATCH(linear_backward_all)(args); }
 
 }  // namespace heed
 #endif

@@ -23,14 +23,14 @@ Tensor squares(const Tensor& x, const TokenGrid& grid, int64_t r) {
 }
 
 // r^2 over the tokens that a square really has: (down, along, 1)
-Tensor missing_factor(const TokenGrid& grid, int64_t r, int64_t down, int64_t along) {
+Tensor missing_factor(const TokenGrid& grid, int64_t r, int64_t down, int64_t along, Device device) {
   std::vector<float> factors;
   for (int64_t y = 0; y < down; ++y)
     for (int64_t x = 0; x < along; ++x) {
       const int64_t tokens = std::min(r, grid[0] - y * r) * std::min(r, grid[1] - x * r);
       factors.push_back(static_cast<float>(r * r) / static_cast<float>(tokens));
     }
-  return Tensor::from(factors, {down, along, 1});
+  return Tensor::from(factors, {down, along, 1}).to(device);
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Tensor pooled_keys(const Tensor& x, const TokenGrid& grid, int64_t r) {
   const Shape cut = parts.shape();
   const int64_t B = cut[0], G = cut[1], down = cut[2], along = cut[4], D = cut[6];
   const bool ragged = down * r != grid[0] || along * r != grid[1];
-  const Tensor factor = ragged ? missing_factor(grid, r, down, along) : Tensor();
+  const Tensor factor = ragged ? missing_factor(grid, r, down, along, x.device()) : Tensor();
   Tensor pooled = mean(parts, {3, 5});  // (B, G, down, along, D)
   if (ragged) pooled = pooled * factor;
   return record(op::pooled_keys, reshape(pooled, {B, G, down * along, D}), {x}, [=](const Tensor& g) {

@@ -1,4 +1,4 @@
-// The map that attention() never holds, for people to look at: only of the heads and queries that are asked for.
+// The map that attention() never stores, for people to look at: only of the chosen heads and queries.
 #pragma once
 
 #include <vector>

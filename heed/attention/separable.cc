@@ -4,39 +4,11 @@
 #define HWY_TARGET_INCLUDE "heed/attention/separable.cc"
 #include "hwy/foreach_target.h"
 // after foreach_target
+#include "heed/attention/separable_kernels.h"
 #include "heed/attention/tile.h"
 #include "heed/attention/work.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
-#include "heed/core/work_count.h"
-
-#ifndef HEED_ATTENTION_SEPARABLE_TYPES
-#define HEED_ATTENTION_SEPARABLE_TYPES
-namespace heed {
-
-struct SeparableWork {
-  int64_t B = 0, H = 0, G = 0, Y = 0, R = 0, X = 0, C = 0;  // as in separable.h
-  int64_t width = 0;                                        // E, padded to whole registers
-  const float *rows = nullptr, *columns = nullptr;          // (H, Y, R), (H, X, C)
-  const float *v = nullptr, *g = nullptr;                   // (B G, R C, width), (B H, Y X, width)
-  float *out = nullptr, *dv = nullptr;                      // (B H, Y X, width), (B G, R C, width)
-  float *drows = nullptr, *dcolumns = nullptr;              // (slices, B H, Y, R), (slices, B H, X, C)
-
-  // Value columns of a task: wide enough to be read well, narrow enough for the second cache, and tasks for all threads.
-  int64_t slice() const {
-    const int64_t wanted = std::max((width + 255) / 256, (16 + B * G - 1) / std::max<int64_t>(B * G, 1));
-    return std::max<int64_t>(16, (width / std::max<int64_t>(wanted, 1) + 15) / 16 * 16);
-  }
-  int64_t slices() const { return (width + slice() - 1) / slice(); }
-
-  // Values are joined by rows, then by columns; the gradient does the first once more.
-  int64_t multiply_adds(int64_t E, int64_t row_products, int64_t column_products) const {
-    return B * H * E * Y * C * (row_products * R + column_products * X);
-  }
-};
-
-}  // namespace heed
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
@@ -85,37 +57,40 @@ static HWY_ATTR void dot_rows_of(Segments a, Segments b, int64_t segments, int64
   }
 }
 
-// What a task looks at: one key head and a slice of its value columns.
+// What a task reads: one key head and a slice of its value columns.
 struct Slice {
   int64_t b, g, first, columns, index;
 };
-static Slice slice_of(const SeparableWork& w, int64_t task) {
-  const int64_t index = task % w.slices(), head = task / w.slices(), first = index * w.slice();
-  return {head / w.G, head % w.G, first, std::min(w.slice(), w.width - first), index};
+static Slice slice_of(const SeparableSizes& z, int64_t task) {
+  const int64_t index = task % z.slices(), head = task / z.slices(), first = index * z.slice();
+  return {head / z.G, head % z.G, first, std::min(z.slice(), z.width - first), index};
 }
 
 // t: (Y, C, columns) = rows v
-static void join_rows(const SeparableWork& w, const Slice& s, int64_t h, float* t) {
-  const float* v = w.v + (s.b * w.G + s.g) * w.R * w.C * w.width + s.first;
-  for (int64_t c = 0; c < w.C; ++c)
-    tile_product({w.rows + h * w.Y * w.R, w.R, 1}, v + c * w.width, w.C * w.width, t + c * s.columns, w.C * s.columns, w.Y, s.columns, w.R,
+template <class Args>
+void join_rows(const Args& w, const Slice& s, int64_t h, float* t) {
+  const SeparableSizes& z = w.sizes;
+  const float* v = w.v + (s.b * z.G + s.g) * z.R * z.C * z.width + s.first;
+  for (int64_t c = 0; c < z.C; ++c)
+    tile_product({w.rows + h * z.Y * z.R, z.R, 1}, v + c * z.width, z.C * z.width, t + c * s.columns, z.C * s.columns, z.Y, s.columns, z.R,
                  false);
 }
 
-void separable_forward(const SeparableWork& w) {
-  const bool stream = w.B * w.H * w.Y * w.X * w.width >= kStreamFrom;
-  parallel_tasks(w.B * w.G * w.slices(), [&](int64_t task) HWY_ATTR {
-    const Slice s = slice_of(w, task);
-    const Tensor scratch = Tensor::empty({(w.Y * w.C + w.X) * s.columns});
-    float *t = raw<float>(scratch), *row = t + w.Y * w.C * s.columns;  // (Y, C, columns), (X, columns)
-    for (int64_t h = s.g * (w.H / w.G); h < (s.g + 1) * (w.H / w.G); ++h) {
+void separable_forward_all(const SeparableForward& w) {
+  const SeparableSizes& z = w.sizes;
+  const bool stream = z.B * z.H * z.Y * z.X * z.width >= kStreamFrom;
+  parallel_tasks(z.B * z.G * z.slices(), [&](int64_t task) HWY_ATTR {
+    const Slice s = slice_of(z, task);
+    const Tensor scratch = Tensor::empty({(z.Y * z.C + z.X) * s.columns});
+    float *t = raw<float>(scratch), *row = t + z.Y * z.C * s.columns;  // (Y, C, columns), (X, columns)
+    for (int64_t h = s.g * (z.H / z.G); h < (s.g + 1) * (z.H / z.G); ++h) {
       join_rows(w, s, h, t);
-      for (int64_t y = 0; y < w.Y; ++y) {
-        tile_product({w.columns + h * w.X * w.C, w.C, 1}, t + y * w.C * s.columns, s.columns, row, s.columns, w.X, s.columns, w.C, false);
-        float* out = w.out + ((s.b * w.H + h) * w.Y + y) * w.X * w.width + s.first;
-        for (int64_t x = 0; x < w.X; ++x) {
+      for (int64_t y = 0; y < z.Y; ++y) {
+        tile_product({w.columns + h * z.X * z.C, z.C, 1}, t + y * z.C * s.columns, s.columns, row, s.columns, z.X, s.columns, z.C, false);
+        float* out = w.out + ((s.b * z.H + h) * z.Y + y) * z.X * z.width + s.first;
+        for (int64_t x = 0; x < z.X; ++x) {
           const float* from = row + x * s.columns;
-          float* to = out + x * w.width;
+          float* to = out + x * z.width;
           for_lanes(stream, s.columns, [&](int64_t e, auto load, auto store) HEED_LANES { store(to + e, load(from + e)); });
         }
       }
@@ -123,25 +98,26 @@ void separable_forward(const SeparableWork& w) {
   });
 }
 
-void separable_backward(const SeparableWork& w) {
-  parallel_tasks(w.B * w.G * w.slices(), [&](int64_t task) HWY_ATTR {
-    const Slice s = slice_of(w, task);
-    const int64_t size = w.Y * w.C * s.columns, group = w.H / w.G;
+void separable_backward_all(const SeparableBackward& w) {
+  const SeparableSizes& z = w.sizes;
+  parallel_tasks(z.B * z.G * z.slices(), [&](int64_t task) HWY_ATTR {
+    const Slice s = slice_of(z, task);
+    const int64_t size = z.Y * z.C * s.columns, group = z.H / z.G;
     const Tensor scratch = Tensor::empty({2 * size});
     float *t = raw<float>(scratch), *dt = t + size;
-    const float* v = w.v + (s.b * w.G + s.g) * w.R * w.C * w.width + s.first;
-    float* dv = w.dv + (s.b * w.G + s.g) * w.R * w.C * w.width + s.first;
+    const float* v = w.v + (s.b * z.G + s.g) * z.R * z.C * z.width + s.first;
+    float* dv = w.dv + (s.b * z.G + s.g) * z.R * z.C * z.width + s.first;
     for (int64_t h = s.g * group; h < (s.g + 1) * group; ++h) {
-      const int64_t head = s.b * w.H + h, place = s.index * w.B * w.H + head;
-      const float *g = w.g + head * w.Y * w.X * w.width + s.first, *rows = w.rows + h * w.Y * w.R;
+      const int64_t head = s.b * z.H + h, place = s.index * z.B * z.H + head;
+      const float *g = w.g + head * z.Y * z.X * z.width + s.first, *rows = w.rows + h * z.Y * z.R;
       join_rows(w, s, h, t);
-      for (int64_t y = 0; y < w.Y; ++y)
-        tile_product({w.columns + h * w.X * w.C, 1, w.C}, g + y * w.X * w.width, w.width, dt + y * w.C * s.columns, s.columns, w.C,
-                     s.columns, w.X, false);
-      dot_rows_of({g, w.width, w.X * w.width}, {t, s.columns, w.C * s.columns}, w.Y, s.columns, w.dcolumns + place * w.X * w.C, w.X, w.C);
-      dot_rows_of({dt, w.C * s.columns, s.columns}, {v, w.C * w.width, w.width}, w.C, s.columns, w.drows + place * w.Y * w.R, w.Y, w.R);
-      for (int64_t c = 0; c < w.C; ++c)
-        tile_product({rows, 1, w.R}, dt + c * s.columns, w.C * s.columns, dv + c * w.width, w.C * w.width, w.R, s.columns, w.Y,
+      for (int64_t y = 0; y < z.Y; ++y)
+        tile_product({w.columns + h * z.X * z.C, 1, z.C}, g + y * z.X * z.width, z.width, dt + y * z.C * s.columns, s.columns, z.C,
+                     s.columns, z.X, false);
+      dot_rows_of({g, z.width, z.X * z.width}, {t, s.columns, z.C * s.columns}, z.Y, s.columns, w.dcolumns + place * z.X * z.C, z.X, z.C);
+      dot_rows_of({dt, z.C * s.columns, s.columns}, {v, z.C * z.width, z.width}, z.C, s.columns, w.drows + place * z.Y * z.R, z.Y, z.R);
+      for (int64_t c = 0; c < z.C; ++c)
+        tile_product({rows, 1, z.R}, dt + c * s.columns, z.C * s.columns, dv + c * z.width, z.C * z.width, z.R, s.columns, z.Y,
                      h > s.g * group);
     }
   });
@@ -157,8 +133,11 @@ HWY_AFTER_NAMESPACE();
 
 namespace heed {
 
-HWY_EXPORT(separable_forward);
-HWY_EXPORT(separable_backward);
+HWY_EXPORT(separable_forward_all);
+HWY_EXPORT(separable_backward_all);
+
+void cpu::separable_forward(const SeparableForward& args) { HWY_DYNAMIC_DISPATCH(separable_forward_all)(args); }
+void cpu::separable_backward(const SeparableBackward& args) { HWY_DYNAMIC_DISPATCH(separable_backward_all)(args); }
 
 namespace {
 
@@ -170,7 +149,7 @@ Tensor gaussian_map(const Tensor& alpha, const Tensor& center, int64_t count, in
   for (int64_t place = 0; place < count; ++place)
     for (int64_t key = 0; key < keys; ++key) delta.push_back(static_cast<float>(place - key));
   const int64_t H = alpha.size(0);
-  const Tensor away = Tensor::from(delta, {1, count, keys}) - reshape(center, {H, 1, 1});
+  const Tensor away = Tensor::from(delta, {1, count, keys}).to(alpha.device()) - reshape(center, {H, 1, 1});
   return softmax(reshape(alpha, {H, 1, 1}) * away * away * -1.0f);
 }
 
@@ -180,40 +159,38 @@ Tensor separable_attention(const Tensor& row_map, const Tensor& column_map, cons
   if (is_half(value)) return in_f32(value, [&](const Tensor& wide) { return separable_attention(row_map, column_map, wide); });
   check(row_map.rank() == 3 && column_map.rank() == 3 && value.rank() == 4, "separable_attention: maps ", row_map.shape(), " and ",
         column_map.shape(), ", v ", value.shape(), ", expected (H, Y, R), (H, X, C), (B, G, R C, E)");
-  SeparableWork work{.B = value.size(0),
-                     .H = row_map.size(0),
-                     .G = value.size(1),
-                     .Y = row_map.size(1),
-                     .R = row_map.size(2),
-                     .X = column_map.size(1),
-                     .C = column_map.size(2)};
-  check(column_map.size(0) == work.H && work.G > 0 && work.H % work.G == 0, "separable_attention: maps of ", work.H, " and ",
-        column_map.size(0), " heads, ", work.G, " value heads");
-  check(value.size(2) == work.R * work.C, "separable_attention: ", value.size(2), " values on a grid of ", work.R, " x ", work.C);
+  const Device device = common_device("separable_attention", {&row_map, &column_map, &value});
   const int64_t E = value.size(3);
-  work.width = padded_width(E);
+  const SeparableSizes z{.B = value.size(0),
+                         .H = row_map.size(0),
+                         .G = value.size(1),
+                         .Y = row_map.size(1),
+                         .R = row_map.size(2),
+                         .X = column_map.size(1),
+                         .C = column_map.size(2),
+                         .E = E,
+                         .width = padded_width(E, device)};
+  check(column_map.size(0) == z.H && z.G > 0 && z.H % z.G == 0, "separable_attention: maps of ", z.H, " and ", column_map.size(0),
+        " heads, ", z.G, " value heads");
+  check(value.size(2) == z.R * z.C, "separable_attention: ", value.size(2), " values on a grid of ", z.R, " x ", z.C);
   const Tensor rows = dense_f32("separable_attention", row_map), columns = dense_f32("separable_attention", column_map),
-               v = padded(dense_f32("separable_attention", value), work.width);
-  const Tensor out = Tensor::empty({work.B, work.H, work.Y * work.X, work.width});
-  work.rows = raw<float>(rows);
-  work.columns = raw<float>(columns);
-  work.v = raw<float>(v);
-  work.out = raw<float>(out);
-  count_work(work.multiply_adds(E, 1, 1));
-  HWY_DYNAMIC_DISPATCH(separable_forward)(work);
+               v = padded(dense_f32("separable_attention", value), z.width);
+  const Tensor out = Tensor::empty({z.B, z.H, z.Y * z.X, z.width}, DType::f32, device);
+  launch(separable_forward, device,
+         {.sizes = z, .rows = raw<float>(rows), .columns = raw<float>(columns), .v = raw<float>(v), .out = raw<float>(out)});
   return record(op::separable_attention, cut_columns(out, E), {row_map, column_map, value}, [=](const Tensor& gradient) {
-    SeparableWork w = work;
-    const Tensor g = padded(contiguous(gradient), w.width), dv = Tensor::empty(v.shape()),
-                 drows = Tensor::empty({w.slices(), w.B, w.H, w.Y, w.R}), dcolumns = Tensor::empty({w.slices(), w.B, w.H, w.X, w.C});
-    w.rows = raw<float>(rows);  // captured, so alive
-    w.columns = raw<float>(columns);
-    w.v = raw<float>(v);
-    w.g = raw<float>(g);
-    w.dv = raw<float>(dv);
-    w.drows = raw<float>(drows);
-    w.dcolumns = raw<float>(dcolumns);
-    count_work(w.multiply_adds(E, 3, 2));
-    HWY_DYNAMIC_DISPATCH(separable_backward)(w);
+    const Tensor g = padded(contiguous(gradient), z.width), dv = Tensor::empty(v.shape(), DType::f32, device),
+                 drows = Tensor::empty({z.slices(), z.B, z.H, z.Y, z.R}, DType::f32, device),
+                 dcolumns = Tensor::empty({z.slices(), z.B, z.H, z.X, z.C}, DType::f32, device);
+    launch(separable_backward, device,
+           {.sizes = z,
+            .rows = raw<float>(rows),
+            .columns = raw<float>(columns),
+            .v = raw<float>(v),
+            .g = raw<float>(g),
+            .dv = raw<float>(dv),
+            .drows = raw<float>(drows),
+            .dcolumns = raw<float>(dcolumns)});
     return Grads{sum(drows, {0, 1}), sum(dcolumns, {0, 1}), cut_columns(dv, E)};
   });
 }

@@ -14,34 +14,34 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// What is left of a sum relative to `top` when it becomes one relative to `highest`.
+// A sum of e^(s - row_max) times this factor is a sum of e^(s - highest).
 static HWY_INLINE float rescale_factor(float row_max, float highest) {
   return highest == row_max ? 1.0f : hn::GetLane(exp_below(Lanes(row_max) - Lanes(highest)).v);
 }
 
-// A row of scores becomes weights e^(s - top). Moves the running maximum and sum, and returns the factor by which
-// everything summed before fades.
-static HWY_INLINE float soft_row(float* row, int64_t keys, float& row_max, float& total) {
+// A row of scores becomes weights e^(s - row_max). Updates the running maximum and sum, and returns the factor that rescales
+// everything summed before.
+static HWY_INLINE float soft_row(float* row, int64_t keys, float& row_max, float& row_sum) {
   const float highest = std::max(row_max, max_over(keys, [&](int64_t j, auto load) HEED_LANES { return load(row + j); }));
-  if (highest == -HUGE_VALF) {  // nothing to see yet
+  if (highest == -HUGE_VALF) {  // every key so far is masked
     std::fill_n(row, keys, 0.0f);
     return 1;
   }
   const Lanes shift = highest;
   const float rescale = rescale_factor(row_max, highest);
-  total = total * rescale + sum_stored(keys, row, [&](int64_t j, auto load) HEED_LANES { return exp_below(load(row + j) - shift); });
+  row_sum = row_sum * rescale + sum_stored(keys, row, [&](int64_t j, auto load) HEED_LANES { return exp_below(load(row + j) - shift); });
   row_max = highest;
   return rescale;
 }
 
-// The same for hard attention: 1 where the score is the highest. total counts how many share it.
-static HWY_INLINE float hard_row(float* row, int64_t keys, float& row_max, float& total) {
+// The same for hard attention: 1 where the score is the highest. row_sum counts how many have it.
+static HWY_INLINE float hard_row(float* row, int64_t keys, float& row_max, float& row_sum) {
   const float highest = std::max(row_max, max_over(keys, [&](int64_t j, auto load) HEED_LANES { return load(row + j); }));
   const float rescale = highest == row_max ? 1.0f : 0.0f;
   const bool nothing = highest == -HUGE_VALF;
-  total = total * rescale + sum_stored(keys, row, [&](int64_t j, auto load) HEED_LANES {
-            return nothing ? Lanes(0) : select(load(row + j) == Lanes(highest), Lanes(1), Lanes(0));
-          });
+  row_sum = row_sum * rescale + sum_stored(keys, row, [&](int64_t j, auto load) HEED_LANES {
+              return nothing ? Lanes(0) : select(load(row + j) == Lanes(highest), Lanes(1), Lanes(0));
+            });
   row_max = highest;
   return rescale;
 }
@@ -92,8 +92,8 @@ static HWY_INLINE void dot_tile(const float* q, const float* const* key, int64_t
   for (int r = 0; r < rows; ++r) store_four_sums(total[r], factor, s + r * stride);
 }
 
-// s: (rows, keys), `stride` apart = factor q k^T, up to three numbers more behind the end of a row. Keys are read once,
-// where they lie. q: (rows, D), k: (keys, D), k_stride apart
+// s: (rows, keys), `stride` apart = factor q k^T, up to three numbers more after the end of a row. Keys are read once,
+// without a copy. q: (rows, D), k: (keys, D), k_stride apart
 inline HWY_ATTR void dot_scores(const float* q, const float* k, int64_t k_stride, int64_t rows, int64_t keys, int64_t D, float factor,
                                 float* s, int64_t stride) {
 #if HWY_TARGET <= HWY_AVX3

@@ -1,37 +1,56 @@
-// What a score term is made of. Each term is a file in terms/: a struct for users, which names the tensors it reads and
-// how their gradients are summed, and its formulas for lanes. terms.h lists them.
+// What a score term is made of. Each term is a file in terms/ with up to four parts:
+//   Args: pointers and numbers, what kernels read; with reach, skip and idle where it can say more than the defaults (score_block.h)
+//   a struct for users, which names the tensors it reads and how their gradients are summed, makes the Args, and has a TermInfo
+//   HEED_TERM_ELEMENTS: functions of one score, templates over the value: Lanes on the CPU, float in CUDA (scalar_terms.h)
+//   HEED_TERM_BLOCKS: functions of a block of scores, where the CPU can do better than element by element (apply_terms.h)
+// term_list.h lists them.
 #pragma once
 
+#include "heed/attention/score_block.h"
+
+#ifndef __CUDACC__
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "heed/core/raw.h"
 #include "heed/core/tensor.h"
 
 namespace heed {
 
-struct AttentionSizes {
-  int64_t B, H, G, N, M, D, E;  // items, query heads, key heads, queries, keys, width of q and k, width of v
-  int64_t first_query = 0;      // its position: queries behind a cache do not begin at 0
+// The numbers of a term by name; flags are 0 or 1.
+using TermValues = std::map<std::string, double>;
+
+// A number that a term can be given.
+struct TermSetting {
+  std::string name, meaning;
+  double usual;  // where none is given
+  double least;
+  double most = HUGE_VAL;
 };
 
-// A block of scores of one head of one item: queries at positions [i0, i1), keys at [j0, j1). `first` is the position of
-// the first query of all: i - first is the row of query i in a tensor over queries.
-struct ScoreBlock {
-  int64_t b, h, i0, i1, j0, j1, first = 0;
-  int64_t rows() const { return i1 - i0; }
-  int64_t keys() const { return j1 - j0; }
+// Everything that settings, config.json, help and costs need to know about a term. Functions take a value for every setting.
+struct TermInfo {
+  std::string name;                       // in settings and in config.json
+  std::vector<std::string> aliases = {};  // other names that are read
+  std::string summary;                    // one line
+  bool masks = false;                     // removes keys, changes nothing else
+  bool needs_grid = false;                // tokens of an image; else any tokens
+  std::vector<TermSetting> settings = {};
+  std::function<double(const TermValues& v)> multiply_adds = [](const TermValues&) { return 0.0; };  // of a score
+  std::function<double(const TermValues& v)> parameters = [](const TermValues&) { return 0.0; };     // learned numbers of a head
 };
-
-inline constexpr int64_t kKeyUnit = 64;  // blocks of keys begin at multiples of it
 
 // How the gradient of a tensor is summed over the scores. Every task has sums of its own; they are joined in order.
 enum class Sums {
   none,     // not learned
-  numbers,  // (H, ...), few numbers: each is summed in kSinkLanes lanes
+  numbers,  // (H, ...), few numbers: each is summed in kSinkLanes lanes on the CPU
   table,    // (H, ...)
   queries,  // (B, H, N, ...)
   map,      // whatever broadcasts to (B, H, N, M): the sum is the whole map, so this costs memory
 };
-inline constexpr int64_t kSinkLanes = 16;  // as many as the widest register has
 
 // A tensor that a term reads, and what it must be like.
 struct TermTensor {
@@ -40,10 +59,17 @@ struct TermTensor {
   Shape shape;
   Sums sums = Sums::none;
   DType dtype = DType::f32;
-  bool broadcast = false;  // shapes that broadcast to `shape` will do
+  bool broadcast = false;  // shapes that broadcast to `shape` are accepted
 };
 
-// The last size of a tensor that may be missing: `checked` will say so.
+// The last size of a tensor that may be missing, which `checked` reports.
 inline int64_t last_of(const Tensor& x) { return x.defined() && x.rank() > 0 ? x.size(-1) : 0; }
 
+template <class T>
+BroadcastMap<T> broadcast_map(const Tensor& x) {
+  const auto step = [&](int axis) { return x.shape()[axis] == 1 ? 0 : x.strides()[axis]; };
+  return {raw<T>(x), step(0), step(1), step(2), x.shape()[3]};
+}
+
 }  // namespace heed
+#endif

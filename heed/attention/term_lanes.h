@@ -1,4 +1,4 @@
-// What the formulas of terms are written with, and what a term does that has no formula of its own. Included like lanes.h.
+// The element functions of score terms for Lanes. Included like lanes.h.
 #if defined(HEED_ATTENTION_TERM_LANES_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_ATTENTION_TERM_LANES_H_
 #undef HEED_ATTENTION_TERM_LANES_H_
@@ -6,62 +6,42 @@
 #define HEED_ATTENTION_TERM_LANES_H_
 #endif
 
-#include "heed/attention/term.h"
+#include "heed/attention/term_list.h"
 #include "heed/attention/tile.h"
 #include "heed/core/lanes.h"
-#include "heed/core/raw.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// The row of a score: item, head and the query's position; first as in ScoreBlock.
-struct ScoreRow {
-  int64_t b, h, i, first = 0;
-};
-
-static HWY_INLINE Lanes keys_from(int64_t j) { return Lanes(hn::Iota(FloatTag(), static_cast<float>(j))); }
 static HWY_INLINE Lanes floor(Lanes x) { return hn::Floor(x.v); }
 static HWY_INLINE LaneMask operator&&(LaneMask a, LaneMask b) { return {hn::And(a.m, b.m)}; }
 static HWY_INLINE LaneMask operator||(LaneMask a, LaneMask b) { return {hn::Or(a.m, b.m)}; }
 static HWY_INLINE LaneMask operator!(LaneMask a) { return {hn::Not(a.m)}; }
 
-// reach: outside [first, end) the term masks all keys of a block. skip: it masks the block whole. idle: it changes nothing in it.
-struct KeyRange {
-  int64_t first, end;
+template <class V>
+struct Keys {
+  int64_t first;
 };
-template <class T>
-KeyRange reach(const T&, const ScoreBlock& x) {
-  return {x.j0, x.j1};
+static HWY_INLINE int64_t lane_count(Keys<Lanes>) { return lane_count(); }
+static HWY_INLINE Lanes numbers(Keys<Lanes> j) { return hn::Iota(FloatTag(), static_cast<float>(j.first)); }
+template <class Function>
+static HWY_INLINE Lanes from_each(Keys<Lanes> j, const Function& function) {
+  HWY_ALIGN float values[kLanes];
+  for (int64_t lane = 0; lane < lane_count(); ++lane) values[lane] = function(j.first + lane);
+  return hn::Load(FloatTag(), values);
 }
-template <class T>
-bool skip(const T&, const ScoreBlock&) {
-  return false;
-}
-template <class T>
-bool idle(const T&, const ScoreBlock&) {
-  return false;
-}
-
-// initial_scores: the rows of numbers that a term adds to a block, if they lie somewhere.
-template <class T>
-InitialScores initial_scores(const T&, const AttentionSizes&, const ScoreBlock&, int64_t) {
-  return {};
+static HWY_INLINE LaneMask truth(Keys<Lanes>, bool value) { return Lanes(value ? 1.0f : 0.0f) > Lanes(0); }
+static HWY_INLINE LaneMask truths(Keys<Lanes>, const bool* from, int64_t count) {  // lanes after the last are false
+  uint8_t kept[kLanes] = {};
+  std::copy_n(from, std::min(lane_count(), count), kept);
+  const auto wide = hn::PromoteTo(IntTag(), hn::LoadU(hn::Rebind<uint8_t, IntTag>(), kept));
+  return {hn::RebindMask(FloatTag(), hn::Ne(wide, hn::Zero(IntTag())))};
 }
 
-// A mask keeps or drops: keep(term, row, keys).
-template <class T, class Load>
-HWY_INLINE Lanes score(const T& term, Lanes s, ScoreRow row, int64_t j, const Load&) {
-  return select(keep(term, row, keys_from(j)), s, -HUGE_VALF);
-}
-
-// The row of a tensor that broadcasts to (B, H, N, M), and whether it is one element for all keys.
-template <class E>
-HWY_INLINE const E* broadcast_row(const Tensor& x, ScoreRow row) {
-  const auto step = [&](int axis) { return x.shape()[axis] == 1 ? 0 : x.strides()[axis]; };
-  return raw<E>(x) + row.b * step(0) + row.h * step(1) + (row.i - row.first) * step(2);
-}
-HWY_INLINE bool same_for_all_keys(const Tensor& x) { return x.shape()[3] == 1; }
+#define HEED_ELEMENT HWY_INLINE
+#include "heed/attention/term_elements.h"
+#undef HEED_ELEMENT
 
 }  // namespace HWY_NAMESPACE
 }  // namespace heed

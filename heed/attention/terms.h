@@ -1,32 +1,36 @@
-// The score terms: what attention adds to or takes from a score before the softmax, each in a file of its own. A new
-// term is one file in terms/ and its two lines here. A term struct has
-//   name, and if it reads tensors: tensors(sizes), and if there is more to check: check_sizes(sizes);
-// and formulas for lanes (term_lanes.h says what they may be): keep for a mask, or score and gradient; reach, skip and idle.
-#ifndef HEED_ATTENTION_TERMS_H_
-#define HEED_ATTENTION_TERMS_H_
+// The score terms as users write them: what attention adds to or removes from a score before the softmax.
+#pragma once
+
 #include <variant>
-#endif
 
-#include "heed/attention/terms/bias.h"
-#include "heed/attention/terms/bucketed.h"
-#include "heed/attention/terms/gaussian.h"
-#include "heed/attention/terms/mask.h"
-#include "heed/attention/terms/pattern.h"
-#include "heed/attention/terms/relative.h"
-#include "heed/attention/terms/relative_keys.h"
-#include "heed/attention/terms/soft_cap.h"
+#include "heed/attention/term_list.h"
 
-#ifndef HEED_ATTENTION_TERM_LIST
-#define HEED_ATTENTION_TERM_LIST
 namespace heed {
 
-using Term = std::variant<Causal, Window, Chunks, Dilated, KeyLengths, Mask, BlockSparse, GridWindow, Bias, Alibi, RelativeBias,
-                          RelativeBias2d, RelativeKeys, BucketedBias, Gaussian2d, Gaussian2dFull, SoftCap>;
+namespace detail {
+template <class, class... Terms>
+struct TermVariant {
+  using type = std::variant<Terms...>;
+};
+#define HEED_TERM_ALTERNATIVE(Name, kind) , Name
+using TermVariantOf = TermVariant<void HEED_TERMS(HEED_TERM_ALTERNATIVE)>;
+#undef HEED_TERM_ALTERNATIVE
+}  // namespace detail
+
+using Term = detail::TermVariantOf::type;
 
 Tensors parameters_of(Term term);                                             // those that it may learn, in order
 std::vector<TermTensor> learned_of(Term& term, const AttentionSizes& sizes);  // the same, inside the term
-bool is_nonlinear(const Term& term);                                          // changes scores other than by adding
-Term checked(Term term, const AttentionSizes& sizes);                         // with dense tensors of the right shapes
+// With dense tensors of the right shapes, which must be on the device.
+Term checked(Term term, const AttentionSizes& sizes, Device device = kCpu);
+TermArgs term_args(const Term& term);  // of a checked term, which keeps its tensors alive
+
+// The descriptors of all terms, in the order of the list; of one, by name or alias, null where there is none; of a term.
+const std::vector<TermInfo>& term_infos();
+const TermInfo* find_term(const std::string& name);
+const TermInfo& info_of(const Term& term);
+TermValues settings_of(const Term& term);
+// With a value for every setting: those that are not given are the usual ones. Names and ranges are checked.
+TermValues complete_settings(const TermInfo& info, TermValues given);
 
 }  // namespace heed
-#endif

@@ -27,7 +27,7 @@ struct Broadcast {
   int64_t down, along;
 };
 
-// What a product is added to: rows of numbers, `down` apart; zeros where data is null.
+// A product is added to these: rows of numbers, `down` apart; zeros where data is null.
 struct InitialScores {
   const float* data = nullptr;
   int64_t down = 0;
@@ -71,7 +71,7 @@ HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, I
 
 static HWY_INLINE int64_t whole_registers(int64_t columns) { return (columns + lane_count() - 1) / lane_count() * lane_count(); }
 
-// Columns of b that lie together when it is kept in panels.
+// Contiguous columns of b when it is stored in panels.
 static HWY_INLINE int64_t panel_width() { return kTileVectors * lane_count(); }
 
 // c = start + a b. c: (rows, columns), b: (depth, columns), columns a multiple of the lanes.

@@ -210,16 +210,17 @@ void print_mistakes(const Json& detail) {
 // Columns are class numbers, as names would not fit.
 void print_confusion(const Json& detail) {
   if (!detail.contains("confusion")) return print_mistakes(detail);
-  const int64_t widest = widest_of(detail.at("classes"), detail.at("classes").size()) + 5;
-  size_t column = std::to_string(detail.at("classes").size()).size();
+  const Json& classes = detail.at("classes");
+  const int64_t widest = widest_of(classes, classes.size()) + 5;
+  size_t column = std::to_string(classes.size()).size();
   for (const Json& row : detail.at("confusion"))
     for (const Json& count : row) column = std::max(column, std::to_string(count.get<int64_t>()).size());
   const int width = static_cast<int>(column) + 2;
   std::cout << '\n' << padded("truth \\ guess", std::max<int64_t>(widest, 13));
-  for (size_t i = 0; i < detail.at("classes").size(); ++i) std::cout << std::setw(width) << i;
+  for (size_t i = 0; i < classes.size(); ++i) std::cout << std::setw(width) << i;
   std::cout << '\n';
-  for (size_t i = 0; i < detail.at("classes").size(); ++i) {
-    const std::string name = std::to_string(i) + ' ' + display_text(detail.at("classes")[i].get<std::string>(), kMaxClassWidth);
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const std::string name = std::to_string(i) + ' ' + display_text(classes[i].get<std::string>(), kMaxClassWidth);
     std::cout << padded(name, std::max<int64_t>(widest, 13));
     for (const Json& count : detail.at("confusion")[i]) std::cout << std::setw(width) << count.get<int64_t>();
     std::cout << '\n';

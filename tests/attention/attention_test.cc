@@ -104,7 +104,7 @@ Subject relative_within(const Sizes& z, int64_t reach) {
           }};
 }
 
-// Blocks for which a bias lies in whole rows begin with it: all of them or some.
+// Blocks for which a bias is stored in whole rows begin with it: all of them or some.
 TEST(Attention, agrees_where_blocks_begin_with_a_bias) {
   for (const Sizes& z : {Sizes{1, 2, 1, 113, 271, 4, 4}, Sizes{2, 2, 2, 100, 600, 16, 8}, Sizes{1, 1, 1, 61, 128, 8, 17}}) {
     check_terms(z, {term_named(z, "column bias"), term_named(z, "lengths")});

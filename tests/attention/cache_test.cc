@@ -1,4 +1,4 @@
-// Positions of queries behind a cache, and decoding step by step: the same numbers as all tokens at once.
+// Positions of queries after a cache, and decoding step by step: the same numbers as all tokens at once.
 #include "heed/attention/cache.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(KeyValueCache, shows_what_was_appended_without_copies) {
   EXPECT_EQ(moved, 3);  // 64, 128, 256, 512
   EXPECT_EQ(cache.keys().to_vector<float>(), x.k.to_vector<float>());
   EXPECT_EQ(cache.values().to_vector<float>(), x.v.to_vector<float>());
-  // One more token takes no room that grows with the text.
+  // One more token takes no memory that grows with the text.
   const Tensor q = normal_input({2, 2, 1, 16}, 9);
   reset_peak_memory();
   const int64_t start = memory_use().in_use;

@@ -51,9 +51,9 @@ TEST(ChannelAttention, agrees_for_every_kind_of_size) {
 
 TEST(ChannelAttention, is_attention_between_columns) {
   const Tensor q = normal_input({2, 3, 41, 8}, 1), k = normal_input({2, 3, 41, 8}, 2), v = normal_input({2, 3, 41, 8}, 3);
-  const auto turned = [](const Tensor& x) { return transpose(x, 2, 3); };
+  const auto transposed = [](const Tensor& x) { return transpose(x, 2, 3); };
   const auto got = channel_attention(q, k, v).to_vector<float>(),
-             expected = turned(attention(turned(q), turned(k), turned(v), {1 / std::sqrt(8.0f), {}})).to_vector<float>();
+             expected = transposed(attention(transposed(q), transposed(k), transposed(v), {1 / std::sqrt(8.0f), {}})).to_vector<float>();
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5) << i;
 }
 

@@ -19,13 +19,13 @@ AttentionPlan plan_of(const Sizes& z, const std::vector<Subject>& subjects) {
   return plan;
 }
 
-using Kernel = Tensor (*)(const AttentionPlan&, const Tensor&, const Tensor&, const Tensor&, AttentionTotals&);
+using Forward = Tensor (*)(const AttentionPlan&, const Tensor&, const Tensor&, const Tensor&, SoftmaxRows&);
 
-// The output and what is kept for backward; infinities, which say that every key is masked, as a number to compare.
-Tensors results(Kernel kernel, const AttentionPlan& plan, const Inputs& x) {
-  AttentionTotals totals;
-  const Tensor out = kernel(plan, x.q, x.k, x.v, totals);
-  const Tensor kept = plan.hard ? totals.peak : totals.log_total;
+// The output and what is saved for backward; infinities, which mean that every key is masked, as a number to compare.
+Tensors results(Forward forward, const AttentionPlan& plan, const Inputs& x) {
+  SoftmaxRows rows;
+  const Tensor out = forward(plan, x.q, x.k, x.v, rows);
+  const Tensor kept = plan.hard ? rows.peak : rows.log_sum;
   std::vector<float> numbers = kept.to_vector<float>();
   for (float& number : numbers)
     if (std::isinf(number)) number = std::copysign(99.0f, number);
@@ -34,13 +34,13 @@ Tensors results(Kernel kernel, const AttentionPlan& plan, const Inputs& x) {
 
 void check_plan(const AttentionPlan& plan, const Sizes& z) {
   const Inputs x(z);
-  const Tensors got = results(few_queries_forward, plan, x), expected = results(attention_forward, plan, x);
+  const Tensors got = results(forward_of_few_queries, plan, x), expected = results(forward_in_blocks, plan, x);
   expect_near("output", got[0], Doubles(expected[0]), 2e-6);
-  expect_near("totals", got[1], Doubles(expected[1]), 1e-6);
+  expect_near("rows", got[1], Doubles(expected[1]), 1e-6);
   const int threads = thread_count();
   for (int other : {1, 2, 7}) {
     set_thread_count(other);
-    const Tensors again = results(few_queries_forward, plan, x);
+    const Tensors again = results(forward_of_few_queries, plan, x);
     for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].to_vector<float>(), again[i].to_vector<float>()) << other << " threads";
   }
   set_thread_count(threads);
@@ -53,8 +53,8 @@ const Sizes kSizes[] = {{1, 1, 1, 1, 1, 1, 1},    {2, 2, 1, 5, 7, 3, 2},      {1
 TEST(FewQueries, agree_with_the_reference) {
   for (const Sizes& z : kSizes) {
     const Inputs x(z);
-    AttentionTotals totals;
-    const Tensor out = few_queries_forward(plan_of(z, {}), x.q, x.k, x.v, totals);
+    SoftmaxRows rows;
+    const Tensor out = forward_of_few_queries(plan_of(z, {}), x.q, x.k, x.v, rows);
     const Doubles g({z.B, z.H, z.N, z.E});
     expect_near("output", out, reference(z, default_beta(z), {}, {Doubles(x.q), Doubles(x.k), Doubles(x.v)}, g).out, 2e-6);
   }
@@ -114,12 +114,12 @@ TEST(FewQueries, have_every_gradient) {
   }
 }
 
-TEST(FewQueries, read_keys_where_they_lie) {
+TEST(FewQueries, read_keys_without_a_copy) {
   const Sizes z{2, 4, 2, 2, 1500, 16, 24};
   const Inputs x(z);
-  // Tokens first, as a projection leaves them.
-  const auto turned = [](const Tensor& y) { return transpose(contiguous(transpose(y, 1, 2)), 1, 2); };
-  const Tensor k = turned(x.k), v = turned(x.v), dense = attention(x.q, x.k, x.v);
+  // As a projection stores them.
+  const auto tokens_first = [](const Tensor& y) { return transpose(contiguous(transpose(y, 1, 2)), 1, 2); };
+  const Tensor k = tokens_first(x.k), v = tokens_first(x.v), dense = attention(x.q, x.k, x.v);
   ASSERT_FALSE(k.is_contiguous());
   reset_peak_memory();
   const int64_t start = memory_use().in_use;

@@ -28,6 +28,16 @@ struct Subject {
   std::function<std::vector<Read>(int64_t b, int64_t h, int64_t i, int64_t j)> reads = {};
 };
 
+// Every term in HEED_TERMS needs subjects<Term>(), defined in term_reference.cc; every_term walks the list.
+template <class T>
+std::vector<Subject> subjects(const Sizes& z);
+#define HEED_SUBJECTS(Name, kind) \
+  template <>                     \
+  std::vector<Subject> subjects<Name>(const Sizes& z);
+HEED_TERMS(HEED_SUBJECTS)
+#undef HEED_SUBJECTS
+
+// In the order of the list: pairs meet the term that is not linear before and after those that are learned.
 std::vector<Subject> every_term(const Sizes& z);
 
 // The output and every gradient, written out.

@@ -113,7 +113,7 @@ TEST(LabCommand, ctrl_c_keeps_results_and_removes_temporary_folders) {
 TEST(LabCommand, a_folder_that_cannot_be_made_is_found_before_anything_runs) {
   const ProgramResult ran = run_heed("lab L1 -o /nowhere/report");
   EXPECT_EQ(ran.exit_code, 1);
-  EXPECT_NE(ran.err.find("/nowhere: cannot make the folder of the report there"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("/nowhere: cannot create the report folder there"), std::string::npos) << ran.err;
   EXPECT_EQ(ran.out, "");
 }
 

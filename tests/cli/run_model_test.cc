@@ -70,7 +70,7 @@ TEST_F(RunAsModel, folders_without_a_model_are_refused) {
   refused("train --resume " + all + "/classify", 2, "/classify: found a folder of runs");
   refused("train sentiment from=" + all + "/sentiment", 2, "/sentiment: found a folder of runs");
   refused("eval " + all + "/classify/7 shapes", 3, "/classify/7: no such run; " + all + "/classify has 001");
-  refused("eval " + run("classify") + "/bets shapes", 3, "/bets: there is no such folder, expected best or last, or the run itself");
+  refused("eval " + run("classify") + "/bets shapes", 3, "/bets: no such folder, expected best or last, or the run itself");
   fs::create_directories(*folder / "classify/002/checkpoints");
   put(*folder / "classify/002/config.toml", "task = \"classify\"\n");
   refused("predict " + all + "/classify/002 x.png", 3,

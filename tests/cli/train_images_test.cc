@@ -77,7 +77,7 @@ TEST_F(TrainImages, the_size_is_a_setting) {
   const ProgramResult from = run_heed("train classify data='" + set() + "' image=16 from='" + (run() / "best").string() + "' --runs '" +
                                       folder.path().string() + "/runs'");
   EXPECT_EQ(from.exit_code, 2);
-  EXPECT_NE(from.err.find("train: image=16 beside from="), std::string::npos) << from.err;
+  EXPECT_NE(from.err.find("train: image=16 with from="), std::string::npos) << from.err;
 }
 
 TEST_F(TrainImages, all_bad_files_are_listed_or_skipped) {
@@ -134,7 +134,7 @@ TEST_F(TrainImages, runs_of_older_versions_can_be_resumed) {
   EXPECT_EQ(get(run() / "last/model.safetensors"), weights);
 }
 
-TEST(TrainImages, that_are_not_files_keep_their_size) {
+TEST_F(TrainImages, that_are_not_files_keep_their_size) {
   const Folder folder;
   const ProgramResult ran =
       run_heed("train classify data=shapes:60 layers=1 width=16 heads=2 patch=8 batch=20 epochs=1 --runs '" + folder.path().string() + "'");

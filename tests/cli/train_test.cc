@@ -57,7 +57,7 @@ TEST(Train, writes_every_documented_file) {
   EXPECT_EQ(config["hidden_dropout_prob"].dump(), "0.1");
   const ProgramResult wider = run_heed(from + "width=64");
   EXPECT_EQ(wider.exit_code, 2);
-  EXPECT_NE(wider.err.find("train: width=64 beside from="), std::string::npos) << wider.err;
+  EXPECT_NE(wider.err.find("train: width=64 with from="), std::string::npos) << wider.err;
 }
 
 TEST(Train, refuses_wrong_arguments) {
@@ -74,7 +74,7 @@ TEST(Train, refuses_wrong_arguments) {
   expect("classify images", 2, "train: found 'images', expected key=value or a .toml file");
   expect("classify nowhere.toml", 3, "nowhere.toml");
   expect("classify data=/nowhere", 3, "/nowhere");
-  expect("classify " + std::string(kSmall) + "best=bleu", 2, "there is no metric 'bleu'");
+  expect("classify " + std::string(kSmall) + "best=bleu", 2, "found the metric 'bleu'");
   expect("--resume /nowhere", 3, "/nowhere");
   expect("classify --resume /nowhere", 2, "a run resumes with its original settings");
   put(folder / "bad", "");
@@ -117,11 +117,11 @@ TEST(Train, a_preset_of_another_task_is_refused_before_there_is_a_run) {
   };
   const std::string images = "vit-tiny, vit-small, vit-base, gaussian, gaussian-small, resnet18",
                     encoders = "bert-mini, bert-small, bert-base";
-  refused("classify preset=gpt2", "preset=gpt2 is not for classify, expected one of " + images);
-  refused("sentiment preset=vit-tiny", "preset=vit-tiny is not for sentiment, expected one of " + encoders);
-  refused("pretrain preset=transformer-small", "preset=transformer-small is not for pretrain, expected one of " + encoders);
-  refused("translate preset=bert-mini", "preset=bert-mini is not for translate, expected one of transformer-small, transformer-base");
-  refused("language preset=bert-mini", "preset=bert-mini is not for language, expected one of gpt-mini, gpt2, llama-mini");
+  refused("classify preset=gpt2", "preset=gpt2 is not supported by classify, expected one of " + images);
+  refused("sentiment preset=vit-tiny", "preset=vit-tiny is not supported by sentiment, expected one of " + encoders);
+  refused("pretrain preset=transformer-small", "preset=transformer-small is not supported by pretrain, expected one of " + encoders);
+  refused("translate preset=bert-mini", "preset=bert-mini is not supported by translate, expected one of transformer-small, transformer-base");
+  refused("language preset=bert-mini", "preset=bert-mini is not supported by language, expected one of gpt-mini, gpt2, llama-mini");
   EXPECT_TRUE(folder.names().empty());
 }
 
@@ -129,7 +129,7 @@ TEST(Train, the_number_of_heads_follows_the_width) {
   const Folder folder;
   const ProgramResult ran = run_heed("train classify data=shapes:60 layers=1 width=32 patch=8 epochs=1" + runs_in(folder));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("\nheads=2, as those of vit-tiny do not divide width=32\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\nheads=2, as the heads of vit-tiny do not divide width=32\n"), std::string::npos) << ran.out;
   EXPECT_NE(get(folder / "classify/001/config.toml").find("\nheads = 2 "), std::string::npos);
   const ProgramResult listed = run_heed("train classify width=32 --settings");
   EXPECT_NE(listed.out.find("\n  heads=2 "), std::string::npos) << listed.out;

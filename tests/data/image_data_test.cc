@@ -39,7 +39,7 @@ Image plain(int64_t width, int64_t height, uint8_t grey) {
   return {width, height, std::vector<uint8_t>(static_cast<size_t>(3 * width * height), grey)};
 }
 
-class ImageFiles : public testing::Test {
+class ImageSources : public testing::Test {
  protected:
   void put(const std::string& name, const std::string& bytes) const {
     std::filesystem::create_directories((folder / name).parent_path());
@@ -53,7 +53,7 @@ class ImageFiles : public testing::Test {
   const Folder folder;
 };
 
-TEST_F(ImageFiles, cifar_10_is_read_from_all_its_files) {
+TEST_F(ImageSources, cifar_10_is_read_from_all_its_files) {
   put("data_batch_2.bin", record("\x09", 2));
   put("data_batch_1.bin", record(std::string(1, '\0'), 0) + record("\x03", 1));
   put("test_batch.bin", record("\x05", 9));
@@ -73,7 +73,7 @@ TEST_F(ImageFiles, cifar_10_is_read_from_all_its_files) {
   refused("batches.meta.txt: found 2 names, expected 10");
 }
 
-TEST_F(ImageFiles, cifar_100_counts_fine_labels) {
+TEST_F(ImageSources, cifar_100_counts_fine_labels) {
   put("train.bin", record("\x01\x63", 4));
   const ImageData train = read();
   EXPECT_EQ(train.labels, Labels{99});
@@ -83,7 +83,7 @@ TEST_F(ImageFiles, cifar_100_counts_fine_labels) {
   EXPECT_EQ(read(DataPart::test).count(), 0);
 }
 
-TEST_F(ImageFiles, damaged_cifar_is_refused) {
+TEST_F(ImageSources, damaged_cifar_is_refused) {
   put("test_batch.bin", record("\x05", 9));
   put("data_batch_1.bin", record("\x03", 1) + "x");
   refused("data_batch_1.bin: found 3074 bytes, expected a multiple of 3073, which is one image of CIFAR-10");
@@ -94,7 +94,7 @@ TEST_F(ImageFiles, damaged_cifar_is_refused) {
   EXPECT_EQ(read(DataPart::test).count(), 1);
 }
 
-TEST_F(ImageFiles, idx_is_read_plain_and_packed) {
+TEST_F(ImageSources, idx_is_read_plain_and_packed) {
   put("train-images-idx3-ubyte.gz", packed(idx_bytes({2, 2, 3}, "abcdefABCDEF")));
   put("train-labels-idx1-ubyte", idx_bytes({2}, std::string("\x04\x00", 2)));
   put("t10k-images.idx3-ubyte", idx_bytes({1, 1, 1}, "z"));
@@ -112,14 +112,14 @@ TEST_F(ImageFiles, idx_is_read_plain_and_packed) {
   refused("train-labels-idx1-ubyte: image 0 has label 4, expected one below 2");
 }
 
-TEST_F(ImageFiles, fashion_has_names) {
+TEST_F(ImageSources, fashion_has_names) {
   put("my-Fashion-set/train-images-idx3-ubyte", idx_bytes({1, 1, 1}, "z"));
   put("my-Fashion-set/train-labels-idx1-ubyte", idx_bytes({1}, "\x09"));
   for (const char* end : {"", "/"})
     EXPECT_EQ(read_images((folder / "my-Fashion-set").string() + end, DataPart::train).classes[9], "Ankle boot");
 }
 
-TEST_F(ImageFiles, idx_files_must_fit_together) {
+TEST_F(ImageSources, idx_files_must_fit_together) {
   put("train-images-idx3-ubyte", idx_bytes({2, 1, 1}, "ab"));
   refused("found no labels next to it, expected train-labels-idx1-ubyte");
   put("train-labels-idx1-ubyte", idx_bytes({3}, "\x01\x01\x01"));
@@ -129,7 +129,7 @@ TEST_F(ImageFiles, idx_files_must_fit_together) {
   refused("train-images-idx3-ubyte: found the sizes (2, 1), expected (images, rows, columns)");
 }
 
-TEST_F(ImageFiles, a_folder_is_a_class) {
+TEST_F(ImageSources, a_folder_is_a_class) {
   image("dog/2.png", 4);
   image("dog/1.PNG", 5);
   image("ant/deep/x.png", 6);
@@ -146,7 +146,7 @@ TEST_F(ImageFiles, a_folder_is_a_class) {
   EXPECT_EQ(read(DataPart::test).count(), 0);
 }
 
-TEST_F(ImageFiles, that_are_skipped_are_named) {
+TEST_F(ImageSources, that_are_skipped_are_named) {
   image("dog/1.png");
   EXPECT_TRUE(read().notes.empty());
   put("dog/2.heic", "x");
@@ -162,7 +162,7 @@ TEST_F(ImageFiles, that_are_skipped_are_named) {
   EXPECT_EQ(chosen(read(), {0}).notes, notes);
 }
 
-TEST_F(ImageFiles, may_have_names_that_are_not_utf8) {
+TEST_F(ImageSources, may_have_names_that_are_not_utf8) {
   image("caf\xe9/\xff.png", 5);
   image("cafe/1.png", 4);
   const ImageData all = read();
@@ -172,7 +172,7 @@ TEST_F(ImageFiles, may_have_names_that_are_not_utf8) {
   EXPECT_EQ(all.size(1), (ImageSize{5, 2}));
 }
 
-TEST_F(ImageFiles, parts_are_folders_above_classes) {
+TEST_F(ImageSources, parts_are_folders_above_classes) {
   image("train/b/1.png");
   image("train/a/1.png");
   image("val/b/1.png");
@@ -184,13 +184,13 @@ TEST_F(ImageFiles, parts_are_folders_above_classes) {
   refused("test/c: found a class that", DataPart::test);
 }
 
-TEST_F(ImageFiles, a_class_may_be_called_train) {
+TEST_F(ImageSources, a_class_may_be_called_train) {
   image("bus/1.png");
   image("train/1.png");
   EXPECT_EQ(read().classes, (Names{"bus", "train"}));
 }
 
-TEST_F(ImageFiles, bad_folders_are_refused) {
+TEST_F(ImageSources, bad_folders_are_refused) {
   refused("found no folders in it, expected one folder of image files per class");
   image("b/1.png");
   std::filesystem::create_directories(folder / "a");
@@ -205,7 +205,7 @@ TEST_F(ImageFiles, bad_folders_are_refused) {
   expect_refused([] { read_images("shape", DataPart::train); }, "did you mean 'shapes'?");
 }
 
-TEST_F(ImageFiles, subsets_keep_the_order_of_their_indices) {
+TEST_F(ImageSources, subsets_keep_the_order_of_their_indices) {
   put("train-images-idx3-ubyte", idx_bytes({3, 1, 1}, "abc"));
   put("train-labels-idx1-ubyte", idx_bytes({3}, "\x01\x02\x03"));
   const ImageData some = chosen(chosen(read(), {2, 0, 2}), {1, 2});

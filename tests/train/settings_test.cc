@@ -192,9 +192,9 @@ TEST(Settings, help_has_a_line_for_every_key) {
   Bound bound;
   bound.settings.assign("epochs=3");
   const std::string help = bound.settings.help();
-  EXPECT_NE(help.find("\nLearning\n  kind=sgd             of optimizer (sgd, adam, adamw)\n"), std::string::npos) << help;
-  EXPECT_NE(help.find("  epochs=3             passes\n"), std::string::npos) << help;
-  EXPECT_NE(help.find("  model.NAME=VALUE     keys of config.json\n"), std::string::npos) << help;
+  EXPECT_NE(help.find("\nLearning\n  kind=sgd           of optimizer (sgd, adam, adamw)\n"), std::string::npos) << help;
+  EXPECT_NE(help.find("  epochs=3           passes\n"), std::string::npos) << help;
+  EXPECT_NE(help.find("  model.NAME=VALUE   keys of config.json\n"), std::string::npos) << help;
 }
 
 TEST(Settings, toml_round_trips) {

@@ -1,4 +1,4 @@
-// Numbers added to scores: any tensor, and a slope for every head.
+// Any tensor added to the scores.
 #ifndef HEED_ATTENTION_TERMS_BIAS_H_
 #define HEED_ATTENTION_TERMS_BIAS_H_
 
@@ -6,66 +6,41 @@
 
 namespace heed {
 
+struct BiasArgs {
+  BroadcastMap<float> values;
+};
+
+#ifndef __CUDACC__
 struct Bias {  // + values[b, h, i, j]; -infinity masks
   static constexpr const char* name = "Bias";
   Tensor values;  // f32, broadcasts to (B, H, N, M); learned if it requires a gradient
   std::vector<TermTensor> tensors(const AttentionSizes& z) {
     return {{"values", values, {z.B, z.H, z.N, z.M}, Sums::map, DType::f32, true}};
   }
+  static TermInfo info() { return {.name = "bias", .summary = "adds a tensor that broadcasts to the scores"}; }
+  BiasArgs args() const { return {broadcast_map<float>(values)}; }
 };
-
-struct Alibi {  // - slopes[h] |i - j|: Press et al. 2022
-  static constexpr const char* name = "Alibi";
-  Tensor slopes;  // (H), learned
-  std::vector<TermTensor> tensors(const AttentionSizes& z) { return {{"slopes", slopes, {z.H}, Sums::numbers}}; }
-};
+#endif
 
 }  // namespace heed
 #endif
 
-#if defined(HEED_TERM_FORMULAS) && (defined(HEED_ATTENTION_TERMS_BIAS_FORMULAS) == defined(HWY_TARGET_TOGGLE))
-#ifdef HEED_ATTENTION_TERMS_BIAS_FORMULAS
-#undef HEED_ATTENTION_TERMS_BIAS_FORMULAS
-#else
-#define HEED_ATTENTION_TERMS_BIAS_FORMULAS
-#endif
-#include "heed/attention/term_lanes.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace heed {
-namespace HWY_NAMESPACE {
-
-inline InitialScores initial_scores(const Bias& t, const AttentionSizes& z, const ScoreBlock& x, int64_t columns) {
-  if (same_for_all_keys(t.values) || x.j0 + columns > z.M) return {};
-  return {broadcast_row<float>(t.values, {x.b, x.h, x.i0, x.first}) + x.j0, t.values.shape()[2] == 1 ? 0 : t.values.strides()[2]};
+#ifdef HEED_TERM_ELEMENTS
+template <class V, class Load>
+HEED_ELEMENT V score(const BiasArgs& t, V s, const ScoreRow& row, Keys<V> j, const Load& load) {
+  const float* from = t.values.row(row);
+  return s + (t.values.same_for_all_keys() ? V(*from) : load(from + j.first));
 }
-template <class Load>
-HWY_INLINE Lanes score(const Bias& t, Lanes s, ScoreRow row, int64_t j, const Load& load) {
-  const float* from = broadcast_row<float>(t.values, row);
-  return s + (same_for_all_keys(t.values) ? Lanes(*from) : load(from + j));
+#endif
+
+#ifdef HEED_TERM_BLOCKS
+inline InitialScores initial_scores(const BiasArgs& t, const AttentionSizes& z, const ScoreBlock& x, int64_t columns) {
+  if (t.values.same_for_all_keys() || x.j0 + columns > z.M) return {};
+  return {t.values.row({x.b, x.h, x.i0, x.first}) + x.j0, t.values.query};
 }
 // The sink is this head's (N, M) map.
-inline void block_gradient(const Bias&, float* const* sinks, const AttentionSizes& z, const ScoreBlock& x, const float* ds,
+inline void block_gradient(const BiasArgs&, float* const* sinks, const AttentionSizes& z, const ScoreBlock& x, const float* ds,
                            int64_t stride) {
   for (int64_t i = x.i0; i < x.i1; ++i) std::copy_n(ds + (i - x.i0) * stride, x.keys(), sinks[0] + (i - x.first) * z.M + x.j0);
 }
-
-template <class Load>
-HWY_INLINE Lanes score(const Alibi& t, Lanes s, ScoreRow row, int64_t j, const Load&) {
-  return s - raw<float>(t.slopes)[row.h] * abs(keys_from(j) - Lanes(static_cast<float>(row.i)));
-}
-inline HWY_ATTR void block_gradient(const Alibi&, float* const* sinks, const AttentionSizes&, const ScoreBlock& x, const float* ds,
-                                    int64_t stride) {
-  Lanes sum = Lanes::load(sinks[0]);
-  for (int64_t i = x.i0; i < x.i1; ++i) {
-    const float* row = ds + (i - x.i0) * stride;
-    for (int64_t j = 0; j < x.keys(); j += lane_count())
-      sum = fma(-Lanes::load(row + j), abs(keys_from(x.j0 + j) - Lanes(static_cast<float>(i))), sum);
-  }
-  sum.store(sinks[0]);
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace heed
-HWY_AFTER_NAMESPACE();
 #endif

@@ -1,5 +1,5 @@
-// Scores held within bounds by a smooth curve (Gemma 2, 2024). It is_nonlinear scores, so it also is_nonlinear the gradients of all
-// that came before it; masks stay masks.
+// Scores held within bounds by a smooth curve (Gemma 2, 2024). It is not linear, so it also scales the gradients of everything
+// before it; masked scores stay masked.
 #ifndef HEED_ATTENTION_TERMS_SOFT_CAP_H_
 #define HEED_ATTENTION_TERMS_SOFT_CAP_H_
 
@@ -7,39 +7,39 @@
 
 namespace heed {
 
-struct SoftCap {  // limit tanh(s / limit)
-  static constexpr const char* name = "SoftCap";
+struct SoftCapArgs {
   static constexpr bool is_nonlinear = true;
-  float limit = 50;
-  void check_sizes(const AttentionSizes&) const { check(limit > 0, "attention: SoftCap at ", limit, ", expected more than 0"); }
+  float limit;
 };
 
+#ifndef __CUDACC__
+struct SoftCap {  // limit tanh(s / limit)
+  static constexpr const char* name = "SoftCap";
+  float limit = 50;
+  void check_sizes(const AttentionSizes&) const { check(limit > 0, "attention: SoftCap at ", limit, ", expected more than 0"); }
+  TermValues settings() const { return {{"limit", static_cast<double>(limit)}}; }
+  static TermInfo info() {
+    return {.name = "soft_cap",
+            .aliases = {"softcap"},
+            .summary = "holds scores within bounds: limit tanh(s / limit)",
+            .settings = {{"limit", "the bound", 50, 0.001}}};
+  }
+  SoftCapArgs args() const { return {limit}; }
+};
+#endif
+
 }  // namespace heed
 #endif
 
-#if defined(HEED_TERM_FORMULAS) && (defined(HEED_ATTENTION_TERMS_SOFT_CAP_FORMULAS) == defined(HWY_TARGET_TOGGLE))
-#ifdef HEED_ATTENTION_TERMS_SOFT_CAP_FORMULAS
-#undef HEED_ATTENTION_TERMS_SOFT_CAP_FORMULAS
-#else
-#define HEED_ATTENTION_TERMS_SOFT_CAP_FORMULAS
-#endif
-#include "heed/attention/term_lanes.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace heed {
-namespace HWY_NAMESPACE {
-
-template <class Load>
-HWY_INLINE Lanes score(const SoftCap& t, Lanes s, ScoreRow, int64_t, const Load&) {
-  return select(s == Lanes(-HUGE_VALF), s, t.limit * tanh(s * (1 / t.limit)));
+#ifdef HEED_TERM_ELEMENTS
+template <class V, class Load>
+HEED_ELEMENT V score(const SoftCapArgs& t, V s, const ScoreRow&, Keys<V>, const Load&) {
+  return select(s == V(-HUGE_VALF), s, V(t.limit) * tanh(s * V(1 / t.limit)));
 }
-// Of the score with respect to what it was before, from what it is now.
-HWY_INLINE Lanes slope(const SoftCap& t, Lanes s) {
-  const Lanes share = s * (1 / t.limit);
-  return select(s == Lanes(-HUGE_VALF), Lanes(0), fma(-share, share, Lanes(1)));
+// The derivative of the score with respect to the score before this term, from the score after it.
+template <class V>
+HEED_ELEMENT V slope(const SoftCapArgs& t, V s) {
+  const V share = s * V(1 / t.limit);
+  return select(s == V(-HUGE_VALF), V(0.0f), fma(-share, share, V(1.0f)));
 }
-
-}  // namespace HWY_NAMESPACE
-}  // namespace heed
-HWY_AFTER_NAMESPACE();
 #endif

@@ -1,0 +1,39 @@
+// Causal mask: a query sees the keys up to its own position.
+#ifndef HEED_ATTENTION_TERMS_CAUSAL_H_
+#define HEED_ATTENTION_TERMS_CAUSAL_H_
+
+#include "heed/attention/term.h"
+
+namespace heed {
+
+struct CausalArgs {
+  static constexpr bool is_mask = true;
+  int64_t offset;
+};
+HEED_HOST_DEVICE inline KeyRange reach(const CausalArgs& t, const ScoreBlock& x) { return {x.j0, x.i1 + t.offset}; }
+HEED_HOST_DEVICE inline bool idle(const CausalArgs& t, const ScoreBlock& x) { return x.j1 - 1 <= x.i0 + t.offset; }
+
+#ifndef __CUDACC__
+struct Causal {  // keep j <= i + offset: with a cache, offset is the number of keys before the first query
+  static constexpr const char* name = "Causal";
+  int64_t offset = 0;
+  TermValues settings() const { return {{"offset", static_cast<double>(offset)}}; }
+  static TermInfo info() {
+    return {.name = "causal",
+            .summary = "keeps the keys up to the query: j <= i + offset",
+            .masks = true,
+            .settings = {{"offset", "keys before the first query", 0, -HUGE_VAL}}};
+  }
+  CausalArgs args() const { return {offset}; }
+};
+#endif
+
+}  // namespace heed
+#endif
+
+#ifdef HEED_TERM_ELEMENTS
+template <class V>
+HEED_ELEMENT auto keep(const CausalArgs& t, const ScoreRow& row, Keys<V> j) {
+  return !(numbers(j) > V(static_cast<float>(row.i + t.offset)));
+}
+#endif

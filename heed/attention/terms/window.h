@@ -1,0 +1,55 @@
+// Sliding window with global tokens (Beltagy et al., Longformer, 2020).
+#ifndef HEED_ATTENTION_TERMS_WINDOW_H_
+#define HEED_ATTENTION_TERMS_WINDOW_H_
+
+#include "heed/attention/term.h"
+
+namespace heed {
+
+struct WindowArgs {
+  static constexpr bool is_mask = true;
+  int64_t before, after, globals;
+};
+HEED_HOST_DEVICE inline KeyRange reach(const WindowArgs& t, const ScoreBlock& x) {
+  if (x.i0 < t.globals) return {x.j0, x.j1};
+  const int64_t end = x.i1 + t.after;
+  return {x.j0 < t.globals ? x.j0 : x.i0 - t.before, end > t.globals ? end : t.globals};
+}
+HEED_HOST_DEVICE inline bool idle(const WindowArgs& t, const ScoreBlock& x) {
+  return x.j1 - 1 <= x.i0 + t.after && x.j0 >= x.i1 - 1 - t.before;
+}
+
+#ifndef __CUDACC__
+struct Window {  // keep i - before <= j <= i + after; the first `globals` tokens see and are seen by all
+  static constexpr const char* name = "Window";
+  int64_t before = 0, after = 0, globals = 0;
+  void check_sizes(const AttentionSizes&) const {
+    check(before >= 0 && after >= 0 && globals >= 0, "attention: Window{", before, ", ", after, ", ", globals, "}, expected 0 or more");
+  }
+  TermValues settings() const {
+    return {{"before", static_cast<double>(before)}, {"after", static_cast<double>(after)}, {"globals", static_cast<double>(globals)}};
+  }
+  static TermInfo info() {
+    return {.name = "window",
+            .aliases = {"sliding_window"},
+            .summary = "keeps the keys near the query: i - before <= j <= i + after; the first globals tokens see and are seen by all",
+            .masks = true,
+            .settings = {{"before", "keys before the query", 0, 0},
+                         {"after", "keys after the query", 0, 0},
+                         {"globals", "first tokens that see and are seen by all", 0, 0}}};
+  }
+  WindowArgs args() const { return {before, after, globals}; }
+};
+#endif
+
+}  // namespace heed
+#endif
+
+#ifdef HEED_TERM_ELEMENTS
+template <class V>
+HEED_ELEMENT auto keep(const WindowArgs& t, const ScoreRow& row, Keys<V> keys) {
+  const V j = numbers(keys);
+  const auto near = !(j > V(static_cast<float>(row.i + t.after))) && !(j < V(static_cast<float>(row.i - t.before)));
+  return row.i < t.globals ? j == j : near || j < V(static_cast<float>(t.globals));
+}
+#endif
