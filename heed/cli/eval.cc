@@ -207,21 +207,19 @@ void print_mistakes(const Json& detail) {
               << display_text(each.at("guess").get<std::string>(), kMaxClassWidth) << '\n';
 }
 
-// Columns are class numbers, as names would not fit.
 void print_confusion(const Json& detail) {
   if (!detail.contains("confusion")) return print_mistakes(detail);
   const Json& classes = detail.at("classes");
-  const int64_t widest = widest_of(classes, classes.size()) + 5;
+  const int64_t name_width = std::max<int64_t>(widest_of(classes, classes.size()) + 5, 13);
   size_t column = std::to_string(classes.size()).size();
   for (const Json& row : detail.at("confusion"))
     for (const Json& count : row) column = std::max(column, std::to_string(count.get<int64_t>()).size());
   const int width = static_cast<int>(column) + 2;
-  std::cout << '\n' << padded("truth \\ guess", std::max<int64_t>(widest, 13));
+  std::cout << '\n' << padded("truth \\ guess", name_width);
   for (size_t i = 0; i < classes.size(); ++i) std::cout << std::setw(width) << i;
   std::cout << '\n';
   for (size_t i = 0; i < classes.size(); ++i) {
-    const std::string name = std::to_string(i) + ' ' + display_text(classes[i].get<std::string>(), kMaxClassWidth);
-    std::cout << padded(name, std::max<int64_t>(widest, 13));
+    std::cout << padded(std::to_string(i) + ' ' + display_text(classes[i].get<std::string>(), kMaxClassWidth), name_width);
     for (const Json& count : detail.at("confusion")[i]) std::cout << std::setw(width) << count.get<int64_t>();
     std::cout << '\n';
   }

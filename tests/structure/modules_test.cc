@@ -1,6 +1,7 @@
 // Rules that the compiler does not check: which module may include which, file length, formatting.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -52,6 +53,46 @@ bool may_use_raw_pointers(const std::string& path, bool has_kernels) {
   return module == "core" || module == "ops" || module == "attention" || (module == "train" && has_kernels);
 }
 
+// Names of an older vocabulary and the field's words for them. Whole words, in code and comments.
+const std::map<std::string, std::string> kOldNames = {
+    {"Ask", "ForwardOptions"},
+    {"Witness", "OutputCollector"},
+    {"Named", "TensorMap"},
+    {"Writing", "DecodeState"},
+    {"Kept", "SavedInput"},
+    {"Pace", "Throughput"},
+    {"Dialect", "ConfigKeys"},
+    {"StartRows", "InitialScores"},
+    {"PictureReader", "ImageProcessor"},
+    {"Learner", "OptimizerStep"},
+    {"LearnOptions", "TrainOptions"},
+    {"FitResult", "TrainResult"},
+    {"picture", "image"},
+    {"pictures", "images"},
+    {"Picture", "Image"},
+    {"Pictures", "Images"},
+    {"fade", "rescale"},
+    {"mend", "fix"},
+    {"graves", "pending"},
+    {"last_walk", "final_backward"},
+    {"kernel_attention", "linear_attention"},
+    {"turn_rows", "transpose_rows"},
+    {"bends", "is_nonlinear"},
+};
+
+std::vector<std::string> old_names_in(const std::string& line) {
+  std::vector<std::string> found;
+  std::string word;
+  for (const char c : line + ' ')
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+    } else {
+      if (kOldNames.contains(word)) found.push_back(word);
+      word.clear();
+    }
+  return found;
+}
+
 std::vector<std::string> violations_in(const std::string& path, const std::string& text) {
   std::vector<std::string> found;
   int number = 0;
@@ -68,6 +109,8 @@ std::vector<std::string> violations_in(const std::string& path, const std::strin
     if (line.ends_with(' ') || line.ends_with('\r')) report("trailing space");
     for (const std::string& word : {std::string("TO") + "DO", std::string("FIX") + "ME"})
       if (line.find(word) != std::string::npos) report(word);
+    if (path != "tests/structure/modules_test.cc")
+      for (const std::string& name : old_names_in(line)) report("'" + name + "', write '" + kOldNames.at(name) + "'");
     if (!in_heed || !line.starts_with("#include \"heed/")) continue;
     const std::string included = line.substr(10, line.find('"', 10) - 10);
     if (!may_include(path, included)) report("must not include " + included);
@@ -142,6 +185,8 @@ TEST(Modules, careless_files_fail) {
   };
   EXPECT_EQ(count("int x;\n"), 0u);
   EXPECT_EQ(count("\tint x;\n"), 1u);
+  EXPECT_EQ(count("// a picture\n"), 1u);
+  EXPECT_EQ(count("// depicture\n"), 0u);
   EXPECT_EQ(count("int x; \n"), 1u);
   EXPECT_EQ(count(std::string("// TO") + "DO: later\n"), 1u);
   EXPECT_EQ(count(lines(300)), 0u);
