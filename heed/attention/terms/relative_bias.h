@@ -42,9 +42,9 @@ struct RelativeBias {  // + table[h, clamp(j - i, -R, R) + R]
 template <class V, class Load>
 HEED_ELEMENT V score(const RelativeBiasArgs& t, V s, const ScoreRow& row, Keys<V> j, const Load& load) {
   const float* table = t.table + row.h * t.width;
-  const int64_t at = j.first - row.i + t.width / 2;
+  const int64_t shift = t.width / 2 - row.i, at = j.first + shift, last = t.width - 1;
   if (at >= 0 && at + lane_count(j) <= t.width) return s + load(table + at);  // entries are consecutive except at the ends of the table
-  return s + from_each(j, [&](int64_t key) { return table[table_entry(t, row.i, key)]; });
+  return s + from_each(j, [=](int64_t key) { return table[clamp_index(key + shift, 0, last)]; });
 }
 #endif
 
@@ -57,13 +57,13 @@ inline InitialScores initial_scores(const RelativeBiasArgs& t, const AttentionSi
 }
 inline HWY_ATTR void block_gradient(const RelativeBiasArgs& t, float* const* sinks, const AttentionSizes&, const ScoreBlock& x,
                                     const float* ds, int64_t stride) {
-  const int64_t reach = t.width / 2, lanes = lane_count();
+  const int64_t reach = t.width / 2, last = t.width - 1, lanes = lane_count();
   for_diagonals(x, ds, stride, [&](int64_t distance, Lanes total) HEED_LANES {
     float* to = sinks[0] + distance + reach;
     if (distance >= -reach && distance + lanes <= t.width - reach) return (Lanes::load(to) + total).store(to);
     HWY_ALIGN float values[kLanes];
     hn::Store(total.v, FloatTag(), values);
-    for (int64_t lane = 0; lane < lanes; ++lane) sinks[0][table_entry(t, 0, distance + lane)] += values[lane];
+    for (int64_t lane = 0; lane < lanes; ++lane) sinks[0][clamp_index(distance + lane + reach, 0, last)] += values[lane];
   });
 }
 #endif
