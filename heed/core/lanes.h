@@ -109,7 +109,7 @@ static HWY_INLINE float largest(Lanes a) {
 #endif
 }
 
-// The first `count` lanes of memory, the others zero; and back. Never touches memory behind them.
+// The first `count` lanes of memory, the others zero; and back. Never touches memory after them.
 static HWY_INLINE Lanes load_some(const float* from, int64_t count) {
 #if HWY_TARGET <= HWY_AVX2
   return hn::MaskedLoad(hn::FirstN(FloatTag(), static_cast<size_t>(count)), FloatTag(), from);

@@ -30,7 +30,7 @@ int64_t size_class(int64_t bytes) {
 
 class MemoryPool {
  public:
-  // held: the size of the block, to be told when it is given back
+  // held: the size of the block, which free needs
   std::byte* take(int64_t bytes, int64_t& held) {
     const int64_t size = held = size_class(bytes);
     std::lock_guard lock(mutex_);

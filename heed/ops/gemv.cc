@@ -77,7 +77,7 @@ void row_by_columns(const float* x, const float* b, int64_t stride, float* sums,
   parallel_tasks(parts.down * parts.across, [&](int64_t task) HWY_ATTR {
     const int64_t part = task / parts.across, column = task % parts.across * parts.columns;
     const int64_t begin = part * parts.rows, end = std::min(K, begin + parts.rows), columns = std::min(parts.columns, N - column);
-    // Half a page from the rows, modulo pages: a load just behind a store to the same place of another page waits for it.
+    // Half a page from the rows, modulo pages: a load shortly after a store to the same offset of another page waits for it.
     constexpr int64_t page = 1024;
     HWY_ALIGN float room[kPartColumns + page];
     const auto place = [](const float* p) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(p) / sizeof(float)); };

@@ -12,8 +12,8 @@ struct RowPeak {
 // The largest number of a row becomes `most`, at most 127. x: (rows, columns) dense -> bytes: (rows, columns), scales: (rows)
 void quantize_rows(const float* x, int64_t rows, int64_t columns, float most, int8_t* bytes, float* scales);
 
-// The same with room for finer rows: where one number stands far out from the others of its row, as some features of trained
-// transformers do (Dettmers et al. 2022), a second row of bytes behind all the first ones holds what the first rounds away.
+// The same with a second, finer row where it is needed: if one element of a row is far larger than the others, as some features of trained
+// transformers are (Dettmers et al. 2022), another row of bytes, stored after all the first ones, holds what the first rounds away.
 struct SplitRows {
   int8_t* bytes;    // (2 rows, columns), of which `count` are used
   float* scales;    // (2 rows)

@@ -9,7 +9,7 @@ namespace {
 std::optional<Shape> strides_for(const Tensor& x, const Shape& shape) {
   Shape strides = dense_strides(shape);
   if (x.is_contiguous()) return strides;
-  // Match runs of old axes that lie densely behind one another with runs of new axes of the same size.
+  // Match runs of old axes that are dense in memory with runs of new axes of the same size.
   int old_end = x.rank(), new_end = shape.rank();
   while (old_end > 0 || new_end > 0) {
     int64_t old_size = 1, new_size = 1;

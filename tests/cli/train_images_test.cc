@@ -134,7 +134,7 @@ TEST_F(TrainImages, runs_of_older_versions_can_be_resumed) {
   EXPECT_EQ(get(run() / "last/model.safetensors"), weights);
 }
 
-TEST_F(TrainImages, that_are_not_files_keep_their_size) {
+TEST(TrainIdxImages, keep_their_size) {
   const Folder folder;
   const ProgramResult ran =
       run_heed("train classify data=shapes:60 layers=1 width=16 heads=2 patch=8 batch=20 epochs=1 --runs '" + folder.path().string() + "'");
