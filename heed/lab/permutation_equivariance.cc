@@ -64,9 +64,9 @@ class EquivarianceLayers {
       layer.kind = kind;
       out.push_back({name, layer_of(layer)});
     };
-    add("hard attention", {.kind = AttentionKind::hard});
-    add("linear attention", {.kind = AttentionKind::linear});
-    add("channel attention", {.kind = AttentionKind::channel});
+    add("hard attention", {.kind = AttentionKind::Kind::hard});
+    add("linear attention", {.kind = AttentionKind::Kind::linear});
+    add("channel attention", {.kind = AttentionKind::Kind::channel});
     return out;
   }
 

@@ -137,15 +137,15 @@ AttentionKind Variant::kind(int64_t head_width) const {
   AttentionKind out;
   const std::string name = own_.string("attention", "soft");
   check_known(own_, "attention", name, {"soft", "hard", "kernel", "channel", "pooled"});
-  if (name == "hard") out.kind = AttentionKind::hard;
-  if (name == "channel") out.kind = AttentionKind::channel;
+  if (name == "hard") out.kind = AttentionKind::Kind::hard;
+  if (name == "channel") out.kind = AttentionKind::Kind::channel;
   if (name == "pooled") {
-    out.kind = AttentionKind::pooled;
+    out.kind = AttentionKind::Kind::pooled;
     out.grid = grid("attention");
     out.reduction = own_.size("reduction", 2);
   }
   if (name == "kernel") {
-    out.kind = AttentionKind::linear;
+    out.kind = AttentionKind::Kind::linear;
     const std::string map = own_.string("features", "elu");
     check_known(own_, "features", map, {"elu", "relu", "random"});
     if (map == "relu") out.features.map = FeatureMap::relu;

@@ -51,12 +51,12 @@ Tensor attend_linear(LinearAttentionOptions linear, const Heads& at, const Atten
 }
 
 Tensor attend_by_kind(const AttentionKind& kind, const Heads& at, AttentionOptions options) {
-  if (kind.kind == AttentionKind::hard) options.hard = Hard::straight_through;
-  if (kind.kind == AttentionKind::linear) return attend_linear(kind.features, at, options);
-  const bool plain = kind.kind == AttentionKind::soft || kind.kind == AttentionKind::hard;
+  if (kind.kind == AttentionKind::Kind::hard) options.hard = Hard::straight_through;
+  if (kind.kind == AttentionKind::Kind::linear) return attend_linear(kind.features, at, options);
+  const bool plain = kind.kind == AttentionKind::Kind::soft || kind.kind == AttentionKind::Kind::hard;
   if (plain) return attention(at.q, at.k, at.v, options);
   check(options.terms.empty(), "multi_head: ", options.terms.size(), " terms for channel or pooled attention, expected none");
-  if (kind.kind == AttentionKind::channel) return channel_attention(at.q, at.k, at.v);
+  if (kind.kind == AttentionKind::Kind::channel) return channel_attention(at.q, at.k, at.v);
   return attention(at.q, pooled_keys(at.k, kind.grid, kind.reduction), pooled_keys(at.v, kind.grid, kind.reduction), options);
 }
 
@@ -74,7 +74,7 @@ bool MultiHeadAttention::can_select_queries(const AttentionOptions& options) con
     const auto* mask = std::get_if<Mask>(&term);
     return std::get_if<KeyLengths>(&term) || (mask && mask->keep.rank() == 4 && mask->keep.size(2) == 1);
   };
-  return !qkv.defined() && !rotary && positions.empty() && kind.kind == AttentionKind::soft &&
+  return !qkv.defined() && !rotary && positions.empty() && kind.kind == AttentionKind::Kind::soft &&
          std::all_of(options.terms.begin(), options.terms.end(), masks_keys_only);
 }
 

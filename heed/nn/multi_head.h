@@ -18,7 +18,8 @@ namespace heed {
 // Kinds of attention: docs/cheaper_attention.md. Linear attention supports the causal mask and lengths only; channel and
 // pooled attention support no masks.
 struct AttentionKind {
-  enum Kind { soft, hard, linear, channel, pooled } kind = soft;
+  enum class Kind { soft, hard, linear, channel, pooled };
+  Kind kind = Kind::soft;
   LinearAttentionOptions features = {};  // of linear attention
   TokenGrid grid = {};                   // of pooled attention
   int64_t reduction = 1;                 // of pooled attention
