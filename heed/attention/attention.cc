@@ -43,7 +43,7 @@ AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const A
   check(options.first_query >= 0, "attention: the first query is at ", options.first_query, ", expected 0 or more");
   plan.sizes.first_query = options.first_query;
   plan.beta = options.beta.number_for(plan.sizes.D);
-  check(options.terms.size() <= kMostTerms, "attention: ", options.terms.size(), " terms, at most ", kMostTerms);
+  check(options.terms.size() <= kMaxTerms, "attention: ", options.terms.size(), " terms, at most ", kMaxTerms);
   for (const Term& term : options.terms) plan.terms.push_back(checked(term, plan.sizes, device));
   check(options.dropout >= 0 && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 or more and below 1");
   if (options.dropout > 0) {

@@ -40,7 +40,7 @@ enum class Hard {
 
 struct AttentionOptions {
   Beta beta = {};
-  std::vector<Term> terms = {};  // applied in this order to beta q.k, at most kMostTerms
+  std::vector<Term> terms = {};  // applied in this order to beta q.k, at most kMaxTerms
   Hard hard = Hard::no;
   float dropout = 0;  // probability that a weight is dropped, the others growing by 1 / (1 - dropout); needs rng
   Rng* rng = nullptr;

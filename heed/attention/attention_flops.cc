@@ -26,7 +26,7 @@ int64_t visible_keys(const ScoreArgs& a, const TermArgs* masks, int count, const
 int64_t ScoreArgs::visible_pairs() const {
   const AttentionSizes& z = sizes;
   const bool readable = device.kind == Device::Kind::cpu && !DryRun::newest();
-  TermArgs masks[kMostTerms];
+  TermArgs masks[kMaxTerms];
   int count = 0;
   bool same_for_all = true;  // heads and items
   for (const TermArgs& term : terms)

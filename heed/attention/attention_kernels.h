@@ -81,7 +81,7 @@ struct AttentionBackward {
   int64_t dq_part;                      // from one part's dq to the next
   int64_t width_d, width_e;             // D and E, padded as padded_width() says
   int64_t parts;                        // of the keys, each with its own dq and sinks: backward_parts()
-  GradientSink sinks[kMostTerms][2];    // of every term; null: not wanted
+  GradientSink sinks[kMaxTerms][2];    // of every term; null: not wanted
   DType dtype;                          // of q, k, v, g, dk and dv, and of dq where there is one part of width D; else it is f32
 
   int64_t multiply_adds() const {  // scores again and values; with delta also gradients of weights, of queries and of keys

@@ -1,4 +1,4 @@
-// The map that attention() never stores, for people to look at: only of the chosen heads and queries.
+// The attention probabilities of chosen heads and queries, for inspection. attention() itself never stores them.
 #pragma once
 
 #include <vector>

@@ -3,11 +3,7 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define HEED_HOST_DEVICE __host__ __device__
-#else
-#define HEED_HOST_DEVICE
-#endif
+#include "heed/core/device.h"
 
 namespace heed {
 

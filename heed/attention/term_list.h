@@ -42,9 +42,9 @@ struct TermArgs {
 };
 
 // Terms in the order in which they are applied.
-inline constexpr int kMostTerms = 8;
+inline constexpr int kMaxTerms = 8;
 struct TermSequence {
-  TermArgs terms[kMostTerms];
+  TermArgs terms[kMaxTerms];
   int count = 0;
 
   HEED_HOST_DEVICE const TermArgs* begin() const { return terms; }

@@ -14,7 +14,7 @@ namespace heed {
 struct AttentionPlan {
   AttentionSizes sizes{};
   float beta = 1;
-  std::vector<Term> terms{};  // checked, at most kMostTerms
+  std::vector<Term> terms{};  // checked, at most kMaxTerms
   bool hard = false;          // one-hot rows instead of softmax
   float dropout = 0;          // probability
   RandomKey dropout_key{};

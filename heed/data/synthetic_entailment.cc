@@ -67,7 +67,7 @@ std::string is(const std::string& name, bool yes, const std::string& trade) {
   return name + " is " + (yes ? "" : "not ") + with_article(trade) + ".";
 }
 
-// All (or no) bakers are singers; somebody is a baker.
+// Premise: "all bakers are singers" or "no baker is a singer", and "Anna is a baker". Hypothesis: whether Anna is a singer.
 Pair quantified(Draw& draw, bool follows) {
   const std::string name = draw.of(kNames), trade = draw.of(kTrades), known_trade = draw.other(kTrades, trade);
   const bool yes = draw.coin();

@@ -11,8 +11,9 @@ constexpr int64_t kNumbers = 1'000'000;
 
 using NumberWords = std::array<const char*, 20>;
 
-constexpr NumberWords kEnglish = {"",    "one",    "two",    "three",    "four",     "five",    "six",     "seven",     "eight",    "nine",
-                            "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+constexpr NumberWords kEnglish = {"",         "one",     "two",     "three",     "four",     "five",    "six",
+                                  "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
+                                  "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
 constexpr std::array<const char*, 10> kEnglishTens = {"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
 
 // Joins with `separator` unless one side is empty.
@@ -26,8 +27,9 @@ std::string english(size_t n) {
   return n < 20 ? kEnglish[n] : join(kEnglishTens[n / 10], "-", kEnglish[n % 10]);
 }
 
-constexpr NumberWords kGerman = {"",     "ein", "zwei",  "drei",     "vier",     "fünf",     "sechs",    "sieben",   "acht",     "neun",
-                           "zehn", "elf", "zwölf", "dreizehn", "vierzehn", "fünfzehn", "sechzehn", "siebzehn", "achtzehn", "neunzehn"};
+constexpr NumberWords kGerman = {"",         "ein",      "zwei",     "drei",     "vier",     "fünf",    "sechs",
+                                 "sieben",   "acht",     "neun",     "zehn",     "elf",      "zwölf",   "dreizehn",
+                                 "vierzehn", "fünfzehn", "sechzehn", "siebzehn", "achtzehn", "neunzehn"};
 constexpr std::array<const char*, 10> kGermanTens = {"",        "",        "zwanzig", "dreißig", "vierzig",
                                                      "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"};
 
@@ -40,7 +42,7 @@ std::string german(size_t n, bool last) {
 }
 
 constexpr NumberWords kFrench = {"",    "un",   "deux",  "trois",  "quatre",   "cinq",   "six",   "sept",     "huit",     "neuf",
-                           "dix", "onze", "douze", "treize", "quatorze", "quinze", "seize", "dix-sept", "dix-huit", "dix-neuf"};
+                                 "dix", "onze", "douze", "treize", "quatorze", "quinze", "seize", "dix-sept", "dix-huit", "dix-neuf"};
 constexpr std::array<const char*, 10> kFrenchTens = {"",          "",         "vingt",    "trente",       "quarante",
                                                      "cinquante", "soixante", "soixante", "quatre-vingt", "quatre-vingt"};
 

@@ -76,7 +76,9 @@ Bf16Matrix bf16_matrix(const GemmOperand& x, const void* packed, int64_t offset,
   out.data = raw<Bf16>(out.copy);
   if (x.dtype == DType::bf16) {
     const Bf16* from = static_cast<Bf16*>(x.data) + offset;
-    for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * x.stride, columns, out.data + row * columns);
+    parallel_for(rows, rows_per_task(columns), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) std::copy_n(from + row * x.stride, columns, out.data + row * columns);
+    });
   } else {
     round_matrix({static_cast<float*>(x.data) + offset, x.stride}, rows, columns, out.data);
   }
@@ -211,9 +213,12 @@ void multiply(const Gemm& g, int64_t a_offset, int64_t b_offset, int64_t offset)
 }  // namespace
 
 bool has_bf16() {
-  apply_instruction_set();
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa()), wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (isa & wanted) == wanted;
+  static const bool found = [] {
+    apply_instruction_set();
+    const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa()), wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+    return (isa & wanted) == wanted;
+  }();
+  return found;
 }
 
 void round_matrix(const Matrix& from, int64_t rows, int64_t columns, Bf16* to) {

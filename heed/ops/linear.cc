@@ -32,7 +32,7 @@ struct Layer {
   int64_t rows, I, O;
 };
 
-// dz = g activation'(z), in the memory of z if nobody reads it any more.
+// dz = g activation'(z), written over z if nothing else refers to it.
 Tensor before_activation(const Layer& layer, const Tensor& g) {
   const Tensor& z = layer.z;
   if (!z.defined()) return g;

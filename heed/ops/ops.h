@@ -109,7 +109,8 @@ Tensor dropout(const Tensor& x, float p, Rng& rng);
 
 // --- reductions ---------------------------------------------------------------------------------------------------- reduce.cc
 using Axes = std::vector<int>;  // empty: all axes
-Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep = false, std::optional<DType> dtype = {});  // dtype: of the result, if not that of x
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep = false,
+           std::optional<DType> dtype = {});  // dtype: of the result, if not that of x
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep = false);
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);  // the gradient is shared between equal maxima
 Tensor variance(const Tensor& x, const Axes& axes = {}, bool keep = false, bool unbiased = false);

@@ -14,7 +14,7 @@ inline int64_t even_parts(int64_t size, int64_t most) { return size > most ? (si
 
 enum class Fold : uint8_t { sum, max, squared_deviations, ties };
 
-// Each of `blocks` even parts of the reduced axis is folded by itself; a second fold joins them.
+// The reduced axis is split into `blocks` equal parts, which are reduced independently. A second launch reduces their results.
 struct FoldForward {
   Fold kind;
   const void* x;       // (outer, reduced, inner)

@@ -45,7 +45,7 @@ int64_t heads_for(const ModelChoice& choice);
 
 // The preset's config.json with the changes applied, under the architecture's key names. Unsupported or contradictory choices are
 // UsageErrors that list the possible values. Some choices imply others unless they are set: grid positions and patterns imply pooling=gap,
-// as there may be no class token, and content is turned on again if no position term is added to the scores.
+// which needs no class token; content=true is restored if no position term is added to the scores.
 Json model_config(const ModelChoice& choice);
 
 }  // namespace heed

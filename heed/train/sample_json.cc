@@ -46,7 +46,8 @@ void from_json(const Json& json, Sample& sample) {
     sample.map_columns = json.value("map_columns", int64_t{0});
     if (json.contains("map"))
       for (const Json& weight : json["map"]) sample.map.push_back(weight.is_null() ? 0 : weight.get<float>());
-    if (json.contains("image") && !json["image"].is_null()) sample.image = image_in(json["image"].get<std::string>());
+    const char* image = json.contains("image") ? "image" : "picture";  // of older versions
+    if (json.contains(image) && !json[image].is_null()) sample.image = image_in(json[image].get<std::string>());
   } catch (const Json::exception& error) {
     fail<FileError>("sample: found a member of the wrong type: ", in_quotes(error.what(), 200));
   }

@@ -11,6 +11,8 @@ std::string setting_alias(const std::string& typed) {
       {"batchsize", "batch"},
       {"batch_size", "batch"},
       {"bs", "batch"},
+      {"picture", "image"},    // of older versions
+      {"pictures", "images"},  // of older versions
       {"per_device_train_batch_size", "batch"},
       {"train_batch_size", "batch"},
       {"data_dir", "data"},

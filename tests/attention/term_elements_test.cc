@@ -182,7 +182,7 @@ TEST(AttentionKernels, do_not_run_in_a_dry_run_but_count) {
 
 TEST(AttentionKernels, take_a_few_terms) {
   const Tensor x = normal_input({1, 1, 10, 4});
-  AttentionOptions options{.terms = std::vector<Term>(kMostTerms, Causal{})};
+  AttentionOptions options{.terms = std::vector<Term>(kMaxTerms, Causal{})};
   attention(x, x, x, options);
   options.terms.push_back(Causal{});
   expect_error([&] { attention(x, x, x, options); }, "attention: 9 terms, at most 8");

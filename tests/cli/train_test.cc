@@ -120,7 +120,8 @@ TEST(Train, a_preset_of_another_task_is_refused_before_there_is_a_run) {
   refused("classify preset=gpt2", "preset=gpt2 is not supported by classify, expected one of " + images);
   refused("sentiment preset=vit-tiny", "preset=vit-tiny is not supported by sentiment, expected one of " + encoders);
   refused("pretrain preset=transformer-small", "preset=transformer-small is not supported by pretrain, expected one of " + encoders);
-  refused("translate preset=bert-mini", "preset=bert-mini is not supported by translate, expected one of transformer-small, transformer-base");
+  refused("translate preset=bert-mini",
+          "preset=bert-mini is not supported by translate, expected one of transformer-small, transformer-base");
   refused("language preset=bert-mini", "preset=bert-mini is not supported by language, expected one of gpt-mini, gpt2, llama-mini");
   EXPECT_TRUE(folder.names().empty());
 }

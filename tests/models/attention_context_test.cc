@@ -72,7 +72,8 @@ TEST(AttentionContext, kinds_of_attention_refuse_unsupported_terms) {
   const auto layer = [&](const char* name, const AttentionKind& kind) {
     return make_multi_head(Scope(params, initializer::bert()) / name, {.width = 4, .heads = 2, .kind = kind});
   };
-  const MultiHeadAttention linear = layer("a", {.kind = AttentionKind::Kind::linear}), channel = layer("b", {.kind = AttentionKind::Kind::channel});
+  const MultiHeadAttention linear = layer("a", {.kind = AttentionKind::Kind::linear}),
+                           channel = layer("b", {.kind = AttentionKind::Kind::channel});
   expect_error([&] { linear(x, {.terms = {Dilated{2}}}); },
                "multi_head: linear attention supports the causal mask and lengths, no other terms");
   const auto mask = [](std::vector<uint8_t> keys) {

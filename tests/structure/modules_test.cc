@@ -109,7 +109,7 @@ std::vector<std::string> violations_in(const std::string& path, const std::strin
     if (line.ends_with(' ') || line.ends_with('\r')) report("trailing space");
     for (const std::string& word : {std::string("TO") + "DO", std::string("FIX") + "ME"})
       if (line.find(word) != std::string::npos) report(word);
-    if (path != "tests/structure/modules_test.cc")
+    if (path != "tests/structure/modules_test.cc" && line.find("of older versions") == std::string::npos)
       for (const std::string& name : old_names_in(line)) report("'" + name + "', write '" + kOldNames.at(name) + "'");
     if (!in_heed || !line.starts_with("#include \"heed/")) continue;
     const std::string included = line.substr(10, line.find('"', 10) - 10);
@@ -187,6 +187,7 @@ TEST(Modules, careless_files_fail) {
   EXPECT_EQ(count("\tint x;\n"), 1u);
   EXPECT_EQ(count("// a picture\n"), 1u);
   EXPECT_EQ(count("// depicture\n"), 0u);
+  EXPECT_EQ(count("\"picture\";  // of older versions\n"), 0u);
   EXPECT_EQ(count("int x; \n"), 1u);
   EXPECT_EQ(count(std::string("// TO") + "DO: later\n"), 1u);
   EXPECT_EQ(count(lines(300)), 0u);

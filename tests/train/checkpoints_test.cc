@@ -127,7 +127,7 @@ TEST(Checkpoints, a_full_disk_leaves_the_previous_one) {
   const Folder folder;
   Checkpoints checkpoints(folder.path(), 1);
   checkpoints.write(1, sample(1));
-  // A file size limit stands in for a full disk.
+  // A limit on the file size makes writes fail as a full disk does.
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small{2000, before.rlim_max};

@@ -106,8 +106,7 @@ TEST(HeadRecord, a_run_without_gaussian_positions_records_none) {
   HeadsRun trained(folder, "run", {"position=relative_2d", "epochs=1"});
   trained.go();
   EXPECT_FALSE(std::filesystem::exists(trained.path / "heads.jsonl"));
-  expect_error<FileError>([&] { lab::read_heads_run(trained.path); },
-                          "heads.jsonl: this run recorded no heads, expected a model with");
+  expect_error<FileError>([&] { lab::read_heads_run(trained.path); }, "heads.jsonl: this run recorded no heads, expected a model with");
 }
 
 TEST(HeadRecord, an_interrupted_run_leaves_the_same_bytes) {

@@ -1,5 +1,6 @@
 // The report page from hand-written files: every section is present, damaged files are named.
 #include "heed/train/report_run.h"
+#include "heed/train/sample_json.h"
 #include "tests/cli/program.h"
 #include "tests/expect_error.h"
 #include "tests/train/report_files.h"
@@ -147,6 +148,14 @@ TEST(Program, report_writes_the_page) {
   EXPECT_EQ(get(both), page_of({a, b}));
   EXPECT_EQ(run_heed("report '" + (box / "none").string() + "'").exit_code, 3);
   EXPECT_EQ(run_heed("report").exit_code, 2);
+}
+
+TEST(Sample, is_read_under_the_name_of_its_image_that_older_versions_used) {
+  const Sample sample{.truth = "a", .guess = "a", .image = {.width = 2, .height = 1, .pixels = {1, 2, 3, 4, 5, 6}}};
+  Json json = sample;
+  json["picture"] = json.at("image");  // of older versions
+  json.erase("image");
+  EXPECT_EQ(json.get<Sample>().image.pixels, sample.image.pixels);
 }
 
 }  // namespace

@@ -191,7 +191,7 @@ TEST(RunFolder, a_line_that_does_not_fit_is_not_started) {
   RunFolder run = make(folder);
   go_on(run, 1, 4);
   const std::string before = get(run.path() / "metrics.jsonl");
-  // A file size limit stands in for a full disk.
+  // A limit on the file size makes writes fail as a full disk does.
   rlimit old{};
   getrlimit(RLIMIT_FSIZE, &old);
   const rlimit small{before.size() + 10, old.rlim_max};
