@@ -60,16 +60,16 @@ const AddedToken* AddedTokens::find(std::string_view content) const {
   return nullptr;
 }
 
-AddedTokens read_added_tokens(const JsonPart& list, const Vocabulary& vocabulary, const Normalizer& normalizer) {
+AddedTokens read_added_tokens(const JsonReader& list, const Vocabulary& vocabulary, const Normalizer& normalizer) {
   std::vector<AddedToken> tokens;
   StringTable seen;
   for (size_t i = 0; i < list.size(); ++i) {
-    const JsonPart json = list[i];
+    const JsonReader json = list[i];
     AddedToken token;
     token.content = json.text("content");
     if (token.content.size() > kLongestToken)
       json.refuse("found ", in_quotes(token.content, 40), " of ", token.content.size(), " bytes, expected at most ", kLongestToken);
-    const int64_t id = json["id"].number(), known = vocabulary.find(token.content);
+    const int64_t id = json["id"].whole(), known = vocabulary.find(token.content);
     if (id < 0 || id >= kMaxTokenId) json.refuse("found the id ", id, ", expected one from 0 to ", kMaxTokenId - 1);
     if (known >= 0 && known != id)
       json.refuse("found the id ", id, " for ", in_quotes(token.content), ", expected ", known, " as in the vocabulary");

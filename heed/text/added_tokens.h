@@ -36,6 +36,6 @@ class AddedTokens {
   NumberTable<uint32_t> index_of_id_;
 };
 
-AddedTokens read_added_tokens(const JsonPart& list, const Vocabulary& vocabulary, const Normalizer& normalizer);
+AddedTokens read_added_tokens(const JsonReader& list, const Vocabulary& vocabulary, const Normalizer& normalizer);
 
 }  // namespace heed::text

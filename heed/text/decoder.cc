@@ -1,6 +1,7 @@
 #include "heed/text/decoder.h"
 
 #include "heed/text/byte_chars.h"
+#include "heed/text/json_steps.h"
 #include "heed/text/pattern.h"
 #include "heed/text/unicode.h"
 
@@ -112,7 +113,7 @@ Step without_limit(Decoder decoder) {
   return [decoder = std::move(decoder)](Tokens& tokens, size_t) { decoder(tokens); };
 }
 
-Decoder make_shrinking(const JsonPart& json) {
+Decoder make_shrinking(const JsonReader& json) {
   const std::string type = json.text("type");
   if (type == "WordPiece") return wordpiece_decoder(json.text_or("prefix", "##"), json.flag_or("cleanup", true));
   if (type == "ByteLevel") return byte_level_decoder();
@@ -129,13 +130,13 @@ Decoder make_shrinking(const JsonPart& json) {
   if (type == "ByteFallback") return decode_fallback;
   if (type == "Fuse") return fuse;
   if (type == "Strip")
-    return [c = json.text("content"), first = json.number_or("start", 0), last = json.number_or("stop", 0)](Tokens& tokens) {
+    return [c = json.text("content"), first = json.whole_or("start", 0), last = json.whole_or("stop", 0)](Tokens& tokens) {
       strip(tokens, c, first, last);
     };
-  json.unknown_type("decoder", "WordPiece, ByteLevel, Metaspace, BPEDecoder, ByteFallback, Fuse, Strip, Replace, Sequence");
+  refuse_type(json, "decoder", "WordPiece, ByteLevel, Metaspace, BPEDecoder, ByteFallback, Fuse, Strip, Replace, Sequence");
 }
 
-Step make_one(const JsonPart& json) {
+Step make_one(const JsonReader& json) {
   if (json.text("type") != "Replace") return without_limit(make_shrinking(json));
   return [find = find_pattern(json["pattern"]), content = json.text("content")](Tokens& tokens, size_t max_bytes) {
     replace_matches(tokens, find, content, max_bytes);
@@ -144,9 +145,9 @@ Step make_one(const JsonPart& json) {
 
 }  // namespace
 
-Decoder make_decoder(const JsonPart& json) {
+Decoder make_decoder(const JsonReader& json) {
   std::vector<std::pair<Step, std::string>> steps;
-  for (const JsonPart& step : json.steps("decoders")) steps.emplace_back(make_one(step), step.description());
+  for (const JsonReader& step : steps_of(json, "decoders")) steps.emplace_back(make_one(step), step_name(step));
   return [steps](Tokens& tokens) {
     const size_t max_bytes = growth_limit(bytes_in(tokens));
     for (const auto& [step, name] : steps) with_step_name(name, [&, &apply = step] { apply(tokens, max_bytes); });

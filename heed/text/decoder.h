@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "heed/text/json_part.h"
+#include "heed/io/json_reader.h"
 
 namespace heed::text {
 
 using Decoder = std::function<void(std::vector<std::string>& tokens)>;  // the resulting strings are concatenated
 
 // The decoder of a tokenizer.json: one or a sequence. Unknown types are a FileError that names them.
-Decoder make_decoder(const JsonPart& json);
+Decoder make_decoder(const JsonReader& json);
 
 Decoder wordpiece_decoder(const std::string& prefix, bool cleanup);
 Decoder byte_level_decoder();

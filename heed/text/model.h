@@ -31,7 +31,7 @@ class Model {
 using ModelPointer = std::unique_ptr<const Model>;
 
 // The model of a tokenizer.json. `byte_level`: words are bytes, and each character of a token encodes one byte.
-ModelPointer make_model(const JsonPart& json, bool byte_level);
+ModelPointer make_model(const JsonReader& json, bool byte_level);
 
 // WordPiece (Wu et al. 2016): greedy longest match from the left; if a position matches no token, the whole word is unknown.
 struct WordPieceOptions {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heed/text/json_steps.h"
 #include "heed/text/pattern.h"
 
 namespace heed::text {
@@ -160,7 +161,7 @@ void clean_for_translation(Aligned& text) {
   text = std::move(out);
 }
 
-std::string from_base64(const JsonPart& json) {
+std::string from_base64(const JsonReader& json) {
   const std::string text = json.text();
   std::string out;
   uint32_t bits = 0;
@@ -181,7 +182,7 @@ std::string from_base64(const JsonPart& json) {
   return out;
 }
 
-Normalizer make_one(const JsonPart& json) {
+Normalizer make_one(const JsonReader& json) {
   const std::string type = json.text("type");
   if (type == "BertNormalizer") {
     BertNormalizer bert;
@@ -212,17 +213,17 @@ Normalizer make_one(const JsonPart& json) {
       text = std::move(out);
     };
   if (type == "Nmt") return clean_for_translation;
-  if (type == "Precompiled") return make_precompiled(from_base64(json["precompiled_charsmap"]), json.location());
-  json.unknown_type("normalizer",
-                    "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, Precompiled, Sequence");
+  if (type == "Precompiled") return make_precompiled(from_base64(json["precompiled_charsmap"]), json.place());
+  refuse_type(json, "normalizer",
+              "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, Precompiled, Sequence");
 }
 
 }  // namespace
 
-Normalizer make_normalizer(const JsonPart& json) {
+Normalizer make_normalizer(const JsonReader& json) {
   std::vector<Normalizer> steps;
-  for (const JsonPart& step : json.steps("normalizers"))
-    steps.push_back([apply = make_one(step), name = step.description()](Aligned& text) { with_step_name(name, [&] { apply(text); }); });
+  for (const JsonReader& step : steps_of(json, "normalizers"))
+    steps.push_back([apply = make_one(step), name = step_name(step)](Aligned& text) { with_step_name(name, [&] { apply(text); }); });
   if (steps.size() == 1) return steps.front();
   return [steps](Aligned& text) {
     for (const Normalizer& step : steps) step(text);

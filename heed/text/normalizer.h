@@ -3,15 +3,15 @@
 
 #include <functional>
 
+#include "heed/io/json_reader.h"
 #include "heed/text/aligned.h"
-#include "heed/text/json_part.h"
 
 namespace heed::text {
 
 using Normalizer = std::function<void(Aligned& text)>;
 
 // The normalizer of a tokenizer.json: one or a sequence. Unknown types are a FileError that names them.
-Normalizer make_normalizer(const JsonPart& json);
+Normalizer make_normalizer(const JsonReader& json);
 
 struct BertNormalizer {
   bool clean_text = true, handle_chinese = true, lowercase = true, strip_accents = true;

@@ -146,9 +146,9 @@ Finder find_regex(const std::string& expression, const std::string& source) {
   return [regex](std::string_view text, std::vector<Span>& matches) { regex->find(text, matches); };
 }
 
-Finder find_pattern(const JsonPart& json) {
+Finder find_pattern(const JsonReader& json) {
   if (json.has("String")) return find_literal(json.text("String"));
-  return find_regex(json.text("Regex"), json.location());
+  return find_regex(json.text("Regex"), json.place());
 }
 
 }  // namespace heed::text

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/io/json_reader.h"
 #include "heed/text/aligned.h"
-#include "heed/text/json_part.h"
 
 namespace heed::text {
 
@@ -16,7 +16,7 @@ using Finder = std::function<void(std::string_view text, std::vector<Span>& matc
 
 Finder find_literal(std::string literal);
 Finder find_regex(const std::string& expression, const std::string& source);
-Finder find_pattern(const JsonPart& json);  // {"String": ...} or {"Regex": ...}
+Finder find_pattern(const JsonReader& json);  // {"String": ...} or {"Regex": ...}
 
 // The expressions of GPT-2, and of cl100k and its relatives (Llama 3, Qwen 2 and others).
 void scan_gpt2(std::string_view text, std::vector<Span>& matches);

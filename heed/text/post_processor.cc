@@ -1,36 +1,38 @@
 #include "heed/text/post_processor.h"
 
+#include "heed/text/json_steps.h"
+
 namespace heed::text {
 namespace {
 
-int32_t token_id(const JsonPart& json) {
-  const int64_t id = json.number();
+int32_t token_id(const JsonReader& json) {
+  const int64_t id = json.whole();
   if (id < 0 || id >= kMaxTokenId) json.refuse("found the id ", id, ", expected one from 0 to ", kMaxTokenId - 1);
   return static_cast<int32_t>(id);
 }
 
 // [token, id]
-int32_t named_id(const JsonPart& json) { return token_id(json[1]); }
+int32_t named_id(const JsonReader& json) { return token_id(json[1]); }
 
 constexpr size_t kMaxSpecialTokens = 1024;  // added by a template; published ones add up to four
 
-std::vector<TemplateItem> read_template(const JsonPart& list, const JsonPart& processor) {
+std::vector<TemplateItem> read_template(const JsonReader& list, const JsonReader& processor) {
   std::vector<TemplateItem> out;
   size_t special = 0;
   for (size_t i = 0; i < list.size(); ++i) {
-    const JsonPart item = list[i];
+    const JsonReader item = list[i];
     TemplateItem part;
     const bool sequence = item.has("Sequence");
-    const JsonPart body = item[sequence ? "Sequence" : "SpecialToken"];
+    const JsonReader body = item[sequence ? "Sequence" : "SpecialToken"];
     const std::string id = body.text("id");
-    const int64_t type_id = body.number_or("type_id", 0);
+    const int64_t type_id = body.whole_or("type_id", 0);
     if (type_id < 0 || type_id > INT32_MAX) body.refuse("found the type_id ", type_id, ", expected one from 0 to ", INT32_MAX);
     part.type_id = static_cast<int32_t>(type_id);
     if (sequence) {
       if (id != "A" && id != "B") body.refuse("found the sequence ", in_quotes(id), ", expected A or B");
       part.sequence = id == "A" ? 0 : 1;
     } else {
-      const JsonPart ids = processor["special_tokens"][id]["ids"];
+      const JsonReader ids = processor["special_tokens"][id]["ids"];
       special += std::max<size_t>(ids.size(), 1);
       if (special > kMaxSpecialTokens) list.refuse("found more than ", kMaxSpecialTokens, " special tokens, expected at most that many");
       for (size_t k = 0; k < ids.size(); ++k) part.ids.push_back(token_id(ids[k]));
@@ -40,7 +42,7 @@ std::vector<TemplateItem> read_template(const JsonPart& list, const JsonPart& pr
   return out;
 }
 
-void check_sequences(const std::vector<TemplateItem>& items, bool pair, const JsonPart& json) {
+void check_sequences(const std::vector<TemplateItem>& items, bool pair, const JsonReader& json) {
   int found[2] = {};
   for (const TemplateItem& item : items)
     if (item.sequence >= 0) ++found[item.sequence];
@@ -65,10 +67,10 @@ PostProcessor roberta_post_processor(int32_t cls, int32_t sep) {
       {{-1, {cls}, 0}, {0, {}, 0}, {-1, {sep}, 0}}, {{-1, {cls}, 0}, {0, {}, 0}, {-1, {sep, sep}, 0}, {1, {}, 0}, {-1, {sep}, 0}}, true};
 }
 
-PostProcessor make_post_processor(const JsonPart& json) {
+PostProcessor make_post_processor(const JsonReader& json) {
   PostProcessor out;
   bool has_template = false;
-  for (const JsonPart& step : json.steps("processors")) {
+  for (const JsonReader& step : steps_of(json, "processors")) {
     const std::string type = step.text("type");
     if (type == "ByteLevel") {
       out.trim_offsets = out.trim_offsets || step.flag_or("trim_offsets", true);
@@ -88,7 +90,7 @@ PostProcessor make_post_processor(const JsonPart& json) {
       out.pair = read_template(step["pair"], step);
       check_sequences(out.pair, true, step["pair"]);
     } else {
-      step.unknown_type("post-processor", "BertProcessing, RobertaProcessing, TemplateProcessing, ByteLevel, Sequence");
+      refuse_type(step, "post-processor", "BertProcessing, RobertaProcessing, TemplateProcessing, ByteLevel, Sequence");
     }
     out.trim_offsets = out.trim_offsets || trim;
   }

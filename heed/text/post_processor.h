@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "heed/text/json_part.h"
+#include "heed/io/json_reader.h"
 #include "heed/text/vocabulary.h"
 
 namespace heed::text {
@@ -22,7 +22,7 @@ struct PostProcessor {
 };
 
 // The post-processor of a tokenizer.json. Unknown types are a FileError that names them.
-PostProcessor make_post_processor(const JsonPart& json);
+PostProcessor make_post_processor(const JsonReader& json);
 
 PostProcessor bert_post_processor(int32_t cls, int32_t sep);
 PostProcessor roberta_post_processor(int32_t cls, int32_t sep);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heed/text/json_steps.h"
 #include "heed/text/pattern.h"
 
 namespace heed::text {
@@ -69,7 +70,7 @@ void split_words_and_marks(Words& words) {
 
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-Behavior behavior_of(const JsonPart& json, const std::string& fallback) {
+Behavior behavior_of(const JsonReader& json, const std::string& fallback) {
   const std::string name = json.text_or("behavior", fallback);
   constexpr std::pair<const char*, Behavior> known[] = {{"Removed", Behavior::removed},
                                                         {"Isolated", Behavior::isolated},
@@ -185,7 +186,7 @@ void add_prefix_space(Words& words) {
     rebuild(words, " ", " ", needs_prefix);
 }
 
-void add_step(const JsonPart& json, PreTokenizer& out) {
+void add_step(const JsonReader& json, PreTokenizer& out) {
   const std::string type = json.text("type");
   if (out.byte_level) json.refuse("found ", in_quotes(type), " after ByteLevel, expected ByteLevel to be the last step");
   auto& steps = out.steps;
@@ -211,20 +212,20 @@ void add_step(const JsonPart& json, PreTokenizer& out) {
   } else if (type == "Split") {
     steps.push_back(BySplit{find_pattern(json["pattern"]), behavior_of(json, "none"), json.flag_or("invert", false)});
   } else {
-    json.unknown_type("pre-tokenizer",
-                      "BertPreTokenizer, ByteLevel, Whitespace, WhitespaceSplit, Punctuation, Digits, Metaspace, Split, Sequence");
+    refuse_type(json, "pre-tokenizer",
+                "BertPreTokenizer, ByteLevel, Whitespace, WhitespaceSplit, Punctuation, Digits, Metaspace, Split, Sequence");
   }
 }
 
 }  // namespace
 
-PreTokenizer make_pre_tokenizer(const JsonPart& json) {
+PreTokenizer make_pre_tokenizer(const JsonReader& json) {
   PreTokenizer out;
-  for (const JsonPart& step : json.steps("pretokenizers")) {
+  for (const JsonReader& step : steps_of(json, "pretokenizers")) {
     const size_t before = out.steps.size();
     add_step(step, out);
     for (size_t i = before; i < out.steps.size(); ++i)
-      out.steps[i] = [apply = out.steps[i], name = step.description()](Words& words) { with_step_name(name, [&] { apply(words); }); };
+      out.steps[i] = [apply = out.steps[i], name = step_name(step)](Words& words) { with_step_name(name, [&] { apply(words); }); };
   }
   return out;
 }

@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "heed/io/json_reader.h"
 #include "heed/text/aligned.h"
-#include "heed/text/json_part.h"
 
 namespace heed::text {
 
@@ -31,7 +31,7 @@ struct PreTokenizer {
 };
 
 // The pre-tokenizer of a tokenizer.json: one or a sequence. Unknown types are a FileError that names them.
-PreTokenizer make_pre_tokenizer(const JsonPart& json);
+PreTokenizer make_pre_tokenizer(const JsonReader& json);
 
 PreTokenizer bert_pre_tokenizer();
 PreTokenizer gpt2_pre_tokenizer(bool add_prefix_space);

@@ -10,20 +10,20 @@ namespace {
 Json read_config(const Path& folder) {
   const Path path = folder / "tokenizer_config.json";
   Json json = std::filesystem::exists(path) ? read_json(path) : Json::object();
-  check<FileError>(json.is_object(), path.string(), ": found ", json.type_name(), ", expected an object");
+  JsonReader(json, path.string()).object();
   return json;
 }
 
 // A special token of the configuration: a string, or an object with "content".
-std::string special_token(const JsonPart& config, const std::string& key, const std::string& fallback) {
+std::string special_token(const JsonReader& config, const std::string& key, const std::string& fallback) {
   if (!config.has(key)) return fallback;
-  const JsonPart token = config[key];
+  const JsonReader token = config[key];
   return token.json().is_object() ? token.text("content") : token.text();
 }
 
 std::string word_suffix_of(const Json& document) {
   const auto model = document.find("model");
-  return model == document.end() ? "" : JsonPart(*model, "").text_or("end_of_word_suffix", "");
+  return model == document.end() ? "" : JsonReader(*model, "").text_or("end_of_word_suffix", "");
 }
 
 AddedTokens special_tokens(const std::vector<std::string>& names, const Vocabulary& vocabulary) {
@@ -47,7 +47,7 @@ int32_t id_of(const Vocabulary& vocabulary, const std::string& token, const Path
 TokenizerParts read_bert_folder(const Path& folder) {
   const Path path = folder / "vocab.txt";
   const Json document = read_config(folder);
-  const JsonPart config(document, (folder / "tokenizer_config.json").string());
+  const JsonReader config(document, (folder / "tokenizer_config.json").string());
   BertNormalizer normalizer;
   normalizer.lowercase = config.flag_or("do_lower_case", true);
   normalizer.strip_accents = config.flag_or("strip_accents", normalizer.lowercase);
@@ -71,7 +71,7 @@ TokenizerParts read_bert_folder(const Path& folder) {
 
 TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary_path, const Path& merges_path) {
   const Json document = read_config(folder);
-  const JsonPart config(document, (folder / "tokenizer_config.json").string());
+  const JsonReader config(document, (folder / "tokenizer_config.json").string());
   const std::string kind = config.text_or("tokenizer_class", "GPT2Tokenizer");
   const bool roberta = kind.starts_with("Roberta");
   if (!roberta && !kind.starts_with("GPT2"))
@@ -102,7 +102,7 @@ TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary_path,
 // with an end token; a token like >>deu<< selects the target language.
 TokenizerParts read_marian_folder(const Path& folder, bool target) {
   const Json document = read_config(folder);
-  const JsonPart config(document, (folder / "tokenizer_config.json").string());
+  const JsonReader config(document, (folder / "tokenizer_config.json").string());
   const Path path = folder / (target ? "target.spm" : "source.spm");
   const Path vocabulary_path = folder / (target && config.flag_or("separate_vocabs", false) ? "target_vocab.json" : "vocab.json");
   const Json ids = read_json(vocabulary_path);
@@ -150,7 +150,7 @@ Tokenizer Tokenizer::open(const Path& path) {
     const Json config = text::read_config(file.parent_path());
     const std::string pad = text::special_token({config, "tokenizer_config.json"}, "pad_token", "");
     if (const text::AddedToken* token = parts.added.find(pad)) parts.padding_id = token->id;
-    if (text::JsonPart(config, "tokenizer_config.json").text_or("tokenizer_class", "").starts_with("CLIPTokenizer"))
+    if (JsonReader(config, "tokenizer_config.json").text_or("tokenizer_class", "").starts_with("CLIPTokenizer"))
       parts.decoder = text::clip_decoder(std::move(parts.decoder), text::word_suffix_of(document));
     return make_tokenizer(std::move(parts));
   };

@@ -4,10 +4,10 @@
 namespace heed::text {
 namespace {
 
-Merges json_merges(const JsonPart& list) {
+Merges json_merges(const JsonReader& list) {
   Merges out;
   for (size_t i = 0; i < list.size(); ++i) {
-    const JsonPart merge = list[i];
+    const JsonReader merge = list[i];
     if (merge.json().is_array()) {
       if (merge.size() != 2) merge.refuse("found ", merge.size(), " tokens, expected 2");
       out.emplace_back(merge[size_t{0}].text(), merge[1].text());
@@ -21,9 +21,8 @@ Merges json_merges(const JsonPart& list) {
   return out;
 }
 
-ModelPointer read_bpe(const JsonPart& json, bool byte_level) {
-  if (json.has("dropout") && json["dropout"].json() != 0)
-    json["dropout"].refuse("found ", in_quotes(json["dropout"].json().dump(), 40), ", expected none: heed does not drop merges at random");
+ModelPointer read_bpe(const JsonReader& json, bool byte_level) {
+  if (json.has("dropout") && json["dropout"].json() != 0) json["dropout"].expected("none: heed does not drop merges at random");
   BpeOptions options;
   options.unknown = json.text_or("unk_token", "");
   options.continuing_prefix = json.text_or("continuing_subword_prefix", "");
@@ -32,29 +31,28 @@ ModelPointer read_bpe(const JsonPart& json, bool byte_level) {
   options.byte_fallback = json.flag_or("byte_fallback", false);
   options.fuse_unknown = json.flag_or("fuse_unk", false);
   options.ignore_merges = json.flag_or("ignore_merges", false);
-  return make_bpe(Vocabulary::from_json(json["vocab"]), json_merges(json["merges"]), options, json.location());
+  return make_bpe(Vocabulary::from_json(json["vocab"]), json_merges(json["merges"]), options, json.place());
 }
 
-ModelPointer read_unigram(const JsonPart& json) {
+ModelPointer read_unigram(const JsonReader& json) {
   Vocabulary vocabulary;
   std::vector<double> scores;
-  const JsonPart list = json["vocab"];
+  const JsonReader list = json["vocab"];
   for (size_t i = 0; i < list.size(); ++i) {
-    const JsonPart entry = list[i], score = entry[1];
+    const JsonReader entry = list[i], score = entry[1];
     const std::string token = entry[size_t{0}].text();
-    if (!score.json().is_number()) score.refuse("found ", score.json().type_name(), ", expected a number");
     if (static_cast<int64_t>(i) >= kMaxTokenId) list.refuse("found ", list.size(), " tokens, expected at most ", kMaxTokenId);
     if (!vocabulary.add(token, static_cast<int64_t>(i))) entry.refuse("found ", in_quotes(token), " a second time, expected it once");
-    scores.push_back(score.json().get<double>());
+    scores.push_back(score.number());
   }
   UnigramOptions options;
-  options.unknown = json.number_or("unk_id", -1);
+  options.unknown = json.whole_or("unk_id", -1);
   options.byte_fallback = json.flag_or("byte_fallback", false);
-  return make_unigram(std::move(vocabulary), scores, options, json.location());
+  return make_unigram(std::move(vocabulary), scores, options, json.place());
 }
 
 // Older files lack the model type.
-std::string model_type(const JsonPart& json) {
+std::string model_type(const JsonReader& json) {
   if (json.has("type")) return json.text("type");
   return json.has("merges")                      ? "BPE"
          : json.has("continuing_subword_prefix") ? "WordPiece"
@@ -64,7 +62,7 @@ std::string model_type(const JsonPart& json) {
 
 }  // namespace
 
-ModelPointer make_model(const JsonPart& json, bool byte_level) {
+ModelPointer make_model(const JsonReader& json, bool byte_level) {
   const std::string type = model_type(json);
   if (type == "BPE") return read_bpe(json, byte_level);
   if (byte_level) json.refuse("found the model ", in_quotes(type), " after the pre-tokenizer ByteLevel, expected BPE");
@@ -72,26 +70,25 @@ ModelPointer make_model(const JsonPart& json, bool byte_level) {
     WordPieceOptions options;
     options.unknown = json.text_or("unk_token", options.unknown);
     options.continuing_prefix = json.text_or("continuing_subword_prefix", options.continuing_prefix);
-    options.max_chars_per_word = json.number_or("max_input_chars_per_word", options.max_chars_per_word);
-    return make_wordpiece(Vocabulary::from_json(json["vocab"]), options, json.location());
+    options.max_chars_per_word = json.whole_or("max_input_chars_per_word", options.max_chars_per_word);
+    return make_wordpiece(Vocabulary::from_json(json["vocab"]), options, json.place());
   }
-  if (type == "WordLevel")
-    return make_word_level(Vocabulary::from_json(json["vocab"]), json.text_or("unk_token", "<unk>"), json.location());
+  if (type == "WordLevel") return make_word_level(Vocabulary::from_json(json["vocab"]), json.text_or("unk_token", "<unk>"), json.place());
   if (type == "Unigram") return read_unigram(json);
   json.refuse("found the model ", in_quotes(type), ", expected one of WordPiece, BPE, Unigram, WordLevel");
 }
 
 namespace {
 
-Side side_of(const JsonPart& json) {
+Side side_of(const JsonReader& json) {
   const std::string side = json.text_or("direction", "Right");
   if (side != "Left" && side != "Right") json.refuse("found the direction ", in_quotes(side), ", expected Left or Right");
   return side == "Left" ? Side::left : Side::right;
 }
 
-EncodeOptions read_truncation(const JsonPart& json) {
+EncodeOptions read_truncation(const JsonReader& json) {
   EncodeOptions out;
-  out.max_length = json["max_length"].number();
+  out.max_length = json["max_length"].whole();
   out.truncation_side = side_of(json);
   const std::string strategy = json.text_or("strategy", "LongestFirst");
   if (strategy == "OnlyFirst") out.truncation = Truncation::only_first;
@@ -99,13 +96,13 @@ EncodeOptions read_truncation(const JsonPart& json) {
   return out;
 }
 
-Padding read_padding(const JsonPart& json) {
+Padding read_padding(const JsonReader& json) {
   Padding out;
-  const JsonPart strategy = json["strategy"];
-  if (strategy.has("Fixed")) out.length = strategy["Fixed"].number();
-  out.multiple_of = json.number_or("pad_to_multiple_of", 1);
+  const JsonReader strategy = json["strategy"];
+  if (strategy.has("Fixed")) out.length = strategy["Fixed"].whole();
+  out.multiple_of = json.whole_or("pad_to_multiple_of", 1);
   out.side = side_of(json);
-  out.id = json.number_or("pad_id", 0);
+  out.id = json.whole_or("pad_id", 0);
   if (out.id < 0 || out.id >= kMaxTokenId) json.refuse("found the pad_id ", out.id, ", expected one from 0 to ", kMaxTokenId - 1);
   return out;
 }
@@ -113,7 +110,7 @@ Padding read_padding(const JsonPart& json) {
 }  // namespace
 
 TokenizerParts read_tokenizer_json(const Json& document, const std::string& source) {
-  const JsonPart json(document, source);
+  const JsonReader json(document, source);
   TokenizerParts parts;
   if (json.has("normalizer")) parts.normalizer = make_normalizer(json["normalizer"]);
   if (json.has("pre_tokenizer")) parts.pre_tokenizer = make_pre_tokenizer(json["pre_tokenizer"]);

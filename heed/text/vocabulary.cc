@@ -11,11 +11,10 @@ bool Vocabulary::add(std::string_view token, int64_t id) {
   return true;
 }
 
-Vocabulary Vocabulary::from_json(const JsonPart& json) {
-  if (!json.json().is_object()) json.refuse("found ", json.json().type_name(), ", expected an object of tokens and ids");
+Vocabulary Vocabulary::from_json(const JsonReader& json) {
   Vocabulary out;
-  for (const auto& [token, value] : json.json().items()) {
-    const int64_t id = JsonPart(value, json.location() + "[" + in_quotes(token) + "]").number();
+  for (const auto& [token, value] : json.object().items()) {
+    const int64_t id = value.is_number_integer() ? value.get<int64_t>() : json[token].whole();
     if (id < 0 || id >= kMaxTokenId) json.refuse("found the id ", id, " for ", in_quotes(token), ", expected 0 to ", kMaxTokenId - 1);
     if (!out.add(token, id)) json.refuse("found the id ", id, " for ", in_quotes(token), " and for ", in_quotes(out.token(id)));
   }

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/text/json_part.h"
+#include "heed/io/json_reader.h"
 #include "heed/text/string_table.h"
 #include "heed/text/unicode.h"
 
@@ -23,8 +23,8 @@ class Vocabulary {
   int64_t count() const { return std::ssize(tokens_); }
   int64_t id_limit() const { return std::ssize(index_); }  // largest id + 1
 
-  static Vocabulary from_json(const JsonPart& json);  // {token: id}
-  static Vocabulary from_lines(const Path& path);     // vocab.txt: the token of line i has id i
+  static Vocabulary from_json(const JsonReader& json);  // {token: id}
+  static Vocabulary from_lines(const Path& path);       // vocab.txt: the token of line i has id i
   Json to_json() const;
 
  private:

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "heed/io/json_reader.h"
 #include "heed/train/settings_value.h"
 
 namespace heed {
@@ -26,20 +27,13 @@ std::string shortened_value(const std::string& text) { return text.size() > kLon
 std::optional<RunJson> read_run_json(const Path& run) {
   std::error_code error;
   if (!std::filesystem::exists(run / kFile, error)) return std::nullopt;
-  const Json json = read_json(run / kFile);
-  const std::string file = (run / kFile).string();
-  check<FileError>(json.is_object(), file, ": found a ", json.type_name(), ", expected an object");
-  RunJson out;
-  for (const auto& [key, text] :
-       {std::pair("state", &out.state), std::pair("directory", &out.directory), std::pair("metric", &out.metric)}) {
-    check<FileError>(json.contains(key) && json[key].is_string(), file, ": found no ", key, ", expected a text");
-    *text = json[key].get<std::string>();
-  }
-  for (const auto& [key, value] : {std::pair("settings", &out.settings), std::pair("data", &out.data)}) {
-    check<FileError>(json.contains(key) && json[key].is_object(), file, ": found no ", key, ", expected an object");
-    *value = json[key];
-  }
-  return out;
+  const Json document = read_json(run / kFile);
+  const JsonReader json(document, (run / kFile).string());
+  return RunJson{.state = json.text("state"),
+                 .directory = json.text("directory"),
+                 .metric = json.text("metric"),
+                 .settings = json["settings"].object(),
+                 .data = json["data"].object()};
 }
 
 void write_run_json(const Path& run, const RunJson& about) {

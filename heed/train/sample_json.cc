@@ -1,5 +1,6 @@
 #include "heed/train/sample_json.h"
 
+#include "heed/io/json_reader.h"
 #include "heed/io/markup.h"
 
 namespace heed {
@@ -32,25 +33,29 @@ void to_json(Json& json, const Sample& sample) {
   json["map"] = sample.map;
 }
 
-void from_json(const Json& json, Sample& sample) {
-  try {
-    check<FileError>(json.is_object(), "sample: found a ", json.type_name(), ", expected an object");
-    sample.truth = json.value("truth", "");
-    sample.guess = json.value("guess", "");
-    sample.source = json.value("source", "");
-    sample.score = json.contains("score") && json["score"].is_null() ? 0 : json.value("score", 0.0);  // null: not finite
-    sample.right = json.value("right", false);
-    sample.rows = json.value("rows", sample.rows);
-    sample.columns = json.value("columns", sample.columns);
-    sample.map_rows = json.value("map_rows", int64_t{0});
-    sample.map_columns = json.value("map_columns", int64_t{0});
-    if (json.contains("map"))
-      for (const Json& weight : json["map"]) sample.map.push_back(weight.is_null() ? 0 : weight.get<float>());
-    const char* image = json.contains("image") ? "image" : "picture";  // of older versions
-    if (json.contains(image) && !json[image].is_null()) sample.image = image_in(json[image].get<std::string>());
-  } catch (const Json::exception& error) {
-    fail<FileError>("sample: found a member of the wrong type: ", in_quotes(error.what(), 200));
-  }
+void from_json(const Json& document, Sample& sample) {
+  const JsonReader json(document, "sample");
+  json.object();
+  const auto texts_in = [&](const char* key) {
+    std::vector<std::string> out;
+    if (json.has(key))
+      for (const JsonReader& each : json[key].list()) out.push_back(each.text());
+    return out;
+  };
+  sample.truth = json.text_or("truth", "");
+  sample.guess = json.text_or("guess", "");
+  sample.source = json.text_or("source", "");
+  sample.score = json.has("score") ? json["score"].number() : 0;  // null: not finite
+  sample.right = json.flag_or("right", false);
+  sample.rows = texts_in("rows");
+  sample.columns = texts_in("columns");
+  sample.map_rows = json.whole_or("map_rows", 0);
+  sample.map_columns = json.whole_or("map_columns", 0);
+  if (json.has("map"))
+    for (const JsonReader& weight : json["map"].list())
+      sample.map.push_back(weight.json().is_null() ? 0 : static_cast<float>(weight.number()));
+  for (const char* key : {"image", "picture"})  // picture: of older versions
+    if (json.has(key)) sample.image = image_in(json.text(key));
   const auto most = static_cast<int64_t>(sample.map.size());
   check<FileError>(sample.map_rows >= 0 && sample.map_columns >= 0 && sample.map_rows <= most && sample.map_columns <= most &&
                        sample.map_rows * sample.map_columns == most,

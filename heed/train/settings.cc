@@ -180,9 +180,8 @@ void Settings::set(const std::string& typed, const std::string& value, By by) {
 }
 
 void Settings::assign(const std::string& argument) {
-  const size_t at = argument.find('=');
-  check<UsageError>(at != std::string::npos && at > 0, command_, ": found ", quoted(argument), ", expected key=value");
-  set(argument.substr(0, at), argument.substr(at + 1));
+  const KeyValue setting = key_value_in(command_, argument);
+  set(setting.key, setting.value);
 }
 
 bool Settings::is_open(const std::string& table) const {

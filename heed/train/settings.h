@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,12 @@ namespace heed {
 struct Allowed {  // range of a number, or the allowed strings
   double least = -1e300, most = 1e300;
   std::vector<std::string> choices = {};
-  bool several = false;                     // a comma-separated list of `choices`
-  std::string hint = {};                    // appended to the error for other values
-  bool path = false;                        // a file or folder, see absolute_paths()
-  std::vector<std::string> synthetic = {};  // for paths: names of synthetic data, e.g. "shapes"; also shapes:5 and shapes/test
+  bool several = false;                             // a comma-separated list of `choices`
+  bool with_settings = false;                       // a choice may be followed by settings of its own: window:4
+  std::map<std::string, std::string> aliases = {};  // other names of choices, which they replace
+  std::string hint = {};                            // appended to the error for other values
+  bool path = false;                                // a file or folder, see absolute_paths()
+  std::vector<std::string> synthetic = {};          // for paths: names of synthetic data, e.g. "shapes"; also shapes:5 and shapes/test
 };
 
 class Settings {

@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-// The shortest text that number_in reads as the same number.
+// The shortest text that parse_number reads as the same number.
 template <class T>
 std::string shortest(T number) {
   char buffer[64];
@@ -27,19 +27,10 @@ std::string bounds_text(const Allowed& allowed) {
   return below ? bound_text(allowed.least) + " or more" : "at most " + bound_text(allowed.most);
 }
 
-// nullopt unless the whole text is a number.
-template <class T>
-std::optional<T> number_in(const std::string& text) {
-  T out{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, out);
-  return error == std::errc() && stop == end ? std::optional(out) : std::nullopt;
-}
-
 template <class T>
 T parsed(const std::string& key, const std::string& text, const Allowed& allowed) {
-  const std::optional<T> number = number_in<T>(text);
-  const std::optional<double> wide = number_in<double>(text);  // as double, since 0.1f is larger than a bound of 0.1
+  const std::optional<T> number = parse_number<T>(text);
+  const std::optional<double> wide = parse_number<double>(text);  // as double, since 0.1f is larger than a bound of 0.1
   check(number && wide && std::isfinite(*wide), key, "=", quoted(text), ", expected a ",
         std::is_same_v<T, float> ? "number" : "whole number", std::is_unsigned_v<T> ? " of 0 or more" : "");
   check(allowed.least <= *wide && *wide <= allowed.most, key, "=", text, ", expected ", bounds_text(allowed));
@@ -61,23 +52,26 @@ std::string quoted(const std::string& text) {
   return out;
 }
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> out{""};
-  for (const char letter : text) {
-    if (letter == at)
-      out.emplace_back();
-    else
-      out.back() += letter;
-  }
-  return out;
+KeyValue key_value_in(const std::string& command, const std::string& argument) {
+  std::optional<KeyValue> out = parse_key_value(argument);
+  check<UsageError>(out && !out->key.empty(), command, ": found ", quoted(argument), ", expected key=value");
+  return *std::move(out);
 }
 
 void parse_value(std::string& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
   const std::vector<std::string>& choices = allowed.choices;
-  for (const std::string& value : allowed.several ? split(text, ',') : std::vector{text})
-    check(choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end(), key, "=", quoted(text), ", expected ",
-          allowed.several ? "some of " : "one of ", listed(choices), allowed.hint, did_you_mean(value, choices));
-  bound = text;
+  std::string joined, separator;
+  for (const std::string& value : allowed.several ? split(text, ',') : std::vector{text}) {
+    const size_t end = allowed.with_settings ? std::min(value.find(':'), value.size()) : value.size();
+    const std::string typed = value.substr(0, end);
+    const auto alias = allowed.aliases.find(typed);
+    const std::string name = alias == allowed.aliases.end() ? typed : alias->second;
+    check(choices.empty() || std::find(choices.begin(), choices.end(), name) != choices.end(), key, "=", quoted(text), ", expected ",
+          allowed.several ? "some of " : "one of ", listed(choices), allowed.hint, did_you_mean(typed, choices));
+    joined += separator + name + value.substr(end);
+    separator = ",";
+  }
+  bound = joined;
 }
 void parse_value(int64_t& bound, const std::string& key, const std::string& text, const Allowed& allowed) {
   bound = parsed<int64_t>(key, text, allowed);
@@ -98,7 +92,7 @@ std::string value_text(int64_t value) { return shortest(value); }
 std::string value_text(uint64_t value) { return shortest(value); }
 std::string value_text(float value) { return shortest(value); }
 std::string value_text(bool value) { return value ? "true" : "false"; }
-Json value_json(float value) { return number_in<double>(shortest(value)).value_or(value); }
+Json value_json(float value) { return parse_number<double>(shortest(value)).value_or(value); }
 
 std::string choices_text(const Allowed& allowed) {
   return allowed.choices.empty() ? "" : " (" + listed(allowed.choices) + (allowed.several ? "; comma-separated)" : ")");

@@ -1,6 +1,7 @@
 // Conversion of setting values from and to text. Errors name key, value and what was expected; callers add the source.
 #pragma once
 
+#include "heed/core/parse.h"
 #include "heed/train/settings.h"
 
 namespace heed {
@@ -34,8 +35,10 @@ std::string list_text(const std::string& key, const Json& value);
 // Error unless Settings::toml() can write the value and read() reads it back.
 void check_writable(const std::string& key, const Json& value);
 
-std::string listed(const std::vector<std::string>& texts);         // "a, b", without empty strings
-std::string quoted(const std::string& text);                       // in single quotes, escaped like in_quotes
-std::vector<std::string> split(const std::string& text, char at);  // "a,,b" has three parts
+std::string listed(const std::vector<std::string>& texts);  // "a, b", without empty strings
+std::string quoted(const std::string& text);                // in single quotes, escaped like in_quotes
+
+// An argument "key=value"; a UsageError in the name of the command if it is none.
+KeyValue key_value_in(const std::string& command, const std::string& argument);
 
 }  // namespace heed

@@ -91,24 +91,24 @@ TEST(TokenizerFiles, refuses_wrong_json_and_names_the_place) {
     expect_refused([&] { tokenizer_of(json); }, fragment);
   };
   expect_refused([] { Tokenizer::from_json("", "t"); }, "t: byte 0: found a mistake, expected JSON");
-  expect_refused([] { Tokenizer::from_json("[]", "t"); }, "t: found array, expected an object with \"model\"");
+  expect_refused([] { Tokenizer::from_json("[]", "t"); }, "t: found \"[]\", expected an object with \"model\"");
   expect_refused([] { Tokenizer::from_json("{}", "t"); }, "t: found no \"model\"");
-  refused([](Json& json) { json["model"]["type"] = "Magic"; }, "test.json.model: found the model \"Magic\", expected one of WordPiece");
-  refused([](Json& json) { json["model"].erase("vocab"); }, "test.json.model: found no \"vocab\"");
-  refused([](Json& json) { json["model"]["vocab"] = 7; }, "test.json.model.vocab: found number, expected an object");
+  refused([](Json& json) { json["model"]["type"] = "Magic"; }, "test.json: model: found the model \"Magic\", expected one of WordPiece");
+  refused([](Json& json) { json["model"].erase("vocab"); }, "test.json: model: found no \"vocab\"");
+  refused([](Json& json) { json["model"]["vocab"] = 7; }, "test.json: model.vocab is \"7\", expected an object");
   refused([](Json& json) { json["model"]["vocab"]["x"] = 3; }, "found the id 3 for");
   refused([](Json& json) { json["model"]["vocab"]["x"] = -3; }, "found the id -3 for \"x\"");
   refused([](Json& json) { json["model"]["vocab"]["x"] = 1.5; }, "expected a whole number");
   refused([](Json& json) { json["model"]["vocab"]["x"] = 99999999; }, "found the id 99999999 for \"x\", expected 0 to 16777215");
   refused([](Json& json) { json["model"]["unk_token"] = "?"; }, "found no \"?\" in the vocabulary");
-  refused([](Json& json) { json["model"]["unk_token"] = 1; }, "test.json.model.unk_token: found number, expected a string");
-  refused([](Json& json) { json["normalizer"]["lowercase"] = 1; }, "test.json.normalizer.lowercase: found number, expected true or false");
+  refused([](Json& json) { json["model"]["unk_token"] = 1; }, "test.json: model.unk_token is \"1\", expected a string");
+  refused([](Json& json) { json["normalizer"]["lowercase"] = 1; }, "test.json: normalizer.lowercase is \"1\", expected true or false");
   refused(
       [](Json& json) {
         json["pre_tokenizer"] = {{"type", "ByteLevel"}};
       },
       "found the model \"WordPiece\" after the pre-tokenizer ByteLevel");
-  refused([](Json& json) { json["decoder"]["type"] = "CTC"; }, "test.json.decoder: found the decoder \"CTC\", expected one of");
+  refused([](Json& json) { json["decoder"]["type"] = "CTC"; }, "test.json: decoder: found the decoder \"CTC\", expected one of");
   refused([](Json& json) { json["post_processor"]["type"] = "Glue"; }, "found the post-processor \"Glue\", expected one of");
   refused([](Json& json) { json["post_processor"]["special_tokens"].erase("[SEP]"); }, "special_tokens: found no \"[SEP]\"");
   refused([](Json& json) { json["post_processor"]["special_tokens"]["[SEP]"]["ids"] = {77}; },
@@ -117,7 +117,7 @@ TEST(TokenizerFiles, refuses_wrong_json_and_names_the_place) {
   refused([](Json& json) { json["added_tokens"][0]["id"] = 9; },
           "added_tokens[0]: found the id 9 for \"[PAD]\", expected 0 as in the vocabulary");
   refused([](Json& json) { json["added_tokens"].push_back(json["added_tokens"][0]); }, "found \"[PAD]\" a second time");
-  refused([](Json& json) { json["added_tokens"] = "none"; }, "test.json.added_tokens: found string, expected a list");
+  refused([](Json& json) { json["added_tokens"] = "none"; }, "test.json: added_tokens is \"none\", expected a list");
   refused(
       [](Json& json) {
         json["padding"] = {{"strategy", "BatchLongest"}, {"direction", "Up"}};
@@ -130,9 +130,8 @@ TEST(TokenizerFiles, refuses_wrong_json_and_names_the_place) {
   refused_model({{"type", "BPE"}, {"vocab", one}, {"merges", {"aa"}}}, "merges[0]: found \"aa\", expected two tokens with a space between");
   refused_model({{"type", "BPE"}, {"vocab", one}, {"merges", {{"a"}}}}, "merges[0]: found 1 tokens, expected 2");
   refused_model({{"type", "BPE"}, {"vocab", one}, {"merges", {"a b"}}}, "merge 0: found \"b\", expected a token of the vocabulary");
-  refused_model({{"type", "BPE"}, {"dropout", 0.1}, {"vocab", one}, {"merges", Json::array()}},
-                "model.dropout: found \"0.1\", expected none");
-  refused_model(Json::parse(R"({"type": "Unigram", "vocab": [["a", "b"]]})"), "vocab[0][1]: found string, expected a number");
+  refused_model({{"type", "BPE"}, {"dropout", 0.1}, {"vocab", one}, {"merges", Json::array()}}, "model.dropout is \"0.1\", expected none");
+  refused_model(Json::parse(R"({"type": "Unigram", "vocab": [["a", "b"]]})"), "vocab[0][1] is \"b\", expected a number");
   refused_model(Json::parse(R"({"type": "Unigram", "vocab": [["a", 0], ["a", 0]]})"), "vocab[1]: found \"a\" a second time");
   refused_model({{"type", "Unigram"}, {"vocab", Json::array()}}, "found 0 scores for 0 tokens");
 }

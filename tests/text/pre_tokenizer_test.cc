@@ -115,10 +115,10 @@ TEST(PreTokenizer, refuses_what_it_does_not_know) {
   refused(of_type("UnicodeScripts"), "p: found the pre-tokenizer \"UnicodeScripts\", expected one of BertPreTokenizer");
   refused(split(kDash, "Sideways"), "p: found the behavior \"Sideways\"");
   refused({{"type", "Sequence"}, {"pretokenizers", {of_type("ByteLevel"), of_type("Digits")}}},
-          "p.pretokenizers[1]: found \"Digits\" after ByteLevel");
+          "p: pretokenizers[1]: found \"Digits\" after ByteLevel");
   refused({{"type", "Metaspace"}, {"prepend_scheme", "last"}}, "found the prepend_scheme \"last\"");
-  refused({{"type", "Split"}, {"pattern", {{"Regex", "["}}}, {"behavior", "Isolated"}}, "p.pattern: found the expression \"[\"");
-  refused(Json::array(), "p: found array, expected an object with \"type\"");
+  refused({{"type", "Split"}, {"pattern", {{"Regex", "["}}}, {"behavior", "Isolated"}}, "p: pattern: found the expression \"[\"");
+  refused(Json::array(), "p: found \"[]\", expected an object with \"type\"");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ TEST(RunJson, is_read_as_it_was_written) {
   EXPECT_EQ(found->data, about.data);
   EXPECT_FALSE(is_running(run.path()));
   put(run / "run.json", R"({"state": 3})");
-  expect_refused([&] { read_run_json(run.path()); }, "run.json: found no state, expected a text");
+  expect_refused([&] { read_run_json(run.path()); }, "run.json: state is \"3\", expected a string");
 }
 
 TEST(RunJson, changes_show_both_values) {
