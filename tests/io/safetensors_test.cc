@@ -73,12 +73,12 @@ TEST(Safetensors, tensors_borrow_the_file_and_outlive_its_reader) {
   const Folder folder;
   const Tensor x = counted({1 << 20}, DType::f32);
   write_safetensors(folder / "a", {{"x", x}});
-  const int64_t before = memory_use().in_use;
+  const int64_t before = memory_use(kCpu).in_use;
   Tensor read;
   {
     const Safetensors file = Safetensors::open(folder / "a");
     read = file.tensor("x");
-    EXPECT_EQ(memory_use().in_use, before);
+    EXPECT_EQ(memory_use(kCpu).in_use, before);
   }
   copy_into(Tensor::zeros({1 << 20}), read);  // stays in this process
   test::expect_same(Safetensors::open(folder / "a").tensor("x"), x);
