@@ -26,6 +26,7 @@ HEED_ELEMENT bool truths(Keys<float>, const bool* from, int64_t) { return *from;
 HEED_ELEMENT float abs(float x) { return fabsf(x); }
 HEED_ELEMENT float floor(float x) { return floorf(x); }
 HEED_ELEMENT float fma(float a, float b, float c) { return fmaf(a, b, c); }
+HEED_ELEMENT float log(float x) { return logf(x); }
 HEED_ELEMENT float tanh(float x) { return tanhf(x); }
 HEED_ELEMENT float select(bool condition, float yes, float no) { return condition ? yes : no; }
 

@@ -1,6 +1,7 @@
 // What a score term is made of. Each term is a file in terms/ with up to four parts:
 //   Args: pointers and numbers, what kernels read; with reach, skip and idle where it can say more than the defaults (score_block.h)
-//   a struct for users, which names the tensors it reads and how their gradients are summed, makes the Args, and has a TermInfo
+//   a struct for users, which names the tensors it reads and how their gradients are summed, makes the Args, has a TermInfo, and, where
+//   models can use it, a function make(TermInput)
 //   HEED_TERM_ELEMENTS: functions of one score, templates over the value: Lanes on the CPU, float in CUDA (scalar_terms.h)
 //   HEED_TERM_BLOCKS: functions of a block of scores, where the CPU can do better than element by element (apply_terms.h)
 // term_list.h lists them.
@@ -9,39 +10,12 @@
 #include "heed/attention/score_block.h"
 
 #ifndef __CUDACC__
-#include <cmath>
-#include <functional>
-#include <map>
-#include <string>
 #include <vector>
 
+#include "heed/attention/term_info.h"
 #include "heed/core/raw.h"
-#include "heed/core/tensor.h"
 
 namespace heed {
-
-// The numbers of a term by name; flags are 0 or 1.
-using TermValues = std::map<std::string, double>;
-
-// A number that a term can be given.
-struct TermSetting {
-  std::string name, meaning;
-  double usual;  // where none is given
-  double least;
-  double most = HUGE_VAL;
-};
-
-// Everything that settings, config.json, help and costs need to know about a term. Functions take a value for every setting.
-struct TermInfo {
-  std::string name;                       // in settings and in config.json
-  std::vector<std::string> aliases = {};  // other names that are read
-  std::string summary;                    // one line
-  bool masks = false;                     // removes keys, changes nothing else
-  bool needs_grid = false;                // tokens of an image; else any tokens
-  std::vector<TermSetting> settings = {};
-  std::function<double(const TermValues& v)> multiply_adds = [](const TermValues&) { return 0.0; };  // of a score
-  std::function<double(const TermValues& v)> parameters = [](const TermValues&) { return 0.0; };     // learned numbers of a head
-};
 
 // How the gradient of a tensor is summed over the scores. Every task has sums of its own; they are joined in order.
 enum class Sums {

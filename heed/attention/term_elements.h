@@ -1,6 +1,6 @@
 // Functions of one score, for every term. No include guard: read inside a namespace that has
 //   HEED_ELEMENT and Keys<V>: some consecutive keys, as many as V has values, from `first` on
-//   for V: + - * / < > ==, abs, floor, fma, tanh, select
+//   for V: + - * / < > ==, abs, floor, fma, log, tanh, select
 //   numbers(keys): their positions; lane_count(keys): how many; from_each(keys, f): f(key) of each; truth(keys, b), truths(keys, p, n)
 // by term_lanes.h, where V is Lanes, and by scalar_terms.h, where it is float. Each term has
 //   score(term, s, row, keys, load): the score after it; or, for a mask, keep(term, row, keys)

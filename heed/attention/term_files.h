@@ -9,6 +9,7 @@
 #include "heed/attention/terms/gaussian_2d.h"
 #include "heed/attention/terms/gaussian_2d_full.h"
 #include "heed/attention/terms/grid_window.h"
+#include "heed/attention/terms/kerple.h"
 #include "heed/attention/terms/key_lengths.h"
 #include "heed/attention/terms/mask.h"
 #include "heed/attention/terms/relative_bias.h"

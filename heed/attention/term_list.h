@@ -14,13 +14,14 @@
   X(Mask, mask)                       \
   X(BlockSparse, block_sparse)        \
   X(GridWindow, grid_window)          \
-  X(Bias, bias)                       \
-  X(SoftCap, soft_cap)                \
   X(RelativeBias, relative_bias)      \
   X(RelativeBias2d, relative_bias_2d) \
   X(RelativeKeys, relative_keys)      \
   X(BucketedBias, bucketed_bias)      \
+  X(Bias, bias)                       \
+  X(SoftCap, soft_cap)                \
   X(Alibi, alibi)                     \
+  X(Kerple, kerple)                   \
   X(Gaussian2d, gaussian_2d)          \
   X(Gaussian2dFull, gaussian_2d_full)
 

@@ -1,7 +1,7 @@
 // For every term: its tensors are checked against the sizes of the attention and made dense.
 #include "heed/attention/terms.h"
 
-#include <algorithm>
+#include <optional>
 
 #include "heed/core/copy.h"
 
@@ -21,6 +21,20 @@ bool fits(const TermTensor& x) {
   for (int axis = 0; axis < shape.rank(); ++axis)
     if (shape[axis] != 1 && shape[axis] != x.shape[axis]) return false;
   return true;
+}
+
+template <class T>
+TermInfo described(const char* file) {
+  TermInfo out = T::info();
+  out.struct_name = T::name;
+  out.file = file;
+  return out;
+}
+
+template <class T>
+std::optional<Term> made(const TermInput& input) {
+  if constexpr (requires { T::make(input); }) return T::make(input);
+  return {};
 }
 
 }  // namespace
@@ -69,7 +83,7 @@ TermArgs term_args(const Term& term) {
 
 const std::vector<TermInfo>& term_infos() {
   static const std::vector<TermInfo> all{
-#define HEED_TERM_INFO(Name, name) Name::info(),
+#define HEED_TERM_INFO(Name, name) described<Name>(#name ".h"),
       HEED_TERMS(HEED_TERM_INFO)
 #undef HEED_TERM_INFO
   };
@@ -78,32 +92,21 @@ const std::vector<TermInfo>& term_infos() {
 
 const TermInfo* find_term(const std::string& name) {
   for (const TermInfo& each : term_infos())
-    if (each.name == name || std::find(each.aliases.begin(), each.aliases.end(), name) != each.aliases.end()) return &each;
+    if (each.is_named(name)) return &each;
   return nullptr;
 }
 
 const TermInfo& info_of(const Term& term) { return term_infos()[term.index()]; }
 
-TermValues settings_of(const Term& term) {
-  return std::visit(
-      [](const auto& t) -> TermValues {
-        if constexpr (requires { t.settings(); }) return t.settings();
-        return {};
-      },
-      term);
-}
-
-TermValues complete_settings(const TermInfo& info, TermValues given) {
-  for (const TermSetting& each : info.settings) {
-    const double value = given.try_emplace(each.name, each.usual).first->second;
-    check(value >= each.least && value <= each.most, info.name, ": ", each.name, " is ", value, ", expected ", each.least, " to ",
-          each.most);
-  }
-  const auto has = [&](const std::string& name) {
-    return std::any_of(info.settings.begin(), info.settings.end(), [&](const TermSetting& each) { return each.name == name; });
+Term make_term(const TermInfo& info, const TermInput& input) {
+  static constexpr std::optional<Term> (*makers[])(const TermInput&){
+#define HEED_TERM_MAKER(Name, name) made<Name>,
+      HEED_TERMS(HEED_TERM_MAKER)
+#undef HEED_TERM_MAKER
   };
-  for (const auto& [name, value] : given) check(has(name), info.name, " has no setting ", name);
-  return given;
+  const std::optional<Term> term = makers[&info - term_infos().data()](input);
+  check(term.has_value(), "attention: ", info.name, " cannot be made from settings");
+  return *term;
 }
 
 }  // namespace heed

@@ -22,15 +22,14 @@ using Term = detail::TermVariantOf::type;
 Tensors parameters_of(Term term);                                             // those that it may learn, in order
 std::vector<TermTensor> learned_of(Term& term, const AttentionSizes& sizes);  // the same, inside the term
 // With dense tensors of the right shapes, which must be on the device.
-Term checked(Term term, const AttentionSizes& sizes, Device device = kCpu);
+Term checked(Term term, const AttentionSizes& sizes, Device device);
 TermArgs term_args(const Term& term);  // of a checked term, which keeps its tensors alive
 
 // The descriptors of all terms, in the order of the list; of one, by name or alias, null where there is none; of a term.
 const std::vector<TermInfo>& term_infos();
 const TermInfo* find_term(const std::string& name);
 const TermInfo& info_of(const Term& term);
-TermValues settings_of(const Term& term);
-// With a value for every setting: those that are not given are the usual ones. Names and ranges are checked.
-TermValues complete_settings(const TermInfo& info, TermValues given);
+// A term that models can use (TermInfo::use), with a value for every setting.
+Term make_term(const TermInfo& info, const TermInput& input);
 
 }  // namespace heed

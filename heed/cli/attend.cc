@@ -9,6 +9,7 @@
 #include "heed/cli/attend_compute.h"
 #include "heed/cli/command.h"
 #include "heed/core/nearest.h"
+#include "heed/core/parse.h"
 
 namespace heed::cli {
 namespace {
@@ -22,8 +23,8 @@ struct CommandLine {
 
 // Options and the file come in any order. An option has a name without path characters before the first =.
 bool is_option(const std::string& argument) {
-  const size_t equals = argument.find('=');
-  return equals != std::string::npos && argument.find_first_of("./\\") > equals;
+  const std::optional<KeyValue> option = parse_key_value(argument);
+  return option && option->key.find_first_of("./\\") == std::string::npos;
 }
 
 // Finite inputs can still overflow.
@@ -49,7 +50,7 @@ void run_attend(const CommandLine& line) {
     const std::vector<AttendOption>& known = attend_options();
     for (const std::string& name : files)
       for (const AttendOption& option : known)
-        check<UsageError>(name != option.name, "attend: ", name, " without a value, expected ", name, "=..., ", option.value);
+        check<UsageError>(!option.is_named(name), "attend: ", name, " without a value, expected ", name, "=..., ", option.value);
     fail<UsageError>("attend: unexpected argument '", files[1], "'; ", kUsage);
   }
   check<UsageError>(!line.output.empty(), "attend: no output file; ", kUsage);
@@ -71,9 +72,12 @@ const Command attend_command("attend", "Compute attention on the tensors of a sa
   auto line = std::make_shared<CommandLine>();
   flags.option("FILE", line->arguments, "Safetensors file to read, and options name=value").value("name=value").no_default();
   flags.option("-o,--output", line->output, "Safetensors file to write").value("OUT");
-  for (const AttendOption& option : attend_options())  // --name value also works; hidden, as the help lists name=value
-    flags.each("--" + option.name, [line, name = option.name](const std::string& value) { line->flags.push_back(name + "=" + value); })
-        .hidden();
+  for (const AttendOption& option : attend_options()) {  // --name value also works; hidden, as the help lists name=value
+    std::vector<std::string> names = option.aliases;
+    names.push_back(option.name);
+    for (const std::string& name : names)
+      flags.each("--" + name, [line, name](const std::string& value) { line->flags.push_back(name + "=" + value); }).hidden();
+  }
   flags.footer(attend_help());
   return [line] { run_attend(*line); };
 });

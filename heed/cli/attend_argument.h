@@ -1,17 +1,18 @@
 // One name=value argument of `heed attend` and the parsing of its value.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "heed/core/check.h"
+#include "heed/models/choices.h"
+#include "heed/core/parse.h"
 
 namespace heed::cli {
 
@@ -23,17 +24,11 @@ struct AttendArgument {
 
   template <class T>
   T parsed(const std::string& part) const {
-    T value{};
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size()) refuse();
-    return value;
+    const std::optional<T> value = parse_number<T>(part);
+    if (!value) refuse();
+    return *value;
   }
-  std::vector<std::string> parts(char separator) const {
-    std::vector<std::string> found;
-    std::istringstream in(text + separator);
-    for (std::string part; std::getline(in, part, separator);) found.push_back(part);
-    return found;
-  }
+  std::vector<std::string> parts(char separator) const { return split(text, separator); }
   float number(float above = -std::numeric_limits<float>::infinity()) const {
     const auto value = parsed<float>(text);
     if (!std::isfinite(value) || value <= above) refuse();
@@ -54,10 +49,29 @@ struct AttendArgument {
   }
   std::array<int64_t, 2> pair(char separator, int64_t least) const {  // a single number is used twice
     const std::vector<std::string> found = parts(separator);
-    if (found.empty() || found.size() > 2) refuse();
+    if (found.size() > 2) refuse();
     return {whole(found.front(), least), whole(found.back(), least)};
   }
   bool boolean() const { return one_of<bool>({{"true", true}, {"false", false}, {"1", true}, {"0", false}}); }
+  // The settings of a term, separated by commas or colons.
+  TermValues settings(const TermInfo& info) const {
+    std::string parts = text;
+    std::replace(parts.begin(), parts.end(), ',', ':');
+    if (text.empty()) refuse();
+    try {
+      return parse_settings(info, parts, ':');
+    } catch (const Error& error) {
+      fail<UsageError>("attend: ", name, "=", text, ": ", error.what());
+    }
+  }
+  void add_setting(TermValues& values, const std::string& setting, double value) const {
+    check<UsageError>(values.try_emplace(setting, value).second, "attend: ", name, "=", text, " sets ", setting, " again");
+  }
+  std::string choice(const char* key) const {  // the name in the list, for an alias too
+    const Choice* found = choices(key).find(text);
+    if (!found) refuse();
+    return found->name;
+  }
   template <class T>
   T one_of(const std::vector<std::pair<std::string, T>>& choices) const {
     for (const auto& [choice, value] : choices)

@@ -3,11 +3,13 @@
 
 #include <cmath>
 #include <iostream>
+#include <sstream>
 
 #include "heed/attention/channel_attention.h"
 #include "heed/attention/linear_attention.h"
 #include "heed/attention/pooled_keys.h"
 #include "heed/attention/probabilities.h"
+#include "heed/models/choices.h"
 #include "heed/ops/ops.h"
 
 namespace heed::cli {
@@ -82,11 +84,31 @@ Tensor selected(const Tensor& x, const AttendOptions& o) {
   return choose(choose(x, 1, o.heads), 2, o.rows);
 }
 
-// The width of the grid, for terms that need grid positions of queries and keys.
-int64_t grid_columns(const AttendOptions& o, const char* what) {
-  check<UsageError>(o.grid.has_value(), "attend: ", what, " needs grid=...");
-  check<UsageError>(!o.pool, "attend: pool with ", what, ": pooled keys have no position on the grid");
-  return (*o.grid)[1];
+// A term that an option or a tensor of the file asks for.
+std::optional<Term> term_in(AttendFile& file, const AttendOptions& o, const TermInfo& info) {
+  const auto given = o.terms.find(info.name);
+  if (info.parameters.empty() ? given == o.terms.end() : !file.has_term(info)) return {};
+  TermInput input{.values = given == o.terms.end() ? TermValues() : given->second, .tensors = {}, .place = {.tokens = file.sizes().M}};
+  for (const TermParameter& each : info.parameters) input.tensors.push_back(file.per_head(each.file_name, each.sizes, input.values));
+  if (info.needs_grid) {
+    std::ostringstream what;
+    if (info.parameters.empty())
+      what << info.name;
+    else
+      what << info.parameters[0].file_name << " of shape " << file.numbers(info.parameters[0].file_name).shape();
+    check<UsageError>(o.grid.has_value(), "attend: ", what.str(), " needs grid=...");
+    check<UsageError>(!o.pool, "attend: pool with ", what.str(), ": pooled keys have no position on the grid");
+    input.place.rows = (*o.grid)[0];
+    input.place.columns = (*o.grid)[1];
+  }
+  complete_settings(info, input.values, input.place);
+  return make_term(info, input);
+}
+
+void add_terms(AttendFile& file, const AttendOptions& o, TermUse use, std::vector<Term>& terms) {
+  for (const TermInfo& info : term_infos())
+    if (info.use == use)
+      if (const std::optional<Term> term = term_in(file, o, info)) terms.push_back(*term);
 }
 
 // --- softmax ------------------------------------------------------------------------------------------------------
@@ -114,10 +136,7 @@ void add_masks(AttendFile& file, const AttendOptions& o, std::vector<Term>& term
   if (file.has("key_mask")) terms.push_back(Mask{file.keep_mask("key_mask", {z.B, z.M}, {z.B, 1, 1, z.M})});
   if (const Tensor lengths = lengths_of(file, o); lengths.defined()) terms.push_back(KeyLengths{lengths});
   if (o.causal) terms.push_back(Causal{o.offset});
-  if (o.window) terms.push_back(Window{(*o.window)[0], (*o.window)[1], o.globals});
-  if (o.chunk) terms.push_back(Chunks{*o.chunk, o.shift});
-  if (o.dilation) terms.push_back(Dilated{*o.dilation});
-  if (o.grid_window) terms.push_back(GridWindow{(*o.grid_window)[0], (*o.grid_window)[1], grid_columns(o, "grid_window")});
+  add_terms(file, o, TermUse::pattern, terms);
   if (file.has("block_pattern")) {
     const auto count = [&](int64_t tokens) { return (tokens + *o.block - 1) / *o.block; };
     const Shape blocks{z.H, count(o.first_query + z.N), count(z.M)};
@@ -125,26 +144,20 @@ void add_masks(AttendFile& file, const AttendOptions& o, std::vector<Term>& term
   }
 }
 
+// In the order of the list of terms.
 void add_addends(AttendFile& file, const AttendOptions& o, std::vector<Term>& terms) {
-  const AttentionSizes& z = file.sizes();
-  if (file.has("relative_table")) {
-    if (file.numbers("relative_table").rank() == 3) {
-      terms.push_back(RelativeBias2d{file.per_head("relative_table", {-1, -1}), grid_columns(o, "a relative_table of 3 axes")});
-    } else {
-      terms.push_back(RelativeBias{file.per_head("relative_table", {-1})});
+  for (const TermInfo& info : term_infos()) {
+    if (info.name == "bias" && file.has("bias")) terms.push_back(Bias{file.addend("bias")});
+    if (info.use != TermUse::position) continue;
+    if (const std::optional<Term> term = term_in(file, o, info)) terms.push_back(*term);
+    if (info.name == "alibi" && o.alibi) {
+      const int64_t H = file.sizes().H;
+      check<UsageError>(!file.has("slopes"), "attend: alibi=true and the tensor slopes, expected one of them");
+      std::vector<float> slopes;
+      for (int64_t h = 1; h <= H; ++h) slopes.push_back(std::exp2(-8 * static_cast<float>(h) / static_cast<float>(H)));
+      terms.push_back(Alibi{Tensor::from(slopes, {H})});
     }
   }
-  if (file.has("bias")) terms.push_back(Bias{file.addend("bias")});
-  if (file.has("slopes")) terms.push_back(Alibi{file.per_head("slopes", {})});
-  if (o.alibi) {
-    check<UsageError>(!file.has("slopes"), "attend: alibi=true and the tensor slopes, expected one of them");
-    std::vector<float> slopes;
-    for (int64_t h = 1; h <= z.H; ++h) slopes.push_back(std::exp2(-8 * static_cast<float>(h) / static_cast<float>(z.H)));
-    terms.push_back(Alibi{Tensor::from(slopes, {z.H})});
-  }
-  if (file.has("alpha")) terms.push_back(Gaussian2d{file.per_head("alpha", {}), file.per_head("center", {2}), grid_columns(o, "alpha")});
-  if (file.has("spread"))
-    terms.push_back(Gaussian2dFull{file.per_head("spread", {2, 2}), file.per_head("center", {2}), grid_columns(o, "spread")});
 }
 
 // -> the queries and options for attention(): all inputs of softmax other than k and v
@@ -154,14 +167,14 @@ std::pair<Tensor, AttentionOptions> scores_of(AttendFile& file, const AttendOpti
   const float number = file.has("beta") ? 1.0f : o.beta.value_or(1 / std::sqrt(static_cast<float>(std::max<int64_t>(z.D, 1))));
   const Tensor per_head = file.has("beta") ? reshape(file.per_head("beta", {}), {1, z.H, 1, 1}) : Tensor();
   const auto biased_query = [&](const char* name) {  // per-head beta times (q + u); the scalar beta is applied by attention()
-    const Tensor x = file.has(name) ? q + reshape(file.per_head(name, {z.D}), {1, z.H, 1, z.D}) : q;
+    const Tensor x = file.has(name) ? q + reshape(file.per_head(name, {{z.D}}), {1, z.H, 1, z.D}) : q;
     return per_head.defined() ? x * per_head : x;
   };
   AttentionOptions options{.beta = number, .hard = o.hard, .dropout = o.dropout, .first_query = o.first_query};
   if (file.has("relative_keys"))
-    options.terms.push_back(RelativeKeys{biased_query("w") * number, file.per_head("relative_keys", {-1, z.D})});
+    options.terms.push_back(RelativeKeys{biased_query("w") * number, file.per_head("relative_keys", {{1, 2, "reach"}, {z.D}})});
   add_addends(file, o, options.terms);
-  if (o.softcap) options.terms.push_back(SoftCap{*o.softcap});
+  add_terms(file, o, TermUse::key, options.terms);
   add_masks(file, o, options.terms);
   return {biased_query("u"), options};
 }
@@ -185,9 +198,9 @@ void add_linear(AttendFile& file, const AttendOptions& o, NamedTensors& results)
   LinearAttentionOptions options{.causal = o.causal, .beta = o.beta, .lengths = lengths_of(file, o), .quadratic = o.quadratic};
   check<UsageError>(!o.causal || z.N == z.M, "attend: kind=linear causal=true with ", z.N, " queries and ", z.M,
                     " keys, expected the same number");
-  options.map = o.features == "elu" ? FeatureMap::elu : o.features == "relu" ? FeatureMap::relu : FeatureMap::random;
+  options.map = static_cast<FeatureMap>(choices("features").find(o.features)->value);
   check<UsageError>(options.map == FeatureMap::random || !file.has("projection"), "attend: features=", o.features,
-                    " with the tensor projection, expected features=exp");
+                    " with the tensor projection, expected features=random");
   if (file.has("projection")) {
     check<UsageError>(!o.random_features, "attend: random_features and the tensor projection, expected one of them");
     options.projection = file.numbers("projection");

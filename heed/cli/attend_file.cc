@@ -117,17 +117,37 @@ Tensor AttendFile::numbers(const std::string& name) { return read(name, false); 
 
 Tensor AttendFile::queries_keys_values(const std::string& name) { return with_axes(numbers(name), 4); }
 
-Tensor AttendFile::per_head(const std::string& name, const Shape& rest) {
+bool AttendFile::has_term(const TermInfo& info) const {
+  if (info.parameters.empty() || !has(info.parameters[0].file_name)) return false;
+  const std::string& name = info.parameters[0].file_name;
+  const auto axes = [](const TermInfo& term) { return std::ssize(term.parameters[0].sizes) + 1; };
+  const int64_t rank = file_.entry(name).shape.rank();
+  return std::none_of(term_infos().begin(), term_infos().end(), [&](const TermInfo& other) {
+    const bool shares = &other != &info && !other.parameters.empty() && other.parameters[0].file_name == name;
+    return shares && (rank == axes(other) || (&other < &info && rank != axes(info)));
+  });
+}
+
+Tensor AttendFile::per_head(const std::string& name, const std::vector<TermSize>& sizes, TermValues& values) {
   const Tensor x = numbers(name);
-  const int own = x.rank() - rest.rank();  // axes before `rest`: 1 (heads) or 0
+  const int64_t own = x.rank() - std::ssize(sizes);  // axes before `sizes`: 1 (heads) or 0
   if (own < 0 || own > 1 || (own == 1 && x.size(0) != 1 && x.size(0) != sizes_.H)) refuse_shape(name);
   Shape whole{sizes_.H};
-  for (int axis = 0; axis < rest.rank(); ++axis) {
-    const int64_t size = x.size(axis + own);
-    if (rest[axis] == -1 ? size % 2 == 0 : size != rest[axis]) refuse_shape(name);
-    whole.push_back(size);
+  for (const TermSize& size : sizes) {
+    const int64_t found = x.size(static_cast<int>(own + (&size - sizes.data()))), more = found - size.plus;
+    if (size.times == 0 ? more != 0 : more < 0 || more % size.times != 0) refuse_shape(name);
+    if (size.times > 0) {
+      const auto value = static_cast<double>(more / size.times);
+      if (values.try_emplace(size.setting, value).first->second != value) refuse_shape(name);
+    }
+    whole.push_back(found);
   }
   return expand(with_axes(x, whole.rank()), whole);
+}
+
+Tensor AttendFile::per_head(const std::string& name, const std::vector<TermSize>& sizes) {
+  TermValues values;
+  return per_head(name, sizes, values);
 }
 
 Tensor AttendFile::addend(const std::string& name) {

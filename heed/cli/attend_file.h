@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "heed/attention/term.h"
+#include "heed/attention/terms.h"
 #include "heed/cli/attend_options.h"
 #include "heed/io/safetensors.h"
 
@@ -24,9 +24,12 @@ class AttendFile {
   Tensor queries_keys_values(const std::string& name);  // (B, H, N, D), missing leading axes added
   Tensor lengths();                                     // (B) i64
 
-  // -> (H, rest); the file may hold one value per head or one for all heads. -1 in rest accepts any odd size.
-  Tensor per_head(const std::string& name, const Shape& rest);
-  Tensor addend(const std::string& name);                                          // broadcasts to (B, H, N, M); may be -infinity
+  // -> (H, sizes); the file may hold one value per head or one for all heads. Settings in the sizes are added to values, or must be the
+  // same.
+  Tensor per_head(const std::string& name, const std::vector<TermSize>& sizes, TermValues& values);
+  Tensor per_head(const std::string& name, const std::vector<TermSize>& sizes);
+  bool has_term(const TermInfo& info) const;  // has its first tensor; terms that share it differ in its axes
+  Tensor addend(const std::string& name);     // broadcasts to (B, H, N, M); may be -infinity
   Tensor keep_mask(const std::string& name, const Shape& to, const Shape& shape);  // bool, broadcast to `to`, then reshaped to `shape`
   bool is_floating(const std::string& name) const;
 

@@ -1,7 +1,9 @@
 // The table of input tensors of `heed attend`, and its help, generated from both tables.
+#include <algorithm>
 #include <sstream>
 
 #include "heed/cli/attend_options.h"
+#include "heed/cli/two_columns.h"
 
 namespace heed::cli {
 namespace {
@@ -13,8 +15,8 @@ computed and written in f32. b, h, i, j index items, heads, queries and keys, fr
 
 kind=softmax  out_i = sum_j p_ij v_j, p_i = softmax over j of s_ij, where s_ij is
                 1. beta q_i.k_j (with u, w and relative_keys more)
-                2. + additive terms: relative_table, bias, slopes, alibi, alpha, spread
-                3. softcap
+                2. + additive terms: bias, alibi and tensors below that say "add"
+                3. soft_cap
                 4. + mask, if it has floats
                 5. -infinity unless every mask keeps it ("keep"). A query with no key left gives zeros.
 kind=linear   out_i = phi(q_i) sum_j phi(k_j)^T v_j / sum_j phi(q_i).phi(k_j), over the keys j visible to i
@@ -32,20 +34,7 @@ The output file holds out; with probabilities=true also probabilities; and if th
 of sum(out grad_out) with respect to q, k, v and every tensor marked *: grad_q, grad_k, grad_v, grad_bias and so on, in the
 shapes of the file. Exit codes: 2 for wrong options, 3 for a bad file: wrong shapes, non-finite values.)";
 
-// Name and meaning in two columns.
-void put_row(std::ostream& out, const std::string& left, const std::string& meaning) {
-  constexpr size_t column = 26;
-  std::istringstream lines(meaning);
-  std::string start = "  " + left;
-  for (std::string line; std::getline(lines, line);) {
-    if (start.size() >= column)
-      out << start << '\n' << std::string(column, ' ');
-    else
-      out << start << std::string(column - start.size(), ' ');
-    out << line << '\n';
-    start.clear();
-  }
-}
+constexpr size_t kColumn = 26;
 
 std::string only_for(const AttendKinds& kinds) {
   if (kinds == AttendKinds{AttendKind::softmax}) return "";
@@ -55,12 +44,45 @@ std::string only_for(const AttendKinds& kinds) {
   return text + "]";
 }
 
+// Tensors of score terms. One that several terms read needs the first tensor of one of them, unless it is the first itself.
+std::vector<AttendTensor> with_term_tensors(std::vector<AttendTensor> others) {
+  std::vector<AttendTensor> out;
+  for (const TermInfo& info : term_infos())
+    for (const TermParameter& each : info.parameters) {
+      const bool first = &each == info.parameters.data();
+      const auto known = std::find_if(out.begin(), out.end(), [&](const AttendTensor& row) { return row.name == each.file_name; });
+      if (known != out.end() && first) {
+        known->shape += (info.needs_grid ? ", or with grid " : ", or ") + each.shape_text();
+        known->meaning += "\nWith " + std::to_string(each.sizes.size() + 1) + " axes: " + each.meaning;
+      } else if (known != out.end()) {
+        known->needs += "|" + info.parameters[0].file_name;
+      } else {
+        std::string needs = first ? "" : info.parameters[0].file_name;
+        for (size_t i = 1; i < info.parameters.size() && first; ++i) needs += info.parameters[i].file_name + " ";
+        if (first && info.needs_grid) needs += "grid";
+        out.push_back(
+            {each.file_name, each.shape_text() + " or " + each.headless_text(), {AttendKind::softmax}, needs, each.meaning, true});
+      }
+    }
+  others.insert(std::find_if(others.begin(), others.end(), [](const AttendTensor& each) { return each.name == "relative_keys"; }),
+                out.begin(), out.end());
+  return others;
+}
+
 }  // namespace
+
+bool attend_tensors_decide(const TermInfo& info) {
+  return std::all_of(info.settings.begin(), info.settings.end(), [&](const TermSetting& setting) {
+    return std::any_of(info.parameters.begin(), info.parameters.end(), [&](const TermParameter& each) {
+      return std::any_of(each.sizes.begin(), each.sizes.end(), [&](const TermSize& size) { return size.setting == setting.name; });
+    });
+  });
+}
 
 const std::vector<AttendTensor>& attend_tensors() {
   using enum AttendKind;
   const AttendKinds all{softmax, linear, channel};
-  static const std::vector<AttendTensor> table = {
+  static const std::vector<AttendTensor> table = with_term_tensors({
       {"q", "(B, H, N, D)", all, "", "queries", true},
       {"k", "(B, G, M, D)", all, "", "keys", true},
       {"v", "(B, G, M, E)", all, "", "values", true},
@@ -80,13 +102,6 @@ const std::vector<AttendTensor>& attend_tensors() {
        "block",
        "keep block_pattern[h, i / BLOCK, j / BLOCK]; bool or integers;\nsizes rounded up, N counted from position 0; H may be 1 or "
        "missing"},
-      {"relative_table",
-       "(H, 2 R + 1), or with grid (H, 2 R + 1, 2 C + 1)",
-       {softmax},
-       "",
-       "add relative_table[h, clamp(j - i, -R, R) + R]; H may be 1 or missing.\nWith 3 axes: add relative_table[h, "
-       "clamp(rows, -R, R) + R,\nclamp(columns, -C, C) + C], rows and columns from query to key",
-       true},
       {"relative_keys",
        "(H, 2 R + 1, D)",
        {softmax},
@@ -96,17 +111,8 @@ const std::vector<AttendTensor>& attend_tensors() {
        true},
       {"u", "(H, D)", {softmax}, "", "the u above: step 1 becomes beta (q_i + u_h).k_j", true},
       {"w", "(H, D)", {softmax}, "relative_keys", "the w above", true},
-      {"slopes", "(H) or (1)", {softmax}, "", "add -slopes[h] |i - j|", true},
-      {"alpha",
-       "(H) or (1)",
-       {softmax},
-       "center grid",
-       "add -alpha[h] |delta - center[h]|^2, delta = query position - key position on the\ngrid, in rows and columns",
-       true},
-      {"center", "(H, 2) or (2)", {softmax}, "alpha|spread", "of alpha or spread: rows, columns", true},
-      {"spread", "(H, 2, 2) or (2, 2)", {softmax}, "center grid", "add -|spread[h] (delta - center[h])|^2", true},
-      {"projection", "(R, D)", {linear}, "features", "the rows w_r of features=exp, instead of random ones"},
-  };
+      {"projection", "(R, D)", {linear}, "features", "the rows w_r of features=random, instead of random ones"},
+  });
   return table;
 }
 
@@ -114,9 +120,9 @@ std::string attend_help() {
   std::ostringstream out;
   out << kFormulas << "\nTensors of the file (* learned), for kind=softmax unless marked [kind]:\n";
   for (const AttendTensor& t : attend_tensors())
-    put_row(out, t.name + (t.learned ? "*" : ""), t.shape + only_for(t.kinds) + "\n" + t.meaning);
+    put_row(out, t.name + (t.learned ? "*" : ""), t.shape + only_for(t.kinds) + "\n" + t.meaning, kColumn);
   out << "\nOptions, each name=value, for kind=softmax unless marked [kind]:\n";
-  for (const AttendOption& o : attend_options()) put_row(out, o.name + "=", o.value + only_for(o.kinds) + "\n" + o.meaning);
+  for (const AttendOption& o : attend_options()) put_row(out, o.name + "=", o.value + only_for(o.kinds) + "\n" + o.meaning, kColumn);
   out << '\n' << kExamples;
   return out.str();
 }

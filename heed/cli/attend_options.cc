@@ -6,6 +6,7 @@
 
 #include "heed/cli/attend_argument.h"
 #include "heed/core/nearest.h"
+#include "heed/core/parse.h"
 #include "heed/io/file.h"
 
 namespace heed::cli {
@@ -20,7 +21,7 @@ std::vector<std::string> names(const Table& table) {
 
 template <class Table>
 auto find(const Table& table, const std::string& name) {
-  return std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.name == name; });
+  return std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.is_named(name); });
 }
 
 std::string kinds_of(const AttendKinds& kinds) {
@@ -53,14 +54,14 @@ std::string name_of(AttendKind kind) { return kind == AttendKind::softmax ? "sof
 AttendOptions parse_attend(const std::vector<std::string>& arguments) {
   AttendOptions o;
   for (const std::string& argument : arguments) {
-    const std::string name = argument.substr(0, argument.find('=')), text = argument.substr(argument.find('=') + 1);
+    const auto [name, text] = *parse_key_value(argument);
     const auto option = find(attend_options(), name);
     if (option == attend_options().end()) {
       check<UsageError>(find(attend_tensors(), name) == attend_tensors().end(), "attend: ", name,
                         " is a tensor, not an option; expected it in the file");
       fail<UsageError>("attend: unknown option '", name, "'", did_you_mean(name, names(attend_options())));
     }
-    check<UsageError>(o.given.insert(name).second, "attend: ", name, " is given twice");
+    check<UsageError>(o.given.insert(option->name).second, "attend: ", name, " is given twice");
     option->read(o, {name, text, option->value});
   }
   check<UsageError>(!o.given.contains("beta") || !o.given.contains("scale"), "attend: beta and scale are the same, expected one of them");
@@ -70,12 +71,12 @@ AttendOptions parse_attend(const std::vector<std::string>& arguments) {
   if (o.hard != Hard::no) o.hard = o.hard_gradient;
   check<UsageError>(o.kind != AttendKind::linear || o.beta.value_or(0) >= 0, "attend: kind=linear with beta=", o.beta.value_or(0),
                     ", expected 0 or more");
-  if (o.random_features && !o.given.contains("features")) o.features = "exp";
+  if (o.random_features && !o.given.contains("features")) o.features = "random";
   constexpr int64_t most_features = 65536;  // more cost more than exact softmax with 65,536 keys
   check<UsageError>(o.random_features.value_or(1) <= most_features, "attend: random_features=", o.random_features.value_or(1),
                     ", expected at most ", most_features);
-  check<UsageError>(!o.random_features || o.features == "exp", "attend: random_features with features=", o.features,
-                    ", expected features=exp");
+  check<UsageError>(!o.random_features || o.features == "random", "attend: random_features with features=", o.features,
+                    ", expected features=random");
   return o;
 }
 

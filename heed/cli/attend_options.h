@@ -1,9 +1,11 @@
 // The options and tensors of `heed attend`, one table each. Parsing, validation and --help all read these tables.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,11 +19,12 @@ enum class AttendKind { softmax, linear, channel };
 
 struct AttendOptions {
   AttendKind kind = AttendKind::softmax;
-  std::optional<float> beta, softcap;
+  std::optional<float> beta;
   bool content = true, causal = false, alibi = false, probabilities = false, quadratic = false;
-  int64_t offset = 0, first_query = 0, globals = 0, shift = 0, seed = 1;
-  std::optional<int64_t> chunk, dilation, block, pool, random_features;
-  std::optional<std::array<int64_t, 2>> window, grid, grid_window;  // {before, after}; {rows, columns}; {rows, columns}
+  int64_t offset = 0, first_query = 0, seed = 1;
+  std::optional<int64_t> block, pool, random_features;
+  std::optional<std::array<int64_t, 2>> grid;  // {rows, columns}
+  std::map<std::string, TermValues> terms;     // settings of score terms, by the term's name
   std::vector<int64_t> lengths, heads, rows;
   std::string features = "elu";
   Hard hard = Hard::no, hard_gradient = Hard::straight_through;
@@ -39,16 +42,26 @@ struct AttendOption {
   AttendKinds kinds;
   std::string needs, meaning;
   std::function<void(AttendOptions&, const AttendArgument&)> read;
+  std::vector<std::string> aliases = {};
+
+  bool is_named(const std::string& typed) const {
+    return name == typed || std::find(aliases.begin(), aliases.end(), typed) != aliases.end();
+  }
 };
 struct AttendTensor {
   std::string name, shape;
   AttendKinds kinds;
   std::string needs, meaning;
   bool learned = false;  // its gradient is written if grad_out is present
+
+  bool is_named(const std::string& typed) const { return name == typed; }
 };
 
+// Those of score terms come from their descriptors (attention/term_info.h).
 const std::vector<AttendOption>& attend_options();
 const std::vector<AttendTensor>& attend_tensors();
+
+bool attend_tensors_decide(const TermInfo& info);  // every setting of the term is a size of one of its tensors
 
 std::string name_of(AttendKind kind);
 AttendOptions parse_attend(const std::vector<std::string>& arguments);  // each name=value

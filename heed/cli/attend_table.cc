@@ -1,21 +1,52 @@
 // The table of options of `heed attend`: what each expects, means and sets.
+#include <algorithm>
+
 #include "heed/cli/attend_argument.h"
 #include "heed/cli/attend_options.h"
 
 namespace heed::cli {
+namespace {
+
+// Options of score terms that are made from settings: name=V1,V2,... in the order of the descriptor.
+std::vector<AttendOption> with_term_options(std::vector<AttendOption> others) {
+  std::vector<AttendOption> out;
+  for (const TermInfo& info : term_infos()) {
+    if (info.use == TermUse::call || info.settings.empty() || attend_tensors_decide(info)) continue;
+    const bool several = info.settings.size() > 1;
+    std::string needs = info.needs_grid ? "grid" : "", meaning = info.summary;
+    for (const TermParameter& each : info.parameters) needs += " " + each.file_name;
+    for (const TermSetting& each : info.settings) meaning += "\n" + each.name + ": " + each.meaning;
+    out.push_back({info.name,
+                   several ? info.settings_text(",") + "; trailing ones may be missing" : info.settings[0].expected(),
+                   {AttendKind::softmax},
+                   needs,
+                   meaning,
+                   [&info](AttendOptions& o, const AttendArgument& a) {
+                     for (const auto& [name, value] : a.settings(info)) a.add_setting(o.terms[info.name], name, value);
+                   },
+                   info.aliases});
+  }
+  others.insert(std::find_if(others.begin(), others.end(), [](const AttendOption& each) { return each.name == "globals"; }), out.begin(),
+                out.end());
+  return others;
+}
+
+}  // namespace
 
 const std::vector<AttendOption>& attend_options() {
   using O = AttendOptions;
   using Argument = AttendArgument;
   using enum AttendKind;
   const AttendKinds all{softmax, linear, channel};
-  static const std::vector<AttendOption> table = {
+  static const std::vector<AttendOption> table = with_term_options({
       {"kind", "softmax, linear or channel", all, "", "which attention (softmax); formulas above",
        [](O& o, const Argument& a) {
-         o.kind = a.one_of<AttendKind>({{"softmax", softmax}, {"linear", linear}, {"channel", channel}});
+         const std::string name = a.choice("attention");
+         if (name != "soft" && name != "linear" && name != "channel") a.refuse();
+         o.kind = name == "soft" ? softmax : name == "linear" ? linear : channel;
        }},
       {"beta", "a number", all, "",
-       "inverse temperature. softmax: 1 / sqrt(D) unless given; linear: q and k are\nmultiplied by sqrt(beta), 1, with features=exp 1 / "
+       "inverse temperature. softmax: 1 / sqrt(D) unless given; linear: q and k are\nmultiplied by sqrt(beta), 1, with features=random 1 / "
        "sqrt(D); "
        "channel: 1 / sqrt(D)",
        [](O& o, const Argument& a) { o.beta = a.number(); }},
@@ -40,31 +71,18 @@ const std::vector<AttendOption>& attend_options() {
        "position of the first query (0), where i starts: M - N if the queries are the\nlast of M tokens. Rows of bias and mask count "
        "from 0",
        [](O& o, const Argument& a) { o.first_query = a.whole(0); }},
-      {"window",
-       "W or BEFORE,AFTER, whole numbers of 0 or more",
-       {softmax},
-       "",
-       "keep i - BEFORE <= j <= i + AFTER; W: |i - j| <= W",
-       [](O& o, const Argument& a) { o.window = a.pair(',', 0); }},
       {"globals",
        "a whole number of 0 or more",
        {softmax},
        "window",
        "also keep i < GLOBALS and j < GLOBALS: the first tokens see all and are seen by all",
-       [](O& o, const Argument& a) { o.globals = a.whole(0); }},
-      {"chunk",
-       "a whole number of 1 or more",
+       [](O& o, const Argument& a) { a.add_setting(o.terms["window"], "globals", a.whole(0)); }},
+      {"shift",
+       "a whole number of 0 or more",
        {softmax},
-       "",
-       "keep floor((i + shift) / CHUNK) = floor((j + shift) / CHUNK): windows that tile",
-       [](O& o, const Argument& a) { o.chunk = a.whole(1); }},
-      {"shift", "a whole number of 0 or more", {softmax}, "chunk", "of chunk (0)", [](O& o, const Argument& a) { o.shift = a.whole(0); }},
-      {"dilation",
-       "a whole number of 1 or more",
-       {softmax},
-       "",
-       "keep j - i divisible by DILATION",
-       [](O& o, const Argument& a) { o.dilation = a.whole(1); }},
+       "chunks",
+       "of chunks (0)",
+       [](O& o, const Argument& a) { a.add_setting(o.terms["chunks"], "shift", a.whole(0)); }},
       {"lengths",
        "whole numbers of 0 or more, one per item: 3,5",
        {softmax, linear},
@@ -86,24 +104,12 @@ const std::vector<AttendOption>& attend_options() {
          if (a.parts('x').size() != 2) a.refuse();
          o.grid = a.pair('x', 1);
        }},
-      {"grid_window",
-       "R or R,C, whole numbers of 0 or more",
-       {softmax},
-       "grid",
-       "keep keys at most R rows and C columns away; R: C = R",
-       [](O& o, const Argument& a) { o.grid_window = a.pair(',', 0); }},
       {"alibi",
        "true or false",
        {softmax},
        "",
        "add -m_h |i - j|, m_h = 2^(-8 (h + 1) / H), heads from 0; other slopes: tensor slopes",
        [](O& o, const Argument& a) { o.alibi = a.boolean(); }},
-      {"softcap",
-       "a number above 0",
-       {softmax},
-       "",
-       "s <- C tanh(s / C), after additive terms, before masks",
-       [](O& o, const Argument& a) { o.softcap = a.number(0); }},
       {"hard",
        "true or false",
        {softmax},
@@ -134,20 +140,18 @@ const std::vector<AttendOption>& attend_options() {
        "random seed (1)",
        [](O& o, const Argument& a) { o.seed = a.whole(0); }},
       {"features",
-       "elu, relu or exp",
+       "elu, relu or random",
        {linear},
        "",
-       "phi(x). elu (default): x + 1 above 0, e^x below; relu: max(x, 0) + 0.001;\nexp: e^(w_r.x - |x|^2 / 2), random w_r, so "
+       "phi(x). elu (default): x + 1 above 0, e^x below; relu: max(x, 0) + 0.001;\nrandom: e^(w_r.x - |x|^2 / 2), random w_r, so "
        "phi(q).phi(k) is "
        "e^(q.k) on average",
-       [](O& o, const Argument& a) {
-         o.features = a.one_of<std::string>({{"elu", "elu"}, {"relu", "relu"}, {"exp", "exp"}});
-       }},
+       [](O& o, const Argument& a) { o.features = a.choice("features"); }},
       {"random_features",
        "a whole number from 1 to 65536",
        {linear},
        "",
-       "number of w_r of features=exp (4 D)",
+       "number of w_r of features=random (4 D)",
        [](O& o, const Argument& a) { o.random_features = a.whole(1); }},
       {"quadratic",
        "true or false",
@@ -169,7 +173,7 @@ const std::vector<AttendOption>& attend_options() {
        [](O& o, const Argument& a) { o.rows = a.list(); }},
       {"ignore", "names of tensors: alpha,center", all, "", "treat the file as if it did not have them",
        [](O& o, const Argument& a) { o.ignore = a.parts(','); }},
-  };
+  });
   return table;
 }
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <new>
@@ -14,6 +15,7 @@
 #include "heed/cli/read_progress.h"
 #include "heed/cli/run.h"
 #include "heed/core/check.h"
+#include "heed/core/device.h"
 #include "heed/core/isa.h"
 #include "heed/core/nearest.h"
 #include "heed/core/parallel.h"
@@ -50,8 +52,11 @@ constexpr const char* kExamples = R"(Examples:
   heed lab all              tests claims about attention by experiment
   heed cost bert-base       predicts parameters, arithmetic and memory of a model
 
+  heed devices              lists the processors and GPUs and what they can compute
+
 heed help COMMAND or heed COMMAND --help explains a command.
-Environment: HEED_THREADS (1 to 1024), HEED_ISA (avx512, avx2, baseline), TMPDIR, NO_COLOR.
+Models run on device=auto, cpu, cuda or cuda:1; auto, the default, is the first GPU if there is one. attend and lab use the CPU.
+Environment: HEED_DEVICE (like device=), HEED_THREADS (1 to 1024), HEED_ISA (avx512, avx2, baseline), TMPDIR, NO_COLOR.
 Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl-C.
 heed completion SHELL prints a completion script, heed man the manual pages.)";
 
@@ -125,6 +130,23 @@ std::vector<std::string> normalized_arguments(int argc, const char* const* argv)
   return arguments;
 }
 
+// The device that `device=NAME` or `--device NAME` anywhere in the arguments selects, which are removed; else HEED_DEVICE or auto.
+std::string device_in(std::vector<std::string>& arguments) {
+  const char* const environment = std::getenv("HEED_DEVICE");
+  std::string name = environment && *environment ? environment : "auto";
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  const auto at = std::find_if(arguments.begin(), end, [](const std::string& argument) {
+    return argument.starts_with("device=") || argument.starts_with("--device=") || argument == "--device";
+  });
+  if (at == end) return name;
+  const bool separate = *at == "--device";
+  check<UsageError>(!separate || at + 1 != end, "--device without a value, expected auto, cpu, cuda or cuda:NUMBER");
+  name = separate ? at[1] : at->substr(at->find('=') + 1);
+  const bool is_setting = arguments[0] == "train";  // saved with the others
+  if (!is_setting) arguments.erase(at, at + (separate ? 2 : 1));
+  return name;
+}
+
 int parse_and_run(int argc, const char* const* argv) {
   std::vector<std::string> arguments = normalized_arguments(argc, argv);
   if (arguments.size() > 2 && arguments[0] == "complete") {  // called by the scripts of heed completion
@@ -134,6 +156,7 @@ int parse_and_run(int argc, const char* const* argv) {
   // heed parse COMMAND... only parses: for tests of the commands in the documentation.
   const bool only_parse = !arguments.empty() && arguments[0] == "parse";
   if (only_parse) arguments.erase(arguments.begin());
+  const std::string device = device_in(arguments);
   CLI::App app("heed: a C++ transformer toolkit", "heed");
   app.set_version_flag("-V,--version", version, "Print the version and exit");
   app.footer(kExamples);
@@ -167,6 +190,7 @@ int parse_and_run(int argc, const char* const* argv) {
   refuse_leftovers(app);
   if (only_parse) return 0;
   apply_instruction_set();  // report errors in the environment before any file is read
+  set_default_device(device_named(device));
   thread_count();
   for (const auto& [flags, action] : actions)
     if (flags->parsed()) {

@@ -52,7 +52,10 @@ void copy_other_files(const Path& from, const Path& to) {
 
 void run_convert(const ConvertFlags& options) {
   const Path from = options.from, to = options.to;
-  const Model model = load(from, {.names = {options.allow_missing, options.allow_unused, false, nonfinite_warning(options.nonfinite)}});
+  const Model model = load(from, {.names = {.allow_missing = options.allow_missing,
+                                            .allow_unused = options.allow_unused,
+                                            .device = kCpu,
+                                            .allow_nonfinite = nonfinite_warning(options.nonfinite)}});
   const DType dtype = options.dtype.empty() ? dtype_in(from) : kDTypes.at(options.dtype);
   save(model, to, {.dtype = dtype, .shard_bytes = static_cast<int64_t>(options.shard)});
   copy_other_files(from, to);

@@ -122,7 +122,7 @@ const Command cost_command("cost", "Parameters, arithmetic, memory and bytes mov
       "Nothing is computed and no weights are read unless measure=true, so models may be larger than the machine.\n\nQuestions:\n" +
       list_questions() +
       "\nExamples:\n  heed cost vit-tiny\n  heed cost bert-base length=512 batch=8\n  heed cost gpt2 measure=true\n"
-      "  heed cost vit-small attention=kernel pooling=gap\n  heed cost my-model/ image=384 --json\n"
+      "  heed cost vit-small attention=linear pooling=gap\n  heed cost my-model/ image=384 --json\n"
       "  heed cost config.json model.num_hidden_layers=24\n  heed cost --question heads width=512 heads=8\n"
       "  heed cost --question channels side=16 channels=512 groups=4\n  heed cost --question new-token width=768 tokens=1024");
   flags.completes([](const std::vector<std::string>& before) {

@@ -1,6 +1,5 @@
 // heed inspect: modules and cost of a model; with an input, its predictions and attention maps.
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -10,8 +9,8 @@
 #include "heed/cli/inspection.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/print_json.h"
-#include "heed/core/nearest.h"
 #include "heed/io/paths.h"
+#include "heed/train/settings_value.h"
 
 namespace heed::cli {
 namespace {
@@ -25,10 +24,8 @@ struct InspectFlags {
 };
 
 int64_t number_in(std::string_view text, const char* flag) {
-  int64_t out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  check<UsageError>(error == std::errc() && end == text.data() + text.size() && out >= 0, flag, ": found ", in_quotes(text, 20),
-                    ", expected a number");
+  const int64_t out = parse_number<int64_t>(text).value_or(-1);
+  check<UsageError>(out >= 0, flag, ": found ", in_quotes(text, 20), ", expected a number");
   return out;
 }
 
@@ -61,17 +58,11 @@ std::vector<int64_t> ranges_in(const std::string& text, const char* flag) {
 // "batch=8 tokens=128"
 InputSize size_in(const std::string& text) {
   InputSize out;
-  const std::vector<std::string> keys{"batch", "tokens", "target"};
-  for (const std::string& word : split(text, ", ")) {
-    const size_t equals = word.find('=');
-    const std::string key = word.substr(0, equals);
-    const bool known = equals != std::string::npos && std::find(keys.begin(), keys.end(), key) != keys.end();
-    check<UsageError>(known, "--size: found ", in_quotes(word, 30), ", expected batch=, tokens= or target= and a number",
-                      did_you_mean(key, keys));
-    const int64_t value = number_in(word.substr(equals + 1), "--size");
-    check<UsageError>(value >= 1, "--size: ", key, " is ", value, ", expected 1 or more");
-    (key == "batch" ? out.batch : key == "tokens" ? out.tokens : out.target) = value;
-  }
+  Settings settings("--size");
+  settings.add("batch", out.batch, "sequences or images", {.least = 1});
+  settings.add("tokens", out.tokens, "tokens of a sequence", {.least = 1});
+  settings.add("target", out.target, "target tokens of a translation", {.least = 1});
+  for (const std::string& word : split(text, ", ")) settings.assign(word);
   return out;
 }
 

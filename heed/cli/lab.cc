@@ -10,6 +10,7 @@
 #include "heed/cli/progress.h"
 #include "heed/cli/signal_guard.h"
 #include "heed/core/interrupt.h"
+#include "heed/core/parse.h"
 #include "heed/lab/result.h"
 #include "heed/lab/terminal.h"
 
@@ -30,7 +31,7 @@ lab::Plan plan_of(const std::vector<std::string>& arguments) {
       plan.experiments.push_back(&experiment);
   };
   for (const std::string& argument : arguments) {
-    if (argument.find('=') != std::string::npos)
+    if (parse_key_value(argument))
       plan.settings.push_back(argument);
     else if (argument == "all")
       for (const lab::Experiment& experiment : lab::all_experiments()) add(experiment);
@@ -166,7 +167,10 @@ const Command lab_command("lab", "Test claims about attention by experiment", []
     if (before.empty()) out.push_back({"heads", "positions of the heads of a run"});
     return out;
   });
-  return [options] { run_lab(*options); };
+  return [options] {
+    set_default_device(kCpu);  // experiments compare with references on the CPU
+    run_lab(*options);
+  };
 });
 
 }  // namespace

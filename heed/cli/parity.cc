@@ -33,7 +33,9 @@ std::string text_of(const Shape& shape) {
 
 void run_parity(const ParityFlags& options) {
   const Path folder = options.folder;
-  const Model model = load(folder, {.names = {options.allow_missing, options.allow_unused, false, nonfinite_warning(options.nonfinite)},
+  const Model model = load(folder, {.names = {.allow_missing = options.allow_missing,
+                                              .allow_unused = options.allow_unused,
+                                              .allow_nonfinite = nonfinite_warning(options.nonfinite)},
                                     .weights = kWeights.at(options.weights)});
   const std::vector<Difference> all =
       compare(model, options.file.empty() ? folder / "io.safetensors" : Path(options.file), options.tolerance);

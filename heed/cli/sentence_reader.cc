@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "heed/core/parse.h"
 #include "heed/io/file_kind.h"
 #include "heed/io/paths.h"
 #include "heed/text/unicode.h"
@@ -53,10 +54,10 @@ void add_column_flags(Flags& flags, TextColumns& columns, const std::vector<std:
 
 void take_column_settings(std::vector<std::string>& arguments, TextColumns& columns) {
   std::erase_if(arguments, [&](const std::string& argument) {
+    const std::optional<KeyValue> given = parse_key_value(argument);
     for (const auto& [setting, column] : column_settings()) {
-      const std::string key = std::string(setting) + "=";
-      if (!argument.starts_with(key)) continue;
-      columns.*column = argument.substr(key.size());
+      if (!given || given->key != setting) continue;
+      columns.*column = given->value;
       return true;
     }
     return false;

@@ -7,6 +7,7 @@
 #include "heed/cli/completion.h"
 #include "heed/cli/train_run.h"
 #include "heed/core/nearest.h"
+#include "heed/core/parse.h"
 #include "heed/train/model_folder.h"
 
 namespace heed::cli {
@@ -56,8 +57,8 @@ void flags_as_settings(std::vector<std::string>& arguments, const std::vector<st
   std::vector<std::unique_ptr<TrainingJob>> tasks;
   std::vector<std::string> out, known = flags;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const size_t equals = arguments[i].find('=');
-    const std::string flag = arguments[i].substr(0, equals), name = flag.substr(std::min<size_t>(2, flag.size()));
+    const std::optional<KeyValue> setting = parse_key_value(arguments[i]);
+    const std::string flag = setting ? setting->key : arguments[i], name = flag.substr(std::min<size_t>(2, flag.size()));
     if (!flag.starts_with("--") || name.empty() || std::find(flags.begin(), flags.end(), flag) != flags.end()) {
       out.push_back(arguments[i]);
       continue;
@@ -71,7 +72,7 @@ void flags_as_settings(std::vector<std::string>& arguments, const std::vector<st
     check<UsageError>(task != tasks.end(), "unknown flag '", flag, "'", did_you_mean(flag, known));
     const bool yes_or_no = name.find('.') == name.npos && (*task)->settings().is_flag((*task)->settings().key_of(name));
     const bool has_value = i + 1 < arguments.size() && !arguments[i + 1].starts_with("--");
-    if (equals != std::string::npos) {
+    if (setting) {
       out.push_back(arguments[i].substr(2));
     } else if (yes_or_no && !(has_value && (arguments[i + 1] == "true" || arguments[i + 1] == "false"))) {
       out.push_back(name + "=true");

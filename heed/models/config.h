@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/io/json.h"
+#include "heed/io/json_reader.h"
 #include "heed/ops/ops.h"
 
 namespace heed {
@@ -24,8 +24,8 @@ class Config {
   float number(std::string_view key, float fallback, double least = -kLargestNumber, double most = kLargestNumber) const;
   float epsilon(std::string_view key, float fallback) const { return number(key, fallback, 0, 1); }  // of norms
   float probability(std::string_view key, float fallback) const;                                     // 0 or more, below 1
-  bool flag(std::string_view key, bool fallback) const;
-  std::string string(std::string_view key, std::string_view fallback) const;
+  bool flag(std::string_view key, bool fallback) const { return reader().flag_or(key, fallback); }
+  std::string string(std::string_view key, std::string_view fallback) const { return reader().text_or(key, fallback); }
   Activation activation(std::string_view key, std::string_view fallback) const;
   std::vector<int64_t> sizes(std::string_view key, std::vector<int64_t> fallback) const;  // a number or a list of numbers
   Config below(std::string_view key) const;                                               // a nested object; empty if absent
@@ -34,7 +34,9 @@ class Config {
   // Height and width of images or patches in pixels: one number or two.
   std::array<int64_t, 2> sides(std::string_view key, int64_t fallback) const;
 
-  bool has(std::string_view key) const { return find(key) != nullptr; }
+  std::string architecture() const;  // the first of "architectures"; empty if there is none
+  bool has(std::string_view key) const { return reader().has(key); }
+  JsonReader at(std::string_view key) const { return reader()[key]; }  // must exist
   const Json& json() const { return json_; }
   const std::string& source() const { return source_; }
 
@@ -43,10 +45,10 @@ class Config {
   [[noreturn]] void refuse(std::string_view key, std::string_view expected) const;
 
  private:
-  const Json* find(std::string_view key) const;  // null: absent, or null in the file
+  JsonReader reader() const { return {json_, source_, path_}; }
 
   Json json_;
-  std::string source_, path_ = {};  // path_: key prefix of a nested object, for example "rope_scaling."
+  std::string source_, path_ = {};  // path_: of a nested object, for example "rope_scaling"
 };
 
 }  // namespace heed

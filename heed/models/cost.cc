@@ -175,7 +175,7 @@ void Counter::add_attention(ModelCost& out) const {
 }  // namespace
 
 InputKind input_kind(const Model& model) {
-  if (std::find(model.inputs().begin(), model.inputs().end(), "pixel_values") != model.inputs().end()) return InputKind::image;
+  if (model.takes("pixel_values")) return InputKind::image;
   for (const Parameter& parameter : model.params().all())
     if (has_part(parameter.name, "encoder_attn")) return InputKind::translation;
   return model.architecture() == "MarianMTModel" ? InputKind::translation : InputKind::text;

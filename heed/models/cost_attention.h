@@ -19,7 +19,6 @@ std::string attention_path(const std::string& name);
 struct AttentionShape {
   int64_t width = 0;                                  // of tokens
   int64_t query = 0, key = 0, value = 0, output = 0;  // H D, G D, G E, H E; 0: not projected
-  bool relative = false;                              // with relative content: queries times vectors of distances
   int64_t N = 0, M = 0;                               // queries, keys
   bool self = true, causal = false, drops = false;    // drops: dropout of attention weights
   std::array<int64_t, 2> grid = {};                   // of images: rows, columns

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heed/models/choices.h"
 #include "heed/models/cost_attention.h"
 #include "heed/models/cost_convolution.h"
 
@@ -72,18 +73,16 @@ void CostRows::resolve_size() {
 bool CostRows::skips_tokens() const {
   const std::string& name = model_.architecture();
   const Config own = config_.below("heed");
-  const bool class_token = own.string("pooling", "cls") == "cls";
+  const bool class_token = choices("pooling").in(own).name == "cls";
   const bool reads =
       name == "BertForMaskedLM" ||
       (class_token && is_one_of(name, {"ViTForImageClassification", "DeiTForImageClassification", "BertForSequenceClassification",
                                        "BertForNextSentencePrediction", "BertForPreTraining"}));
-  if (!reads || config_.flag("is_decoder", false) || own.string("attention", "soft") != "soft") return false;
+  if (!reads || config_.flag("is_decoder", false) || choices("attention").in(own).name != "soft") return false;
   if (own.has("pattern") || own.has("soft_cap")) return false;
-  if (!own.has("positions")) return true;
-  const Json& found = own.json().at("positions");
-  for (const Json& each : found.is_array() ? found : Json::array({found}))
-    if (!is_one_of(each.get<std::string>(), {"none", "learned", "learned_2d", "sinusoidal", "sinusoidal_2d"})) return false;
-  return true;
+  const std::vector<Chosen> positions = chosen_in(own, "positions");
+  return std::all_of(positions.begin(), positions.end(),
+                     [](const Chosen& each) { return each.choice->on_tokens || each.choice->name == "none"; });
 }
 
 int64_t CostRows::of(const std::string& module) const {

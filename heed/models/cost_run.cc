@@ -31,10 +31,6 @@ Tensor example_labels(const Model& model, const InputSize& size) {
   return Tensor::zeros(numbers ? Shape{size.batch, config.labels()} : Shape{size.batch}, numbers ? DType::f32 : DType::i64);
 }
 
-bool takes(const Model& model, const char* input) {
-  return std::find(model.inputs().begin(), model.inputs().end(), input) != model.inputs().end();
-}
-
 Model build(const CostedModel& model, Purpose purpose) {
   return make_model(model.config,
                     {.weights = purpose == Purpose::training ? Weights::trainable : Weights::packed, .architecture = model.architecture});
@@ -69,7 +65,7 @@ MemoryCost memory_of_call(const Model& model, int64_t before, const InputSize& s
 
 }  // namespace
 
-bool has_loss(const Model& model) { return takes(model, "labels"); }
+bool has_loss(const Model& model) { return model.takes("labels"); }
 
 TensorMap example_inputs(const Model& model, const InputSize& size, bool labels) {
   TensorMap out;
@@ -80,9 +76,9 @@ TensorMap example_inputs(const Model& model, const InputSize& size, bool labels)
   } else {
     out["input_ids"] = Tensor::zeros({size.batch, size.tokens}, DType::i64);
   }
-  if (takes(model, "decoder_input_ids") && !labels) out["decoder_input_ids"] = Tensor::zeros({size.batch, size.target}, DType::i64);
+  if (model.takes("decoder_input_ids") && !labels) out["decoder_input_ids"] = Tensor::zeros({size.batch, size.target}, DType::i64);
   if (labels) out["labels"] = example_labels(model, size);
-  if (labels && takes(model, "next_sentence_label")) out["next_sentence_label"] = Tensor::zeros({size.batch}, DType::i64);
+  if (labels && model.takes("next_sentence_label")) out["next_sentence_label"] = Tensor::zeros({size.batch}, DType::i64);
   return out;
 }
 
@@ -96,11 +92,11 @@ MemoryCost predicted_memory(const CostedModel& costed, const InputSize& size, Pu
 }
 
 MeasuredCost measured_cost(const CostedModel& costed, const InputSize& size, Purpose purpose, int rounds) {
-  const int64_t before = memory_use().in_use;
+  const int64_t before = memory_use(kCpu).in_use;
   const Model model = build(costed, purpose);
-  MeasuredCost out{
-      .memory = memory_of_call(
-          model, before, size, purpose, [] { return memory_use().in_use; }, [] { return memory_use().peak; }, [] { reset_peak_memory(); })};
+  MeasuredCost out{.memory = memory_of_call(
+                       model, before, size, purpose, [] { return memory_use(kCpu).in_use; }, [] { return memory_use(kCpu).peak; },
+                       [] { reset_peak_memory(kCpu); })};
   const TensorMap inputs = example_inputs(model, size, purpose == Purpose::training);
   {
     const WorkCount count;

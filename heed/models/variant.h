@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "heed/models/config.h"
+#include "heed/models/choices.h"
 #include "heed/nn/encoder.h"
 #include "heed/nn/pooling.h"
 
@@ -16,7 +16,7 @@ namespace heed {
 struct AddedPositions {
   Tensor table = {};                           // (P, D) or (1, P, D)
   std::optional<PositionTable> computed = {};  // replaces the table
-  std::function<Tensor()> grid = {};           // -> (P, D)
+  std::function<Tensor(Device)> grid = {};     // -> (P, D)
 
   bool has_table() const { return table.defined() || computed; }
 
@@ -41,13 +41,13 @@ class Variant {
   bool uses(std::string_view position) const;
   const TokenGrid& grid(std::string_view key) const;  // an error naming the key if there is none
   std::vector<ScorePositions> in_scores(const Scope& scope, const MultiHeadOptions& options, int64_t layer) const;
-  void add_pattern(std::vector<ScorePositions>& out, const Config& pattern, int64_t layer) const;
+  Term term(const Scope& scope, const Chosen& chosen, int64_t heads, int64_t layer) const;
   AttentionKind kind(int64_t head_width) const;
 
   Config own_;
   int64_t tokens_;
   std::optional<TokenGrid> grid_;
-  std::vector<std::string> positions_ = {};                 // empty: the architecture's own
+  std::vector<Chosen> positions_ = {}, patterns_ = {};      // no positions: the architecture's own
   std::shared_ptr<std::map<int64_t, Tensor>> projections_;  // random features by head width, shared by the layers
 };
 

@@ -9,18 +9,18 @@ std::vector<std::string> ConfigKeys::keys() const {
   return out;
 }
 
-namespace {
-
-const ConfigKeys::Names kPositions{"none",     "learned",     "learned_2d",       "sinusoidal", "sinusoidal_2d", "rotary",
-                                   "relative", "relative_2d", "relative_content", "alibi",      "gaussian",      "gaussian_full"};
-const ConfigKeys::Names kAttention{"soft", "hard", "kernel", "channel", "pooled"};
-const ConfigKeys::Names kPatterns{"causal", "window", "chunks", "dilated", "grid_window"};
-const ConfigKeys::Names kTextAttention{"soft", "hard", "kernel"};  // the other kinds do not support masks
-const ConfigKeys::Names kTextPatterns{"causal", "window", "chunks", "dilated"};
-
-}  // namespace
+std::vector<std::string> ConfigKeys::supported(const Choices& list) const {
+  Names out;
+  for (const Choice& each : list.all) {
+    const bool image = reads == Reads::image, own = each.name != "learned" || default_position == "learned";
+    if (own && (image || (!each.needs_grid && each.takes_masks)) && (reads != Reads::written_text || !each.needs_all_tokens))
+      out.push_back(each.name);
+  }
+  return out;
+}
 
 const std::vector<ConfigKeys>& all_config_keys() {
+  using Reads = ConfigKeys::Reads;
   static const std::vector<ConfigKeys> all{
       {"ViT",
        {"num_hidden_layers"},
@@ -30,10 +30,7 @@ const std::vector<ConfigKeys>& all_config_keys() {
        {"hidden_act"},
        {"hidden_dropout_prob"},
        "learned",
-       kPositions,
-       kAttention,
-       kPatterns,
-       {"cls", "gap", "map", "flatten"},
+       Reads::image,
        {"head_dim", "attention_probs_dropout_prob", "layer_norm_eps", "image_size", "patch_size", "num_channels", "qkv_bias"}},
       {.prefix = "ResNet",
        .activation = {"hidden_act"},
@@ -47,10 +44,7 @@ const std::vector<ConfigKeys>& all_config_keys() {
        {"hidden_act"},
        {"hidden_dropout_prob", "attention_probs_dropout_prob"},
        "learned",
-       {"none", "learned", "sinusoidal", "rotary", "relative", "relative_content", "alibi"},
-       kTextAttention,
-       kTextPatterns,
-       {"cls", "gap", "map"},
+       Reads::text,
        {"vocab_size", "max_position_embeddings", "type_vocab_size", "layer_norm_eps", "is_decoder", "classifier_dropout", "pad_token_id"},
        "after"},
       {"GPT2",
@@ -61,10 +55,7 @@ const std::vector<ConfigKeys>& all_config_keys() {
        {"activation_function"},
        {"resid_pdrop", "embd_pdrop", "attn_pdrop"},
        "learned",
-       {"none", "learned", "sinusoidal", "rotary", "relative", "alibi"},
-       kTextAttention,
-       kTextPatterns,
-       {},
+       Reads::written_text,
        {"vocab_size", "n_positions", "layer_norm_epsilon", "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "bos_token_id",
         "eos_token_id", "pad_token_id"}},
       {"Llama",
@@ -75,10 +66,7 @@ const std::vector<ConfigKeys>& all_config_keys() {
        {"hidden_act"},
        {"attention_dropout"},
        "rotary",
-       {"none", "sinusoidal", "rotary", "relative", "alibi"},
-       kTextAttention,
-       kTextPatterns,
-       {},
+       Reads::written_text,
        {"vocab_size", "head_dim", "max_position_embeddings", "rms_norm_eps", "attention_bias", "mlp_bias", "rope_theta", "rope_scaling",
         "bos_token_id", "eos_token_id", "pad_token_id"}},
       {"Marian",
@@ -89,10 +77,7 @@ const std::vector<ConfigKeys>& all_config_keys() {
        {"activation_function"},
        {"dropout"},
        "sinusoidal",
-       {"none", "sinusoidal", "rotary", "relative", "alibi"},
-       kTextAttention,
-       kTextPatterns,
-       {},
+       Reads::written_text,
        {"vocab_size", "decoder_vocab_size", "share_encoder_decoder_embeddings", "max_position_embeddings", "scale_embedding", "init_std",
         "attention_dropout", "activation_dropout", "pad_token_id", "decoder_start_token_id", "bos_token_id", "eos_token_id"},
        "after"}};

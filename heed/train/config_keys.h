@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/io/json.h"
+#include "heed/models/choices.h"
 
 namespace heed {
 
@@ -14,12 +14,13 @@ struct ConfigKeys {
   std::string prefix;  // of the names in "architectures"
   // Convolutional networks leave all of these empty except the activation.
   Names layers = {}, heads = {}, width = {}, feed_forward = {}, activation = {}, dropout = {};
-  std::string default_position = {};                                   // the position encoding it has by default
-  Names positions = {}, attention = {}, patterns = {}, poolings = {};  // supported values
-  Names more = {};                                                     // other supported keys: docs/models.md
-  std::string norm = "before";                                         // norm placement unless config.json says otherwise
+  std::string default_position = {};                                    // the position encoding it has by default
+  enum class Reads { image, text, written_text } reads = Reads::image;  // written_text: token by token, with a cache
+  Names more = {};                                                      // other supported keys: docs/models.md
+  std::string norm = "before";                                          // norm placement unless config.json says otherwise
 
-  Names keys() const;  // all keys that config.json may contain
+  Names keys() const;                          // all keys that config.json may contain
+  Names supported(const Choices& list) const;  // choices of the architecture
 };
 
 const std::vector<ConfigKeys>& all_config_keys();

@@ -27,11 +27,11 @@ struct ModelChoice {
   int64_t layers = 0, heads = 0, width = 0, feed_forward = 0, patch = 0;
   std::string activation = "";
   float dropout = -1, stochastic_depth = -1;
-  std::string position = "";  // one, or several separated by commas
+  std::string position = "";  // one, or several separated by commas; positions and patterns may have settings: window:4:2
   int64_t reach = 0;          // for position=relative
   std::string attention = "", features = "";
   int64_t reduction = 0;     // for attention=pooled
-  std::string pattern = "";  // causal, window:4, window:4:2:1, chunks:16, chunks:16:shifted, dilated:2, grid_window:2; comma-separated
+  std::string pattern = "";  // one, or several separated by commas
   float soft_cap = 0;
   std::string content = "", project_values = "";  // "true", "false"
   std::string pooling = "", norm = "";

@@ -1,6 +1,5 @@
 // Applies ModelChoice to config.json under the key names of each architecture.
 #include <algorithm>
-#include <map>
 
 #include "heed/core/nearest.h"
 #include "heed/train/config_keys.h"
@@ -11,10 +10,6 @@ namespace heed {
 namespace {
 
 using Names = std::vector<std::string>;
-
-const Names kScorePositions{"relative", "relative_2d", "relative_content", "alibi", "gaussian", "gaussian_full"};
-const Names kTokenPositions{"learned", "learned_2d", "sinusoidal", "sinusoidal_2d"};
-const Names kGridPositions{"learned_2d", "sinusoidal_2d", "relative_2d", "gaussian", "gaussian_full"};
 
 bool has(const Names& names, const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
@@ -28,52 +23,30 @@ void check_supported(const ModelChoice& choice, const char* key, const std::stri
                supported.empty() ? "none" : listed(supported), did_you_mean(value, supported));
 }
 
-// A string or a list of strings; the model rejects other types.
-Names strings_at(const Json& object, const char* key) {
-  Names out;
-  const auto found = object.find(key);
-  if (found == object.end()) return out;
-  for (const Json& each : found->is_array() ? *found : Json::array({*found}))
-    if (each.is_string()) out.push_back(each.get<std::string>());
-  return out;
-}
-
-std::string string_at(const Json& object, const char* key, const std::string& fallback) {
-  const Names found = strings_at(object, key);
-  return found.empty() ? fallback : found[0];
-}
-
 bool flag_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() || *found != false;
 }
 
-// "window:4:2" -> {"kind": "window", "before": 4, "after": 2}
-Json pattern_of(const std::string& text) {
-  static const std::map<std::string, Names> parts{{"causal", {}},
-                                                  {"window", {"before", "after", "globals"}},
-                                                  {"chunks", {"size", "shifted"}},
-                                                  {"dilated", {"step"}},
-                                                  {"grid_window", {"rows", "columns"}}};
-  const Names fields = split(text, ':');
-  const auto found = parts.find(fields[0]);
-  const bool known = found != parts.end() && fields.size() <= found->second.size() + 1 && (fields.size() > 1 || found->second.empty());
-  check_choice(known, "pattern=", quoted(text),
-               ", expected causal, window:BEFORE:AFTER:GLOBALS, chunks:SIZE:shifted, dilated:STEP or grid_window:ROWS:COLUMNS, "
-               "trailing parts are optional");
-  Json out{{"kind", fields[0]}};
-  for (size_t i = 1; i < fields.size(); ++i) {
-    const std::string& name = found->second[i - 1];
-    int64_t number = 0;
+// The names of the choices for which a property holds.
+template <class Property>
+Names names_with(const char* key, const Property& property) {
+  Names out;
+  for (const Choice& each : choices(key).all)
+    if (property(each)) out.push_back(each.name);
+  return out;
+}
+bool in_scores(const Choice& each) { return each.term; }
+
+// "window:4:2,causal" -> [{"kind": "window", "before": 4, "after": 2}, {"kind": "causal"}]
+Json chosen_json(const Choices& list, const std::string& texts) {
+  Json out = Json::array();
+  for (const std::string& text : split(texts, ',')) {
     try {
-      if (name == "shifted")
-        check(fields[i] == "shifted", "found ", quoted(fields[i]), ", expected shifted");
-      else
-        parse_value(number, name, fields[i], {.least = name == "size" || name == "step" ? 1.0 : 0.0, .most = 1e6});
+      out.push_back(parse_chosen(list, text).json());
     } catch (const Error& error) {
-      fail<UsageError>("model: pattern=", quoted(text), ": ", error.what());
+      fail<UsageError>("model: ", list.setting, "=", quoted(text), ": ", error.what());
     }
-    out[name] = name == "shifted" ? Json(true) : Json(number);
   }
   return out;
 }
@@ -113,7 +86,7 @@ void choose_sizes(const ModelChoice& choice, const ConfigKeys& names, Json& conf
   if (choice.patch > 0) config["patch_size"] = choice.patch;
 }
 
-void choose_kind(const ModelChoice& choice, const ConfigKeys& names, Json& own) {
+void choose_kind(const ModelChoice& choice, Json& own) {
   const auto set = [&](const char* key, const std::string& value) {
     if (!value.empty()) own[key] = value;
   };
@@ -128,74 +101,78 @@ void choose_kind(const ModelChoice& choice, const ConfigKeys& names, Json& own) 
   if (choice.stochastic_depth >= 0) own["stochastic_depth"] = value_json(choice.stochastic_depth);
   if (choice.soft_cap > 0) own["soft_cap"] = value_json(choice.soft_cap);
   if (!choice.position.empty()) {
-    const Names positions = split(choice.position, ',');
-    own["positions"] = positions.size() == 1 ? Json(positions[0]) : Json(positions);
+    const Json positions = chosen_json(choices("positions"), choice.position);
+    own["positions"] = positions.size() == 1 ? positions[0] : positions;
   }
-  if (!choice.pattern.empty()) own["pattern"] = Json::array();
-  for (const std::string& each : choice.pattern.empty() ? Names() : split(choice.pattern, ',')) {
-    const Json pattern = pattern_of(each);
-    check_supported(choice, "pattern", pattern["kind"].get<std::string>(), names.patterns);
-    own["pattern"].push_back(pattern);
-  }
+  if (!choice.pattern.empty()) own["pattern"] = chosen_json(choices("pattern"), choice.pattern);
 }
 
 // The "heed" object of config.json, with defaults.
 struct HeedConfig {
-  Names positions;
+  Names positions, patterns;
   std::string attention, pooling;
-  bool content, scores, grid_pattern = false, other_pattern = false;  // scores: a position term is added to the scores
+  bool content, scores;  // scores: a position term is added to the scores
 
-  HeedConfig(const Json& own, const std::string& default_position)
-      : positions(strings_at(own, "positions")),
-        attention(string_at(own, "attention", "soft")),
-        pooling(string_at(own, "pooling", "cls")),
-        content(flag_at(own, "content")) {
-    if (positions.empty()) positions = {default_position};
-    scores = std::any_of(positions.begin(), positions.end(), [](const std::string& each) { return has(kScorePositions, each); });
-    if (!own.contains("pattern")) return;
-    for (const Json& each : own["pattern"].is_array() ? own["pattern"] : Json::array({own["pattern"]})) {
-      const std::string kind = each.is_object() ? string_at(each, "kind", "") : "";
-      grid_pattern = grid_pattern || kind == "grid_window";
-      other_pattern = other_pattern || kind != "causal";
-    }
+  HeedConfig(const Json& own, const std::string& default_position) : content(flag_at(own, "content")) {
+    const auto names = [&](const char* key) { return own.contains(key) ? chosen_names(own[key], choices(key)) : Names(); };
+    const auto name = [&](const char* key) { return names(key).empty() ? choices(key).all[0].name : names(key)[0]; };
+    positions = own.contains("positions") ? names("positions") : Names{default_position};
+    patterns = names("pattern");
+    attention = name("attention");
+    pooling = name("pooling");
+    scores = any("positions", positions, in_scores);
+  }
+
+  template <class Property>
+  static bool any(const char* key, const Names& names, const Property& property) {
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      const Choice* found = choices(key).find(name);
+      return found && property(*found);
+    });
+  }
+  bool needs_grid() const {
+    const auto grid = [](const Choice& each) { return each.needs_grid; };
+    return any("positions", positions, grid) || any("pattern", patterns, grid) || any("attention", {attention}, grid);
   }
 };
 
 void check_values(const ModelChoice& choice, const ConfigKeys& names, const Json& own, const HeedConfig& chosen) {
+  const Names token_positions = names_with("positions", [](const Choice& each) { return each.on_tokens; });
   int64_t on_tokens = 0;
   for (const std::string& each : chosen.positions) {
-    check_supported(choice, "position", each, names.positions);
-    on_tokens += has(kTokenPositions, each);
+    check_supported(choice, "position", each, names.supported(choices("positions")));
+    on_tokens += has(token_positions, each);
     check_choice(each != "none" || chosen.positions.size() == 1, "position=", listed(chosen.positions), ", expected none alone or others");
   }
-  check_choice(on_tokens <= 1, "position=", listed(chosen.positions), ", expected at most one of ", listed(kTokenPositions),
+  check_choice(on_tokens <= 1, "position=", listed(chosen.positions), ", expected at most one of ", listed(token_positions),
                ", which are added to tokens");
-  check_supported(choice, "attention", chosen.attention, names.attention);
-  if (own.contains("pooling")) check_supported(choice, "pooling", chosen.pooling, names.poolings);
+  for (const std::string& each : chosen.patterns) check_supported(choice, "pattern", each, names.supported(choices("pattern")));
+  check_supported(choice, "attention", chosen.attention, names.supported(choices("attention")));
+  if (own.contains("pooling")) check_supported(choice, "pooling", chosen.pooling, names.supported(choices("pooling")));
   const auto shown = [&](const char* key) { return own.contains(key) ? std::string(key) + "=" + list_text(key, own[key]) : ""; };
   check_choice(!own.contains("reach") || has(chosen.positions, "relative"), shown("reach"), ", expected position=relative with it");
-  check_choice(!own.contains("features") || chosen.attention == "kernel", "features=", choice.features,
-               ", expected attention=kernel with it");
+  check_choice(!own.contains("features") || chosen.attention == "linear", shown("features"), ", expected attention=linear with it");
   check_choice(!own.contains("reduction") || chosen.attention == "pooled", shown("reduction"), ", expected attention=pooled with it");
 }
 
 // Attention without scores rejects settings that change scores. Without content, something else must produce scores.
 void check_combination(const Json& own, const HeedConfig& chosen) {
-  if (chosen.attention != "soft" && chosen.attention != "hard") {
+  const Choice& kind = *choices("attention").find(chosen.attention);
+  if (!kind.takes_terms) {
     const std::string expected = ", expected attention=soft or hard with it";
     check_choice(!chosen.scores, "position=", listed(chosen.positions), " is added to scores, which attention=", chosen.attention,
                  " does not compute", expected);
     check_choice(!own.contains("soft_cap"), "soft_cap", expected);
     check_choice(chosen.content, "content=false", expected);
-    check_choice(!chosen.other_pattern && (chosen.attention == "kernel" || !own.contains("pattern")),
-                 "a pattern with attention=", chosen.attention, expected);
+    const bool only_causal = std::all_of(chosen.patterns.begin(), chosen.patterns.end(), [](auto& each) { return each == "causal"; });
+    check_choice(chosen.patterns.empty() || (kind.takes_masks && only_causal), "a pattern with attention=", chosen.attention, expected);
   }
   check_choice(chosen.attention != "channel" || flag_at(own, "project_values"),
                "attention=channel needs value projections, expected project_values=true");
   if (chosen.content) return;
-  check_choice(chosen.scores || own.contains("pattern"), "content=false, expected one of ", listed(kScorePositions),
+  check_choice(chosen.scores || own.contains("pattern"), "content=false, expected one of ", listed(names_with("positions", in_scores)),
                " as position: without one all scores are equal");
-  for (const char* each : {"rotary", "relative_content"})
+  for (const std::string& each : names_with("positions", [](const Choice& position) { return position.needs_content; }))
     check_choice(!has(chosen.positions, each), "position=", each, " with content=false, expected content=true");
 }
 
@@ -213,18 +190,23 @@ void check_heads(const Json& config, const Json& own, const ConfigKeys& names) {
 }  // namespace
 
 void declare(Settings& settings, ModelChoice& choice) {
-  Names names, keys, positions{""}, attention{""}, poolings{""};
-  const auto join = [](Names& out, const Names& more) {
-    for (const std::string& each : more)
-      if (!has(out, each)) out.push_back(each);
-  };
+  Names names, keys;
   for (const Preset& each : presets()) names.push_back(each.name);
-  for (const ConfigKeys& each : all_config_keys()) {
-    join(keys, each.keys());
-    join(positions, each.positions);
-    join(attention, each.attention);
-    join(poolings, each.poolings);
-  }
+  for (const ConfigKeys& each : all_config_keys())
+    for (const std::string& key : each.keys())
+      if (!has(keys, key)) keys.push_back(key);
+  // A setting whose values are in the list of choices.
+  const auto add_choice = [&](const char* key, std::string& value, bool several = false) {
+    const Choices& list = choices(key);
+    Allowed allowed{.choices = {""}, .several = several, .with_settings = several};
+    std::string meaning = list.meaning;
+    for (const Choice& each : list.all) {
+      allowed.choices.push_back(each.name);
+      for (const std::string& alias : each.aliases) allowed.aliases[alias] = each.name;
+      if (each.term && !each.term->settings.empty()) meaning += (meaning == list.meaning ? "; with settings " : ", ") + each.term->usage();
+    }
+    settings.add(list.setting, value, meaning, allowed);
+  };
   const Allowed size{.least = 0, .most = 1e6}, flag{.choices = {"", "true", "false"}};
   settings.heading("The model. Empty, 0 and -1: as in the preset");
   settings.add("preset", choice.preset, "initial model configuration and training settings", {.choices = names});
@@ -238,19 +220,17 @@ void declare(Settings& settings, ModelChoice& choice) {
   settings.add("dropout", choice.dropout, "dropout probability", {.least = -1, .most = 0.99});
   settings.add("stochastic_depth", choice.stochastic_depth,
                "probability of skipping the last layer in training, smaller for earlier ones; 0: none", {.least = -1, .most = 0.99});
-  settings.add("position", choice.position, "position encoding", {.choices = positions, .several = true});
+  add_choice("positions", choice.position, true);
   settings.add("reach", choice.reach, "for position=relative: the largest distance with its own parameter", size);
-  settings.add("attention", choice.attention, "kind of attention", {.choices = attention});
-  settings.add("features", choice.features, "feature map for attention=kernel", {.choices = {"", "elu", "relu", "random"}});
+  add_choice("attention", choice.attention);
+  add_choice("features", choice.features);
   settings.add("reduction", choice.reduction, "for attention=pooled: keys pooled into one, per side", size);
-  settings.add("pattern", choice.pattern,
-               "attention pattern: causal, window:4, window:4:2:1 (before, after, globals), chunks:16, chunks:16:shifted, dilated:2, "
-               "grid_window:2; comma-separated");
+  add_choice("pattern", choice.pattern, true);
   settings.add("soft_cap", choice.soft_cap, "limit of scores, by tanh; 0: none", {.least = 0});
   settings.add("content", choice.content, "false: attention depends on positions only", flag);
   settings.add("project_values", choice.project_values, "false: every head uses the tokens as values", flag);
-  settings.add("pooling", choice.pooling, "how tokens are pooled into one vector", {.choices = poolings});
-  settings.add("norm", choice.norm, "norm placement: before or after the residual branches", {.choices = {"", "before", "after"}});
+  add_choice("pooling", choice.pooling);
+  add_choice("norm", choice.norm);
   settings.add_open("model.", choice.model, "keys of config.json: model.initializer_range=0.01; they override the settings above",
                     [keys] { return keys; });
 }
@@ -264,7 +244,7 @@ Json model_config(const ModelChoice& choice) {
   else
     choose_sizes(choice, names, config);
   if (!config.contains("heed")) config["heed"] = Json::object();
-  choose_kind(choice, names, config["heed"]);
+  choose_kind(choice, config["heed"]);
   for (const auto& [key, value] : choice.model.items()) check_supported(choice, "model.NAME", key, keys);
   config.merge_patch(choice.model.is_object() ? choice.model : Json::object());
   if (names.heads.empty()) return config;
@@ -277,9 +257,7 @@ Json model_config(const ModelChoice& choice) {
   const HeedConfig chosen(own, names.default_position);
   check_values(choice, names, own, chosen);
   check_combination(own, chosen);
-  const bool grid_position =
-      std::any_of(chosen.positions.begin(), chosen.positions.end(), [](auto& each) { return has(kGridPositions, each); });
-  if ((grid_position || chosen.grid_pattern || chosen.attention == "pooled") && chosen.pooling == "cls") {
+  if (chosen.needs_grid() && chosen.pooling == "cls") {
     check_choice(!own.contains("pooling"),
                  "pooling=cls adds a class token, but these settings need a pure patch grid, expected gap, map or flatten");
     own["pooling"] = "gap";

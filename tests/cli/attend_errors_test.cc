@@ -67,23 +67,28 @@ TEST(AttendErrors, values) {
     expect_usage("beta=" + std::string(text), "beta=" + std::string(text) + ", expected a number");
   expect_usage("kind=fast", "kind=fast, expected softmax, linear or channel");
   expect_usage("causal=maybe", "causal=maybe, expected true or false");
-  for (const char* text : {"a", "1,2,3", "-1", "1,", "1.5"})
-    expect_usage("window=" + std::string(text), "window=" + std::string(text) + ", expected W or BEFORE,AFTER, whole numbers of 0 or more");
+  for (const char* text : {"a", "-1", "1.5"})
+    expect_usage("window=" + std::string(text),
+                 "window=" + std::string(text) + ": before='" + text + "', expected a whole number of 0 or more");
+  expect_usage("window=1,", "window=1,: after='', expected a whole number of 0 or more");
+  expect_usage("window=1,2,3,4", "window=1,2,3,4: found 4 parts, expected window:BEFORE:AFTER:GLOBALS");
+  expect_usage("window=", "window=, expected BEFORE,AFTER,GLOBALS; trailing ones may be missing");
+  expect_usage("window=1,2,3 globals=3", "globals=3 sets globals again");
   for (const char* text : {"12", "3x", "0x12", "3x4x1", "3,4"})
     expect_usage("grid=" + std::string(text), "grid=" + std::string(text) + ", expected ROWSxCOLUMNS, for example 16x16");
   expect_usage("causal=true offset=1e3", "offset=1e3, expected a whole number");
   expect_usage("causal=true offset=9999999999", "offset=9999999999, expected at most 2147483647");
-  expect_usage("chunk=0", "chunk=0, expected a whole number of 1 or more");
-  expect_usage("softcap=0", "softcap=0, expected a number above 0");
+  expect_usage("chunk=0", "chunk=0: size='0', expected a whole number of 1 or more");
+  expect_usage("softcap=0", "softcap=0: limit='0', expected a number above 0");
   expect_usage("dropout=1", "dropout=1, expected a probability of 0 or more, below 1");
   expect_usage("hard=true hard_gradient=soft", "hard_gradient=soft, expected straight-through or none");
-  expect_usage("kind=linear features=tanh", "features=tanh, expected elu, relu or exp");
+  expect_usage("kind=linear features=tanh", "features=tanh, expected elu, relu or random");
 }
 
 TEST(AttendErrors, missing_requirements) {
   expect_usage("offset=1", "offset needs causal=...");
   expect_usage("globals=1", "globals needs window=...");
-  expect_usage("shift=1", "shift needs chunk=...");
+  expect_usage("shift=1", "shift needs chunks=...");
   expect_usage("grid_window=1", "grid_window needs grid=...");
   expect_usage("pool=2", "pool needs grid=...");
   expect_usage("block=2", "block needs the tensor block_pattern");
@@ -93,7 +98,7 @@ TEST(AttendErrors, missing_requirements) {
   expect_usage("features=elu", "features has no meaning with kind=softmax, only with kind=linear");
   expect_usage("kind=linear beta=-1", "kind=linear with beta=-1, expected 0 or more");
   expect_usage("kind=linear random_features=65537", "random_features=65537, expected at most 65536");
-  expect_usage("kind=linear features=relu random_features=3", "random_features with features=relu, expected features=exp");
+  expect_usage("kind=linear features=relu random_features=3", "random_features with features=relu, expected features=random");
   expect_usage("grid=2x2", "grid=2x2 has 4 places, expected one for each of the 12 keys");
   expect_usage("first_query=1 grid=3x4", "grid=3x4 has 12 places, expected 13 or more, as the first of 12 queries is at 1");
   expect_usage("grid=3x4", "grid=3x4 has 12 places, expected one for each of the 5 queries", {{"q", Tensor::ones({2, 4, 5, 5})}});
@@ -103,12 +108,12 @@ TEST(AttendErrors, missing_requirements) {
   expect_usage("lengths=1,13", "a length of 13, expected 0 to M = 12");
   expect_usage("probabilities=true heads=1,4", "heads=4, but there are only 4, counted from 0");
   expect_usage("probabilities=true rows=12", "rows=12, but there are only 12, counted from 0");
-  expect_usage("", "a relative_table of 3 axes needs grid=...", {{"relative_table", Tensor::ones({4, 3, 3})}});
+  expect_usage("", "relative_table of shape (4, 3, 3) needs grid=...", {{"relative_table", Tensor::ones({4, 3, 3})}});
   expect_usage("beta=1", "beta is an option and a tensor of the file, expected one of them", {{"beta", Tensor::ones({4})}});
   expect_usage("alibi=true", "alibi=true and the tensor slopes, expected one of them", {{"slopes", Tensor::ones({4})}});
   const TensorMap lengths{{"lengths", Tensor::ones({2}, DType::i64)}}, projection{{"projection", Tensor::ones({3, 5})}};
   expect_usage("lengths=1,1", "lengths is an option and a tensor of the file, expected one of them", lengths);
-  expect_usage("kind=linear features=elu", "features=elu with the tensor projection, expected features=exp", projection);
+  expect_usage("kind=linear features=elu", "features=elu with the tensor projection, expected features=random", projection);
   expect_usage("kind=linear features=exp random_features=3", "random_features and the tensor projection, expected one of them", projection);
   expect_bad({{"alpha", Tensor::ones({4})}}, "the tensor alpha needs the tensor center (ignore=alpha leaves it out)");
   expect_bad({{"center", Tensor::ones({4, 2})}},
@@ -164,10 +169,11 @@ TEST(AttendErrors, shapes) {
   expect_shape("key_mask", {3, 12}, "(B, M) or (M)");
   expect_shape("lengths", {3}, "(B)");
   expect_shape("block_pattern", {2, 2}, "(H, N / BLOCK, M / BLOCK)", "block=4");
-  expect_shape("relative_table", {4, 4}, "(H, 2 R + 1), or with grid (H, 2 R + 1, 2 C + 1)");
+  expect_shape("relative_table", {4, 4}, "(H, 2 reach + 1) or (2 reach + 1), or with grid (H, 2 rows + 1, 2 columns + 1)");
   expect_shape("relative_keys", {4, 3, 6}, "(H, 2 R + 1, D)");
   expect_shape("u", {3, 5}, "(H, D)");
   expect_shape("slopes", {2}, "(H) or (1)");
+  expect_shape("bucket_table", {4, 8}, "(H, buckets) or (buckets)", "bucketed=16");
   expect_shape("projection", {3, 4}, "(R, D)", "kind=linear features=exp");
   expect_bad(of("grad_out", {2, 4, 12, 5}), "grad_out has shape (2, 4, 12, 5), expected that of out, (2, 4, 12, 3)");
 }

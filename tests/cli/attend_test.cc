@@ -74,7 +74,9 @@ TEST(Attend, masks) {
   expect_computes("causal=true offset=-2", {}, with({Causal{-2}}));
   expect_computes("window=2", {}, with({Window{2, 2}}));
   expect_computes("window=3,0 globals=1", {}, with({Window{3, 0, 1}}));
+  expect_computes("window=3,0,1", {}, with({Window{3, 0, 1}}));
   expect_computes("chunk=5 shift=2", {}, with({Chunks{5, 2}}));
+  expect_computes("chunks=5", {}, with({Chunks{5}}));
   expect_computes("dilation=3 causal=false", {}, with({Dilated{3}}));
   expect_computes("grid=3x4 grid_window=1,2", {}, with({GridWindow{1, 2, 4}}));
   const Tensor lengths = Tensor::from(std::vector<int64_t>{0, 7}, {2});
@@ -121,7 +123,7 @@ TEST(Attend, addends) {
   const auto capped = [](auto& t) {
     return Terms{Bias{reshape(t.at("bias"), {1, 1, 1, M})}, SoftCap{1}, Bias{reshape(t.at("mask"), {1, 1, N, M})}};
   };
-  expect_computes("softcap=1", both, learned(capped), "mask");
+  expect_computes("soft_cap=1", both, learned(capped), "mask");
 }
 
 TEST(Attend, relative_positions) {
@@ -145,6 +147,25 @@ TEST(Attend, relative_positions) {
     const RelativeKeys keys{biased_query(t, "w") * beta, t.at("relative_keys")};
     return attention(biased_query(t, "u") * beta, t.at("k"), t.at("v"), {.beta = 1.0f, .terms = {keys, Causal{}}});
   });
+}
+
+// Every term that has tensors of its own is in the file format.
+TEST(Attend, parameters_of_terms) {
+  for (const TermInfo& info : term_infos()) {
+    if (info.parameters.empty()) continue;
+    TermInput given{.values = {}, .tensors = {}, .place = {.tokens = M, .rows = 3, .columns = 4}};
+    complete_settings(info, given.values, given.place);
+    TensorMap more;
+    for (const TermParameter& each : info.parameters) more[each.file_name] = positive_input(each.shape(H, given.values));
+    expect_computes(info.needs_grid ? "grid=3x4" : "", more, learned([&](auto& t) {
+                      TermInput input = given;
+                      for (const TermParameter& each : info.parameters) input.tensors.push_back(t.at(each.file_name));
+                      return Terms{make_term(info, input)};
+                    }));
+  }
+  expect_computes("bucketed=8,16,false", {{"bucket_table", normal_input({8})}}, learned([](auto& t) {
+                    return Terms{BucketedBias{expand(reshape(t.at("bucket_table"), {1, 8}), {H, 8}), false, 16}};
+                  }));
 }
 
 TEST(Attend, gaussian_positions) {

@@ -53,7 +53,7 @@ TEST_F(CostProgram, sizes_and_choices) {
   EXPECT_EQ(json("vit-tiny image=64")["size"]["tokens"], 257);
   EXPECT_EQ(json("vit-tiny width=32")["parameters"],
             json("vit-tiny width=32 heads=2")["parameters"]);  // the preset's 3 heads do not divide it
-  EXPECT_EQ(json("vit-tiny layers=2 pooling=gap attention=kernel")["size"]["tokens"], 64);
+  EXPECT_EQ(json("vit-tiny layers=2 pooling=gap attention=linear")["size"]["tokens"], 64);
   EXPECT_EQ(json(fixture("gpt2-lm") + " length=8 model.n_layer=1")["modules"].size(), json(fixture("gpt2-lm"))["modules"].size() - 7);
   EXPECT_EQ(json(fixture("gpt2-lm") + "/config.json length=8")["size"]["tokens"], 8);
   const Json translation = json(fixture("marian-shared") + " length=9 target=4");

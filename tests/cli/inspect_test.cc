@@ -240,7 +240,7 @@ TEST_F(InspectProgram, refuses_with_the_right_exit_code) {
   refused(bert + " hello --maps cross", 2, "--maps: BertForSequenceClassification has no cross maps");
   refused(bert + " --size tokens=65", 2, "cost: 65 tokens, the model has 64 positions");
   refused(bert + " --size token=6", 2, "did you mean 'tokens'?");
-  refused(bert + " --size tokens=0", 2, "--size: tokens is 0, expected 1 or more");
+  refused(bert + " --size tokens=0", 2, "--size: tokens=0, expected 1 or more");
   refused(bert + " " + image(), 3, "in.png: is an image, but BertForSequenceClassification takes text");
   refused(bert + " --ids '5 300'", 3, "inspect: found token 300, expected less than 211, the vocabulary size");
   refused(bert + " --ids '5 x'", 2, "expected token ids separated by");

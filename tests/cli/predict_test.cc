@@ -1,8 +1,8 @@
 // heed predict and heed embed from the command line.
 #include <cmath>
+#include <cstring>
 
 #include "heed/io/image.h"
-#include "heed/io/npy.h"
 #include "tests/cli/program.h"
 #include "tests/io/image_bytes.h"
 #include "tests/models/text_folder.h"
@@ -156,9 +156,11 @@ TEST(Program, embed_gives_vectors_and_cosines) {
   EXPECT_NEAR(square, 1, 1e-5);
   const ProgramResult ran = run_heed("embed " + model + " --npy " + npy, "a\nhello a!\na\n");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  const Tensor stored = read_npy(npy);
-  EXPECT_EQ(stored.shape(), (Shape{3, std::ssize(vectors(found[0]))}));
-  EXPECT_NEAR(static_cast<double>(stored.to_vector<float>()[0]), vectors(found[0])[0], 1e-6);
+  const std::string stored = get(npy);
+  EXPECT_NE(stored.find("'shape': (3, " + std::to_string(vectors(found[0]).size()) + ")"), std::string::npos);
+  float first_stored = 0;
+  std::memcpy(&first_stored, stored.data() + 128, sizeof first_stored);
+  EXPECT_NEAR(static_cast<double>(first_stored), vectors(found[0])[0], 1e-6);
 
   const std::vector<Json> pair = json_lines(run_heed("embed " + model + " --pairs --json", "a\thello a!\n"));
   EXPECT_NEAR(pair[0]["cosine"].get<double>(), cosine, 1e-5);

@@ -104,7 +104,8 @@ TEST(Train, settings_have_other_names_and_may_be_spelled_like_flags) {
   refused("lr=nan", "train: lr means rate: rate='nan', expected a number");
   refused("--lr inf", "train: lr means rate: rate='inf', expected a number");
   refused("rate=-inf", "train: rate='-inf', expected a number");
-  refused("device=cuda", "train: device='cuda', expected one of auto, cpu: this build supports only the CPU");
+  refused("device=cuda:77", "device cuda:77: this machine has");
+  refused("device=gpu", "device 'gpu' is not known, expected auto, cpu, cuda or cuda:NUMBER");
   refused("model=vit-tiny", "preset=NAME selects a model, from=FOLDER a trained one");
 }
 

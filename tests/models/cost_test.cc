@@ -5,6 +5,7 @@
 
 #include "heed/core/memory.h"
 #include "heed/core/parallel.h"
+#include "heed/models/choices.h"
 #include "heed/train/presets.h"
 #include "tests/expect_error.h"
 
@@ -47,33 +48,27 @@ TEST(CostCounted, lengths_and_labels) {
 TEST(CostCounted, variants) {
   Json vit = preset_named("vit-tiny").config;
   vit.update({{"hidden_size", 24}, {"num_attention_heads", 3}, {"intermediate_size", 40}, {"num_hidden_layers", 2}, {"image_size", 20}});
-  const std::vector<Json> images{
-      {{"pooling", "gap"}},
-      {{"pooling", "map"}},
-      {{"pooling", "flatten"}},
+  std::vector<Json> images{
       {{"norm", "after"}},
-      {{"positions", "sinusoidal"}},
       {{"positions", "relative"}, {"reach", 3}},
-      {{"positions", "relative_content"}},
       {{"positions", "alibi"}, {"soft_cap", 20}},
       {{"positions", {"learned_2d", "gaussian"}}, {"pooling", "gap"}},
-      {{"positions", "gaussian"}, {"pooling", "gap"}},
       {{"positions", "gaussian"}, {"pooling", "gap"}, {"content", false}},
       {{"positions", "gaussian"}, {"pooling", "gap"}, {"content", false}, {"project_values", false}},
       {{"positions", "gaussian_full"}, {"pooling", "gap"}, {"content", false}},
       {{"positions", "relative_2d"}, {"pooling", "gap"}, {"content", false}},
-      {{"attention", "hard"}},
-      {{"attention", "channel"}, {"positions", "learned"}},
-      {{"attention", "kernel"}},
-      {{"attention", "kernel"}, {"features", "random"}},
-      {{"attention", "pooled"}, {"pooling", "gap"}, {"reduction", 2}},
+      {{"attention", "linear"}, {"features", "random"}},
       {{"pattern", {{"kind", "window"}, {"before", 3}, {"globals", 1}}}},
       {{"pattern", {{"kind", "chunks"}, {"size", 5}, {"shifted", true}}}},
-      {{"pattern", {{"kind", "dilated"}, {"step", 2}}}},
-      {{"pattern", {{"kind", "grid_window"}, {"rows", 1}}}, {"pooling", "gap"}},
-      {{"pattern", {{"kind", "causal"}}}},
       {{"stochastic_depth", 0.1}},
   };
+  for (const char* key : {"positions", "pattern", "attention", "pooling"})
+    for (const Choice& each : choices(key).all) {
+      Json own{{key, each.name}};
+      if (each.term && each.term->masks && !each.term->settings.empty()) own[key] = each.name + ":2";
+      if (each.needs_grid && std::string(key) != "pooling") own["pooling"] = "gap";
+      images.push_back(own);
+    }
   for (const Json& own : images) {
     Json config = vit;
     config["heed"] = own;
@@ -86,7 +81,7 @@ TEST(CostCounted, variants) {
 
   Json gpt = preset_named("gpt-mini").config;
   gpt.update({{"n_embd", 24}, {"n_head", 3}, {"n_inner", 40}, {"n_layer", 2}});
-  for (const Json& own : std::vector<Json>{{{"positions", "rotary"}}, {{"positions", "relative"}}, {{"attention", "kernel"}}}) {
+  for (const Json& own : std::vector<Json>{{{"positions", "rotary"}}, {{"positions", "relative"}}, {{"attention", "linear"}}}) {
     gpt["heed"] = own;
     expect_exact("gpt " + own.dump(), gpt, {.batch = 2, .tokens = 11});
   }
@@ -129,12 +124,12 @@ TEST(CostMemory, of_models_larger_than_the_machine) {
                     {"vocab_size", 128256},
                     {"tie_word_embeddings", false}};
   const InputSize size = resolved_size(config, {.batch = 1, .tokens = 64});
-  const int64_t before = memory_use().in_use;
+  const int64_t before = memory_use(kCpu).in_use;
   const MemoryCost memory = predicted_memory({config}, size, Purpose::training);
   const auto parameters = static_cast<double>(make_model(config, {.names = {.shapes_only = true}}).params().count());
   EXPECT_NEAR(parameters, 405e9, 1e9);
   EXPECT_NEAR(static_cast<double>(memory.weights), 4 * parameters, 0.01 * 4 * parameters);
-  EXPECT_EQ(memory_use().in_use, before);
+  EXPECT_EQ(memory_use(kCpu).in_use, before);
 }
 
 TEST(CostMemory, more_items_take_more) {

@@ -1,6 +1,7 @@
 // The "heed" keys of config.json: every variant is built, trained, saved and loaded; some properties are tested.
 #include <gtest/gtest.h>
 
+#include "heed/models/choices.h"
 #include "heed/models/generate.h"
 #include "heed/models/model.h"
 #include "tests/expect_error.h"
@@ -98,13 +99,15 @@ void expect_trains_differently(Json config, const TensorMap& inputs) {
 }
 
 TEST(Variant, every_vision_transformer_learns_and_comes_back) {
-  for (const char* position : {"none", "learned", "sinusoidal", "rotary", "relative", "relative_content", "alibi"})
-    expect_sound(vision({{"positions", position}}), images());
-  for (const char* position : {"learned_2d", "sinusoidal_2d", "relative_2d", "gaussian", "gaussian_full"})
-    expect_sound(vision({{"positions", position}, {"pooling", "gap"}}), images());
-  for (const char* pooling : {"cls", "gap", "map", "flatten"}) expect_sound(vision({{"pooling", pooling}}), images());
-  for (const char* kind : {"soft", "hard", "channel"}) expect_sound(vision({{"attention", kind}}), images());
-  for (const char* map : {"elu", "relu", "random"}) expect_sound(vision({{"attention", "kernel"}, {"features", map}}), images());
+  for (const char* key : {"positions", "pattern", "pooling", "features"})
+    for (const Choice& each : choices(key).all) {
+      Json own{{key, each.name}};
+      if (each.term && each.term->masks && !each.term->settings.empty()) own[key] = each.name + ":2";
+      if (each.needs_grid && std::string(key) != "pooling") own["pooling"] = "gap";
+      if (std::string(key) == "features") own["attention"] = "linear";
+      expect_sound(vision(own), images());
+    }
+  for (const char* kind : {"soft", "hard", "channel", "kernel"}) expect_sound(vision({{"attention", kind}}), images());
   expect_sound(vision({{"attention", "pooled"}, {"pooling", "gap"}, {"reduction", 2}}), images());
   expect_sound(vision({{"norm", "after"}, {"soft_cap", 5.0}, {"positions", {"learned", "relative"}}, {"reach", 4}}), images());
   expect_sound(vision({{"pattern", {{"kind", "grid_window"}, {"rows", 1}}}, {"pooling", "gap"}}), images());
@@ -118,10 +121,11 @@ TEST(Variant, every_text_model_learns_and_comes_back) {
   for (const char* name :
        {"BertForSequenceClassification", "DistilBertForSequenceClassification", "GPT2LMHeadModel", "LlamaForCausalLM", "MarianMTModel"}) {
     SCOPED_TRACE(name);
-    for (const char* position : {"none", "sinusoidal", "rotary", "relative", "alibi"})
-      expect_sound(text(name, {{"positions", position}}), sentences(name));
+    for (const Choice& each : choices("positions").all)
+      if (!each.needs_grid && !each.needs_all_tokens && each.name != "learned")
+        expect_sound(text(name, {{"positions", each.name}}), sentences(name));
     expect_sound(text(name, {{"pattern", {{"kind", "window"}, {"before", 2}, {"after", 2}}}}), sentences(name));
-    expect_sound(text(name, {{"attention", "kernel"}}), sentences(name));
+    expect_sound(text(name, {{"attention", "linear"}}), sentences(name));
     expect_sound(text(name, {{"norm", "before"}}), sentences(name));
     expect_trains_differently(text(name, {{"stochastic_depth", 0.5}}), sentences(name));
   }
@@ -160,7 +164,7 @@ TEST(Variant, the_mean_of_a_sentence_does_not_see_padding) {
 TEST(Variant, steps_with_other_positions_give_what_all_tokens_at_once_give) {
   const NoGrad no_grad;
   for (const Json& own : {Json{{"positions", "alibi"}}, Json{{"positions", "relative"}}, Json{{"positions", "rotary"}},
-                          Json{{"attention", "kernel"}}, Json{{"pattern", {{"kind", "window"}, {"before", 2}}}}}) {
+                          Json{{"attention", "linear"}}, Json{{"pattern", {{"kind", "window"}, {"before", 2}}}}}) {
     SCOPED_TRACE(own.dump());
     const Model model = make_model(text("GPT2LMHeadModel", own));
     const Tensor all = tokens(2, 9);
@@ -209,6 +213,16 @@ TEST(Variant, stochastic_depth_grows_with_the_layers_and_keeps_the_mean) {
   for (size_t i = 0; i < mean.size(); ++i) EXPECT_NEAR(mean[i], end[i], 0.04 * std::abs(end[i] - start[i]) + 1e-5) << i;
 }
 
+TEST(Variant, one_choice_has_several_spellings) {
+  const auto logits = [](const Json& own) { return make_model(vision(own))(images())["logits"].to_vector<float>(); };
+  EXPECT_EQ(logits({{"attention", "kernel"}, {"features", "exp"}}), logits({{"attention", "linear"}, {"features", "random"}}));
+  EXPECT_EQ(logits({{"pattern", "window:4:2"}}), logits({{"pattern", {{"kind", "sliding_window"}, {"before", 4}, {"after", 2}}}}));
+  EXPECT_EQ(logits({{"positions", "relative:3"}}), logits({{"positions", {{"kind", "relative"}, {"reach", 3}}}}));
+  EXPECT_EQ(logits({{"positions", "relative:3"}}), logits({{"positions", "relative_bias"}, {"reach", 3}}));
+  EXPECT_EQ(logits({{"positions", {"t5:8:16", "learned"}}}),
+            logits({{"positions", {"learned", {{"kind", "bucketed"}, {"buckets", 8}, {"far", 16}}}}}));
+}
+
 TEST(Variant, refuses_what_it_does_not_know) {
   const auto refuses = [](const Json& config, const std::string& fragment) { expect_refused([&] { make_model(config); }, fragment); };
   refuses(vision({{"position", "alibi"}}), "config: heed.position is not known; did you mean 'positions'?");
@@ -218,6 +232,13 @@ TEST(Variant, refuses_what_it_does_not_know) {
   refuses(vision({{"pooling", "sum"}}), "heed.pooling is");
   refuses(vision({{"stochastic_depth", 1}}), "heed.stochastic_depth is");
   refuses(vision({{"pattern", {{"kind", "stripes"}}}}), "heed.pattern: kind is");
+  refuses(vision({{"pattern", "windw:4"}}), "expected one of causal, window, chunks, dilated, grid_window");
+  refuses(vision({{"pattern", "window:x"}}), "heed.pattern \"window:x\": before='x', expected a whole number of 0 or more");
+  refuses(vision({{"pattern", {{"kind", "window"}, {"befor", 4}}}}), "heed.pattern: window has no setting befor; did you mean 'before'?");
+  refuses(vision({{"positions", {{"kind", "relative"}, {"reach", 0}}}}),
+          "heed.positions: reach is \"0\", expected a whole number of 1 or more");
+  refuses(vision({{"positions", 3}}), "heed.positions is \"3\", expected a name, an object or a list of them");
+  refuses(vision({{"soft_cap", 0}}), "heed.soft_cap is \"0\", expected a number above 0");
   refuses(text("BertForSequenceClassification", {{"attention", "pooled"}}), "heed.attention is");
   const Model channel = make_model(vision({{"attention", "channel"}}));
   expect_error([&] { channel(images(), {.attentions = true}); }, "this kind of attention has none");

@@ -5,6 +5,7 @@
 
 #include "heed/core/autograd.h"
 #include "heed/models/model.h"
+#include "heed/train/config_keys.h"
 #include "heed/train/train_options.h"
 #include "tests/expect_error.h"
 
@@ -92,12 +93,8 @@ TEST(Presets, every_preset_runs_with_every_choice) {
   for (const Preset& preset : presets()) {
     if (preset.family == "resnet") continue;  // it has only model.* keys
     const bool vit = preset.family == "vit", bert = preset.family == "bert", gaussian = preset.name.starts_with("gaussian");
-    Names positions{"none", "sinusoidal", "rotary", "relative", "alibi"};
-    if (preset.config["model_type"] != "llama" && preset.family != "encoder-decoder") positions.emplace_back("learned");
-    if (vit || bert) positions.emplace_back("relative_content");
-    if (vit)
-      for (const char* each : {"learned_2d", "sinusoidal_2d", "relative_2d", "gaussian", "gaussian_full", "learned,gaussian"})
-        positions.emplace_back(each);
+    Names positions = config_keys_of(preset.config).supported(choices("positions"));
+    if (vit) positions.emplace_back("learned,gaussian");
     positions.emplace_back("sinusoidal,rotary,alibi");
     for (const std::string& each : positions) {
       Names arguments{"position=" + each};
@@ -121,7 +118,7 @@ TEST(Presets, every_preset_runs_with_every_choice) {
       for (const char* each : {"pooling=flatten", "pattern=grid_window:1", "pattern=grid_window:1:2", "patch=8"}) others.emplace_back(each);
     for (const std::string& each : others) expect_sound(preset, {each});
     for (const char* features : {"elu", "relu", "random"}) {
-      Names arguments{"attention=kernel", std::string("features=") + features};
+      Names arguments{"attention=linear", std::string("features=") + features};
       if (gaussian) arguments.emplace_back("position=none");
       expect_sound(preset, arguments);
     }
@@ -147,6 +144,10 @@ TEST(Presets, settings_become_keys_of_config_json) {
   EXPECT_EQ(gpt["n_inner"], 100);
   EXPECT_EQ(gpt["heed"]["positions"], Json({"rotary", "learned"}));
   EXPECT_EQ(gpt["heed"]["pattern"], Json::parse(R"([{"kind": "window", "before": 4, "after": 0}])"));
+  EXPECT_EQ(config_of("gpt-mini", {"position=t5:16:64,rope"})["heed"]["positions"],
+            Json::parse(R"([{"kind": "bucketed", "buckets": 16, "far": 64}, "rotary"])"));
+  EXPECT_EQ(config_of("gpt-mini", {"attention=kernel", "features=exp"})["heed"],
+            Json::parse(R"({"attention": "linear", "features": "random"})"));
   EXPECT_EQ(config_of("vit-tiny", {"position=gaussian"})["heed"], Json::parse(R"({"positions": "gaussian", "pooling": "gap"})"));
   EXPECT_EQ(config_of("vit-tiny", {"position=gaussian", "pooling=map"})["heed"]["pooling"], "map");
   EXPECT_EQ(config_of("gpt-mini", {"stochastic_depth=0.1"})["heed"].dump(), R"({"stochastic_depth":0.1})");
@@ -182,27 +183,29 @@ TEST(Presets, invalid_choices_are_rejected) {
   refused("gpt-mini", {"position=gaussian"},
           "model: position='gaussian' is not supported by gpt-mini, expected none, learned, sinusoidal, rotary");
   refused("llama-mini", {"position=learned"},
-          "position='learned' is not supported by llama-mini, expected none, sinusoidal, rotary, relative, alibi");
+          "position='learned' is not supported by llama-mini, expected none, sinusoidal, rotary, relative");
   refused("transformer-base", {"position=learned"}, "is not supported by transformer-base");
   refused("vit-tiny", {"position=none,rotary"}, "position=none, rotary, expected none alone or others");
   refused("vit-tiny", {"position=learned,sinusoidal"}, "expected at most one of learned, learned_2d, sinusoidal, sinusoidal_2d");
   refused("vit-tiny", {"position=gausian"}, "train: position='gausian', expected some of none, ");
   refused("vit-tiny", {"position=gaussian", "pooling=cls"}, "pooling=cls adds a class token, but these settings need a pure patch grid");
-  refused("bert-mini", {"attention=channel"}, "attention='channel' is not supported by bert-mini, expected soft, hard, kernel");
+  refused("bert-mini", {"attention=channel"}, "attention='channel' is not supported by bert-mini, expected soft, hard, linear");
   refused("bert-mini", {"pooling=flatten"}, "pooling='flatten' is not supported by bert-mini, expected cls, gap, map");
   refused("gpt-mini", {"pooling=gap"}, "pooling='gap' is not supported by gpt-mini, expected none");
   refused("gpt-mini", {"patch=4"}, "patch=4 is not supported by gpt-mini, expected an image model");
   refused("gpt-mini", {"pattern=grid_window:2"},
           "pattern='grid_window' is not supported by gpt-mini, expected causal, window, chunks, dilated");
-  for (const char* wrong : {"windows:4", "window", "window:1:2:3:4", "dilated", "causal:1"})
+  refused("vit-tiny", {"pattern=windows:4"}, "train: pattern='windows:4', expected some of causal, window, ");
+  for (const char* wrong : {"window", "dilated", "causal:1"})
     refused("vit-tiny", {std::string("pattern=") + wrong}, "expected causal, window:BEFORE:AFTER:GLOBALS, ");
+  refused("vit-tiny", {"pattern=window:1:2:3:4"}, "found 4 parts, expected window:BEFORE:AFTER:GLOBALS");
   refused("vit-tiny", {"pattern=window:x"}, "model: pattern='window:x': before='x', expected a whole number");
-  refused("vit-tiny", {"pattern=chunks:0"}, "size=0, expected 1 to 1000000");
-  refused("vit-tiny", {"pattern=chunks:2:often"}, "found 'often', expected shifted");
+  refused("vit-tiny", {"pattern=chunks:0"}, "size='0', expected a whole number of 1 or more");
+  refused("vit-tiny", {"pattern=chunks:2:often"}, "shifted='often', expected shifted");
   refused("vit-tiny", {"reach=4"}, "reach=4, expected position=relative with it");
-  refused("vit-tiny", {"features=relu"}, "features=relu, expected attention=kernel with it");
+  refused("vit-tiny", {"features=relu"}, "features=relu, expected attention=linear with it");
   refused("vit-tiny", {"reduction=2"}, "reduction=2, expected attention=pooled with it");
-  refused("vit-tiny", {"attention=kernel", "position=alibi"}, "position=alibi is added to scores, which attention=kernel does not compute");
+  refused("vit-tiny", {"attention=kernel", "position=alibi"}, "position=alibi is added to scores, which attention=linear does not compute");
   refused("gaussian", {"attention=kernel"}, "position=gaussian is added to scores");
   refused("gaussian", {"attention=channel", "position=learned"}, "expected project_values=true");
   refused("vit-tiny", {"attention=kernel", "soft_cap=3"}, "soft_cap, expected attention=soft or hard with it");

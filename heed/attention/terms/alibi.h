@@ -2,6 +2,8 @@
 #ifndef HEED_ATTENTION_TERMS_ALIBI_H_
 #define HEED_ATTENTION_TERMS_ALIBI_H_
 
+#include <bit>
+
 #include "heed/attention/term.h"
 
 namespace heed {
@@ -12,16 +14,35 @@ struct AlibiArgs {
 };
 
 #ifndef __CUDACC__
+// 2^(-8 h / H) for h = 1 ... H if H is a power of two; otherwise the slopes of the next lower power, then every other slope of
+// the next higher power. -> (H)
+inline Tensor alibi_slopes(int64_t heads) {
+  check(heads >= 1, "alibi_slopes: ", heads, " heads, expected 1 or more");
+  const auto below = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
+  std::vector<float> slopes;
+  for (int64_t h = 0; h < heads; ++h) {
+    const double step = h < below ? static_cast<double>(h + 1) : static_cast<double>(h - below) + 0.5;
+    slopes.push_back(static_cast<float>(std::exp2(-8 * step / static_cast<double>(below))));
+  }
+  return Tensor::from(slopes, {heads});
+}
+
 struct Alibi {  // - slopes[h] |i - j|
   static constexpr const char* name = "Alibi";
   Tensor slopes;  // (H), learned
   std::vector<TermTensor> tensors(const AttentionSizes& z) { return {{"slopes", slopes, {z.H}, Sums::numbers}}; }
   static TermInfo info() {
     return {.name = "alibi",
-            .summary = "subtracts slope |i - j|, a slope per head",
-            .multiply_adds = [](const TermValues&) { return 1.0; },
-            .parameters = [](const TermValues&) { return 1.0; }};
+            .summary = "subtracts slope |i - j|, a fixed slope per head",
+            .source = "Press et al. 2022",
+            .use = TermUse::position,
+            .parameters = {{.name = "slopes",
+                            .file_name = "slopes",
+                            .meaning = "add -slopes[h] |i - j|",
+                            .initial = [](const Shape& shape, Rng&) { return alibi_slopes(shape[0]); },
+                            .learned = false}}};
   }
+  static Alibi make(const TermInput& in) { return {in.tensors[0]}; }
   AlibiArgs args() const { return {raw<float>(slopes)}; }
 };
 #endif

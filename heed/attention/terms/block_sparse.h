@@ -27,12 +27,8 @@ struct BlockSparse {  // keep pattern[h, i / size, j / size]
     return {{"pattern", pattern, {z.H, blocks(z.first_query + z.N), blocks(z.M)}, Sums::none, DType::boolean, true}};
   }
   void check_sizes(const AttentionSizes&) const { check(size >= 1, "attention: BlockSparse in blocks of ", size, ", expected 1 or more"); }
-  TermValues settings() const { return {{"size", static_cast<double>(size)}}; }
   static TermInfo info() {
-    return {.name = "block_sparse",
-            .summary = "keeps squares of scores: pattern[h, i / size, j / size]",
-            .masks = true,
-            .settings = {{"size", "tokens of the side of a square", 64, 1}}};
+    return {.name = "block_sparse", .summary = "keeps squares of scores: pattern[h, i / size, j / size], rounded down", .masks = true};
   }
   BlockSparseArgs args() const {
     const Shape& shape = pattern.shape();

@@ -40,19 +40,18 @@ struct BucketedBias {  // + table[h, bucket(j - i)]
     check(buckets >= 2 && far > buckets / 2 && (!both_ways || table.size(1) % 2 == 0), "attention: BucketedBias of ", table.size(1),
           " buckets up to distance ", far, ", expected at least 2 a side, and half of them below that distance");
   }
-  TermValues settings() const {
-    return {
-        {"buckets", static_cast<double>(table.size(1))}, {"far", static_cast<double>(far)}, {"both_ways", static_cast<double>(both_ways)}};
-  }
   static TermInfo info() {
     return {.name = "bucketed",
             .aliases = {"bucketed_bias", "t5"},
             .summary = "adds a learned number per head and bucket of distances; buckets widen with the distance",
-            .settings = {{"buckets", "in all", 32, 2},
+            .source = "Raffel et al. 2020",
+            .use = TermUse::position,
+            .settings = {{"buckets", "numbers of a head: buckets in all", 32, 2},
                          {"far", "distance from which on everything is in the last bucket", 128, 2},
-                         {"both_ways", "1: half of the buckets are for keys after the query", 1, 0}},
-            .parameters = [](const TermValues& v) { return v.at("buckets"); }};
+                         {"both_ways", "half of the buckets are for keys after the query", 1, 0, TermSetting::Type::flag}},
+            .parameters = {{"table", "bucket_table", "add bucket_table[h, bucket of j - i]", {{0, 1, "buckets"}}}}};
   }
+  static BucketedBias make(const TermInput& in) { return {in.tensors[0], in.values.at("both_ways") != 0, in.whole("far")}; }
   BucketedBiasArgs args() const {
     const int64_t size = table.shape()[1], near = size / (both_ways ? 2 : 1) / 2;
     const double growth = static_cast<double>(far) / static_cast<double>(near);

@@ -17,13 +17,11 @@ HEED_HOST_DEVICE inline bool idle(const CausalArgs& t, const ScoreBlock& x) { re
 struct Causal {  // keep j <= i + offset: with a cache, offset is the number of keys before the first query
   static constexpr const char* name = "Causal";
   int64_t offset = 0;
-  TermValues settings() const { return {{"offset", static_cast<double>(offset)}}; }
   static TermInfo info() {
-    return {.name = "causal",
-            .summary = "keeps the keys up to the query: j <= i + offset",
-            .masks = true,
-            .settings = {{"offset", "keys before the first query", 0, -HUGE_VAL}}};
+    return {.name = "causal", .summary = "keeps the keys up to the query: j <= i + offset", .use = TermUse::pattern, .masks = true};
   }
+  static Causal make(const TermInput&) { return {}; }
+  VisibleKeys visible(int64_t i, int64_t) const { return {{{0, i + 1 + offset}}}; }
   CausalArgs args() const { return {offset}; }
 };
 #endif

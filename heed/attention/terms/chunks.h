@@ -21,13 +21,24 @@ struct Chunks {  // keep (i + shift) / size == (j + shift) / size
   void check_sizes(const AttentionSizes&) const {
     check(size >= 1 && shift >= 0, "attention: Chunks of ", size, " shifted by ", shift, ", expected 1 and 0 or more");
   }
-  TermValues settings() const { return {{"size", static_cast<double>(size)}, {"shift", static_cast<double>(shift)}}; }
   static TermInfo info() {
+    const auto every_second_layer = [](const TermPlace& place, const TermValues& v) {
+      return v.at("shifted") != 0 && place.layer % 2 == 1 ? std::floor(v.at("size") / 2) : 0;
+    };
     return {.name = "chunks",
             .aliases = {"chunk"},
-            .summary = "keeps the keys of the same chunk: (i + shift) / size = (j + shift) / size",
+            .summary = "keeps the keys of the same chunk: (i + shift) / size = (j + shift) / size, rounded down",
+            .source = "shifted: Liu et al. 2021",
+            .use = TermUse::pattern,
             .masks = true,
-            .settings = {{"size", "tokens of a chunk", 1, 1}, {"shift", "tokens by which chunks are shifted", 0, 0}}};
+            .settings = {{"size", "tokens of a chunk", 1, 1},
+                         {"shifted", "shift by half a chunk in every second layer", 0, 0, TermSetting::Type::flag},
+                         {"shift", "tokens by which chunks are shifted, in all layers alike", every_second_layer}}};
+  }
+  static Chunks make(const TermInput& in) { return {in.whole("size"), in.whole("shift")}; }
+  VisibleKeys visible(int64_t i, int64_t) const {
+    const int64_t first = (i + shift) / size * size - shift;
+    return {{{first, first + size}}};
   }
   ChunksArgs args() const { return {size, shift}; }
 };

@@ -16,13 +16,17 @@ struct Dilated {  // keep j - i divisible by step
   static constexpr const char* name = "Dilated";
   int64_t step = 1;
   void check_sizes(const AttentionSizes&) const { check(step >= 1, "attention: Dilated by ", step, ", expected 1 or more"); }
-  TermValues settings() const { return {{"step", static_cast<double>(step)}}; }
   static TermInfo info() {
     return {.name = "dilated",
+            .aliases = {"dilation"},
             .summary = "keeps every step-th key: j - i divisible by step",
+            .source = "Child et al. 2019",
+            .use = TermUse::pattern,
             .masks = true,
             .settings = {{"step", "distance between kept keys", 1, 1}}};
   }
+  static Dilated make(const TermInput& in) { return {in.whole("step")}; }
+  VisibleKeys visible(int64_t, int64_t N) const { return {{{0, N}}, step}; }
   DilatedArgs args() const { return {step}; }
 };
 #endif

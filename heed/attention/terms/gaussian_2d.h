@@ -14,6 +14,12 @@ struct Gaussian2dArgs {
 };
 
 #ifndef __CUDACC__
+inline TermParameter gaussian_center() {
+  return {"center", "center", "of alpha or spread: rows, columns", {{2}}, [](const Shape& shape, Rng& rng) {
+            return random_normal(shape, 0, 2, rng);
+          }};
+}
+
 struct Gaussian2d {  // - alpha[h] |delta - center[h]|^2
   static constexpr const char* name = "Gaussian2d";
   Tensor alpha;       // (H), learned
@@ -25,16 +31,22 @@ struct Gaussian2d {  // - alpha[h] |delta - center[h]|^2
   void check_sizes(const AttentionSizes&) const {
     check(width >= 1, "attention: Gaussian2d on a grid of width ", width, ", expected 1 or more");
   }
-  TermValues settings() const { return {{"width", static_cast<double>(width)}}; }
   static TermInfo info() {
-    return {.name = "gaussian",
-            .aliases = {"gaussian_2d"},
-            .summary = "subtracts alpha |offset on the grid - center|^2, per head",
-            .needs_grid = true,
-            .settings = {{"width", "columns of the grid", 1, 1}},
-            .multiply_adds = [](const TermValues&) { return 3.0; },
-            .parameters = [](const TermValues&) { return 3.0; }};
+    return {
+        .name = "gaussian",
+        .aliases = {"gaussian_2d"},
+        .summary = "subtracts alpha |offset on the grid - center|^2, per head",
+        .source = "Cordonnier et al. 2020",
+        .use = TermUse::position,
+        .needs_grid = true,
+        .parameters = {{.name = "alpha",
+                        .file_name = "alpha",
+                        .meaning = "add -alpha[h] |delta - center[h]|^2, delta = query position - key position on the\ngrid, in rows and "
+                                   "columns",
+                        .initial = [](const Shape& shape, Rng& rng) { return random_normal(shape, 1, 0.01f, rng); }},
+                       gaussian_center()}};
   }
+  static Gaussian2d make(const TermInput& in) { return {in.tensors[0], in.tensors[1], in.place.columns}; }
   Gaussian2dArgs args() const { return {raw<float>(alpha), raw<float>(center), width}; }
 };
 #endif

@@ -2,7 +2,7 @@
 #ifndef HEED_ATTENTION_TERMS_GAUSSIAN_2D_FULL_H_
 #define HEED_ATTENTION_TERMS_GAUSSIAN_2D_FULL_H_
 
-#include "heed/attention/term.h"
+#include "heed/attention/terms/gaussian_2d.h"
 
 namespace heed {
 
@@ -24,16 +24,21 @@ struct Gaussian2dFull {  // - |spread[h] (delta - center[h])|^2: covariance (2 s
   void check_sizes(const AttentionSizes&) const {
     check(width >= 1, "attention: Gaussian2dFull on a grid of width ", width, ", expected 1 or more");
   }
-  TermValues settings() const { return {{"width", static_cast<double>(width)}}; }
   static TermInfo info() {
+    const auto near_identity = [](const Shape& shape, Rng& rng) {
+      std::vector<float> values = random_normal(shape, 0, 0.01f, rng).to_vector<float>();
+      for (size_t i = 0; i < values.size(); ++i) values[i] += i % 4 == 0 || i % 4 == 3 ? 1.0f : 0.0f;
+      return Tensor::from(values, shape);
+    };
     return {.name = "gaussian_full",
             .aliases = {"gaussian_2d_full"},
             .summary = "subtracts |spread (offset on the grid - center)|^2, a 2 x 2 spread per head",
+            .source = "Cordonnier et al. 2020",
+            .use = TermUse::position,
             .needs_grid = true,
-            .settings = {{"width", "columns of the grid", 1, 1}},
-            .multiply_adds = [](const TermValues&) { return 6.0; },
-            .parameters = [](const TermValues&) { return 6.0; }};
+            .parameters = {{"spread", "spread", "add -|spread[h] (delta - center[h])|^2", {{2}, {2}}, near_identity}, gaussian_center()}};
   }
+  static Gaussian2dFull make(const TermInput& in) { return {in.tensors[0], in.tensors[1], in.place.columns}; }
   Gaussian2dFullArgs args() const { return {raw<float>(spread), raw<float>(center), width}; }
 };
 #endif

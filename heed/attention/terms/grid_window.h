@@ -23,16 +23,22 @@ struct GridWindow {  // keep what is at most `rows` rows and `columns` columns a
     check(rows >= 0 && columns >= 0 && width >= 1, "attention: GridWindow{", rows, ", ", columns, ", ", width,
           "}, expected 0 or more on a grid of width 1 or more");
   }
-  TermValues settings() const {
-    return {{"rows", static_cast<double>(rows)}, {"columns", static_cast<double>(columns)}, {"width", static_cast<double>(width)}};
-  }
   static TermInfo info() {
     return {.name = "grid_window",
             .summary = "keeps the keys near the query on a grid: at most so many rows and columns away",
+            .use = TermUse::pattern,
             .masks = true,
             .needs_grid = true,
-            .settings = {
-                {"rows", "rows away, at most", 0, 0}, {"columns", "columns away, at most", 0, 0}, {"width", "columns of the grid", 1, 1}}};
+            .settings = {{"rows", "rows away, at most", 0},
+                         {"columns", "columns away, at most; as many as rows unless given", [](auto&, auto& v) { return v.at("rows"); }}}};
+  }
+  static GridWindow make(const TermInput& in) { return {in.whole("rows"), in.whole("columns"), in.place.columns}; }
+  VisibleKeys visible(int64_t i, int64_t N) const {
+    const int64_t y = i / width, x = i % width, last = (N - 1) / width;
+    VisibleKeys out;
+    for (int64_t row = std::max<int64_t>(y - rows, 0); row <= std::min(y + rows, last); ++row)
+      out.ranges.emplace_back(row * width + std::max<int64_t>(x - columns, 0), row * width + std::min(x + columns, width - 1) + 1);
+    return out;
   }
   GridWindowArgs args() const { return {rows, columns, width}; }
 };

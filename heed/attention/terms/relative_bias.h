@@ -23,14 +23,17 @@ struct RelativeBias {  // + table[h, clamp(j - i, -R, R) + R]
   void check_sizes(const AttentionSizes&) const {
     check(table.size(1) % 2 == 1, "attention: RelativeBias' table has ", table.size(1), " columns, expected an odd number, 2 R + 1");
   }
-  TermValues settings() const { return {{"reach", static_cast<double>(table.size(1) / 2)}}; }
   static TermInfo info() {
+    const auto all_distances = [](const TermPlace& place, const TermValues&) { return std::max<double>(place.tokens - 1, 1); };
     return {.name = "relative",
             .aliases = {"relative_bias"},
             .summary = "adds a learned number per head and distance up to reach",
-            .settings = {{"reach", "the largest distance with a number of its own", 1, 0}},
-            .parameters = [](const TermValues& v) { return 2 * v.at("reach") + 1; }};
+            .source = "Shaw et al. 2018",
+            .use = TermUse::position,
+            .settings = {{"reach", "the largest distance with a number of its own; that of all tokens unless given", all_distances, 1}},
+            .parameters = {{"table", "relative_table", "add relative_table[h, clamp(j - i, -reach, reach) + reach]", {{1, 2, "reach"}}}}};
   }
+  static RelativeBias make(const TermInput& in) { return {in.tensors[0]}; }
   RelativeBiasArgs args() const { return {raw<float>(table), table.shape()[1]}; }
 };
 #endif

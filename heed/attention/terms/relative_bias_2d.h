@@ -29,21 +29,24 @@ struct RelativeBias2d {  // + table[h, clamp(rows apart, -R, R) + R, clamp(colum
     check(table.size(1) % 2 == 1 && table.size(2) % 2 == 1 && width >= 1, "attention: RelativeBias2d's table has shape ", table.shape(),
           " and the grid width ", width, ", expected (H, 2 R + 1, 2 C + 1) and 1 or more");
   }
-  TermValues settings() const {
-    return {{"rows", static_cast<double>(table.size(1) / 2)},
-            {"columns", static_cast<double>(table.size(2) / 2)},
-            {"width", static_cast<double>(width)}};
-  }
   static TermInfo info() {
     return {.name = "relative_2d",
             .aliases = {"relative_bias_2d"},
             .summary = "adds a learned number per head and offset on a grid",
+            .source = "Liu et al. 2021",
+            .use = TermUse::position,
             .needs_grid = true,
-            .settings = {{"rows", "the largest row offset with a number of its own", 1, 0},
-                         {"columns", "the largest column offset with a number of its own", 1, 0},
-                         {"width", "columns of the grid", 1, 1}},
-            .parameters = [](const TermValues& v) { return (2 * v.at("rows") + 1) * (2 * v.at("columns") + 1); }};
+            .settings = {{"rows", "the largest row offset with a number of its own; that of the grid unless given",
+                          [](const TermPlace& place, auto&) { return static_cast<double>(place.rows - 1); }},
+                         {"columns", "the largest column offset with a number of its own; that of the grid unless given",
+                          [](const TermPlace& place, auto&) { return static_cast<double>(place.columns - 1); }}},
+            .parameters = {{"table",
+                            "relative_table",
+                            "add relative_table[h, clamp(y, -rows, rows) + rows,\nclamp(x, -columns, columns) + columns], y rows and x "
+                            "columns from query to key",
+                            {{1, 2, "rows"}, {1, 2, "columns"}}}}};
   }
+  static RelativeBias2d make(const TermInput& in) { return {in.tensors[0], in.place.columns}; }
   RelativeBias2dArgs args() const { return {raw<float>(table), table.shape()[1], table.shape()[2], width}; }
 };
 #endif

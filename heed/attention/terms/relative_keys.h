@@ -34,16 +34,15 @@ struct RelativeKeys {  // + queries[b, h, i] . table[h, clamp(j - i, -R, R) + R]
   void check_sizes(const AttentionSizes&) const {
     check(table.size(1) % 2 == 1, "attention: RelativeKeys' table has ", table.size(1), " rows, expected an odd number, 2 R + 1");
   }
-  TermValues settings() const {
-    return {{"reach", static_cast<double>(table.size(1) / 2)}, {"features", static_cast<double>(table.size(2))}};
-  }
   static TermInfo info() {
     return {.name = "relative_content",
             .aliases = {"relative_keys"},
-            .summary = "adds the product of a query with a learned vector per head and distance",
-            .settings = {{"reach", "the largest distance with a vector of its own", 1, 0}, {"features", "of a vector", 64, 1}},
-            .multiply_adds = [](const TermValues& v) { return v.at("features"); },
-            .parameters = [](const TermValues& v) { return (2 * v.at("reach") + 1) * v.at("features"); }};
+            .summary = "adds the product of a query with a vector per head and distance, made of its sinusoids",
+            .source = "Dai et al. 2019",
+            .use = TermUse::position,
+            .needs_content = true,
+            .needs_all_tokens = true,
+            .products = 1};
   }
   RelativeKeysArgs args() const {
     const int64_t width = table.shape()[2], head = queries.shape()[2] * width;

@@ -17,13 +17,15 @@ struct SoftCap {  // limit tanh(s / limit)
   static constexpr const char* name = "SoftCap";
   float limit = 50;
   void check_sizes(const AttentionSizes&) const { check(limit > 0, "attention: SoftCap at ", limit, ", expected more than 0"); }
-  TermValues settings() const { return {{"limit", static_cast<double>(limit)}}; }
   static TermInfo info() {
     return {.name = "soft_cap",
             .aliases = {"softcap"},
             .summary = "holds scores within bounds: limit tanh(s / limit)",
-            .settings = {{"limit", "the bound", 50, 0.001}}};
+            .source = "Gemma 2, 2024",
+            .use = TermUse::key,
+            .settings = {{"limit", "the bound", 50, 0, TermSetting::Type::number}}};
   }
+  static SoftCap make(const TermInput& in) { return {static_cast<float>(in.values.at("limit"))}; }
   SoftCapArgs args() const { return {limit}; }
 };
 #endif

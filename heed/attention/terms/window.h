@@ -26,17 +26,22 @@ struct Window {  // keep i - before <= j <= i + after; the first `globals` token
   void check_sizes(const AttentionSizes&) const {
     check(before >= 0 && after >= 0 && globals >= 0, "attention: Window{", before, ", ", after, ", ", globals, "}, expected 0 or more");
   }
-  TermValues settings() const {
-    return {{"before", static_cast<double>(before)}, {"after", static_cast<double>(after)}, {"globals", static_cast<double>(globals)}};
-  }
   static TermInfo info() {
     return {.name = "window",
             .aliases = {"sliding_window"},
             .summary = "keeps the keys near the query: i - before <= j <= i + after; the first globals tokens see and are seen by all",
+            .source = "Beltagy et al. 2020",
+            .use = TermUse::pattern,
             .masks = true,
-            .settings = {{"before", "keys before the query", 0, 0},
-                         {"after", "keys after the query", 0, 0},
-                         {"globals", "first tokens that see and are seen by all", 0, 0}}};
+            .settings = {{"before", "keys before the query", 0},
+                         {"after", "keys after the query; as many as before unless given", [](auto&, auto& v) { return v.at("before"); }},
+                         {"globals", "first tokens that see and are seen by all", 0}}};
+  }
+  static Window make(const TermInput& in) { return {in.whole("before"), in.whole("after"), in.whole("globals")}; }
+  VisibleKeys visible(int64_t i, int64_t N) const {
+    if (i < globals) return {{{0, N}}};
+    if (globals >= i - before) return {{{0, std::max(globals, i + after + 1)}}};
+    return {{{0, globals}, {i - before, i + after + 1}}};
   }
   WindowArgs args() const { return {before, after, globals}; }
 };

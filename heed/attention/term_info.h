@@ -1,0 +1,114 @@
+// What a score term says about itself. config.json, key=value settings, `heed attend`, costs, help and the tables in docs/ read it.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
+
+namespace heed {
+
+using TermValues = std::map<std::string, double>;  // the settings of a term by name; flags are 0 or 1
+
+// Where a term is used.
+struct TermPlace {
+  int64_t tokens = 1;             // at most
+  int64_t rows = 0, columns = 0;  // of the grid; 0: there is none
+  int64_t layer = 0;
+};
+
+// The value of a setting that is not given: a number, or a function of the place and of the settings before it.
+struct UsualValue {
+  std::function<double(const TermPlace& place, const TermValues& before)> of;
+
+  UsualValue(double number) : of([number](const TermPlace&, const TermValues&) { return number; }) {}
+  template <std::invocable<const TermPlace&, const TermValues&> Function>
+  UsualValue(Function function) : of(std::move(function)) {}
+};
+
+struct TermSetting {
+  enum class Type { whole, number, flag };
+  std::string name, meaning;
+  UsualValue usual;
+  double least = 0;  // whole numbers are at least that, other numbers above it
+  Type type = Type::whole;
+
+  std::string expected() const;  // "a whole number of 0 or more"
+};
+
+// A size of a tensor: times * setting + plus.
+struct TermSize {
+  int64_t plus = 0, times = 0;
+  std::string setting = {};
+};
+
+// A tensor with as many numbers for every head: (H, sizes).
+struct TermParameter {
+  std::string name;       // in checkpoints
+  std::string file_name;  // in files of `heed attend`
+  std::string meaning;    // of such a file
+  std::vector<TermSize> sizes = {};
+  std::function<Tensor(const Shape& shape, Rng& rng)> initial = {};  // in a new model; empty: as its other positions
+  bool learned = true;                                               // false: models compute it, and checkpoints lack it
+
+  Shape shape(int64_t heads, const TermValues& values) const;
+  std::string shape_text() const;     // "(H, 2 reach + 1)"
+  std::string headless_text() const;  // the same for all heads: "(2 reach + 1)"
+};
+
+// How models name a term.
+enum class TermUse {
+  call,      // not at all: it needs tensors of a call
+  position,  // in the list "positions", setting position=
+  pattern,   // in the list "pattern"
+  key,       // by a key of its own, whose value is its first setting
+};
+
+struct TermInfo {
+  std::string name;                       // in settings and in config.json
+  std::vector<std::string> aliases = {};  // other names that are read
+  std::string summary, source = {};       // one line each; source: the paper
+  TermUse use = TermUse::call;
+  bool masks = false;             // removes keys, changes nothing else
+  bool needs_grid = false;        // tokens of an image; else any tokens
+  bool needs_content = false;     // queries and keys
+  bool needs_all_tokens = false;  // at once, so that there can be no cache
+  int64_t products = 0;           // multiply-adds of a score in matrix products, for every feature of a head
+  std::vector<TermSetting> settings = {};
+  std::vector<TermParameter> parameters = {};
+  std::string struct_name = {}, file = {};  // in C++, filled in by term_infos()
+
+  bool is_named(const std::string& typed) const;                  // by name or alias
+  std::string settings_text(const std::string& separator) const;  // "BEFORE:AFTER:GLOBALS"
+  std::string usage() const;                                      // "window:BEFORE:AFTER:GLOBALS"
+};
+
+// What a term is made of: a value for every setting, a tensor for every parameter.
+struct TermInput {
+  TermValues values = {};
+  Tensors tensors = {};
+  TermPlace place = {};
+
+  int64_t whole(const std::string& setting) const { return static_cast<int64_t>(values.at(setting)); }
+};
+
+// Adds the settings that are not given. An error if there are others than those of the term.
+void complete_settings(const TermInfo& info, TermValues& values, const TermPlace& place);
+// "4", "shifted": an error that says what was expected.
+double parse_setting(const TermSetting& setting, const std::string& text);
+// Settings in their order, trailing ones may be missing: "4:2". Empty: none
+TermValues parse_settings(const TermInfo& info, const std::string& text, char separator);
+
+// Keys that a query i sees: those j of the ranges with j - i divisible by step.
+struct VisibleKeys {
+  std::vector<std::pair<int64_t, int64_t>> ranges;  // [first, end), ascending, disjoint
+  int64_t step = 1;
+};
+
+}  // namespace heed
