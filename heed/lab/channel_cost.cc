@@ -106,10 +106,10 @@ void add_channel_sides(Report& report, const ChannelCostOptions& options) {
   for (size_t i = 0; i < seconds.size(); i += 3)
     patches.push_back(1e3 * seconds[i]), channels.push_back(1e3 * seconds[i + 1]), grouped.push_back(1e3 * seconds[i + 2]);
   const Power of_patches = fitted_power(tokens, patches), of_channels = fitted_power(tokens, channels);
-  report.measured.push_back(equal_to("between patches: exponent of time in N", 2, of_patches.exponent, 0.3));
-  report.measured.push_back(equal_to("between channels: exponent of time in N", 1, of_channels.exponent, 0.3));
+  report.measured.push_back(by_clock(equal_to("between patches: exponent of time in N", 2, of_patches.exponent, 0.3)));
+  report.measured.push_back(by_clock(equal_to("between channels: exponent of time in N", 1, of_channels.exponent, 0.3)));
   if (const std::optional<double> meet = crossover(tokens, channels, patches))
-    report.measured.push_back(close_to("N at which both take the same time: C", static_cast<double>(C), *meet, 0.5));
+    report.measured.push_back(by_clock(close_to("N at which both take the same time: C", static_cast<double>(C), *meet, 0.5)));
   report.figures.push_back(
       figure("As images grow",
              "Fitted: N to the " + number_text(of_patches.exponent) + " between patches, to the " + number_text(of_channels.exponent) +

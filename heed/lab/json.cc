@@ -18,6 +18,7 @@ Json measured_json(const Measured& each) {
           {"predicted", number_json(each.predicted)},
           {"measured", number_json(each.measured)},
           {"prediction", each.prediction()},
+          {"by_clock", each.by_clock},
           {"contradicts", each.rule == Measured::Rule::contradicts},
           {"passes", each.passes()}};
 }

@@ -119,15 +119,16 @@ Report run_kernel_cost(const KernelCostOptions& options, const ProgressCallback&
   const double meet = (2 * D * D + D) / (2 * D);
   report.measured.push_back(at_most("the two orders: difference, relative to the largest output", 1e-5, apart));
   report.measured.push_back(at_most("the two orders on small integers: difference", 5e-7, difference_on_integers(options, rng)));
-  report.measured.push_back(equal_to("sums first: exponent of time in N", 1, exponent(by_sums), 0.25));
-  report.measured.push_back(equal_to("sums first, causal: exponent of time in N", 1, exponent(causal), 0.35));
-  report.measured.push_back(equal_to("map first: exponent of time in N", 2, exponent(by_map), 0.4));
-  report.measured.push_back(equal_to("softmax: exponent of time in N", 2, exponent(softmax_ms), 0.4));
+  report.measured.push_back(by_clock(equal_to("sums first: exponent of time in N", 1, exponent(by_sums), 0.25)));
+  report.measured.push_back(by_clock(equal_to("sums first, causal: exponent of time in N", 1, exponent(causal), 0.35)));
+  report.measured.push_back(by_clock(equal_to("map first: exponent of time in N", 2, exponent(by_map), 0.4)));
+  report.measured.push_back(by_clock(equal_to("softmax: exponent of time in N", 2, exponent(softmax_ms), 0.4)));
   if (const std::optional<double> counted = crossover(tokens, sums_work, map_work))
     report.measured.push_back(close_to("N with equal multiply-adds: (2D² + D) / 2D", meet, *counted, 1e-6));
   const std::optional<double> timed = crossover(tokens, by_sums, by_map), against_softmax = crossover(tokens, by_sums, softmax_ms);
-  if (timed) report.measured.push_back(at_most("N from which sums first are faster than the map", 4 * meet, *timed));
-  if (against_softmax) report.measured.push_back(at_most("N from which sums first are faster than softmax", 8 * meet, *against_softmax));
+  if (timed) report.measured.push_back(by_clock(at_most("N from which sums first are faster than the map", 4 * meet, *timed)));
+  if (against_softmax)
+    report.measured.push_back(by_clock(at_most("N from which sums first are faster than softmax", 8 * meet, *against_softmax)));
   report.tables.push_back(std::move(table));
   report.figures.push_back(figure(
       "Time against tokens",

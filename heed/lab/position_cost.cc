@@ -128,12 +128,12 @@ Report run_position_cost(const PositionCostOptions& options, const ProgressCallb
   }
   const auto exponent = [&](size_t kind) { return fitted_power(tokens, ms[kind]).exponent; };
   report.measured.push_back(at_most("softmax of the three-number scores against the term's map: difference", 1e-5, apart));
-  report.measured.push_back(equal_to("absolute scores: exponent of time in N, as that of the multiply-adds",
-                                     fitted_power(tokens, absolute_work).exponent, exponent(0), 0.35));
-  report.measured.push_back(equal_to("Gaussian scores: exponent of time in N", 2, exponent(1), 0.5));
-  report.measured.push_back(at_most("full Gaussian attention: exponent of time in N", 1.8, exponent(3)));
-  report.measured.push_back(at_least("speedup of Gaussian scores, at the largest N", 1.2, ms[0].back() / ms[1].back()));
-  report.measured.push_back(at_least("speedup of Gaussian attention, at the largest N", 2, ms[2].back() / ms[3].back()));
+  report.measured.push_back(by_clock(equal_to("absolute scores: exponent of time in N, as that of the multiply-adds",
+                                              fitted_power(tokens, absolute_work).exponent, exponent(0), 0.35)));
+  report.measured.push_back(by_clock(equal_to("Gaussian scores: exponent of time in N", 2, exponent(1), 0.5)));
+  report.measured.push_back(by_clock(at_most("full Gaussian attention: exponent of time in N", 1.8, exponent(3))));
+  report.measured.push_back(by_clock(at_least("speedup of Gaussian scores, at the largest N", 1.2, ms[0].back() / ms[1].back())));
+  report.measured.push_back(by_clock(at_least("speedup of Gaussian attention, at the largest N", 2, ms[2].back() / ms[3].back())));
   report.tables.push_back(std::move(table));
   report.figures.push_back(
       figure("Time against tokens", "Scores alone, and full attention with its values.",

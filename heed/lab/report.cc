@@ -76,6 +76,11 @@ Measured contradicts(std::string name, double published, double measured, double
   return {std::move(name), published, measured, share, Measured::Rule::contradicts};
 }
 
+Measured by_clock(Measured measured) {
+  measured.by_clock = true;
+  return measured;
+}
+
 Verdict verdict_of(const Report& report) {
   const auto& all = report.measured;
   if (all.empty() || !std::all_of(all.begin(), all.end(), [](const Measured& each) { return each.passes(); })) return Verdict::fails;

@@ -18,6 +18,7 @@ struct Measured {
   std::string name = {};
   double predicted = 0, measured = 0, tolerance = 0;
   Rule rule = Rule::share;
+  bool by_clock = false;  // a time or a ratio of times: depends on what else the machine does
 
   bool passes() const;             // false for NaN and infinity
   std::string prediction() const;  // "12 ± 2 %", "≤ 1e-5", ...
@@ -28,6 +29,8 @@ Measured at_most(std::string name, double limit, double measured);
 Measured at_least(std::string name, double limit, double measured);
 // A published value that differs from the measured one by more than this share.
 Measured contradicts(std::string name, double published, double measured, double share = 0.1);
+
+Measured by_clock(Measured measured);  // marks it
 
 using Cell = std::variant<std::string, double>;
 struct Table {

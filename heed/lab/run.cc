@@ -17,11 +17,7 @@ struct PreparedExperiment {
   Run run = {};
 };
 
-std::string key_in(const std::string& setting) {
-  const size_t at = setting.find('=');
-  check<UsageError>(at != std::string::npos && at > 0, "lab: found ", quoted(setting), ", expected key=value");
-  return setting.substr(0, at);
-}
+std::string key_in(const std::string& setting) { return key_value_in("lab", setting).key; }
 
 PreparedExperiment prepare_experiment(const Experiment& experiment, const std::vector<std::string>& settings) {
   PreparedExperiment out;

@@ -1,6 +1,5 @@
 // L8: the derivative of the softmax, where it vanishes, and the effect of scaling.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "heed/attention/probabilities.h"
@@ -32,11 +31,10 @@ void declare_saturation(Settings& settings, SaturationOptions& options, Size siz
 std::vector<float> scores_in(const std::string& text) {
   std::vector<float> out;
   for (const std::string& number : heed::split(text, ',')) {
-    float value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    check<UsageError>(error == std::errc() && end == number.data() + number.size() && std::abs(value) <= 1e4f, "lab: scores has ",
-                      quoted(number), ", expected comma-separated numbers between -10000 and 10000");
-    out.push_back(value);
+    const std::optional<float> value = parse_number<float>(number);
+    check<UsageError>(value && std::abs(*value) <= 1e4f, "lab: scores has ", quoted(number),
+                      ", expected comma-separated numbers between -10000 and 10000");
+    out.push_back(*value);
   }
   check<UsageError>(out.size() >= 2 && out.size() <= 64, "lab: scores has ", out.size(), " numbers, expected 2 to 64");
   return out;

@@ -5,15 +5,11 @@
 namespace heed::test {
 namespace {
 
-TEST(AttentionCost, formula_count_and_time) {
+TEST(AttentionCost, formula_and_count) {
   const lab::Result result = run_experiment(
       "L11", {"width=48", "keys=20", "values=28", "least_tokens=192", "lengths=3", "most_heads=4", "head_tokens=65", "rounds=3"});
   for (const double n : {192.0, 384.0, 768.0})
     EXPECT_EQ(measured(result, "multiply-adds, n = " + std::to_string(static_cast<int>(n))), n * 48 * (2 * 20 + 28) + n * n * (20 + 28));
-  if (!kSanitized) {
-    EXPECT_NEAR(measured(result, "time of projections: exponent in n"), 1, 0.2);
-    EXPECT_NEAR(measured(result, "time of scores and sums: exponent in n"), 2, 0.2);
-  }
   for (const char* heads : {"1 head", "2 heads", "4 heads"}) {
     EXPECT_EQ(measured(result, std::string(heads) + ": multiply-adds"), 65 * 48 * 3 * 48 + 65 * 65 * 2 * 48);
     EXPECT_EQ(measured(result, std::string(heads) + ": parameters"), 3 * (48 * 48 + 48));

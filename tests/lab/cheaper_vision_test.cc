@@ -1,4 +1,4 @@
-// L17: multiply-adds of cheaper models against formulas, and how times scale.
+// L17: multiply-adds of cheaper models against formulas.
 #include "tests/expect_error.h"
 #include "tests/lab/lab.h"
 
@@ -6,17 +6,9 @@ namespace heed::test {
 namespace {
 
 TEST(CheaperVision, costs_what_formulas_say) {
-  const auto run = [] {
-    return lab::run_one(lab::find_experiment("L17"),
-                        {"images=20", "epochs=1", "seeds=2", "width=16", "layers=2", "heads=2", "patch=4", "chunk=16", "side=48"},
-                        [](const std::string&) {});
-  };
-  const auto is_disturbed = [](const lab::Result& found) {
-    return std::abs(measured(found, "all pairs: exponent of time in tokens") - 2) > 0.5 ||
-           measured(found, "linear: exponent of time in tokens") > 1.5;
-  };
-  lab::Result result = run();
-  for (int retries = 5; retries > 0 && !kSanitized && is_disturbed(result); --retries) result = run();
+  const lab::Result result = lab::run_one(
+      lab::find_experiment("L17"),
+      {"images=20", "epochs=1", "seeds=2", "width=16", "layers=2", "heads=2", "patch=4", "chunk=16", "side=48"}, [](const std::string&) {});
   EXPECT_EQ(result.error, "");
   // 64 patches of 48 numbers, width 16, ten classes; two layers.
   const int64_t rest = 64 * 16 * 48 + 160 + 2 * 64 * 12 * 256;
@@ -27,7 +19,6 @@ TEST(CheaperVision, costs_what_formulas_say) {
   EXPECT_EQ(measured(result, "pooled keys: multiply-adds per image"), rest + 2 * 2 * 64 * 16 * 16);
   EXPECT_EQ(measured(result, "channels: multiply-adds per image"), rest + 2 * 2 * 64 * 128);
   EXPECT_EQ(measured(result, "larger patches: multiply-adds per image"), 16 * 16 * 192 + 160 + 2 * (16 * 12 * 256 + 2 * 256 * 16));
-  EXPECT_TRUE(kSanitized || !is_disturbed(result));
 }
 
 TEST(CheaperVision, refuses_odd_chunks) {

@@ -14,9 +14,6 @@ TEST(PositionCost, counts_and_the_same_map) {
     EXPECT_EQ(measured(result, name + "full Gaussian attention, 2 N D √N"), 2 * N * 64 * side);
   }
   EXPECT_LT(measured(result, "softmax of the three-number scores against the term's map: difference"), 1e-5);
-  if (!kSanitized) {
-    EXPECT_GT(measured(result, "speedup of Gaussian attention, at the largest N"), 2);
-  }
 }
 
 }  // namespace
