@@ -119,7 +119,7 @@ void run(const Options& options) {
     if (benchmark.memory) start_peer();  // training steps run in a new process
     report.results.push_back(measure(benchmark, peer.get(), options));
     report.results.back().of_peak = report.results.back().share(report.peak);
-    release_cached_memory();
+    release_cached_memory(kCpu);
     std::cout << result_line(report, report.results.back()) << std::endl;
   }
 

@@ -3,7 +3,7 @@
 # test can have nvcc read their argument structs.
 function(kernel_sources stubs_variable headers_variable)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} heed/*.h)
-  set(includes "#include \"heed/core/kernel.h\"\n")
+  set(includes "#include \"heed/core/kernel.h\"\n#include \"heed/cuda/no_cuda.h\"\n")
   set(functions "")
   foreach(header IN LISTS headers)
     file(STRINGS ${header} lines REGEX "^HEED_KERNEL\\(")

@@ -66,7 +66,10 @@ struct AttentionDelta {  // delta = sum over E of g out
 };
 HEED_KERNEL(attention_delta, AttentionDelta);
 
-// Where the gradient of one tensor of a term is summed: sums of their own per part of the keys and head.
+inline constexpr int64_t kQueryTile = 64;  // queries of a tile on GPUs
+
+// Where the gradient of one tensor of a term is summed: sums of their own per head and part of the keys, on GPUs of the queries. They begin
+// with zeros.
 struct GradientSink {
   float* data = nullptr;
   int64_t per_part = 0, per_head = 0;
@@ -81,13 +84,16 @@ struct AttentionBackward {
   int64_t dq_part;                      // from one part's dq to the next
   int64_t width_d, width_e;             // D and E, padded as padded_width() says
   int64_t parts;                        // of the keys, each with its own dq and sinks: backward_parts()
-  GradientSink sinks[kMaxTerms][2];    // of every term; null: not wanted
+  int64_t query_parts = 1;              // on GPUs: of the queries, tile by tile in turn, each with its own sinks
+  GradientSink sinks[kMaxTerms][2];     // of every term; null: not wanted
   DType dtype;                          // of q, k, v, g, dk and dv, and of dq where there is one part of width D; else it is f32
+  void* workspace = nullptr;
 
   int64_t multiply_adds() const {  // scores again and values; with delta also gradients of weights, of queries and of keys
     const int64_t width = scores.score_width(), E = scores.sizes.E;
     return scores.visible_pairs() * (width + E + (delta ? E + 2 * width : 0));
   }
+  int64_t workspace_bytes(Device device) const;
 };
 HEED_KERNEL(attention_backward, AttentionBackward);
 

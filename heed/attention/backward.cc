@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"
 // after foreach_target
 #include "heed/attention/blocks.h"
+#include "heed/attention/hopper_case.h"
 #include "heed/attention/softmax_rows.h"
 #include "heed/attention/work.h"
 #include "heed/core/parallel.h"
@@ -173,13 +174,24 @@ HWY_EXPORT(delta_all);
 void cpu::attention_backward(const AttentionBackward& args) { HWY_DYNAMIC_DISPATCH(backward_all)(args); }
 void cpu::attention_delta(const AttentionDelta& args) { HWY_DYNAMIC_DISPATCH(delta_all)(args); }
 
+int64_t AttentionBackward::workspace_bytes(Device device) const {
+  return device.kind == Device::Kind::cpu ? 0 : hopper_backward_workspace(*this);
+}
+
 namespace {
 
 // Into how many parts the keys of a head are cut, each with gradients of queries and terms of its own: tasks for all threads.
 int64_t backward_parts(const AttentionSizes& z, Device device) {
-  if (device.kind != Device::Kind::cpu) return 1;
+  if (cuda::computing_device(device) != kCpu) return 1;
   const int64_t key_block = key_block_of(z.M), key_blocks = (z.M + key_block - 1) / key_block;
   return std::clamp<int64_t>(16 / std::max<int64_t>(z.B * z.G, 1), 1, std::clamp<int64_t>(key_blocks, 1, 8));
+}
+
+// Into how many parts the queries of a head are cut on GPUs, each with gradients of terms of its own: one per tile, fewer where `floats`,
+// what a part sums, are many.
+int64_t query_parts(const AttentionSizes& z, int64_t floats) {
+  constexpr int64_t most = int64_t{1} << 25;
+  return std::clamp<int64_t>((z.N + kQueryTile - 1) / kQueryTile, 1, std::max<int64_t>(most / std::max<int64_t>(floats, 1), 1));
 }
 
 // The gradient of one tensor of a term while tasks sum it, and joined.
@@ -191,15 +203,16 @@ struct SummedGradient {
   SummedGradient(const TermTensor& x, const AttentionSizes& z, int64_t parts) : shape(x.tensor.shape()), kind(x.sums) {
     const Device device = x.tensor.device();
     const int64_t heads = kind == Sums::queries ? z.B * z.H : z.H, size = x.tensor.count() / std::max<int64_t>(heads, 1);
-    const bool in_lanes = kind == Sums::numbers && device.kind == Device::Kind::cpu;
+    const bool on_cpu = cuda::computing_device(device) == kCpu, in_lanes = kind == Sums::numbers && on_cpu;
+    const int64_t copies = kind == Sums::queries && !on_cpu ? 1 : parts;  // on GPUs only one part of the queries has a query
     if (kind == Sums::map)
       sums = Tensor::zeros({1, z.B, z.H, z.N * z.M, 1}, DType::f32, device);
     else
-      sums = Tensor::zeros({parts, z.B, z.H, size, in_lanes ? kSinkLanes : 1}, DType::f32, device);
+      sums = Tensor::zeros({copies, z.B, z.H, size, in_lanes ? kSinkLanes : 1}, DType::f32, device);
   }
   GradientSink sink() const {
     const int64_t per_head = sums.size(3) * sums.size(4);
-    return {raw<float>(sums), kind == Sums::map ? 0 : sums.size(1) * sums.size(2) * per_head, per_head};
+    return {raw<float>(sums), sums.size(0) == 1 ? 0 : sums.size(1) * sums.size(2) * per_head, per_head};
   }
   Tensor joined(const AttentionSizes& z) const {
     if (kind == Sums::map) return sum_to(reshape(sums, {z.B, z.H, z.N, z.M}), shape);
@@ -249,14 +262,29 @@ AttentionGradients attention_gradients(const AttentionPlan& plan, const Tensor& 
                          .sinks = {},
                          .dtype = q.dtype()};
 
+  const auto any_wanted = [&](size_t first, size_t count) {
+    const auto begin = wanted.begin() + static_cast<int64_t>(first), end = begin + static_cast<int64_t>(count);
+    return std::find(begin, end, true) != end;
+  };
+  if (cuda::computing_device(device) != kCpu) {
+    int64_t floats = 0;
+    size_t at = 0;
+    for (Term term : plan.terms) {
+      const std::vector<TermTensor> learned = learned_of(term, z);
+      for (const TermTensor& x : learned)
+        if (any_wanted(at, learned.size()) && (x.sums == Sums::numbers || x.sums == Sums::table)) floats += z.B * x.tensor.count();
+      at += learned.size();
+    }
+    args.query_parts = query_parts(z, floats);
+  }
+  const int64_t sink_parts = std::max(parts, args.query_parts);
   std::vector<std::optional<SummedGradient>> summed;  // of every parameter, where a term has one that is wanted
   for (size_t i = 0; i < plan.terms.size(); ++i) {
     Term term = plan.terms[i];
     const std::vector<TermTensor> learned = learned_of(term, z);
-    const auto first = wanted.begin() + static_cast<int64_t>(summed.size()), last = first + static_cast<int64_t>(learned.size());
-    const bool any = std::find(first, last, true) != last;
+    const bool any = any_wanted(summed.size(), learned.size());
     for (size_t n = 0; n < learned.size(); ++n) {
-      summed.push_back(any ? std::optional<SummedGradient>({learned[n], z, parts}) : std::nullopt);
+      summed.push_back(any ? std::optional<SummedGradient>({learned[n], z, sink_parts}) : std::nullopt);
       if (any) args.sinks[i][n] = summed.back()->sink();
     }
   }

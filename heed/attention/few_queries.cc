@@ -144,6 +144,7 @@ void few_queries_all(const FewQueriesForward& w) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "heed/attention/few_queries_split.h"
 #include "heed/core/copy.h"
 
 namespace heed {
@@ -153,8 +154,9 @@ HWY_EXPORT(few_queries_all);
 void cpu::few_queries_forward(const FewQueriesForward& args) { HWY_DYNAMIC_DISPATCH(few_queries_all)(args); }
 
 int64_t FewQueriesForward::workspace_bytes(Device device) const {
-  if (device.kind != Device::Kind::cpu) return 0;
-  return FewQueriesSplit(scores.sizes).rows * (scores.sizes.E + 2) * static_cast<int64_t>(sizeof(float));
+  const auto size = static_cast<int64_t>(sizeof(float));
+  if (device.kind != Device::Kind::cpu) return CudaFewQueriesSplit(scores.sizes).workspace_floats(scores.sizes) * size;
+  return FewQueriesSplit(scores.sizes).rows * (scores.sizes.E + 2) * size;
 }
 
 Tensor forward_of_few_queries(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, SoftmaxRows& rows) {

@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"
 // after foreach_target
 #include "heed/attention/blocks.h"
+#include "heed/attention/hopper_case.h"
 #include "heed/attention/softmax_rows.h"
 #include "heed/attention/work.h"
 #include "heed/core/parallel.h"
@@ -132,10 +133,11 @@ HWY_EXPORT(floats_of_panels);
 
 void cpu::attention_forward(const AttentionForward& args) { HWY_DYNAMIC_DISPATCH(forward_all)(args); }
 
-// On the CPU: the transposed keys of all heads, (B G, panels of M).
+// On the CPU: the transposed keys of all heads, (B G, panels of M). On GPUs: what the kernels for Hopper ask for.
 int64_t AttentionForward::workspace_bytes(Device device) const {
   const AttentionSizes& z = scores.sizes;
-  if (device.kind != Device::Kind::cpu || !ForwardSplit(scores).share_keys) return 0;
+  if (device.kind != Device::Kind::cpu) return hopper_forward_workspace(*this);
+  if (!ForwardSplit(scores).share_keys) return 0;
   return z.B * z.G * HWY_DYNAMIC_DISPATCH(floats_of_panels)(z.M, z.D) * static_cast<int64_t>(sizeof(float));
 }
 
@@ -157,7 +159,7 @@ Tensor strided_like(const Tensor& x, int64_t width, bool zero) {
 }
 
 int64_t padded_width(int64_t width, Device device) {
-  return device.kind == Device::Kind::cpu ? HWY_DYNAMIC_DISPATCH(registers_for)(width) : width;
+  return cuda::computing_device(device) == kCpu ? HWY_DYNAMIC_DISPATCH(registers_for)(width) : width;
 }
 
 Tensor forward_in_blocks(const AttentionPlan& plan, const Tensor& q, const Tensor& k, const Tensor& v, SoftmaxRows& rows) {

@@ -62,11 +62,13 @@ Tensor checked_lengths(const LinearAttentionOptions& options, int64_t B) {
 }
 
 LinearAttentionLayout layout_of(const LinearAttentionSizes& z, Device device) {
+  const bool on_cpu = cuda::computing_device(device) == kCpu;
+  const auto split = [&](int64_t tokens) { return on_cpu ? split_tokens(z.B * z.G, tokens) : cuda_split_tokens(tokens, z.causal); };
   return {.width_d = padded_width(z.D, device),
           .width_e = padded_width(z.E, device),
           .width_r = padded_width(z.R, device),
-          .queries = split_tokens(z.B * z.G, z.N),
-          .keys = split_tokens(z.B * z.G, z.M)};
+          .queries = split(z.N),
+          .keys = split(z.M)};
 }
 
 // A call, with the tensors that its arguments point to.

@@ -38,6 +38,13 @@ inline TokenSplit split_tokens(int64_t heads, int64_t tokens) {
   return {(tokens + segment_tokens - 1) / segment_tokens, segment_tokens};
 }
 
+// On GPUs chunks are longer, and all of them run side by side: where queries see only keys before them, every chunk is a segment.
+inline constexpr int64_t kCudaChunkTokens = 64;
+inline TokenSplit cuda_split_tokens(int64_t tokens, bool causal) {
+  const int64_t segment_tokens = causal ? kCudaChunkTokens : 4 * kCudaChunkTokens;
+  return {(tokens + segment_tokens - 1) / segment_tokens, segment_tokens};
+}
+
 // Widths are padded to whole registers on the CPU. States are S (R, E) and z (R), padded: (width_r, width_e), (width_r).
 struct LinearAttentionLayout {
   int64_t width_d, width_e, width_r;
@@ -57,14 +64,19 @@ struct LinearAttentionArgs {
   float* states;                       // (B G, key segments + 1, state): of the keys before each segment; the first is an input
   Device device;
 
-  int64_t multiply_adds() const;  // of a forward pass
+  int64_t multiply_adds() const;                                                                              // of a forward pass
+  int64_t features() const { return (sizes.B * sizes.G * sizes.M + sizes.B * sizes.H * sizes.N) * sizes.R; }  // of all tokens
 };
 
 struct LinearAttentionForward {
   LinearAttentionArgs in;
-  float *out, *total;  // (B H, N, E), (B H, N)
+  float *out, *total;         // (B H, N, E), (B H, N)
+  void* workspace = nullptr;  // on GPUs: features of keys and of queries
 
   int64_t multiply_adds() const { return in.multiply_adds(); }
+  int64_t workspace_bytes(Device device) const {
+    return device.kind == Device::Kind::cpu ? 0 : in.features() * static_cast<int64_t>(sizeof(float));
+  }
 };
 HEED_KERNEL(linear_attention_forward, LinearAttentionForward);
 
@@ -72,11 +84,15 @@ struct LinearAttentionBackward {
   LinearAttentionArgs in;
   const float *g, *out, *total;
   float *dq, *dk, *dv;
-  void* workspace = nullptr;  // (B G, query segments + 1, state): sums over the queries from each segment on
+  void* workspace = nullptr;  // (B G, query segments + 1, state): sums over the queries from each segment on; on GPUs also features and
+                              // their gradients, (B H, N, E + 1) gradients of numerators and denominators, and (B G, M) sums
 
   int64_t multiply_adds() const { return 2 * in.multiply_adds(); }  // the same products twice
-  int64_t workspace_bytes(Device) const {
-    return in.sizes.B * in.sizes.G * (in.layout.queries.segments + 1) * in.layout.state() * static_cast<int64_t>(sizeof(float));
+  int64_t workspace_bytes(Device device) const {
+    const LinearAttentionSizes& z = in.sizes;
+    const int64_t sums = z.B * z.G * (in.layout.queries.segments + 1) * in.layout.state();
+    const int64_t more = device.kind == Device::Kind::cpu ? 0 : 2 * in.features() + z.B * z.H * z.N * (z.E + 1) + z.B * z.G * z.M;
+    return (sums + more) * static_cast<int64_t>(sizeof(float));
   }
 };
 HEED_KERNEL(linear_attention_backward, LinearAttentionBackward);

@@ -138,9 +138,21 @@ void cpu::add_elements(const AddElements& add) { HWY_DYNAMIC_DISPATCH(add_all)(a
 
 void cpu::transfer_bytes(const Transfer& transfer) { std::memcpy(transfer.to, transfer.from, static_cast<size_t>(transfer.bytes)); }
 
+void transfer(const Tensor& from, const Tensor& to) {
+  launch(transfer_bytes, to.device() == kCpu ? from.device() : to.device(),
+         {.from = Raw::bytes(from),
+          .to = Raw::bytes(to),
+          .bytes = from.count() * static_cast<int64_t>(bytes_of(from.dtype())),
+          .from_device = from.device(),
+          .to_device = to.device()});
+}
+
 void copy_into(const Tensor& from, const Tensor& to) {
   check(from.shape() == to.shape(), "copy: from shape ", from.shape(), " to shape ", to.shape());
-  if (from.count() > 0) launch(copy_elements, common_device("copy", {&from, &to}), merge_axes(from, to));
+  if (from.count() == 0) return;
+  if (from.device() == to.device()) return launch(copy_elements, from.device(), merge_axes(from, to));
+  if (!to.is_contiguous() || from.dtype() != to.dtype()) return copy_into(from.to(to.device()), to);
+  transfer(contiguous(from), to);
 }
 
 Tensor contiguous(const Tensor& x) {

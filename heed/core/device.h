@@ -23,6 +23,12 @@ struct Device {
 
 inline constexpr Device kCpu{};
 
+// Where models are created by default: the CPU, until a program sets another device.
+Device default_device();
+void set_default_device(Device device);
+// "cpu", "cuda", "cuda:1", or "auto": the first GPU where there is one. A usage error for everything else, and for GPUs that are not there.
+Device device_named(const std::string& name);
+
 inline std::string name_of(Device device) {  // "cpu", "cuda:0"
   return device.kind == Device::Kind::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
 }

@@ -4,6 +4,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+
+#include "heed/core/device.h"
 
 namespace heed {
 
@@ -83,17 +86,17 @@ decltype(auto) with_storage(DType dtype, Visit&& visit) {
   return dtype == DType::bf16 ? visit(Bf16()) : visit(float());
 }
 
-inline float to_float(Bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
+HEED_HOST_DEVICE inline float to_float(Bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
 
 // Round to nearest even; a NaN stays one.
-inline Bf16 to_bf16(float x) {
+HEED_HOST_DEVICE inline Bf16 to_bf16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   if ((bits & 0x7fffffff) > 0x7f800000) return {static_cast<uint16_t>((bits >> 16) | 0x40)};
   return {static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
 }
 
 // Scaling by powers of two lets the float unit do the work of the subnormals.
-inline float to_float(F16 x) {
+HEED_HOST_DEVICE inline float to_float(F16 x) {
   const uint32_t sign = uint32_t{x.bits & 0x8000u} << 16, magnitude = x.bits & 0x7fffu;
   if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
   if (magnitude < 0x400) {  // subnormal: magnitude * 2^-24, exact
@@ -103,7 +106,7 @@ inline float to_float(F16 x) {
   return std::bit_cast<float>(sign | ((magnitude << 13) + (112u << 23)));
 }
 
-inline F16 to_f16(float x) {
+HEED_HOST_DEVICE inline F16 to_f16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x), magnitude = bits & 0x7fffffff;
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
   if (magnitude > 0x7f800000) return {static_cast<uint16_t>(sign | 0x7e00)};
@@ -117,7 +120,7 @@ inline F16 to_f16(float x) {
 }
 
 template <class To, class From>
-inline To convert(From x) {
+HEED_HOST_DEVICE inline To convert(From x) {
   if constexpr (std::is_same_v<From, To>) {
     return x;
   } else if constexpr (std::is_same_v<From, Bf16> || std::is_same_v<From, F16>) {

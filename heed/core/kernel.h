@@ -9,6 +9,7 @@
 #include "heed/core/dry_run.h"
 #include "heed/core/memory.h"
 #include "heed/core/work_count.h"
+#include "heed/cuda/runtime.h"
 
 namespace heed {
 
@@ -29,13 +30,13 @@ void launch(const Kernel<Args>& kernel, Device device, std::type_identity_t<Args
       count_work(args.multiply_adds());
   std::optional<Storage> workspace;
   if constexpr (requires { args.workspace_bytes(device); })
-    if (const int64_t bytes = args.workspace_bytes(device); bytes > 0) args.workspace = workspace.emplace(bytes, device).data();
+    if (const int64_t bytes = args.workspace_bytes(cuda::computing_device(device)); bytes > 0)
+      args.workspace = workspace.emplace(bytes, device).data();
   if (DryRun::newest()) return;
-  (device.kind == Device::Kind::cuda ? kernel.cuda : kernel.cpu)(args);
+  if (device.kind == Device::Kind::cpu) return kernel.cpu(args);
+  const cuda::OnDevice scope(device.index);
+  (cuda::computing_device(device) == kCpu ? kernel.cpu : kernel.cuda)(args);
 }
-
-// Called by the CUDA functions of a build without CUDA, which cmake/kernels.cmake writes.
-[[noreturn]] void no_cuda(const char* kernel);
 
 }  // namespace heed
 

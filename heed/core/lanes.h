@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "heed/core/dtype.h"
+#include "heed/core/normal_tail.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
@@ -235,13 +236,13 @@ static HWY_INLINE Lanes tanh(Lanes x) {
 }
 
 // The normal distribution at a distance 0 <= a <= 13 from its middle: Phi(-a) and the density share e^(-a^2/2), which stays
-// a normal number so far out. Phi(-a) = e^(-a^2/2) u P(u), u = 1/(1 + 0.2575 a), relative error 1e-7 (1 + a^2/2): rounding
+// a normal number so far out. Phi(-a) as normal_tail.h has it, relative error 1e-7 (1 + a^2/2): rounding
 // a^2 makes as much. e^(-a^2/2) = 2^n 2^r with |r| <= 1/2, relative error 9e-8, by the means of exp_between.
 struct Normal {
   Lanes tail, density;
 };
 static HWY_INLINE Normal normal(Lanes a) {
-  const Lanes square = a * a, scale = -0.721347520f;  // -log2(e) / 2
+  const Lanes square = a * a, scale = normal_tail::minus_half_log2_e;
   const Lanes magic = 12582912.0f, shifted = fma(square, scale, magic), r = fma(square, scale, magic - shifted);
   Lanes power = fma(r, 0.00132647273f, 0.00967151299f);
   power = fma(power, r, 0.0555073358f);
@@ -249,14 +250,14 @@ static HWY_INLINE Normal normal(Lanes a) {
   power = fma(power, r, 0.693147004f);
   const Lanes e = times_power_of_two(fma(power, r, 1.0f), shifted);
 
-  const Lanes u = reciprocal(fma(a, 0.2575f, 1.0f));
-  Lanes p = fma(u, -0.0782504156f, 0.257374853f);
-  p = fma(p, u, -0.144863516f);
-  p = fma(p, u, 0.192707956f);
-  p = fma(p, u, 0.0625859499f);
-  p = fma(p, u, 0.108067721f);
-  p = fma(p, u, 0.102377392f);
-  return {e * u * p, e * 0.398942280f};
+  const Lanes u = reciprocal(fma(a, normal_tail::slope, 1.0f));
+  Lanes p = fma(u, normal_tail::p6, normal_tail::p5);
+  p = fma(p, u, normal_tail::p4);
+  p = fma(p, u, normal_tail::p3);
+  p = fma(p, u, normal_tail::p2);
+  p = fma(p, u, normal_tail::p1);
+  p = fma(p, u, normal_tail::p0);
+  return {e * u * p, e * normal_tail::density};
 }
 
 }  // namespace HWY_NAMESPACE

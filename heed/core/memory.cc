@@ -9,11 +9,13 @@
 #include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "heed/core/check.h"
 #include "heed/core/dry_run.h"
 #include "heed/core/isa.h"
 #include "heed/core/memory_limit.h"
+#include "heed/cuda/runtime.h"
 
 namespace heed {
 namespace {
@@ -28,9 +30,27 @@ int64_t size_class(int64_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+std::byte* allocate_on_host(int64_t size) {
+  const bool large = size >= 2 * kHugePage;
+  const int64_t alignment = large ? kHugePage : kAlignment;
+  void* block = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>((size + alignment - 1) / alignment * alignment));
+  if (block && large) madvise(block, static_cast<size_t>(size), MADV_HUGEPAGE);  // fewer page faults; only a hint
+  return static_cast<std::byte*>(block);
+}
+
+// Freed blocks of one size. There is memory for a pointer to every block of that size, so giving one back allocates nothing.
+struct FreeBlocks {
+  std::vector<std::byte*> blocks = {};
+  size_t allocated = 0;
+
+  void expect_another() { blocks.reserve(++allocated); }
+};
+
 class MemoryPool {
  public:
-  // held: the size of the block, which free needs
+  explicit MemoryPool(Device device) : device_(device), limit_(device == kCpu ? memory_limit() : cuda::device_info(device.index).memory) {}
+
+  // held: the size of the block, which give() needs
   std::byte* take(int64_t bytes, int64_t& held) {
     const int64_t size = held = size_class(bytes);
     std::lock_guard lock(mutex_);
@@ -38,17 +58,14 @@ class MemoryPool {
     // A large block may serve what is a little smaller: shapes of forward and backward differ, their memory need not.
     const int64_t most = size < kShareFrom ? size : size + size / 4;
     auto fit = free_.lower_bound(size);
-    while (fit != free_.end() && fit->first <= most && !fit->second) ++fit;
+    while (fit != free_.end() && fit->first <= most && fit->second.blocks.empty()) ++fit;
     if (fit != free_.end() && fit->first <= most) {
       held = fit->first;
-      block = reinterpret_cast<std::byte*>(fit->second);
-      fit->second = fit->second->next;
+      block = fit->second.blocks.back();
+      fit->second.blocks.pop_back();
       use_.cached -= held;
     } else {
-      free_.try_emplace(size, nullptr);  // here, as give() must not need memory
-      check(size <= limit_ - use_.in_use, "memory: ", bytes, " bytes asked for, ", use_.in_use, " in use, the machine has ", limit_);
-      if (size > limit_ - use_.in_use - use_.cached) release();
-      block = allocate(size);
+      block = allocate(bytes, size);
     }
     use_.in_use += size;
     use_.peak = std::max(use_.peak, use_.in_use);
@@ -58,8 +75,7 @@ class MemoryPool {
   // Allocates nothing: destructors call it, also when there is no memory.
   void give(std::byte* block, int64_t bytes, int64_t held) {
     std::lock_guard lock(mutex_);
-    FreeBlock*& first = free_.find(held)->second;
-    first = new (block) FreeBlock{first};
+    free_.find(held)->second.blocks.push_back(block);
     use_.in_use -= size_class(bytes);
     use_.cached += held;
   }
@@ -72,51 +88,74 @@ class MemoryPool {
     std::lock_guard lock(mutex_);
     use_.peak = use_.in_use;
   }
+  void pin() {
+    std::lock_guard lock(mutex_);
+    pinned_ = true;
+  }
   void trim() {
     std::lock_guard lock(mutex_);
     release();
   }
 
  private:
-  struct FreeBlock {  // in the first bytes of the block itself
-    FreeBlock* next;
-  };
+  std::byte* allocate(int64_t bytes, int64_t size) {
+    const bool on_host = device_ == kCpu;
+    if (size > limit_ - use_.in_use) out_of_memory(bytes);
+    if (size > limit_ - use_.in_use - use_.cached) release();
+    free_[size].expect_another();
+    std::byte* block = on_host ? allocate_on_host(size) : cuda::allocate(size, device_.index);
+    if (!block && !on_host) {  // other processes use the device as well
+      release();
+      block = cuda::allocate(size, device_.index);
+      if (!block) out_of_memory(bytes);
+    }
+    if (!block) throw std::bad_alloc();  // not an Error: those are reported as a fault of the file being read
+    return block;
+  }
 
-  static std::byte* allocate(int64_t size) {
-    const bool large = size >= 2 * kHugePage;
-    const int64_t alignment = large ? kHugePage : kAlignment;
-    void* block = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>((size + alignment - 1) / alignment * alignment));
-    if (block == nullptr) throw std::bad_alloc();                         // not an Error: nobody may take it for a fault of a file
-    if (large) madvise(block, static_cast<size_t>(size), MADV_HUGEPAGE);  // fewer page faults; only a hint
-    return static_cast<std::byte*>(block);
+  [[noreturn]] void out_of_memory(int64_t bytes) const {
+    if (device_ == kCpu) fail("memory: ", bytes, " bytes asked for, ", use_.in_use, " in use, the machine has ", limit_);
+    fail("memory of ", name_of(device_), ": ", bytes, " bytes asked for, ", use_.in_use, " in use, the device has ", limit_,
+         "; a smaller batch or precision=bf16 needs less");
   }
 
   void release() {
-    for (auto& [size, first] : free_)
-      while (first) std::free(std::exchange(first, first->next));
+    if (pinned_) return;
+    for (auto& [size, free] : free_) {
+      for (std::byte* block : free.blocks) device_ == kCpu ? std::free(block) : cuda::release(block, device_.index);
+      free.allocated -= free.blocks.size();
+      free.blocks.clear();
+    }
     use_.cached = 0;
   }
 
+  const Device device_;
   std::mutex mutex_;
-  std::map<int64_t, FreeBlock*> free_;  // by size; an entry for every size that was ever taken
+  std::map<int64_t, FreeBlocks> free_;  // by size; an entry for every size that was ever taken
   MemoryUse use_{};
-  const int64_t limit_ = memory_limit();
+  bool pinned_ = false;
+  const int64_t limit_;
 };
 
-MemoryPool& memory_pool() {
-  static MemoryPool* const instance = (apply_instruction_set(), new MemoryPool);  // never destroyed: tensors may outlive every static
-  return *instance;
+// Made at the first use and never destroyed: tensors may outlive every static.
+MemoryPool& memory_pool(Device device) {
+  static MemoryPool* const host = (apply_instruction_set(), new MemoryPool(kCpu));
+  if (device == kCpu) return *host;
+  static std::mutex mutex;
+  static auto* const pools = new std::map<int, MemoryPool>;
+  std::lock_guard lock(mutex);
+  return pools->try_emplace(device.index, device).first->second;
 }
 
 }  // namespace
 
-MemoryUse memory_use() { return memory_pool().use(); }
-void reset_peak_memory() { memory_pool().reset_peak(); }
-void release_cached_memory() { memory_pool().trim(); }
+MemoryUse memory_use(Device device) { return memory_pool(device).use(); }
+void reset_peak_memory(Device device) { memory_pool(device).reset_peak(); }
+void release_cached_memory(Device device) { memory_pool(device).trim(); }
+void pin_cached_memory(Device device) { memory_pool(device).pin(); }
 int64_t pool_bytes(int64_t bytes) { return size_class(std::max<int64_t>(bytes, 1)); }
 
 Storage::Storage(int64_t bytes, Device device) : bytes_(bytes), device_(device) {
-  check(device == kCpu, "tensor: this build of heed has no CUDA; the device must be cpu");
   if (const DryRun* dry = DryRun::newest()) {
     apply_instruction_set();
     const std::shared_ptr<std::byte> block = dry->take(bytes);
@@ -124,7 +163,7 @@ Storage::Storage(int64_t bytes, Device device) : bytes_(bytes), device_(device) 
     owner_ = block;
     return;
   }
-  data_ = memory_pool().take(std::max<int64_t>(bytes, 1), block_);
+  data_ = memory_pool(device).take(std::max<int64_t>(bytes, 1), block_);
 }
 
 Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes) : data_(data), bytes_(bytes), owner_(std::move(owner)) {
@@ -132,7 +171,7 @@ Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t byt
 }
 
 Storage::~Storage() {
-  if (!owner_) memory_pool().give(data_, std::max<int64_t>(bytes_, 1), block_);
+  if (!owner_) memory_pool(device_).give(data_, std::max<int64_t>(bytes_, 1), block_);
 }
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// The caching memory pool and the storage that tensors share.
+// The caching memory pools, one per device, and the storage that tensors share.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,10 @@ struct MemoryUse {
   int64_t cached;  // bytes kept for reuse
 };
 
-MemoryUse memory_use();
-void reset_peak_memory();
-void release_cached_memory();  // gives the cached blocks back to the system
+MemoryUse memory_use(Device device);
+void reset_peak_memory(Device device);
+void release_cached_memory(Device device);  // gives the cached blocks back to the system
+void pin_cached_memory(Device device);      // from now on they are not given back: CUDA graphs use them
 
 // A block of bytes aligned to 64, from the pool, or a window onto memory that somebody else keeps alive.
 class Storage {

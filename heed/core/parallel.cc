@@ -7,7 +7,6 @@
 #include <signal.h>
 
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -27,6 +26,7 @@
 
 #include "heed/core/check.h"
 #include "heed/core/interrupt.h"
+#include "heed/core/parse.h"
 #include "heed/core/thread.h"
 
 // OpenMP's run-time library is there for oneDNN; this is all we need of it.
@@ -76,10 +76,8 @@ int default_threads() {
   const char* set = std::getenv("HEED_THREADS");
   const std::string_view text = set == nullptr ? "" : set;
   if (text.empty()) return cores();
-  int threads = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  const bool number = error == std::errc() && end == text.data() + text.size();
-  check<UsageError>(number && threads >= 1 && threads <= 1024, "HEED_THREADS is '", text, "', expected a number from 1 to 1024");
+  const int threads = parse_number<int>(text).value_or(0);
+  check<UsageError>(threads >= 1 && threads <= 1024, "HEED_THREADS is '", text, "', expected a number from 1 to 1024");
   return threads;
 }
 

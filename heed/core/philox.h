@@ -12,10 +12,14 @@ namespace heed {
 // Names one stream of random numbers. Kernels compute any element of it in any order.
 struct RandomKey {
   uint64_t seed, stream;
+  const uint64_t* advance = nullptr;  // in device memory: added to the stream, so that a captured kernel draws new numbers in every run
 };
 
 HEED_HOST_DEVICE inline std::array<uint32_t, 4> philox(RandomKey key, uint64_t block) {
   uint32_t c0 = static_cast<uint32_t>(block), c1 = static_cast<uint32_t>(block >> 32);
+#ifdef __CUDA_ARCH__
+  if (key.advance) key.stream += *key.advance;
+#endif
   uint32_t c2 = static_cast<uint32_t>(key.stream), c3 = static_cast<uint32_t>(key.stream >> 32);
   uint32_t k0 = static_cast<uint32_t>(key.seed), k1 = static_cast<uint32_t>(key.seed >> 32);
   for (int round = 0; round < 7; ++round) {

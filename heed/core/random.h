@@ -13,14 +13,18 @@ namespace heed {
 class Rng {
  public:
   explicit Rng(uint64_t seed, uint64_t next_stream = 0) : seed_(seed), next_(next_stream) {}
-  RandomKey next() { return {seed_, next_++}; }
+  RandomKey next() { return {seed_, next_++, advance_}; }
   uint64_t seed() const { return seed_; }
   uint64_t next_stream() const { return next_; }
 
   uint64_t below(uint64_t bound);  // a whole number in [0, bound), without bias
 
+  void skip(uint64_t streams) { next_ += streams; }
+  void set_advance(const uint64_t* advance) { advance_ = advance; }  // of the keys from now on (RandomKey)
+
  private:
   uint64_t seed_, next_;
+  const uint64_t* advance_ = nullptr;
 };
 
 Tensor random_uniform(const Shape& shape, float low, float high, Rng& rng, Device device = kCpu);  // in [low, high)

@@ -79,12 +79,7 @@ Tensor Tensor::to(Device target) const {
   if (device() == target) return detach();
   const Tensor dense = contiguous(*this);
   Tensor out = empty(shape_, dtype_, target);
-  launch(transfer_bytes, target == kCpu ? device() : target,
-         {.from = Raw::bytes(dense),
-          .to = Raw::bytes(out),
-          .bytes = count_ * static_cast<int64_t>(bytes_of(dtype_)),
-          .from_device = device(),
-          .to_device = target});
+  transfer(dense, out);
   return out;
 }
 

@@ -25,6 +25,11 @@ class Tensor {
   static Tensor full(const Shape& shape, double value, DType dtype = DType::f32, Device device = kCpu);
   static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = kCpu) { return full(shape, 0, dtype, device); }
   static Tensor ones(const Shape& shape, DType dtype = DType::f32, Device device = kCpu) { return full(shape, 1, dtype, device); }
+  // f32
+  static Tensor empty(const Shape& shape, Device device) { return empty(shape, DType::f32, device); }
+  static Tensor full(const Shape& shape, double value, Device device) { return full(shape, value, DType::f32, device); }
+  static Tensor zeros(const Shape& shape, Device device) { return full(shape, 0, DType::f32, device); }
+  static Tensor ones(const Shape& shape, Device device) { return full(shape, 1, DType::f32, device); }
 
   // Copies values, row-major, from the host.
   template <class T>

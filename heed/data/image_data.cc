@@ -1,11 +1,11 @@
 // Detects the format of an image folder by its file names.
 #include "heed/data/image_data.h"
 
-#include <charconv>
 #include <memory>
 #include <sstream>
 
 #include "heed/core/nearest.h"
+#include "heed/core/parse.h"
 #include "heed/data/image_sources.h"
 #include "heed/data/shapes.h"
 
@@ -18,10 +18,9 @@ constexpr int64_t kMaxShapes = 10'000'000;
 ImageData shapes_part(const std::string& where, DataPart part) {
   ShapesOptions options;
   if (where.size() > 6) {
-    const char *const begin = where.data() + 7, *const end = where.data() + where.size();
-    const auto [rest, error] = std::from_chars(begin, end, options.count);
-    check<FileError>(error == std::errc() && rest == end && options.count >= 1 && options.count <= kMaxShapes, where, ": found ",
-                     in_quotes({begin, end}), " after the colon, expected the number of images, from 1 to ", kMaxShapes);
+    options.count = parse_number<int64_t>(where.substr(7)).value_or(0);
+    check<FileError>(options.count >= 1 && options.count <= kMaxShapes, where, ": found ", in_quotes(where.substr(7)),
+                     " after the colon, expected the number of images, from 1 to ", kMaxShapes);
   }
   options.seed = part == DataPart::train ? 1 : part == DataPart::validation ? 2 : 3;
   if (part != DataPart::train) options.count = std::max<int64_t>(options.count / 5, 10);

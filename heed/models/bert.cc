@@ -53,7 +53,7 @@ struct Bert {
     const Tensor types = optional_input(inputs, "token_type_ids");
     const Tensor segment = types.defined() ? segment_embeddings(types) : slice(segment_embeddings.weight, 0, 0, 1);
     const Tensor x = norm(positions(word_embeddings(tokens) + segment, optional_input(inputs, "position_ids")));
-    const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, causal)};
+    const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, causal, x.device())};
     OutputCollector collector(options);
     const Tensor indices = labels && can_skip_tokens(layers, attention, options) ? labelled_indices(*labels, B, N) : Tensor();
     const Tensor y =

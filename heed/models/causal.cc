@@ -10,7 +10,7 @@ TensorMap run(const CausalModel& model, const TensorMap& inputs, const ForwardOp
   Tensor x = model.word_embeddings(tokens);
   if (types.defined()) x = x + model.word_embeddings(types);
   x = model.positions(x, positions);
-  const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, true)};
+  const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, true, x.device())};
   TensorMap out;
   OutputCollector collector(options);
   x = run_layers(model.layers, dropout(x, model.dropout, options.mode), attention, options, collector, positions);
@@ -28,7 +28,7 @@ TensorMap run(const CausalModel& model, const TensorMap& inputs, const ForwardOp
 // (B, n) -> (B, V)
 Tensor step(const CausalModel& model, DecodeState& state, const Tensor& tokens) {
   const int64_t B = tokens.size(0), n = tokens.size(1);
-  NextTokens next = next_tokens(state, B, n);
+  NextTokens next = next_tokens(state, B, n, model.word_embeddings.weight.device());
   next.options.terms.insert(next.options.terms.begin(), Causal{});
   Tensor x = model.word_embeddings(tokens);
   x = model.positions(x, next.positions, state.length());

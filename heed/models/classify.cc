@@ -135,7 +135,7 @@ std::vector<std::vector<FilledMask>> fill_masks(const TextModel& model, std::spa
     for (size_t b = 0; b < batch.places.size(); ++b)
       for (size_t i = 0; i < encodings[batch.places[b]].ids.size(); ++i)
         if (encodings[batch.places[b]].ids[i] == *mask) rows.push_back(static_cast<int64_t>(b) * N + static_cast<int64_t>(i));
-    const Tensor masked = index_select(reshape(logits, {-1, V}), 0, Tensor::from(rows, {std::ssize(rows)}));
+    const Tensor masked = index_select(reshape(logits, {-1, V}), 0, Tensor::from(rows, {std::ssize(rows)}, logits.device()));
     const std::vector<float> values = softmax(masked).to_vector<float>();
     for (size_t r = 0; r < rows.size(); ++r) {
       const size_t place = batch.places[static_cast<size_t>(rows[r] / N)];

@@ -22,7 +22,7 @@ struct DistilBert {
     const Tensor tokens = token_input(inputs, "input_ids");
     const int64_t B = tokens.size(0), N = tokens.size(1);
     const Tensor x = norm(positions(word_embeddings(tokens), optional_input(inputs, "position_ids")));
-    const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, false)};
+    const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, false, x.device())};
     OutputCollector collector(options);
     const Tensor y = apply_norm(last, run_layers(layers, heed::dropout(x, dropout, options.mode), attention, options, collector));
     collector.last_state(y);

@@ -31,10 +31,9 @@ SentencePooling read_pooling(const Path& path) {
 void read_modules(const Path& folder, EmbedOptions& options) {
   const Path path = folder / "modules.json";
   const Json modules = read_json(path);
-  check<FileError>(modules.is_array(), path.string(), ": found ", modules.type_name(), ", expected a list of modules");
   options.normalize = false;
-  for (const Json& entry : modules) {
-    const Config module(entry, path.string());
+  for (const JsonReader& entry : JsonReader(modules, path.string()).list()) {
+    const Config module(entry.json(), path.string());
     const std::string type = module.string("type", ""), kind = type.substr(type.rfind('.') + 1), subfolder = module.string("path", "");
     if (kind == "Transformer")
       module.only("path", "");
@@ -50,9 +49,7 @@ void read_modules(const Path& folder, EmbedOptions& options) {
 // "BertForMaskedLM" -> "BertModel": the inner model of the family.
 std::string inner_architecture(const Path& folder) {
   const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
-  const auto found = config.json().find("architectures");
-  const bool named = found != config.json().end() && found->is_array() && !found->empty() && found->front().is_string();
-  const std::string name = named ? found->front().get<std::string>() : "";
+  const std::string name = config.architecture();
   for (const Architecture& each : architectures())
     if (each.bare && name.starts_with(each.name.substr(0, each.name.size() - std::string_view("Model").size()))) return each.name;
   return {};  // load() reports the error
@@ -116,7 +113,7 @@ Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const 
     if (done) done(std::ssize(batch.places));
   });
   check(count > 0, "embed: found no sentences, expected at least one");
-  return index_select(concat(parts, 0), 0, Tensor::from(order, {count}));
+  return index_select(concat(parts, 0), 0, Tensor::from(order, {count}, parts[0].device()));
 }
 
 Tensor embed(const TextModel& model, std::span<const Sentence> sentences, const EmbedOptions& options) {

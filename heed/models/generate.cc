@@ -19,7 +19,7 @@ void repeat(DecodeBatch& batch, int64_t count) {
   for (int64_t b : items) tokens.push_back(batch.tokens[static_cast<size_t>(b)]);
   batch.tokens = std::move(tokens);
   batch.state.reorder(items);
-  batch.logits = index_select(batch.logits, 0, Tensor::from(items, {std::ssize(items)}));
+  batch.logits = index_select(batch.logits, 0, Tensor::from(items, {std::ssize(items)}, batch.logits.device()));
 }
 
 // Chooses the next token of every sequence that has not ended.

@@ -10,12 +10,12 @@ namespace {
 using Row = std::vector<int64_t>;
 
 Row token_list(const Config& config, std::string_view key) {
-  const auto found = config.json().find(key);
-  if (found == config.json().end() || found->is_null()) return {};
-  if (found->is_number_integer()) return {config.size(key, 0, 0)};
-  const bool whole = found->is_array() && std::all_of(found->begin(), found->end(), [](const Json& x) { return x.is_number_integer(); });
+  if (!config.has(key)) return {};
+  const Json& found = config.at(key).json();
+  if (found.is_number_integer()) return {config.size(key, 0, 0)};
+  const bool whole = found.is_array() && std::all_of(found.begin(), found.end(), [](const Json& x) { return x.is_number_integer(); });
   if (!whole) config.refuse(key, "a token or a list of tokens");
-  return found->get<Row>();
+  return found.get<Row>();
 }
 
 int64_t token(const Config& config, std::string_view key) { return config.size(key, -1, 0); }

@@ -29,24 +29,16 @@ std::string family_in(const Config& config) {
 constexpr double kLargestShade = 1e6;
 
 double rescale_factor(const Config& config) {
-  if (!config.has("rescale_factor")) return 1.0 / 255;
-  const Json& found = config.json()["rescale_factor"];
-  if (!found.is_number() || !(std::abs(found.get<double>()) <= kLargestShade)) config.refuse("rescale_factor", "a number from -1e6 to 1e6");
-  return found.get<double>();
+  return config.has("rescale_factor") ? config.at("rescale_factor").number(-kLargestShade, kLargestShade) : 1.0 / 255;
 }
 
 std::array<float, 3> per_channel(const Config& config, const char* key) {
   std::array<float, 3> out{0.5F, 0.5F, 0.5F};
   if (!config.has(key)) return out;
-  const Json& found = config.json()[key];
-  const bool list = found.is_array();
+  const JsonReader found = config.at(key);
+  const bool list = found.json().is_array();
   if (list && found.size() != out.size()) config.refuse(key, "3 numbers, for red, green and blue");
-  for (size_t c = 0; c < out.size(); ++c) {
-    const Json& each = list ? found[c] : found;
-    if (!each.is_number() || !(std::abs(each.get<double>()) <= kLargestShade))
-      config.refuse(key, "a number from -1e6 to 1e6, or 3 of them");
-    out[c] = each.get<float>();
-  }
+  for (size_t c = 0; c < out.size(); ++c) out[c] = static_cast<float>((list ? found[c] : found).number(-kLargestShade, kLargestShade));
   return out;
 }
 

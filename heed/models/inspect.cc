@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "heed/models/config.h"
+#include "heed/models/choices.h"
 
 namespace heed {
 namespace {
@@ -82,10 +82,7 @@ AttentionMaps maps_in(const TensorMap& outputs, const std::string& prefix, const
   return out;
 }
 
-bool has_maps(const Model& model) {
-  const std::string kind = Config(model.config(), "config.json").below("heed").string("attention", "soft");
-  return kind != "kernel" && kind != "channel";
-}
+bool has_maps(const Model& model) { return choices("attention").in(Config(model.config(), "config.json").below("heed")).has_map; }
 
 std::array<int64_t, 2> patch_grid(const Model& model, const Image& image) {
   const std::array<int64_t, 2> patch = Config(model.config(), "config.json").sides("patch_size", 16);

@@ -40,7 +40,7 @@ struct Marian {
 Tensor Marian::encode(const TensorMap& inputs, const ForwardOptions& options, TensorMap& out) const {
   const Tensor tokens = token_input(inputs, "input_ids");
   const int64_t B = tokens.size(0), M = tokens.size(1);
-  const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, M, M, false)};
+  const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, M, M, false, head.device())};
   OutputCollector collector(options);
   const Tensor x = apply_norm(source.last, run_layers(encoder, source(tokens, options.mode), attention, options, collector));
   collector.last_state(x);
@@ -65,8 +65,8 @@ TensorMap Marian::run(const TensorMap& inputs, const ForwardOptions& options) co
   const bool from_labels = labels.defined() && !inputs.contains("decoder_input_ids");
   const Tensor tokens = from_labels ? shifted(labels, start, pad) : token_input(inputs, "decoder_input_ids");
   const int64_t B = tokens.size(0), N = tokens.size(1), M = memory.size(1);
-  DecoderTerms terms{.self = {.terms = mask_terms(optional_input(inputs, "decoder_attention_mask"), B, N, N, true)},
-                     .cross = {.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, M, false)},
+  DecoderTerms terms{.self = {.terms = mask_terms(optional_input(inputs, "decoder_attention_mask"), B, N, N, true, memory.device())},
+                     .cross = {.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, M, false, memory.device())},
                      .causal = false};
   OutputCollector collector(options);
   Tensor x = target(tokens, options.mode);
@@ -95,7 +95,7 @@ DecodeState Marian::start_decoding(const TensorMap& inputs) const {
 
 Tensor Marian::step(DecodeState& state, const Tensor& tokens) const {
   const int64_t B = tokens.size(0), n = tokens.size(1), M = state.memory.empty() ? 0 : state.memory[0].first.size(2);
-  const DecoderTerms terms{.cross = {.terms = mask_terms(state.memory_mask, B, n, M, false)}};
+  const DecoderTerms terms{.cross = {.terms = mask_terms(state.memory_mask, B, n, M, false, head.device())}};
   Tensor x = target(tokens, {}, state.length());
   for (size_t i = 0; i < decoder.size(); ++i) x = decoder[i].step(x, state.memory[i], terms, {}, {.cache = &state.past[i]});
   return head(apply_norm(target.last, reshape(slice(x, 1, n - 1, n), {B, x.size(2)})));

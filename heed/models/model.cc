@@ -30,10 +30,10 @@ bool is_pickle(const Path& path) {
 
 std::string architecture_in(const Config& config, const ModelOptions& options) {
   if (!options.architecture.empty()) return options.architecture;
-  const auto found = config.json().find("architectures");
-  const bool named = found != config.json().end() && found->is_array() && !found->empty() && found->front().is_string();
-  check<FileError>(named, config.source(), ": has no list of \"architectures\", expected for example [\"ViTForImageClassification\"]");
-  return found->front().get<std::string>();
+  const std::string name = config.architecture();
+  check<FileError>(!name.empty(), config.source(),
+                   ": has no list of \"architectures\", expected for example [\"ViTForImageClassification\"]");
+  return name;
 }
 
 // Aliases for the parameter names of old checkpoints, and of checkpoints of the inner model.
@@ -75,8 +75,9 @@ void add_batch_counts(NamedTensors& tensors) {
 }  // namespace
 
 void DecodeState::reorder(std::span<const int64_t> items) {
-  const Tensor indices = Tensor::from(items, {std::ssize(items)});
-  const auto chosen = [&](const Tensor& x) { return x.defined() ? index_select(x, 0, indices) : x; };
+  const auto chosen = [&](const Tensor& x) {
+    return x.defined() ? index_select(x, 0, Tensor::from(items, {std::ssize(items)}, x.device())) : x;
+  };
   reorder_past(items);
   for (auto& [keys, values] : memory) {
     keys = chosen(keys);
@@ -106,7 +107,10 @@ TensorMap Model::operator()(const TensorMap& inputs, const ForwardOptions& optio
     check(known, architecture_, ": the input '", name, "' is not known", did_you_mean(name, network_.inputs));
     check(tensor.defined(), architecture_, ": the input '", name, "' is an undefined tensor");
   }
-  return network_.run(inputs, options);
+  TensorMap on_device = inputs;  // whole numbers stay: masks and labels are read on the host, and embeddings move their indices
+  for (auto& [name, tensor] : on_device)
+    if (is_floating(tensor.dtype()) && tensor.device() != device()) tensor = tensor.to(device());
+  return network_.run(on_device, options);
 }
 
 const TextDecoder& Model::decoder() const {

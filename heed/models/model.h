@@ -2,6 +2,7 @@
 // and output names are those of `transformers`.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -67,9 +68,11 @@ class Model {
 
   const std::string& architecture() const { return architecture_; }
   const std::vector<std::string>& inputs() const { return network_.inputs; }  // accepted names
+  bool takes(std::string_view input) const { return std::find(inputs().begin(), inputs().end(), input) != inputs().end(); }
   const Json& config() const { return config_; }
   const Json& generation() const { return generation_; }  // generation_config.json, or null
   const Params& params() const { return *params_; }
+  Device device() const { return params_->device(); }
 
  private:
   Network network_;

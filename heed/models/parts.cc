@@ -37,7 +37,7 @@ std::vector<std::vector<int64_t>> rows_of(const Tensor& x, int64_t B, int64_t N)
   return rows;
 }
 
-std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M, bool causal) {
+std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M, bool causal, Device device) {
   std::vector<Term> terms;
   const std::vector<std::vector<int64_t>> rows = rows_of(mask, B, M);
   const auto all_visible = [](const std::vector<int64_t>& row) { return std::find(row.begin(), row.end(), 0) == row.end(); };
@@ -47,7 +47,7 @@ std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M
   if (!std::any_of(rows.begin(), rows.end(), none_visible)) {
     if (causal) terms.emplace_back(Causal{});
     if (!std::all_of(rows.begin(), rows.end(), all_visible))
-      terms.emplace_back(Mask{reshape(converted(mask, DType::boolean), {B, 1, 1, M})});
+      terms.emplace_back(Mask{reshape(converted(mask, DType::boolean), {B, 1, 1, M}).to(device)});
     return terms;
   }
   constexpr float lowest = -1e30f;  // absorbs any score, so that masked keys have equal weights if all keys are masked
@@ -56,16 +56,16 @@ std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M
   for (const std::vector<int64_t>& row : rows)
     for (int64_t i = 0; i < queries; ++i)
       for (int64_t j = 0; j < M; ++j) bias.push_back(row[static_cast<size_t>(j)] == 0 || (causal && j > i) ? lowest : 0);
-  terms.emplace_back(Bias{Tensor::from(bias, {B, 1, queries, M})});
+  terms.emplace_back(Bias{Tensor::from(bias, {B, 1, queries, M}, device)});
   return terms;
 }
 
 Tensor pool_text(const Pool& pool, const Tensor& x, const Tensor& mask, Mode mode) {
   const int64_t B = x.size(0), N = x.size(1);
-  if (pool.kind == Pooling::attention) return pool.attention(x, {.terms = mask_terms(mask, B, 1, N, false)}, mode);
+  if (pool.kind == Pooling::attention) return pool.attention(x, {.terms = mask_terms(mask, B, 1, N, false, x.device())}, mode);
   if (pool.kind == Pooling::class_token || !mask.defined()) return pool(x, mode);
   check(pool.kind == Pooling::mean, "model: heed.pooling flatten with sentences of different lengths, expected cls, gap or map");
-  const Tensor weights = reshape(converted(mask, DType::f32), {B, 1, N});
+  const Tensor weights = reshape(converted(mask, DType::f32), {B, 1, N}).to(x.device());
   return reshape(matmul(weights / sum(weights, {2}, true), x), {B, x.size(2)});
 }
 
@@ -102,7 +102,7 @@ bool can_skip_tokens(const std::vector<EncoderLayer>& layers, const AttentionOpt
          layers.back().attention.can_select_queries(attention);
 }
 
-NextTokens next_tokens(DecodeState& state, int64_t B, int64_t n) {
+NextTokens next_tokens(DecodeState& state, int64_t B, int64_t n, Device device) {
   if (state.mask.empty()) return {};
   const int64_t before = state.length(), total = before + n;
   std::vector<int64_t> positions, mask;
@@ -115,7 +115,7 @@ NextTokens next_tokens(DecodeState& state, int64_t B, int64_t n) {
     }
     mask.insert(mask.end(), row.begin(), row.end());
   }
-  const Tensor keep = reshape(converted(Tensor::from(mask, {B, total}), DType::boolean), {B, 1, 1, total});
+  const Tensor keep = reshape(converted(Tensor::from(mask, {B, total}, device), DType::boolean), {B, 1, 1, total});
   return {.options = {.terms = {Mask{keep}}}, .positions = Tensor::from(positions, {B, n})};
 }
 
@@ -127,7 +127,7 @@ Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Con
   const std::string problem = config.string("problem_type", inferred);
   if (problem == "single_label_classification") return token_loss(logits, labels, options);
   check(labels.count() == logits.count(), "model: labels of shape ", labels.shape(), ", expected as many as the logits ", logits.shape());
-  const Tensor targets = reshape(converted(labels, DType::f32), logits.shape());
+  const Tensor targets = reshape(converted(labels, DType::f32), logits.shape()).to(logits.device());
   if (problem == "regression") return mean_squared_error(logits, targets);
   if (problem == "multi_label_classification") return mean(softplus(logits) - logits * targets);
   config.refuse("problem_type", "regression, single_label_classification or multi_label_classification");
@@ -135,7 +135,7 @@ Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Con
 
 Tensor token_loss(const Tensor& logits, const Tensor& labels, const ForwardOptions& options) {
   check(labels.count() * logits.size(-1) == logits.count(), "model: labels of shape ", labels.shape(), " for logits ", logits.shape());
-  return cross_entropy(reshape(logits, {-1, logits.size(-1)}), reshape(converted(labels, DType::i64), {-1}),
+  return cross_entropy(reshape(logits, {-1, logits.size(-1)}), reshape(converted(labels, DType::i64), {-1}).to(logits.device()),
                        {.label_smoothing = options.label_smoothing, .class_weights = {}});
 }
 
@@ -158,8 +158,8 @@ void add_token_logits(TensorMap& out, const std::string& name, const Linear& hea
     }
   const int64_t count = std::ssize(indices);
   const Tensor states = reshape(x, {rows, x.size(2)});
-  const Tensor labelled = count == rows ? states : index_select(states, 0, Tensor::from(indices, {count}));
-  out["loss"] = linear_cross_entropy(states_of(labelled), head.weight, head.bias, Tensor::from(targets, {count}),
+  const Tensor labelled = count == rows ? states : index_select(states, 0, Tensor::from(indices, {count}, x.device()));
+  out["loss"] = linear_cross_entropy(states_of(labelled), head.weight, head.bias, Tensor::from(targets, {count}, x.device()),
                                      {.label_smoothing = options.label_smoothing, .class_weights = {}});
 }
 
@@ -168,7 +168,7 @@ Tensor shift_labels(const Tensor& labels) {
   check(labels.rank() == 2, "model: labels of shape ", labels.shape(), ", expected (B, N)");
   const int64_t B = labels.size(0), N = labels.size(1);
   if (N == 0) return labels;
-  return concat({slice(converted(labels, DType::i64), 1, 1, N), Tensor::full({B, 1}, -100, DType::i64)}, 1);
+  return concat({slice(converted(labels, DType::i64), 1, 1, N), Tensor::full({B, 1}, -100, DType::i64, labels.device())}, 1);
 }
 
 Initializers initializer_from(const Config& config, std::string_view key, bool truncated) {

@@ -21,7 +21,7 @@ Linear language_head(const Scope& scope, const Embedding& word_embeddings, bool 
 
 // Terms for an attention mask. mask: (B, M) of 1 and 0, or undefined; N: queries. In `transformers` a query that may see no key
 // attends to all keys equally; these terms do the same.
-std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M, bool causal);
+std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M, bool causal, Device device);
 // The rows of a mask or of tokens (B, N) in host memory; empty if x is undefined.
 std::vector<std::vector<int64_t>> rows_of(const Tensor& x, int64_t B, int64_t N);
 
@@ -65,7 +65,7 @@ struct NextTokens {
   AttentionOptions options = {};  // without the causal mask
   Tensor positions = {};          // (B, n) i64; undefined: consecutive
 };
-NextTokens next_tokens(DecodeState& state, int64_t B, int64_t n);
+NextTokens next_tokens(DecodeState& state, int64_t B, int64_t n, Device device);
 
 // By problem_type of config.json: cross-entropy, mean squared error, or binary cross-entropy per label. logits: (B, labels)
 Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config, const ForwardOptions& options);

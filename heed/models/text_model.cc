@@ -10,10 +10,6 @@
 namespace heed {
 namespace {
 
-bool takes(const Model& model, std::string_view input) {
-  return std::find(model.inputs().begin(), model.inputs().end(), input) != model.inputs().end();
-}
-
 // The word embeddings; undefined if the name is not known.
 Tensor word_embeddings_of(const Model& model) {
   for (const Parameter& each : model.params().all())
@@ -37,7 +33,7 @@ int64_t most_tokens_of(const Model& model, const Path& folder) {
 TextModel load_text_model(const Path& folder, const ModelOptions& options) { return with_tokenizer(load(folder, options), folder); }
 
 TextModel with_tokenizer(Model model, const Path& folder) {
-  check<FileError>(takes(model, "input_ids"), (folder / "config.json").string(), ": ", model.architecture(),
+  check<FileError>(model.takes("input_ids"), (folder / "config.json").string(), ": ", model.architecture(),
                    " takes no input_ids, expected a text model");
   Tokenizer tokenizer = Tokenizer::open(folder);
   const int64_t ids = tokenizer.id_limit();
@@ -66,7 +62,7 @@ void each_batch(const TextModel& model, std::span<const Encoding> encodings, con
     check(lengths.back() > 0, model.model.architecture(), ": found a sentence without any token, expected at least one");
     const EncodedBatch batch = model.tokenizer.batch(chosen, padding);
     TensorMap inputs{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
-    if (takes(model.model, "token_type_ids")) inputs["token_type_ids"] = batch.token_type_ids;
+    if (model.model.takes("token_type_ids")) inputs["token_type_ids"] = batch.token_type_ids;
     TextBatch done{std::move(places), std::move(lengths), model.model(inputs)};
     for (const auto& [name, out] : done.out) {
       try {

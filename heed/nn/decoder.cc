@@ -19,11 +19,6 @@ Tensor DecoderLayer::step(const Tensor& x, const std::pair<Tensor, Tensor>& memo
   return total + branch(feed_forward(z, mode), mode);
 }
 
-Tensor Decoder::operator()(Tensor x, const Tensor& memory, const DecoderTerms& terms, Mode mode) const {
-  for (const DecoderLayer& layer : layers) x = layer(x, memory, terms, mode);
-  return norm.weight.defined() ? norm(x) : x;
-}
-
 DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names) {
   MultiHeadOptions self = options.attention, cross = options.attention;
   FeedForwardOptions feed_forward = options.feed_forward;
@@ -44,14 +39,6 @@ DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options,
           .feed_forward_norm = norm(names.feed_forward_norm),
           .place = options.place,
           .branch = options.branch};
-}
-
-Decoder make_decoder(const Scope& scope, int64_t layers, const LayerOptions& options) {
-  Decoder out;
-  for (int64_t layer = 0; layer < layers; ++layer)
-    out.layers.push_back(make_decoder_layer(scope / "layers" / layer, options_of_layer(options, layer, layers)));
-  if (options.place == NormPlace::before) out.norm = Norm(scope / "norm", options.attention.width, options.eps, options.norm);
-  return out;
 }
 
 }  // namespace heed

@@ -1,8 +1,6 @@
 // Decoder layers (Vaswani et al. 2017): causal self-attention, cross-attention to an encoder's output, feed-forward.
 #pragma once
 
-#include <vector>
-
 #include "heed/nn/encoder.h"
 
 namespace heed {
@@ -29,18 +27,10 @@ struct DecoderLayer {
               const AttentionContext& context = {}) const;
 };
 
-struct Decoder {
-  std::vector<DecoderLayer> layers = {};
-  Norm norm = {};  // final norm of a pre-norm stack; undefined after post-norm layers
-
-  Tensor operator()(Tensor x, const Tensor& memory, const DecoderTerms& terms = {}, Mode mode = {}) const;
-};
-
 inline constexpr LayerNames kDecoderNames{"self_attention",    "self_norm",       "feed_forward",
                                           "feed_forward_norm", "cross_attention", "cross_norm"};
 
 // Score positions and rotary positions apply to self-attention only, attention.memory_width to cross-attention only.
 DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names = kDecoderNames);
-Decoder make_decoder(const Scope& scope, int64_t layers, const LayerOptions& options);  // names: layers.0, ...; norm
 
 }  // namespace heed

@@ -12,11 +12,6 @@ Tensor EncoderLayer::operator()(const Tensor& x, const AttentionOptions& options
   return sum + branch(feed_forward(y, mode), mode);
 }
 
-Tensor Encoder::operator()(Tensor x, const AttentionOptions& options, Mode mode) const {
-  for (const EncoderLayer& layer : layers) x = layer(x, options, mode);
-  return norm.weight.defined() ? norm(x) : x;
-}
-
 EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names) {
   FeedForwardOptions feed_forward = options.feed_forward;
   feed_forward.width = options.attention.width;
@@ -27,14 +22,6 @@ EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options,
           .feed_forward_norm = Norm(scope / names.feed_forward_norm, D, options.eps, options.norm),
           .place = options.place,
           .branch = options.branch};
-}
-
-Encoder make_encoder(const Scope& scope, int64_t layers, const LayerOptions& options) {
-  Encoder out;
-  for (int64_t layer = 0; layer < layers; ++layer)
-    out.layers.push_back(make_encoder_layer(scope / "layers" / layer, options_of_layer(options, layer, layers)));
-  if (options.place == NormPlace::before) out.norm = Norm(scope / "norm", options.attention.width, options.eps, options.norm);
-  return out;
 }
 
 LayerOptions options_of_layer(LayerOptions options, int64_t layer, int64_t layers) {

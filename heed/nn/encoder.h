@@ -2,8 +2,6 @@
 // al. 2017, BERT) or before the branch (pre-norm: ViT, GPT). With Causal{} in its terms an encoder is a decoder-only model.
 #pragma once
 
-#include <vector>
-
 #include "heed/nn/feed_forward.h"
 #include "heed/nn/mode.h"
 #include "heed/nn/multi_head.h"
@@ -42,13 +40,6 @@ struct EncoderLayer {
   Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const AttentionContext& context = {}) const;
 };
 
-struct Encoder {
-  std::vector<EncoderLayer> layers = {};
-  Norm norm = {};  // final norm of a pre-norm stack; undefined after post-norm layers
-
-  Tensor operator()(Tensor x, const AttentionOptions& options = {}, Mode mode = {}) const;  // (B, N, D) -> (B, N, D)
-};
-
 // Parameter names of the parts of a layer; an empty name is the layer's own scope.
 struct LayerNames {
   std::string_view attention, attention_norm, feed_forward, feed_forward_norm, cross_attention = {}, cross_norm = {};
@@ -56,10 +47,7 @@ struct LayerNames {
 inline constexpr LayerNames kEncoderNames{"attention", "attention_norm", "feed_forward", "feed_forward_norm"};
 
 EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names = kEncoderNames);
-// Names: layers.0, layers.1, ...; norm. Stochastic depth grows linearly over the layers up to the value in the options.
-Encoder make_encoder(const Scope& scope, int64_t layers, const LayerOptions& options);
-
-// The options of layer `layer` of `layers`: scales stochastic depth.
+// The options of layer `layer` of `layers`: stochastic depth grows linearly over the layers up to the value in `options`.
 LayerOptions options_of_layer(LayerOptions options, int64_t layer, int64_t layers);
 
 }  // namespace heed

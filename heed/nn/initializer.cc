@@ -65,8 +65,6 @@ Initializer truncated_normal(float deviation) {
 }
 
 Initializer xavier_uniform() { return with_variance(true, xavier); }
-Initializer xavier_normal() { return with_variance(false, xavier); }
-Initializer kaiming_uniform() { return with_variance(true, kaiming); }
 Initializer kaiming_normal() { return with_variance(false, kaiming); }
 Initializer lecun_normal() { return with_variance(false, lecun); }
 

@@ -30,11 +30,9 @@ Initializer normal(float deviation, float mean = 0);
 Initializer truncated_normal(float deviation);  // redrawn beyond two deviations; the result has a deviation of 0.88 times that
 
 // Fan-in and fan-out of a weight (O, I) are I and O; of a convolution (O, C, KY, KX), C KY KX and O KY KX.
-Initializer xavier_uniform();   // variance 2 / (in + out): Glorot and Bengio 2010
-Initializer xavier_normal();    // the same variance
-Initializer kaiming_uniform();  // variance 2 / in, for layers before a ReLU: He et al. 2015
-Initializer kaiming_normal();
-Initializer lecun_normal();  // variance 1 / in: LeCun et al. 1998
+Initializer xavier_uniform();  // variance 2 / (in + out): Glorot and Bengio 2010
+Initializer kaiming_normal();  // variance 2 / in, for layers before a ReLU: He et al. 2015
+Initializer lecun_normal();    // variance 1 / in: LeCun et al. 1998
 
 // Initializes blocks of rows separately, so that a fused QKV projection has the same distribution as separate projections.
 Initializer in_parts(std::vector<int64_t> rows, Initializer each);

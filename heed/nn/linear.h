@@ -25,6 +25,7 @@ struct Linear {
   Linear(const Scope& scope, const Tensor& weight, const Tensor& bias = {});
 
   bool defined() const { return weight.defined() || packed; }
+  Device device() const { return packed ? packed->device() : weight.device(); }
   int64_t inputs() const { return packed ? packed->inputs() : weight.size(1); }
   int64_t outputs() const { return packed ? packed->outputs() : weight.size(0); }
 
@@ -67,7 +68,7 @@ struct Embedding {
   Embedding() = default;
   Embedding(const Scope& scope, int64_t V, int64_t D) : weight(scope.get("weight", {V, D}, scope.initializer().embedding)) {}
 
-  Tensor operator()(const Tensor& indices) const { return embedding(weight, indices); }  // (...) -> (..., D)
+  Tensor operator()(const Tensor& indices) const { return embedding(weight, indices.to(weight.device())); }  // (...) -> (..., D)
 };
 
 }  // namespace heed

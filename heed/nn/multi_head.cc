@@ -31,10 +31,11 @@ Tensor lengths_of(const Tensor& keep) {
     lengths.push_back(std::find(row, row + M, 0) - row);
     check(std::find(row + lengths.back(), row + M, 1) == row + M, "multi_head: linear attention supports lengths, not masks with gaps");
   }
-  return Tensor::from(lengths, {B});
+  return Tensor::from(lengths, {B}, keep.device());
 }
 
 Tensor attend_linear(LinearAttentionOptions linear, const Heads& at, const AttentionOptions& options) {
+  if (linear.projection.defined()) linear.projection = linear.projection.to(at.q.device());
   for (const Term& term : options.terms) {
     const auto* lengths = std::get_if<KeyLengths>(&term);
     const auto* mask = std::get_if<Mask>(&term);
@@ -66,7 +67,7 @@ Tensor gather_tokens(const Tensor& x, const Tensor& indices) {
   const int64_t B = x.size(0), N = x.size(1), n = indices.size(1);
   std::vector<int64_t> rows = indices.to_vector<int64_t>();
   for (int64_t i = 0; i < B * n; ++i) rows[static_cast<size_t>(i)] += i / n * N;
-  return reshape(index_select(reshape(x, {B * N, x.size(2)}), 0, Tensor::from(rows, {B * n})), {B, n, x.size(2)});
+  return reshape(index_select(reshape(x, {B * N, x.size(2)}), 0, Tensor::from(rows, {B * n}, x.device())), {B, n, x.size(2)});
 }
 
 bool MultiHeadAttention::can_select_queries(const AttentionOptions& options) const {

@@ -44,10 +44,10 @@ std::string text_of(const Shape& shape) {
 }
 
 // A tensor of any shape with the memory of one number: all strides are 0.
-Tensor placeholder(const Shape& shape) {
+Tensor placeholder(const Shape& shape, Device device) {
   Shape strides = shape;
   for (int axis = 0; axis < strides.rank(); ++axis) strides[axis] = 0;
-  return Tensor::zeros({1}).view(shape, strides);
+  return Tensor::zeros({1}, DType::f32, device).view(shape, strides);
 }
 
 }  // namespace
@@ -79,9 +79,9 @@ Parameter Params::create(const std::string& name, const Shape& shape, const Init
   if (found) parameter.stored = file_->entry(*found).dtype;
   // A parameter that is missing and not allowed to be gets a placeholder: finish() will report it.
   if (DryRun::newest()) {
-    tensor = Tensor::empty(shape);
+    tensor = Tensor::empty(shape, DType::f32, device());
   } else if (options_.shapes_only || (!found && file_ && !allowed(options_.allow_missing, name))) {
-    tensor = placeholder(shape);
+    tensor = placeholder(shape, device());
   } else if (found) {
     tensor = converted(file_->tensor(*found), DType::f32);
     find_nonfinite(*found, tensor);
@@ -94,6 +94,7 @@ Parameter Params::create(const std::string& name, const Shape& shape, const Init
     tensor = initializer(shape, rng);
     check(tensor.shape() == shape, "params: the initializer of ", name, " gives shape ", tensor.shape(), ", expected ", shape);
   }
+  tensor = tensor.to(device());
   if (options.learned && weights_ == Weights::trainable) tensor.require_grad();
   return parameter;
 }
@@ -124,7 +125,7 @@ void Params::count_numbers(const Shape& shape, bool in_file) {
 
 void Params::release(const std::string& name) {
   Parameter& parameter = all_[places_.at(name)];
-  parameter.tensor = placeholder(parameter.tensor.shape());
+  parameter.tensor = placeholder(parameter.tensor.shape(), device());
   parameter.packed = true;
   if (parameter.read)
     for (const std::string& each : names_in_file(name)) file_->release(each);

@@ -40,6 +40,7 @@ using Warn = std::function<void(const std::string& message)>;
 struct LoadOptions {
   std::vector<std::string> allow_missing = {};  // initialized if missing in the file or of another shape
   std::vector<std::string> allow_unused = {};
+  Device device = default_device();
   bool shapes_only = false;   // tensors have shapes but neither values nor memory: to inspect models of any size
   Warn allow_nonfinite = {};  // called with a message if weights are NaN or infinite; unset: such files are an error
 };
@@ -57,6 +58,7 @@ class Params {
   // Frees the memory of a parameter that a layer has packed. A later get() reads it again.
   void release(const std::string& name);
   Weights weights() const { return weights_; }
+  Device device() const { return options_.device; }
   // Files may store `name` as `other`, or both. Call it before get(name).
   void alias(const std::string& other, const std::string& name);
   bool file_has(std::string_view name) const { return file_ && file_->contains(name); }
@@ -106,6 +108,7 @@ class Scope {
   const Initializers& initializer() const { return *initializers_; }
   const std::string& path() const { return path_; }
   Params& params() const { return *params_; }
+  Device device() const { return params_->device(); }
 
  private:
   Params* params_;

@@ -1,10 +1,6 @@
 #include "heed/nn/pooling.h"
 
-#include <map>
-
 namespace heed {
-
-Tensor ClassToken::operator()(const Tensor& x) const { return concat({expand(token, {x.size(0), 1, x.size(2)}), x}, 1); }
 
 Tensor pool_class(const Tensor& x) { return reshape(slice(x, 1, 0, 1), {x.size(0), x.size(2)}); }
 
@@ -18,7 +14,7 @@ Tensor pool_mean(const Tensor& x, const Tensor& lengths) {
     check(counts[b] >= 1 && counts[b] <= N, "pool_mean: a length of ", counts[b], ", expected 1 to ", N);
     for (size_t i = 0; i < static_cast<size_t>(counts[b]); ++i) weights[b * static_cast<size_t>(N) + i] = 1 / static_cast<float>(counts[b]);
   }
-  return reshape(matmul(Tensor::from(weights, {B, 1, N}), x), {B, x.size(2)});
+  return reshape(matmul(Tensor::from(weights, {B, 1, N}, x.device()), x), {B, x.size(2)});
 }
 
 Tensor AttentionPooling::operator()(const Tensor& x, const AttentionOptions& options, Mode mode) const {
@@ -50,13 +46,6 @@ Tensor Pool::operator()(const Tensor& x, Mode mode) const {
     case Pooling::flatten: break;
   }
   return pool_flatten(x);
-}
-
-Pooling pooling_named(const std::string& name) {
-  static const std::map<std::string, Pooling> known = {
-      {"cls", Pooling::class_token}, {"gap", Pooling::mean}, {"map", Pooling::attention}, {"flatten", Pooling::flatten}};
-  if (const auto found = known.find(name); found != known.end()) return found->second;
-  fail("pooling: '", name, "' is not known, expected cls, gap, map or flatten");
 }
 
 }  // namespace heed

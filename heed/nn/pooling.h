@@ -6,15 +6,6 @@
 
 namespace heed {
 
-struct ClassToken {
-  Tensor token;  // (1, 1, D)
-
-  ClassToken() = default;
-  ClassToken(const Scope& scope, const char* name, int64_t D)
-      : token(scope.get(name, {1, 1, D}, initializer::zeros(), {.decays = false})) {}
-  Tensor operator()(const Tensor& x) const;  // x: (B, N, D) -> (B, 1 + N, D), the token first
-};
-
 Tensor pool_class(const Tensor& x);                             // (B, N, D) -> (B, D): the first token
 Tensor pool_mean(const Tensor& x, const Tensor& lengths = {});  // (B, N, D), lengths: (B) i64 or undefined -> (B, D)
 inline Tensor pool_flatten(const Tensor& x) { return reshape(x, {x.size(0), x.size(1) * x.size(2)}); }  // -> (B, N D)
@@ -41,7 +32,5 @@ struct Pool {
 
   Tensor operator()(const Tensor& x, Mode mode = {}) const;  // (B, N, D) -> (B, D); flatten: (B, N D)
 };
-
-Pooling pooling_named(const std::string& name);  // "cls", "gap", "map", "flatten"
 
 }  // namespace heed

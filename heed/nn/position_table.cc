@@ -1,6 +1,7 @@
 #include "heed/nn/position_table.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "heed/core/dry_run.h"
@@ -18,7 +19,15 @@ struct PositionTable::Computed {
   std::function<Fill()> prepare;
   Fill fill = {};
   std::mutex mutex = {};
-  Tensor table = {};  // (rows so far, width)
+  Tensor table = {};                  // (rows so far, width), on the CPU
+  std::map<int, Tensor> copies = {};  // of the table, on GPUs
+
+  const Tensor& on(Device device) {
+    if (device == kCpu) return table;
+    Tensor& copy = copies[device.index];
+    if (!copy.defined() || copy.size(0) < table.size(0)) copy = table.to(device);
+    return copy;
+  }
 };
 
 PositionTable::PositionTable(int64_t positions, int64_t width, std::function<Fill()> prepare)
@@ -26,9 +35,9 @@ PositionTable::PositionTable(int64_t positions, int64_t width, std::function<Fil
   computed_->prepare = std::move(prepare);
 }
 
-Tensor PositionTable::rows(int64_t count) const {
+Tensor PositionTable::rows(int64_t count, Device device) const {
   check(0 <= count && count <= positions_, "positions: ", count, " tokens, expected at most ", positions_);
-  if (DryRun::newest()) return Tensor::zeros({1}).view({count, width_}, {0, 0});
+  if (DryRun::newest()) return Tensor::zeros({1}, DType::f32, device).view({count, width_}, {0, 0});
   const std::lock_guard lock(computed_->mutex);
   Tensor& table = computed_->table;
   if (const int64_t before = table.defined() ? table.size(0) : 0; before < count || !table.defined()) {
@@ -41,17 +50,17 @@ Tensor PositionTable::rows(int64_t count) const {
     });
     table = Tensor::borrow(values, reinterpret_cast<std::byte*>(values.get()), {rows, width_}, DType::f32);
   }
-  return slice(table, 0, 0, count);
+  return slice(computed_->on(device), 0, 0, count);
 }
 
-Tensor PositionTable::at(const Tensor& positions) const {
+Tensor PositionTable::at(const Tensor& positions, Device device) const {
   int64_t largest = positions_ - 1;
   if (!DryRun::newest()) {
     const std::vector<int64_t> all = positions.to_vector<int64_t>();
     largest = all.empty() ? 0 : *std::max_element(all.begin(), all.end());
     check(largest < positions_, "positions: a token at position ", largest, ", expected less than ", positions_);
   }
-  return embedding(rows(std::max<int64_t>(largest, 0) + 1), positions);
+  return embedding(rows(std::max<int64_t>(largest, 0) + 1, device), positions.to(device));
 }
 
 }  // namespace heed

@@ -21,9 +21,9 @@ class PositionTable {
   int64_t positions() const { return positions_; }
   int64_t width() const { return width_; }
   // The first rows. Copies of a table share computed rows. In a dry run the result has a shape but no values. -> (count, width)
-  Tensor rows(int64_t count) const;
+  Tensor rows(int64_t count, Device device) const;
   // The rows of the given positions; an error if one is out of range. positions: (B, N) i64 -> (B, N, width)
-  Tensor at(const Tensor& positions) const;
+  Tensor at(const Tensor& positions, Device device) const;
 
  private:
   struct Computed;

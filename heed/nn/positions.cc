@@ -1,6 +1,5 @@
 #include "heed/nn/positions.h"
 
-#include <bit>
 #include <cmath>
 
 #include "heed/core/dry_run.h"
@@ -39,13 +38,13 @@ PositionTable::Fill sinusoids_of(int64_t D, Pairing pairing, double base) {
 }
 
 // The sinusoids of the distances reach, reach - 1, ..., -reach. -> (2 reach + 1, D)
-Tensor distance_sinusoids(int64_t reach, int64_t D) {
+Tensor distance_sinusoids(int64_t reach, int64_t D, Device device) {
   const PositionTable::Fill fill = sinusoids_of(D, Pairing::interleaved, 10000);
   const int64_t rows = 2 * reach + 1;
-  if (DryRun::newest()) return Tensor::empty({rows, D});
+  if (DryRun::newest()) return Tensor::empty({rows, D}, DType::f32, device);
   std::vector<float> values(static_cast<size_t>(count({rows, D})));
   for (int64_t r = 0; r < rows; ++r) fill(reach - r, std::span(values).subspan(static_cast<size_t>(r * D), static_cast<size_t>(D)));
-  return Tensor::from(values, {rows, D});
+  return Tensor::from(values, {rows, D}, device);
 }
 
 // row: (rows, R), column: (columns, C) -> (rows columns, R + C)
@@ -93,13 +92,17 @@ PositionTable sinusoidal_table(int64_t N, int64_t D, Pairing pairing, double bas
   return {N, D, [=] { return sinusoids_of(D, pairing, base); }};
 }
 
-Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing, double base) { return sinusoidal_table(N, D, pairing, base).rows(N); }
+Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing, double base) {
+  return sinusoidal_table(N, D, pairing, base).rows(N, kCpu);
+}
 
 SinusoidalPositions2d::SinusoidalPositions2d(int64_t rows, int64_t columns, int64_t D)
     : row((check(D % 4 == 0, "positions: ", D, " features on a grid, expected a multiple of 4"), sinusoidal_table(rows, D / 2))),
       column(sinusoidal_table(columns, D / 2)) {}
 
-Tensor SinusoidalPositions2d::operator()() const { return on_grid(row.rows(row.positions()), column.rows(column.positions())); }
+Tensor SinusoidalPositions2d::operator()(Device device) const {
+  return on_grid(row.rows(row.positions(), device), column.rows(column.positions(), device));
+}
 
 LearnedPositions::LearnedPositions(const Scope& scope, int64_t N, int64_t D)
     : weight(scope.get("weight", {N, D}, scope.initializer().position, kPosition)) {}
@@ -128,7 +131,8 @@ Tensor Rotary::operator()(const Tensor& x, const Positions& positions) const {
   check(!arbitrary || (x.rank() == 4 && positions.each.shape() == Shape{x.size(0), N}), "rotary: x has shape ", x.shape(),
         ", its positions ", positions.each.shape(), ", expected (B, H, N, D) and (B, N)");
   const auto rows = [&](const PositionTable& table) {
-    return arbitrary ? reshape(table.at(positions.each), {x.size(0), 1, N, D}) : slice(table.rows(first + N), 0, first, first + N);
+    return arbitrary ? reshape(table.at(positions.each, x.device()), {x.size(0), 1, N, D})
+                     : slice(table.rows(first + N, x.device()), 0, first, first + N);
   };
   Tensor partners;
   if (pairing == Pairing::halves) {
@@ -144,31 +148,29 @@ Tensor Rotary::operator()(const Tensor& x, const Positions& positions) const {
   return x * rows(cosine) + partners * rows(sine);
 }
 
+Term position_term(const Scope& scope, const TermInfo& info, int64_t heads, const TermPlace& place, const TermValues& given) {
+  TermInput input{.values = given, .tensors = {}, .place = place};
+  complete_settings(info, input.values, place);
+  for (const TermParameter& each : info.parameters) {
+    const Shape shape = each.shape(heads, input.values);
+    Rng none(0);
+    input.tensors.push_back(each.learned
+                                ? scope.get(each.name, shape, each.initial ? each.initial : scope.initializer().position, kPosition)
+                                : each.initial(shape, none).to(scope.device()));
+  }
+  return make_term(info, input);
+}
+
 Gaussian2d gaussian_positions(const Scope& scope, int64_t heads, int64_t width) {
-  return {.alpha = scope.get("alpha", {heads}, initializer::normal(0.01f, 1), kPosition),
-          .center = scope.get("center", {heads, 2}, initializer::normal(2), kPosition),
-          .width = width};
+  return std::get<Gaussian2d>(position_term(scope, *find_term("gaussian"), heads, {.columns = width}));
 }
 
 RelativeBias relative_positions(const Scope& scope, int64_t heads, int64_t reach) {
-  return {scope.get("table", {heads, 2 * reach + 1}, scope.initializer().position, kPosition)};
-}
-
-// 2^(-8 h / H) for h = 1 ... H if H is a power of two; otherwise the slopes of the next lower power, then every other slope of
-// the next higher power.
-Tensor alibi_slopes(int64_t heads) {
-  check(heads >= 1, "alibi_slopes: ", heads, " heads, expected 1 or more");
-  const auto below = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
-  std::vector<float> slopes;
-  for (int64_t h = 0; h < heads; ++h) {
-    const double step = h < below ? static_cast<double>(h + 1) : static_cast<double>(h - below) + 0.5;
-    slopes.push_back(static_cast<float>(std::exp2(-8 * step / static_cast<double>(below))));
-  }
-  return Tensor::from(slopes, {heads});
+  return std::get<RelativeBias>(position_term(scope, *find_term("relative"), heads, {}, {{"reach", static_cast<double>(reach)}}));
 }
 
 RelativeBias2d relative_positions_2d(const Scope& scope, int64_t heads, int64_t rows, int64_t columns) {
-  return {.table = scope.get("table", {heads, 2 * rows - 1, 2 * columns - 1}, scope.initializer().position, kPosition), .width = columns};
+  return std::get<RelativeBias2d>(position_term(scope, *find_term("relative_2d"), heads, {.rows = rows, .columns = columns}));
 }
 
 RelativeContent::RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R)
@@ -180,7 +182,7 @@ std::pair<Tensor, RelativeKeys> RelativeContent::operator()(const Tensor& q, int
   const int64_t H = key_bias.size(0), N = q.size(2), D = key_bias.size(1), reach = std::max(N, M) - 1;
   check(q.size(1) == H && q.size(3) == D, "relative_content: q ", q.shape(), ", expected ", H, " heads of width ", D);
   // Row r of the table is for j - i = r - reach, so for the distance reach - r.
-  const Tensor sinusoids = distance_sinusoids(reach, position.inputs());
+  const Tensor sinusoids = distance_sinusoids(reach, position.inputs(), q.device());
   const Tensor table = permute(reshape(position(sinusoids), {2 * reach + 1, H, D}), {1, 0, 2});
   return {q + reshape(key_bias, {1, H, 1, D}), {.queries = (q + reshape(position_bias, {1, H, 1, D})) * beta, .table = table}};
 }

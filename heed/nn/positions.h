@@ -24,9 +24,9 @@ struct SinusoidalPositions2d {
   PositionTable row, column;  // of D / 2 features each
 
   SinusoidalPositions2d(int64_t rows, int64_t columns, int64_t D);
-  Tensor operator()() const;  // (rows columns, D)
+  Tensor operator()(Device device) const;  // (rows columns, D)
 };
-inline Tensor sinusoidal_positions_2d(int64_t rows, int64_t columns, int64_t D) { return SinusoidalPositions2d(rows, columns, D)(); }
+inline Tensor sinusoidal_positions_2d(int64_t rows, int64_t columns, int64_t D) { return SinusoidalPositions2d(rows, columns, D)(kCpu); }
 
 struct LearnedPositions {
   Tensor weight;  // (N, D)
@@ -73,13 +73,15 @@ struct Rotary {
 };
 
 // --- positions in the scores -----------------------------------------------------------------------------------------
+// A term with the parameters that its descriptor names.
+Term position_term(const Scope& scope, const TermInfo& info, int64_t heads, const TermPlace& place, const TermValues& given = {});
+
 // Cordonnier et al. 2020: parameters "alpha", initially about 1, and "center", normal with deviation 2. width: of the grid
 Gaussian2d gaussian_positions(const Scope& scope, int64_t heads, int64_t width);
 // A bias per head and distance up to `reach`: Shaw et al. 2018 in the form of Raffel et al. 2020. "table": (H, 2 reach + 1)
 RelativeBias relative_positions(const Scope& scope, int64_t heads, int64_t reach);
 // A bias per head and distance on a grid: Liu et al. 2021 (Swin). "table": (H, 2 rows - 1, 2 columns - 1)
 RelativeBias2d relative_positions_2d(const Scope& scope, int64_t heads, int64_t rows, int64_t columns);
-Tensor alibi_slopes(int64_t heads);  // Press et al. 2022, fixed -> (H)
 
 // Scores q.k + q.r + u.k + v.r with r = W r_delta, r_delta the sinusoids of the distance i - j: Dai et al. 2019
 // (Transformer-XL).

@@ -2,6 +2,7 @@
 #include "heed/ops/conv.h"
 
 #include "heed/core/raw.h"
+#include "heed/ops/conv_scratch.h"
 #include "heed/ops/ops.h"
 #include "heed/ops/storage.h"
 
@@ -62,6 +63,10 @@ std::pair<Tensor, Tensor> weight_gradient(const ConvSizes& sizes, const Tensor& 
 }
 
 }  // namespace
+
+int64_t ConvBackwardWeight::workspace_bytes(Device device) const {
+  return device.kind == Device::Kind::cpu ? 0 : conv_weight_scratch(sizes).bytes(sizes);
+}
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2d& options) {
   if (is_half(input) || is_half(weight) || is_half(bias))

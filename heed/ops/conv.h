@@ -36,8 +36,10 @@ struct ConvBackwardWeight {
   const float *x, *g;  // g: the gradient of y
   float *dw, *db;
   ConvSizes sizes;
+  void* workspace = nullptr;  // CUDA: partial sums (conv_scratch.h)
 
   int64_t multiply_adds() const { return sizes.multiply_adds(); }
+  int64_t workspace_bytes(Device device) const;  // none on the CPU
 };
 HEED_KERNEL(conv_backward_weight, ConvBackwardWeight);
 

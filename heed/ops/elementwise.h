@@ -1,6 +1,6 @@
 // Elementwise functions of one tensor, formula and derivative side by side. To add one: a struct with f and df and its
-// line in the list, both in this file. The function, its kernels for every instruction set, its gradient and its tests
-// follow from them. V is Lanes in CPU kernels, float in CUDA kernels, double in the tests' reference.
+// line in the list, both in this file, and its definition in tests/ops/elementwise_test.cc. The function, its kernels for every
+// instruction set and its gradient follow from them. V is Lanes in CPU kernels, float in CUDA kernels.
 #ifndef HEED_OPS_ELEMENTWISE_H_
 #define HEED_OPS_ELEMENTWISE_H_
 
@@ -102,11 +102,11 @@ struct Gelu {  // x Phi(x) = max(x, 0) - a Phi(-a) with a = |x|: Hendrycks and G
   }
 };
 struct GeluTanh {  // x/2 (1 + tanh(s)), s = sqrt(2/pi) (x + 0.044715 x^3), and (1 + tanh(s))/2 = sigmoid(2 s)
-  template <class V> HEED_INLINE static V twice_s(V x) { return x * (1.59576912 + 0.0713548163 * x * x); }
+  template <class V> HEED_INLINE static V twice_s(V x) { return x * (V(1.59576912) + V(0.0713548163) * x * x); }
   template <class V> HEED_INLINE static V f(V x) { return x * sigmoid(twice_s(x)); }
   template <class V> HEED_INLINE static V df(V x) {
     const V y = sigmoid(twice_s(x));
-    return y + x * y * (1 - y) * (1.59576912 + 0.2140644489 * x * x);
+    return y + x * y * (1 - y) * (V(1.59576912) + V(0.2140644489) * x * x);
   }
 };
 // clang-format on

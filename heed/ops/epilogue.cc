@@ -10,26 +10,6 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-struct Identity {
-  template <class V>
-  static HWY_INLINE V f(V x) {
-    return x;
-  }
-};
-
-template <class Visit>
-HWY_INLINE void with_formula(Activation activation, const Visit& visit) {
-  switch (activation) {
-    case Activation::none: return visit(Identity());
-    case Activation::relu: return visit(Relu());
-    case Activation::silu: return visit(Silu());
-    case Activation::gelu: return visit(Gelu());
-    case Activation::gelu_tanh: return visit(GeluTanh());
-    case Activation::tanh: return visit(Tanh());
-    case Activation::sigmoid: return visit(Sigmoid());
-  }
-}
-
 // The activation sees z as it is stored, so that backward can recompute y from it bit for bit.
 template <class Formula, class T>
 HWY_INLINE void finish_rows(const EpilogueTile& t) {

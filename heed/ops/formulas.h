@@ -7,6 +7,7 @@
 #endif
 
 #include "heed/core/lanes.h"
+#include "heed/ops/activation.h"
 #include "heed/ops/elementwise.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -15,7 +16,11 @@ namespace HWY_NAMESPACE {
 
 #define HEED_FORMULAS
 #define HEED_INLINE HWY_INLINE
+#define HEED_VISITOR HWY_INLINE
 #include "heed/ops/elementwise.h"
+// after elementwise.h
+#include "heed/ops/activation_formulas.h"
+#undef HEED_VISITOR
 #undef HEED_INLINE
 #undef HEED_FORMULAS
 

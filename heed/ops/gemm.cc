@@ -9,6 +9,7 @@
 #include "heed/ops/bf16_gemm.h"
 #include "heed/ops/epilogue.h"
 #include "heed/ops/gemm_cpu.h"
+#include "heed/ops/gemm_scratch.h"
 #include "heed/ops/gemv.h"
 #include "heed/ops/packed_gemm.h"
 
@@ -163,8 +164,10 @@ void cpu::gemm(const Gemm& g) {
         .add = g.add});
 }
 
+int64_t Gemm::workspace_bytes(Device device) const { return device.kind == Device::Kind::cpu ? 0 : gemm_scratch(*this).bytes; }
+
 int64_t packed_gemm_bytes(Device device, int64_t N, int64_t K, DType dtype) {
-  if (device.kind != Device::Kind::cpu) return 0;
+  if (cuda::computing_device(device) != kCpu) return dtype == DType::bf16 ? N * K * 2 : 0;
   return dtype == DType::bf16 ? N * K * 2 : panel_width() > 0 ? panel_floats(N, K) * 4 : 0;
 }
 

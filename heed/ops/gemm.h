@@ -32,15 +32,16 @@ struct Gemm {
   void* z = nullptr;               // stored like c: the result before the activation, or null
   bool add = false;                // c += a b; without bias and activation
   const void* packed_b = nullptr;  // b as pack_gemm made it, or null
+  void* workspace = nullptr;       // gemm_scratch.h says what is there
 
-  bool in_bf16() const { return a.dtype == DType::bf16 || b.dtype == DType::bf16; }
-  int64_t batch() const {
+  HEED_HOST_DEVICE bool in_bf16() const { return a.dtype == DType::bf16 || b.dtype == DType::bf16; }
+  HEED_HOST_DEVICE int64_t batch() const {
     int64_t items = 1;
     for (int axis = 0; axis < batch_axes; ++axis) items *= batch_size[axis];
     return items;
   }
   // Where the matrix of one product starts, in elements.
-  int64_t item_offset(const GemmOperand& x, int64_t item) const {
+  HEED_HOST_DEVICE int64_t item_offset(const GemmOperand& x, int64_t item) const {
     int64_t offset = 0;
     for (int axis = batch_axes - 1; axis >= 0; --axis) {
       offset += item % batch_size[axis] * x.batch_stride[axis];
@@ -49,6 +50,7 @@ struct Gemm {
     return offset;
   }
   int64_t multiply_adds() const { return batch() * M * N * K; }
+  int64_t workspace_bytes(Device device) const;  // none on the CPU
 };
 HEED_KERNEL(gemm, Gemm);
 

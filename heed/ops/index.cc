@@ -104,20 +104,6 @@ HWY_EXPORT(select_rows_backward_all);
 
 void cpu::select_rows_backward(const SelectRowsBackward& args) { HWY_DYNAMIC_DISPATCH(select_rows_backward_all)(args); }
 
-namespace {
-
-// Calls visit(o, begin, end) for every outer index and block of inner ones, in parallel. lines: elements along the axis
-template <class Visit>
-void for_each_column(int64_t outer, int64_t inner, int64_t lines, const Visit& visit) {
-  const int64_t width = std::min<int64_t>(inner, 256), strips = (inner + width - 1) / width;
-  parallel_for(outer * strips, kBlock / std::max<int64_t>(1, width * lines), [&](int64_t begin, int64_t end) {
-    for (int64_t unit = begin; unit < end; ++unit)
-      visit(unit / strips, unit % strips * width, std::min(inner, (unit % strips + 1) * width));
-  });
-}
-
-}  // namespace
-
 void cpu::check_indices(const CheckIndices& a) {
   const int64_t total = count(Shape(std::span(a.shape, static_cast<size_t>(a.rank))));
   std::atomic<int64_t> bad = total;
@@ -154,29 +140,14 @@ void cpu::select_rows(const SelectRows& a) {
   });
 }
 
-void cpu::gather_forward(const Gather& a) {
-  with_type(a.dtype, [&]<class T>(T) {
-    const T* x = static_cast<const T*>(a.x);
-    T* y = static_cast<T*>(a.y);
-    for_each_column(a.outer, a.inner, a.lines, [&](int64_t o, int64_t begin, int64_t end) {
-      for (int64_t k = 0; k < a.lines; ++k)
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t at = (o * a.lines + k) * a.inner + i;
-          y[at] = x[(o * a.size + a.index[at]) * a.inner + i];
-        }
-    });
-  });
-}
-
-void cpu::gather_backward(const GatherBackward& a) {
+void cpu::select_short_rows_backward(const SelectShortRowsBackward& a) {
   with_storage(a.dtype, [&]<class T>(T) {
     const T* g = static_cast<const T*>(a.g);
-    for_each_column(a.outer, a.inner, a.lines, [&](int64_t o, int64_t begin, int64_t end) {
-      for (int64_t k = 0; k < a.lines; ++k)
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t at = (o * a.lines + k) * a.inner + i, index = a.index[a.shared ? k : at];
-          a.dx[(o * a.size + index) * a.inner + i] += convert<float>(g[at]);
-        }
+    parallel_for(a.outer, kBlock / std::max<int64_t>(1, a.inner * a.rows), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o)
+        for (int64_t k = 0; k < a.rows; ++k)
+          for (int64_t i = 0; i < a.inner; ++i)
+            a.dx[(o * a.size + a.index[k]) * a.inner + i] += convert<float>(g[(o * a.rows + k) * a.inner + i]);
     });
   });
 }
@@ -208,37 +179,24 @@ Tensor checked_indices(const char* op, const Tensor& indices, int64_t bound) {
 // A gradient as kernels read it: f32 or bf16, dense.
 Tensor readable_gradient(const Tensor& g) { return contiguous(g.dtype() == DType::f16 ? converted(g, DType::f32) : g); }
 
-// The gradient of gather, or, with one index per line, of index_select. g: (outer, lines, inner) -> `shape`
-Tensor gather_back(const Tensor& gradient, const Tensor& indices, bool shared, const Shape& shape, Around at, int64_t lines) {
-  const Tensor g = readable_gradient(gradient), dx = Tensor::zeros(shape, DType::f32, g.device());
-  if (g.count() > 0)
-    launch(gather_backward, g.device(),
+// The gradient of select_rows. g: (outer, rows, inner) -> (outer, size, inner) as `shape`
+Tensor select_rows_back(const Tensor& gradient, const Tensor& indices, const Shape& shape, Around at) {
+  const Tensor g = readable_gradient(gradient);
+  const auto launch_into = [&]<class Args>(const Kernel<Args>& kernel, const Tensor& dx) {
+    launch(kernel, g.device(),
            {.g = Raw::bytes(g),
             .index = raw<int64_t>(indices),
             .dx = raw<float>(dx),
             .outer = at.outer,
             .size = at.size,
             .inner = at.inner,
-            .lines = lines,
-            .dtype = g.dtype(),
-            .shared = shared});
-  return converted(dx, gradient.dtype());
-}
-
-// The gradient of select_rows. g: (outer, rows, inner) -> (outer, size, inner) as `shape`
-Tensor select_rows_back(const Tensor& gradient, const Tensor& indices, const Shape& shape, Around at) {
-  if (at.inner < 8) return gather_back(gradient, indices, true, shape, at, indices.count());  // too short to be rows
-  const Tensor g = readable_gradient(gradient), dx = Tensor::empty(shape, DType::f32, g.device());
-  launch(select_rows_backward, g.device(),
-         {.g = Raw::bytes(g),
-          .index = raw<int64_t>(indices),
-          .dx = raw<float>(dx),
-          .outer = at.outer,
-          .size = at.size,
-          .inner = at.inner,
-          .rows = indices.count(),
-          .dtype = g.dtype()});
-  return converted(dx, gradient.dtype());
+            .rows = indices.count(),
+            .dtype = g.dtype()});
+    return converted(dx, gradient.dtype());
+  };
+  if (at.inner >= 8) return launch_into(select_rows_backward, Tensor::empty(shape, DType::f32, g.device()));
+  const Tensor dx = Tensor::zeros(shape, DType::f32, g.device());
+  return g.count() > 0 ? launch_into(select_short_rows_backward, dx) : converted(dx, gradient.dtype());
 }
 
 // The slices of x along an axis that `indices` names; its axes take the place of that one in the result.
@@ -277,32 +235,6 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
   check(x.defined(), "index_select: the input is not defined");
   check(indices.rank() == 1, "index_select: the indices have ", indices.rank(), " axes, expected 1");
   return take(op::index_select, x, normal_axis("index_select", axis, x.rank()), indices);
-}
-
-Tensor gather(const Tensor& x, int along, const Tensor& indices) {
-  check(x.defined() && indices.defined(), "gather: an input is not defined");
-  const int axis = normal_axis("gather", along, x.rank());
-  Shape expected = x.shape();
-  if (indices.rank() == x.rank()) expected[axis] = indices.shape()[axis];
-  check(indices.shape() == expected, "gather: the indices have shape ", indices.shape(), ", x ", x.shape(), "; only axis ", axis,
-        " may differ");
-  const Around at(x.shape(), axis);
-  const int64_t lines = expected[axis];
-  const Tensor index = checked_indices("gather", indices, at.size);
-  const Device device = common_device("gather", {&x, &index});
-  const Tensor dense = contiguous(x), y = Tensor::empty(expected, x.dtype(), device);
-  if (y.count() > 0)
-    launch(gather_forward, device,
-           {.x = Raw::bytes(dense),
-            .index = raw<int64_t>(index),
-            .y = Raw::bytes(y),
-            .outer = at.outer,
-            .size = at.size,
-            .inner = at.inner,
-            .lines = lines,
-            .dtype = x.dtype()});
-  return record(op::gather, y, {x},
-                [index, before = x.shape(), at, lines](const Tensor& g) { return Grads{gather_back(g, index, false, before, at, lines)}; });
 }
 
 }  // namespace heed

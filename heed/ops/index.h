@@ -1,6 +1,8 @@
 // Arguments of the kernels that look up by index. Tensors are seen as (outer, size, inner) around one axis.
 #pragma once
 
+#include <algorithm>
+
 #include "heed/core/dtype.h"
 #include "heed/core/kernel.h"
 #include "heed/core/shape.h"
@@ -26,6 +28,20 @@ struct SelectRows {
 };
 HEED_KERNEL(select_rows, SelectRows);
 
+// How CUDA adds up rows by index: the positions are sorted by it, and a chunk of neighbours in this order is added up by one thread.
+struct SortedSums {
+  static constexpr int64_t kTile = 2048, kDigits = 256;  // positions of a block of the radix sort, values of its digits
+
+  int64_t outer, inner, rows;
+
+  int64_t chunk() const { return std::max<int64_t>(32, (rows + 511) / 512); }
+  int64_t chunks() const { return (rows + chunk() - 1) / chunk(); }
+  int64_t tiles() const { return (rows + kTile - 1) / kTile; }
+  // (outer, chunks, 2, inner) sums at the ends of chunks, (2, rows) keys and (2, rows) positions, (digits, tiles) counts; 4 bytes each.
+  int64_t ends() const { return outer * chunks() * 2 * inner; }
+  int64_t bytes() const { return 4 * (ends() + 4 * rows + kDigits * tiles()); }
+};
+
 // dx[o][v] = the sum of g[o][k] over index[k] = v, in the order of k. Every row of dx is written once.
 struct SelectRowsBackward {
   const void* g;         // (outer, rows, inner)
@@ -36,29 +52,26 @@ struct SelectRowsBackward {
   void* workspace = nullptr;
 
   // Positions sorted by index: (size + 1) starts, (rows) positions, (size) for the sorting.
-  int64_t workspace_bytes(Device) const { return (2 * size + 1 + rows) * static_cast<int64_t>(sizeof(int64_t)); }
+  int64_t workspace_bytes(Device device) const {
+    if (device.kind == Device::Kind::cuda) return SortedSums{outer, inner, rows}.bytes();
+    return (2 * size + 1 + rows) * static_cast<int64_t>(sizeof(int64_t));
+  }
 };
 HEED_KERNEL(select_rows_backward, SelectRowsBackward);
 
-// Single elements: y[o][k][i] = x[o][index[o][k][i]][i].
-struct Gather {
-  const void* x;         // (outer, size, inner)
-  const int64_t* index;  // (outer, lines, inner)
-  void* y;               // (outer, lines, inner)
-  int64_t outer, size, inner, lines;
-  DType dtype;
-};
-HEED_KERNEL(gather_forward, Gather);
-
-// Columns never meet, and in a column the elements are added in their order.
-struct GatherBackward {
-  const void* g;         // (outer, lines, inner)
-  const int64_t* index;  // (outer, lines, inner), or (lines) where `shared`
+// The same for rows too short to be worth sorting.
+struct SelectShortRowsBackward {
+  const void* g;         // (outer, rows, inner)
+  const int64_t* index;  // (rows)
   float* dx;             // (outer, size, inner), zeros at first
-  int64_t outer, size, inner, lines;
+  int64_t outer, size, inner, rows;
   DType dtype;  // of g
-  bool shared;  // one list of indices for all columns
+  void* workspace = nullptr;
+
+  int64_t workspace_bytes(Device device) const {
+    return device.kind == Device::Kind::cuda ? SortedSums{outer, inner, rows}.bytes() : 0;
+  }
 };
-HEED_KERNEL(gather_backward, GatherBackward);
+HEED_KERNEL(select_short_rows_backward, SelectShortRowsBackward);
 
 }  // namespace heed

@@ -13,7 +13,7 @@ struct EntropyTotals {
   double classes;  // the sum of the weights of all classes
 };
 
-// Fails where a target is no class, or where none counts.
+// Fails where a target is no class, or where none counts. A GPU cannot fail without making the host wait: there the loss becomes NaN.
 struct EntropySums {
   const int64_t* targets;  // (rows)
   const float* weights;    // (C), or null: all 1

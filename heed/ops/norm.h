@@ -31,7 +31,17 @@ struct NormBackward {
   // Sums for dw and db: of blocks of rows, then over the blocks.
   int64_t rows_per_block() const { return std::max<int64_t>({rows_per_task(D), (rows + 31) / 32, 1}); }
   int64_t blocks() const { return std::max<int64_t>((rows + rows_per_block() - 1) / rows_per_block(), 1); }
-  int64_t workspace_bytes(Device) const { return blocks() * 2 * D * static_cast<int64_t>(sizeof(float)); }  // (blocks, 2, D)
+
+  // The same on a GPU, whatever GPU it is: as many blocks as an H200 holds at a time, but rows enough for each.
+  int64_t cuda_blocks() const {
+    const int64_t on_each = D <= 256 ? 4 : D <= 512 ? 3 : D <= kWarpRow ? 2 : D <= 2 * kWarpRow ? 4 : 2, least = D <= kWarpRow ? 8 : 2;
+    return std::clamp<int64_t>((rows + least - 1) / least, 1, 132 * on_each);
+  }
+  static constexpr int64_t kWarpRow = 1024;  // the widest row for one warp
+
+  int64_t workspace_bytes(Device device) const {  // (blocks, 2, D)
+    return (device.kind == Device::Kind::cuda ? cuda_blocks() : blocks()) * 2 * D * static_cast<int64_t>(sizeof(float));
+  }
 };
 HEED_KERNEL(norm_backward, NormBackward);
 

@@ -21,13 +21,13 @@
   X(matmul) X(linear)                                                                                                  \
   X(softmax) X(log_softmax)                                                                                            \
   X(layer_norm) X(add_layer_norm) X(rms_norm) X(batch_norm)                                                            \
-  X(embedding) X(gather) X(index_select)                                                                               \
+  X(embedding) X(index_select)                                                                                         \
   X(cross_entropy) X(linear_cross_entropy) X(mean_squared_error)                                                       \
   X(dropout)                                                                                                           \
   X(sum) X(mean) X(max) X(variance)                                                                                    \
   X(concat) X(split) X(stack)                                                                                          \
   X(where) X(masked_fill) X(pad)                                                                                       \
-  X(conv2d) X(max_pool2d) X(average_pool2d)
+  X(conv2d) X(max_pool2d)
 // clang-format on
 
 namespace heed {
@@ -87,7 +87,6 @@ Tensor batch_norm(const Tensor& x, const Tensor& w, const Tensor& b, const Batch
 
 // --- looking up ---------------------------------------------------------------------------------------------------- index.cc
 Tensor embedding(const Tensor& table, const Tensor& indices);           // table: (V, D), indices: (...) i64 or i32 -> (..., D)
-Tensor gather(const Tensor& x, int axis, const Tensor& indices);        // out[i][j] = x[indices[i][j]][j] for axis 0, and so on
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices);  // indices: (K): those slices of x, in that order
 
 // --- losses -------------------------------------------------------------------------------------------------------- loss.cc
@@ -137,6 +136,5 @@ struct Pool2d {
   std::array<int64_t, 2> kernel{2, 2}, stride{2, 2}, padding{0, 0};
 };
 Tensor max_pool2d(const Tensor& x, const Pool2d& options = {});
-Tensor average_pool2d(const Tensor& x, const Pool2d& options = {});  // padding counts as zeros in the mean
 
 }  // namespace heed

@@ -11,11 +11,16 @@ PackedWeight::PackedWeight(const Tensors& parts, WeightForm form) {
   const NoGrad quiet;
   const Tensor weight = dense_f32("packed_weight", parts.size() == 1 ? parts[0] : concat(parts, 0));
   check(weight.rank() == 2, "packed_weight: the weight has shape ", weight.shape(), ", expected (outputs, inputs)");
-  outputs_ = weight.size(0), inputs_ = weight.size(1);
+  device_ = weight.device(), outputs_ = weight.size(0), inputs_ = weight.size(1);
   if (form == WeightForm::bytes && weight.count() > 0) {
-    check(weight.device() == kCpu, "packed_weight: int8 weights are for the CPU");
-    int8_ = std::make_unique<Int8Weight>(outputs_, inputs_);
-    launch(pack_int8, weight.device(), {.weight = int8_.get(), .from = raw<float>(weight)});
+    if (cuda::computing_device(weight.device()) == kCpu) {
+      int8_ = std::make_unique<Int8Weight>(outputs_, inputs_);
+    } else {
+      packed_ = Tensor::empty({outputs_, Int8Rows::stride(inputs_)}, DType::u8, weight.device());
+      scales_ = Tensor::empty({outputs_}, DType::f32, weight.device());
+    }
+    launch(pack_int8, weight.device(),
+           {.weight = int8_.get(), .from = raw<float>(weight), .I = inputs_, .O = outputs_, .packed = int8_rows()});
     return;
   }
   const int64_t bytes = packed_gemm_bytes(weight.device(), outputs_, inputs_, DType::f32);
@@ -33,6 +38,11 @@ PackedWeight::PackedWeight(const Tensors& parts, WeightForm form) {
 }
 
 PackedWeight::~PackedWeight() = default;
+
+Int8Rows PackedWeight::int8_rows() const {
+  if (!scales_.defined()) return {};
+  return {.bytes = raw<int8_t>(packed_), .scales = raw<float>(scales_)};
+}
 
 int64_t PackedWeight::bytes() const {
   return int8_ ? int8_->bytes() : packed_.defined() ? packed_.count() : weight_.count() * static_cast<int64_t>(sizeof(float));
@@ -52,7 +62,7 @@ Tensor PackedWeight::operator()(const Tensor& input, const Tensor& bias, Activat
   shape[x.rank() - 1] = outputs_;
   const Tensor y = Tensor::empty(shape, DType::f32, device);
   const int64_t rows = x.count() / std::max<int64_t>(inputs_, 1);
-  if (int8_) {
+  if (int8_ || scales_.defined()) {
     launch(int8_linear, device,
            {.weight = int8_.get(),
             .x = raw<float>(x),
@@ -61,7 +71,8 @@ Tensor PackedWeight::operator()(const Tensor& input, const Tensor& bias, Activat
             .rows = rows,
             .I = inputs_,
             .O = outputs_,
-            .activation = activation});
+            .activation = activation,
+            .packed = int8_rows()});
   } else {
     launch(gemm, device,
            {.M = rows,

@@ -9,6 +9,7 @@
 namespace heed {
 
 class Int8Weight;
+struct Int8Rows;
 
 enum class WeightForm { panels, bytes };
 
@@ -18,6 +19,7 @@ class PackedWeight {
   PackedWeight(const Tensors& parts, WeightForm form);
   ~PackedWeight();
 
+  Device device() const { return device_; }
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
   int64_t bytes() const;  // of memory
@@ -26,9 +28,13 @@ class PackedWeight {
   Tensor operator()(const Tensor& x, const Tensor& bias, Activation activation = Activation::none) const;
 
  private:
+  Int8Rows int8_rows() const;
+
+  Device device_ = {};
   int64_t inputs_ = 0, outputs_ = 0;
   Tensor weight_ = {}, packed_ = {};  // (O, I) if the device has no packed layout
-  std::unique_ptr<Int8Weight> int8_;
+  std::unique_ptr<Int8Weight> int8_;  // bytes on the CPU
+  Tensor scales_ = {};                // (O): packed_ has bytes for CUDA
 };
 
 }  // namespace heed

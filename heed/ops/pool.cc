@@ -42,11 +42,6 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-template <class T>
-static HWY_INLINE void add_row(float* sum, const T* row, int64_t count) {
-  for_lanes(count, [&](int64_t i, auto load, auto store) HEED_LANES { store(sum + i, load(sum + i) + load(row + i)); });
-}
-
 template <class From, class To>
 static HWY_INLINE void copy_row(const From* from, To* to, int64_t count) {
   if constexpr (std::is_same_v<From, To>) {
@@ -79,55 +74,6 @@ struct PlaneSum<float> {
 
   int64_t count;
 };
-
-// The rows under a window are added first, whole, and then its columns.
-template <class T>
-void average_forward(const AveragePoolForward& a) {
-  const Window2d& window = a.window;
-  const int64_t width = window.image[1];
-  const float share = 1.0f / static_cast<float>(window.taps());
-  for_planes(a, [&](int64_t plane) HWY_ATTR {
-    std::vector<float> column_sums(static_cast<size_t>(width));
-    const T* const from = static_cast<const T*>(a.x) + plane * window.pixels();
-    T* to = static_cast<T*>(a.y) + plane * window.out_pixels();
-    for (int64_t row = 0; row < window.places[0]; ++row) {
-      const PoolSpan rows = under(window, 0, row);
-      copy_row(from + rows.begin * width, column_sums.data(), width);
-      for (int64_t i = rows.begin + 1; i < rows.end; ++i) add_row(column_sums.data(), from + i * width, width);
-      for (int64_t column = 0; column < window.places[1]; ++column) {
-        const PoolSpan columns = under(window, 1, column);
-        float total = 0;
-        for (int64_t j = columns.begin; j < columns.end; ++j) total += column_sums[static_cast<size_t>(j)];
-        *to++ = convert<T>(total * share);
-      }
-    }
-  });
-}
-
-template <class T>
-void average_backward(const AveragePoolBackward& a) {
-  const Window2d& window = a.window;
-  const int64_t width = window.image[1];
-  const float share = 1.0f / static_cast<float>(window.taps());
-  for_planes(a, [&](int64_t plane) HWY_ATTR {
-    std::vector<float> spread(static_cast<size_t>(width));
-    const T* from = static_cast<const T*>(a.g) + plane * window.out_pixels();
-    T* const dx = static_cast<T*>(a.dx) + plane * window.pixels();
-    PlaneSum<T> sums(window.pixels());
-    float* const to = sums.begin(dx);
-    for (int64_t row = 0; row < window.places[0]; ++row) {
-      std::fill(spread.begin(), spread.end(), 0.0f);
-      for (int64_t column = 0; column < window.places[1]; ++column, ++from) {
-        const PoolSpan columns = under(window, 1, column);
-        const float part = convert<float>(*from) * share;
-        for (int64_t j = columns.begin; j < columns.end; ++j) spread[static_cast<size_t>(j)] += part;
-      }
-      const PoolSpan rows = under(window, 0, row);
-      for (int64_t i = rows.begin; i < rows.end; ++i) add_row(to + i * width, spread.data(), width);
-    }
-    sums.finish(dx);
-  });
-}
 
 template <class T>
 void max_backward(const MaxPoolBackward& a) {
@@ -220,12 +166,6 @@ void max_forward_all(const MaxPoolForward& a) {
 void max_backward_all(const MaxPoolBackward& a) {
   with_storage(a.dtype, [&]<class T>(T) { max_backward<T>(a); });
 }
-void average_forward_all(const AveragePoolForward& a) {
-  with_storage(a.dtype, [&]<class T>(T) { average_forward<T>(a); });
-}
-void average_backward_all(const AveragePoolBackward& a) {
-  with_storage(a.dtype, [&]<class T>(T) { average_backward<T>(a); });
-}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace heed
@@ -236,27 +176,19 @@ namespace heed {
 
 HWY_EXPORT(max_forward_all);
 HWY_EXPORT(max_backward_all);
-HWY_EXPORT(average_forward_all);
-HWY_EXPORT(average_backward_all);
 
 void cpu::max_pool_forward(const MaxPoolForward& args) { HWY_DYNAMIC_DISPATCH(max_forward_all)(args); }
 void cpu::max_pool_backward(const MaxPoolBackward& args) { HWY_DYNAMIC_DISPATCH(max_backward_all)(args); }
-void cpu::average_pool_forward(const AveragePoolForward& args) { HWY_DYNAMIC_DISPATCH(average_forward_all)(args); }
-void cpu::average_pool_backward(const AveragePoolBackward& args) { HWY_DYNAMIC_DISPATCH(average_backward_all)(args); }
 
 namespace {
 
-Window2d window_of(const char* op, const Tensor& x, const Pool2d& options) {
-  check(x.rank() == 4, op, ": x has shape ", x.shape(), ", expected (B, C, Y, X)");
-  const Window2d window = checked_window(op, {x.size(2), x.size(3)}, options.kernel, options.stride, options.padding, {1, 1});
+Window2d window_of(const Tensor& x, const Pool2d& options) {
+  check(x.rank() == 4, "max_pool2d: x has shape ", x.shape(), ", expected (B, C, Y, X)");
+  const Window2d window = checked_window("max_pool2d", {x.size(2), x.size(3)}, options.kernel, options.stride, options.padding, {1, 1});
   for (int axis = 0; axis < 2; ++axis)
-    check(window.padding[axis] < window.kernel[axis], op, ": the padding ", window.padding[axis], " is not smaller than the kernel ",
+    check(window.padding[axis] < window.kernel[axis], "max_pool2d: the padding ", window.padding[axis], " is not smaller than the kernel ",
           window.kernel[axis]);
   return window;
-}
-
-Tensor result_of(const Tensor& x, const Window2d& window) {
-  return Tensor::empty({x.size(0), x.size(1), window.places[0], window.places[1]}, x.dtype(), x.device());
 }
 
 }  // namespace
@@ -264,9 +196,9 @@ Tensor result_of(const Tensor& x, const Window2d& window) {
 Tensor max_pool2d(const Tensor& input, const Pool2d& options) {
   if (input.dtype() == DType::f16) return in_f32(input, [&](const Tensor& wide) { return max_pool2d(wide, options); });
   const Tensor x = dense_storage("max_pool2d", input);
-  const Window2d window = window_of("max_pool2d", x, options);
+  const Window2d window = window_of(x, options);
   check(window.pixels() <= INT32_MAX, "max_pool2d: the image has ", window.pixels(), " pixels, expected at most ", INT32_MAX);
-  const Tensor y = result_of(x, window);
+  const Tensor y = Tensor::empty({x.size(0), x.size(1), window.places[0], window.places[1]}, x.dtype(), x.device());
   const Tensor where = tracking({&input}) ? Tensor::empty(y.shape(), DType::i32, x.device()) : Tensor();
   const int64_t planes = x.size(0) * x.size(1);
   launch(max_pool_forward, x.device(),
@@ -281,22 +213,6 @@ Tensor max_pool2d(const Tensor& input, const Pool2d& options) {
     launch(
         max_pool_backward, g.device(),
         {.g = Raw::bytes(g), .where = raw<int32_t>(where), .dx = Raw::bytes(dx), .planes = planes, .window = window, .dtype = g.dtype()});
-    return Grads{dx};
-  });
-}
-
-Tensor average_pool2d(const Tensor& input, const Pool2d& options) {
-  if (input.dtype() == DType::f16) return in_f32(input, [&](const Tensor& wide) { return average_pool2d(wide, options); });
-  const Tensor x = dense_storage("average_pool2d", input);
-  const Window2d window = window_of("average_pool2d", x, options);
-  const Tensor y = result_of(x, window);
-  const int64_t planes = x.size(0) * x.size(1);
-  launch(average_pool_forward, x.device(),
-         {.x = Raw::bytes(x), .y = Raw::bytes(y), .planes = planes, .window = window, .dtype = x.dtype()});
-  return record(op::average_pool2d, y, {input}, [window, planes, before = x.shape()](const Tensor& gradient) {
-    const Tensor g = contiguous(gradient), dx = Tensor::empty(before, g.dtype(), g.device());
-    launch(average_pool_backward, g.device(),
-           {.g = Raw::bytes(g), .dx = Raw::bytes(dx), .planes = planes, .window = window, .dtype = g.dtype()});
     return Grads{dx};
   });
 }

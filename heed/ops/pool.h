@@ -27,22 +27,4 @@ struct MaxPoolBackward {
 };
 HEED_KERNEL(max_pool_backward, MaxPoolBackward);
 
-struct AveragePoolForward {  // padding counts as zeros in the mean
-  const void* x;
-  void* y;
-  int64_t planes;
-  Window2d window;
-  DType dtype;  // of x and y
-};
-HEED_KERNEL(average_pool_forward, AveragePoolForward);
-
-struct AveragePoolBackward {
-  const void* g;  // (planes, OY, OX)
-  void* dx;       // (planes, Y, X)
-  int64_t planes;
-  Window2d window;
-  DType dtype;  // of g and dx
-};
-HEED_KERNEL(average_pool_backward, AveragePoolBackward);
-
 }  // namespace heed

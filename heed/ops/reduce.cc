@@ -48,7 +48,8 @@ struct Pass {
 };
 
 // How many parts the reduced axis of a pass is cut into.
-int64_t blocks_of(const Pass& pass) {
+int64_t blocks_of(const Pass& pass, Device device) {
+  if (device.kind == Device::Kind::cuda) return 1;  // it makes parts of its own
   const int64_t strips = even_parts(pass.inner, kFoldStrip), width = (pass.inner + strips - 1) / strips;
   return even_parts(pass.reduced, pass.inner == 1 ? kFoldBlock : std::min<int64_t>(512, kFoldBlock / width));
 }
@@ -72,7 +73,7 @@ Tensor spread_out(const Tensor& x, const Shape& shape) { return contiguous(expan
 // Folds the passes of one shape until one block is left. about: (outer, inner) or undefined -> y of shape (outer, inner), f32
 Tensor fold_pass(Fold kind, Tensor x, Pass pass, const Tensor& about, const Shape& shape) {
   for (const Tensor* middle = &about;; middle = nullptr) {
-    const int64_t blocks = blocks_of(pass);
+    const int64_t blocks = blocks_of(pass, x.device());
     const Tensor y = Tensor::empty(blocks == 1 ? shape : Shape{pass.outer, blocks, pass.inner}, DType::f32, x.device());
     launch(fold_forward, x.device(),
            {.kind = kind,

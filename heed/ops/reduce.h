@@ -1,6 +1,8 @@
 // Arguments of the reduction kernels. A tensor is seen as (outer, reduced, inner).
 #pragma once
 
+#include <algorithm>
+
 #include "heed/core/dtype.h"
 #include "heed/core/kernel.h"
 
@@ -14,7 +16,8 @@ inline int64_t even_parts(int64_t size, int64_t most) { return size > most ? (si
 
 enum class Fold : uint8_t { sum, max, squared_deviations, ties };
 
-// The reduced axis is split into `blocks` equal parts, which are reduced independently. A second launch reduces their results.
+// The reduced axis is split into `blocks` equal parts, which are reduced independently. A second launch reduces their results. On a GPU
+// `blocks` is 1: both steps are in one call, by way of the workspace.
 struct FoldForward {
   Fold kind;
   const void* x;       // (outer, reduced, inner)
@@ -22,6 +25,21 @@ struct FoldForward {
   float* y;            // (outer, blocks, inner)
   int64_t outer, reduced, inner, blocks;
   DType dtype;  // of x
+  void* workspace = nullptr;
+
+  // How many rows of the reduced axis one part has on a GPU: enough parts for every multiprocessor, by the shape alone, but none of less
+  // than 4096 elements, and whole packs of 16 bytes.
+  int64_t cuda_part() const {
+    constexpr int64_t strip = 256, wanted = 1056;
+    const int64_t width = std::min(inner, strip), units = outer * ((inner + strip - 1) / strip);
+    const int64_t parts = std::max<int64_t>(wanted / std::max<int64_t>(units, 1), 1);
+    return (std::max((reduced + parts - 1) / parts, 4096 / std::max<int64_t>(width, 1)) + 7) / 8 * 8;
+  }
+  int64_t cuda_parts() const { return (reduced + cuda_part() - 1) / cuda_part(); }
+  int64_t workspace_bytes(Device device) const {  // (outer, parts, inner)
+    const bool split = device.kind == Device::Kind::cuda && cuda_parts() > 1;
+    return split ? outer * cuda_parts() * inner * static_cast<int64_t>(sizeof(float)) : 0;
+  }
 };
 HEED_KERNEL(fold_forward, FoldForward);
 

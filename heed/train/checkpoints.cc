@@ -2,9 +2,9 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "heed/core/parse.h"
 #include "heed/io/elements.h"
 #include "heed/train/run_folder.h"
 
@@ -61,9 +61,8 @@ std::map<int64_t, Path, std::greater<>> checkpoints_in(const Path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
-    const char *begin = name.data() + kBegin.size(), *end = name.data() + name.size() - kEnd.size();
-    int64_t step = 0;
-    if (const auto read = std::from_chars(begin, end, step); read.ec == std::errc() && read.ptr == end) out.emplace(step, entry.path());
+    const std::string number = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+    if (const std::optional<int64_t> step = parse_number<int64_t>(number)) out.emplace(*step, entry.path());
   }
   return out;
 }

@@ -58,7 +58,8 @@ struct Images {
     const MixedBatch mix = mixed(reader.normalized(images), mixing, sample_key(train_options.seed + 1, epoch, which[0]));
     const std::vector<int64_t> own = labels(train, which);
     Batch out{.inputs = {{"pixel_values", mix.pixels}, {"labels", Tensor::from(own, {std::ssize(own)})}}, .samples = std::ssize(which)};
-    if (mix.other.empty()) return out;
+    out.same_work = mix.other.empty();
+    if (out.same_work) return out;
     std::vector<int64_t> others;
     for (const int64_t other : mix.other) others.push_back(own[static_cast<size_t>(other)]);
     out.inputs["other_labels"] = Tensor::from(others, {std::ssize(others)});
@@ -77,7 +78,7 @@ struct Images {
       CrossEntropy options;
       options.label_smoothing = train_options.label_smoothing;
       const auto share = static_cast<float>(batch.extra[0]);
-      loss = loss * share + cross_entropy(logits, batch.inputs.at("other_labels"), options) * (1 - share);
+      loss = loss * share + cross_entropy(logits, batch.inputs.at("other_labels").to(logits.device()), options) * (1 - share);
     }
     return {.loss = loss,
             .metrics = {{"accuracy", accuracy_of(logits, batch.inputs.at("labels"))}},
@@ -190,7 +191,7 @@ Task make_task(ClassifyOptions& options, const JobOptions& chosen) {
   }
   Json preprocessing = inputs.preprocessing;
   if (!inputs.complete) preprocessing.update(colour_keys(train));
-  const double multiply_adds = static_cast<double>(cost_of(*model).total.multiply_adds);
+  const double multiply_adds = static_cast<double>(cost_of(*model).total.training_multiply_adds);
   const auto all = std::make_shared<Images>(Images{.train = std::move(train),
                                                    .validation = std::move(validation),
                                                    .test = std::move(test),

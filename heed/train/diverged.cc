@@ -23,9 +23,7 @@ std::tuple<bool, bool, bool, int64_t, std::string> sort_key(const std::string& n
 }
 
 TensorMap accepted_inputs(const Model& model, TensorMap inputs) {
-  std::erase_if(inputs, [&](const auto& input) {
-    return std::find(model.inputs().begin(), model.inputs().end(), input.first) == model.inputs().end();
-  });
+  std::erase_if(inputs, [&](const auto& input) { return !model.takes(input.first); });
   return inputs;
 }
 

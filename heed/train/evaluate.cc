@@ -69,8 +69,8 @@ struct TokenSums {
   // ids, next: (B, L): input tokens and their next tokens
   void add(const TextModel& model, std::span<const int64_t> ids, std::span<const int64_t> next, int64_t B) {
     const int64_t L = std::ssize(ids) / B;
-    const Tensor logits = model.model({{"input_ids", Tensor::from(std::vector<int64_t>(ids.begin(), ids.end()), {B, L})}}).at("logits");
-    const Tensor next_ids = Tensor::from(std::vector<int64_t>(next.begin(), next.end()), {B, L});
+    const Tensor logits = model.model({{"input_ids", Tensor::from(ids, {B, L}, kCpu)}}).at("logits");
+    const Tensor next_ids = Tensor::from(next, {B, L}, logits.device());
     loss += static_cast<double>(cross_entropy(logits, next_ids).item()) * static_cast<double>(B * L);
     const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>();
     for (size_t i = 0; i < guesses.size(); ++i) right += guesses[i] == next[i];

@@ -34,6 +34,23 @@ struct TranslationEvaluation {
 TranslationEvaluation evaluate_translation(const Model& model, const Path& folder, const std::vector<Translation>& pairs, int64_t beams = 0,
                                            int64_t length = 0, const Done& done = {});
 
+// Losses and accuracies of masked words and sentence pairs, over batches of PretrainData.
+class PretrainScores {
+ public:
+  // by_task: accuracies of every pair task, beside those of all pairs ("pair"); false: the pairs are next sentences ("next")
+  PretrainScores(const Model& model, bool by_task) : model_(model), by_task_(by_task) {}
+
+  void add(const Batch& batch);
+  Evaluation evaluation() const;  // "loss" is the sum of both losses
+
+ private:
+  void add(const std::string& name, const Tensor& logits, const Tensor& labels);  // (K, C), (K)
+
+  const Model& model_;
+  bool by_task_;
+  RunningMeans means_ = {};
+};
+
 // Documents as lists of sentences: plain text as read_documents reads it, or "opinions": the test part of the synthetic documents.
 std::vector<std::vector<std::string>> read_evaluation_documents(const std::string& where);
 // Loss and accuracy of models with heads for masked words, next sentences, or both. The seed decides what is masked and which sentences are

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "heed/io/json_reader.h"
 #include "heed/train/head_drawing.h"
 
 namespace heed {
@@ -44,31 +45,34 @@ std::string head_text(const GaussianHead& head) {
 }
 
 // null means not finite.
-float head_number(const Json& json) { return json.is_null() ? std::numeric_limits<float>::quiet_NaN() : json.get<float>(); }
-
-GaussianHead head_from(const Json& json) {
-  std::vector<float> learned;
-  if (json.contains("alpha")) {
-    learned = {head_number(json.at("alpha"))};
-  } else {
-    for (const Json& row : json.at("spread"))
-      for (const Json& value : row) learned.push_back(head_number(value));
-    check(learned.size() == 4, "found a spread of ", learned.size(), " numbers, expected 2 x 2");
-  }
-  const Json& center = json.at("center");
-  return gaussian_head(std::move(learned), {head_number(center.at(0)), head_number(center.at(1))});
+float head_number(const JsonReader& json) {
+  return json.json().is_null() ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(json.number());
 }
 
-HeadFrame head_frame_from(const Json& json) {
-  HeadFrame out{.epoch = json.at("epoch").get<int64_t>(), .step = json.at("step").get<int64_t>()};
-  for (size_t i = 0; i < 2; ++i) out.heads.grid[i] = json.at("grid").at(i).get<int64_t>();
-  check(out.heads.grid[0] > 0 && out.heads.grid[1] > 0, "found a grid of ", out.heads.grid[0], " x ", out.heads.grid[1]);
-  for (const Json& layer : json.at("layers")) {
-    GaussianLayer& added = out.heads.layers.emplace_back(GaussianLayer{.name = layer.at("name").get<std::string>()});
-    for (const Json& head : layer.at("heads")) added.heads.push_back(head_from(head));
-    check(!added.heads.empty(), "found a layer without heads");
+GaussianHead head_from(const JsonReader& json) {
+  std::vector<float> learned;
+  if (json.json().contains("alpha")) {
+    learned = {head_number(json["alpha"])};
+  } else {
+    for (const JsonReader& row : json["spread"].list())
+      for (const JsonReader& value : row.list()) learned.push_back(head_number(value));
+    if (learned.size() != 4) json.refuse("found a spread of ", learned.size(), " numbers, expected 2 x 2");
   }
-  check(!out.heads.layers.empty(), "found no layers");
+  const JsonReader center = json["center"];
+  return gaussian_head(std::move(learned), {head_number(center[size_t{0}]), head_number(center[1])});
+}
+
+HeadFrame head_frame_from(const JsonReader& json) {
+  HeadFrame out{.epoch = json["epoch"].whole(), .step = json["step"].whole()};
+  for (size_t i = 0; i < 2; ++i) out.heads.grid[i] = json["grid"][i].whole();
+  if (out.heads.grid[0] <= 0 || out.heads.grid[1] <= 0)
+    json.refuse("found a grid of ", out.heads.grid[0], " x ", out.heads.grid[1], ", expected rows and columns");
+  for (const JsonReader& layer : json["layers"].list()) {
+    GaussianLayer& added = out.heads.layers.emplace_back(GaussianLayer{.name = layer.text("name")});
+    for (const JsonReader& head : layer["heads"].list()) added.heads.push_back(head_from(head));
+    if (added.heads.empty()) layer.refuse("found a layer without heads, expected some");
+  }
+  if (out.heads.layers.empty()) json.refuse("found no layers, expected some");
   return out;
 }
 
@@ -110,13 +114,7 @@ std::vector<HeadFrame> read_heads(const Path& run) {
   for (std::string line; std::getline(in, line) && !in.eof();) {  // skips an incomplete last line: the run may be in progress
     const std::string where = path.string() + ": line " + std::to_string(out.size() + 1);
     const Json json = parse_json(where, line);
-    try {
-      out.push_back(head_frame_from(json));
-    } catch (const Json::exception& error) {
-      fail<FileError>(where, ": found an invalid record of heads (", error.what(), ")");
-    } catch (const Error& error) {
-      fail<FileError>(where, ": ", error.what());
-    }
+    out.push_back(head_frame_from({json, where}));
     check<FileError>(same_heads(out.front().heads, out.back().heads), where,
                      ": found other layers, heads or tokens than in the first line");
   }

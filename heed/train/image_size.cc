@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
 #include "heed/core/parallel.h"
+#include "heed/core/parse.h"
 #include "heed/models/config.h"
 
 namespace heed {
@@ -51,17 +51,11 @@ int64_t covering_edge(const ImageSize& image, const ImageSize& size) {
 }  // namespace
 
 ImageSize image_size_in(const std::string& text) {
+  const std::vector<std::string> sides = split(text, 'x');
   ImageSize out;
-  const char* const end = text.data() + text.size();
-  const auto [cross, error] = std::from_chars(text.data(), end, out.width);
-  bool good = error == std::errc();
-  if (good && cross != end) {
-    const auto [rest, other] = std::from_chars(cross + 1, end, out.height);
-    good = *cross == 'x' && other == std::errc() && rest == end;
-  } else {
-    out.height = out.width;
-  }
-  good = good && std::min(out.width, out.height) >= 1 && std::max(out.width, out.height) <= kLargestSide;
+  out.width = parse_number<int64_t>(sides.front()).value_or(0);
+  out.height = parse_number<int64_t>(sides.back()).value_or(0);
+  const bool good = sides.size() <= 2 && std::min(out.width, out.height) >= 1 && std::max(out.width, out.height) <= kLargestSide;
   check<UsageError>(good, "train: image=", text, ", expected auto, model, a side such as 64, or WIDTHxHEIGHT such as 96x64, from 1 to ",
                     kLargestSide, " pixels");
   return out;

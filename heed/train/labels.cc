@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "heed/ops/count_equal.h"
 #include "heed/train/config_keys.h"
 #include "heed/train/settings_value.h"
 
@@ -47,11 +48,9 @@ std::shared_ptr<Model> model_for(const JobOptions& chosen, const Json& config, c
       load(chosen.from, {.names = {.allow_missing = new_parts, .allow_unused = new_parts}, .config = refined, .seed = seed}));
 }
 
-RunningMean accuracy_of(const Tensor& logits, const Tensor& labels) {
-  const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>(), truth = labels.to_vector<int64_t>();
-  RunningMean mean{0, static_cast<double>(truth.size())};
-  for (size_t i = 0; i < truth.size(); ++i) mean.sum += guesses[i] == truth[i];
-  return mean;
+StepMetric accuracy_of(const Tensor& logits, const Tensor& labels) {
+  const NoGrad no_grad;
+  return {count_equal(argmax(logits), labels.to(logits.device())), static_cast<double>(labels.count())};
 }
 
 void score_sample(Sample& sample, const std::vector<float>& probabilities, const std::vector<std::string>& classes) {

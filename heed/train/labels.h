@@ -11,7 +11,7 @@ void set_labels(Json& config, const std::vector<std::string>& classes);  // writ
 // dropout and stochastic_depth; other model settings are UsageErrors.
 std::shared_ptr<Model> model_for(const JobOptions& chosen, const Json& config, const std::vector<std::string>& new_parts);
 
-RunningMean accuracy_of(const Tensor& logits, const Tensor& labels);  // logits: (B, C), labels: (B)
+StepMetric accuracy_of(const Tensor& logits, const Tensor& labels);  // logits: (B, C), labels: (B)
 
 // Sets guess, score and right of a sample. probabilities: (C)
 void score_sample(Sample& sample, const std::vector<float>& probabilities, const std::vector<std::string>& classes);

@@ -200,7 +200,7 @@ Task make_task(const LanguageOptions& options, const JobOptions& chosen) {
   check<FileError>(train.tokens.size() > 2 && validation.tokens.size() > 2, options.data, ": found ", train.tokens.size(),
                    " training tokens and ", validation.tokens.size(), " held out, expected more of both");
   const int64_t length = std::min(options.length, std::ssize(train.tokens));
-  const auto multiply_adds = static_cast<double>(cost_of(*model, {.tokens = length}).total.multiply_adds);
+  const auto multiply_adds = static_cast<double>(cost_of(*model, {.tokens = length}).total.training_multiply_adds);
   const auto all = std::make_shared<Language>(Language{.train = std::move(train),
                                                        .validation = std::move(validation),
                                                        .tokenizer = std::move(tokenizer),

@@ -6,6 +6,7 @@
 #include "heed/core/lanes.h"
 
 #include "heed/core/copy.h"
+#include "heed/core/copy_kernels.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/train/optimizer.h"
@@ -214,6 +215,8 @@ Tensors joined(const std::vector<Tensors>& lists) {
   return all;
 }
 
+float correction(double beta, int64_t step) { return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(step)))); }
+
 void drop_gradients(const std::vector<ParameterGroup>& groups) {
   for (const ParameterGroup& group : groups)
     for (const Tensor& parameter : group.parameters) parameter.zero_grad();
@@ -221,12 +224,23 @@ void drop_gradients(const std::vector<ParameterGroup>& groups) {
 
 }  // namespace
 
+StepNumbersOnDevice::StepNumbersOnDevice(Device device) {
+  if (device != kCpu) tensor_ = Tensor::empty({sizeof(StepNumbers) / sizeof(float)}, device);
+}
+
+void StepNumbersOnDevice::set(float rate, float beta1, float beta2, int64_t step, float average_share) const {
+  if (!tensor_.defined()) return;
+  const StepNumbers numbers{rate, correction(beta1, step), correction(beta2, step), average_share};
+  launch(transfer_bytes, tensor_.device(),
+         {.from = &numbers, .to = Raw::bytes(tensor_), .bytes = sizeof numbers, .from_device = kCpu, .to_device = tensor_.device()});
+}
+
 Sgd::Sgd(std::vector<ParameterGroup> groups, SgdOptions options) : groups_(std::move(groups)), options_(options) {
   check_parameters(groups_);
   if (options_.momentum != 0) velocity_ = zeros_like(groups_);
 }
 
-void Sgd::step(float rate, const Clipping& clipping) {
+void Sgd::step(float rate, const Clipping& clipping, const Tensor& numbers) {
   StepList list{"sgd"};
   for (size_t k = 0; k < groups_.size(); ++k)
     for (size_t i = 0; i < groups_[k].parameters.size(); ++i)
@@ -237,7 +251,8 @@ void Sgd::step(float rate, const Clipping& clipping) {
           .clipping = list.clipping(clipping.norm, clipping.limit),
           .rate = rate,
           .momentum = options_.momentum,
-          .nesterov = options_.nesterov});
+          .nesterov = options_.nesterov,
+          .numbers = raw_or_null<StepNumbers>(numbers)});
 }
 
 void Sgd::zero_grad() const { drop_gradients(groups_); }
@@ -250,9 +265,8 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options) : groups_(st
   second_ = zeros_like(groups_);
 }
 
-void Adam::step(float rate, const Clipping& clipping) {
+void Adam::step(float rate, const Clipping& clipping, const Tensor& numbers) {
   ++steps_;
-  const auto correction = [&](double beta) { return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(steps_)))); };
   StepList list{"adam"};
   for (size_t k = 0; k < groups_.size(); ++k)
     for (size_t i = 0; i < groups_[k].parameters.size(); ++i)
@@ -265,9 +279,10 @@ void Adam::step(float rate, const Clipping& clipping) {
           .beta1 = options_.beta1,
           .beta2 = options_.beta2,
           .eps = options_.eps,
-          .first_correction = correction(options_.beta1),
-          .second_correction = correction(options_.beta2),
-          .decoupled = options_.decoupled});
+          .first_correction = correction(options_.beta1, steps_),
+          .second_correction = correction(options_.beta2, steps_),
+          .decoupled = options_.decoupled,
+          .numbers = raw_or_null<StepNumbers>(numbers)});
 }
 
 void Adam::zero_grad() const { drop_gradients(groups_); }
@@ -308,7 +323,7 @@ float clip_gradients(const Tensors& parameters, float limit) {
   return norm.item();
 }
 
-void update_averages(const Tensors& averages, const Tensors& parameters, float share, const Tensor& norm) {
+void update_averages(const Tensors& averages, const Tensors& parameters, float share, const Tensor& norm, const Tensor& numbers) {
   check(averages.size() == parameters.size(), "update_averages: ", averages.size(), " averages of ", parameters.size(), " parameters");
   std::vector<AverageTensor> tensors;
   for (size_t k = 0; k < averages.size(); ++k) {
@@ -319,7 +334,11 @@ void update_averages(const Tensors& averages, const Tensors& parameters, float s
   }
   if (tensors.empty()) return;
   launch(move_averages, averages[0].device(),
-         {.tensors = tensors.data(), .tensor_count = std::ssize(tensors), .norm = raw_or_null<float>(norm), .share = share});
+         {.tensors = tensors.data(),
+          .tensor_count = std::ssize(tensors),
+          .norm = raw_or_null<float>(norm),
+          .share = share,
+          .numbers = raw_or_null<StepNumbers>(numbers)});
 }
 
 void swap_values(const Tensor& a, const Tensor& b) {

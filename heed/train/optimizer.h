@@ -22,6 +22,18 @@ struct Clipping {
   float limit = std::numeric_limits<float>::max();
 };
 
+// Numbers of a step in device memory (f32, 4 of them), which replace those given to step(): a step that was captured as a CUDA graph reads
+// what set() wrote last. Undefined on the CPU.
+class StepNumbersOnDevice {
+ public:
+  explicit StepNumbersOnDevice(Device device);
+  void set(float rate, float beta1, float beta2, int64_t step, float average_share) const;
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Tensor tensor_ = {};
+};
+
 struct SgdOptions {
   float momentum = 0;
   bool nesterov = false;
@@ -31,7 +43,7 @@ struct SgdOptions {
 class Sgd {
  public:
   Sgd(std::vector<ParameterGroup> groups, SgdOptions options);
-  void step(float rate, const Clipping& clipping = {});
+  void step(float rate, const Clipping& clipping = {}, const Tensor& numbers = {});
   void zero_grad() const;
   Tensors state() const;  // what a checkpoint saves
 
@@ -50,7 +62,7 @@ struct AdamOptions {
 class Adam {
  public:
   Adam(std::vector<ParameterGroup> groups, AdamOptions options);
-  void step(float rate, const Clipping& clipping = {});
+  void step(float rate, const Clipping& clipping = {}, const Tensor& numbers = {});
   void zero_grad() const;
   Tensors state() const;  // what a checkpoint saves, besides steps(): all first moments, then all second ones
   int64_t steps() const { return steps_; }
@@ -71,7 +83,7 @@ float clip_gradients(const Tensors& parameters, float limit);
 
 // averages += share (parameters - averages): a moving average of weights (Polyak and Juditsky 1992). Nothing changes where `norm`, if
 // there is one, is not finite.
-void update_averages(const Tensors& averages, const Tensors& parameters, float share, const Tensor& norm = {});
+void update_averages(const Tensors& averages, const Tensors& parameters, float share, const Tensor& norm = {}, const Tensor& numbers = {});
 
 // Exchanges the values of two dense f32 tensors of one shape. Allocates nothing, so that a destructor may call it.
 void swap_values(const Tensor& a, const Tensor& b);

@@ -17,12 +17,20 @@ struct StepClipping {
   float limit;
 };
 
+// Numbers that change from step to step, in the memory of the device: a captured step reads those of today. Where there are none, and on
+// the CPU, those in the arguments count.
+struct StepNumbers {
+  float rate, first_correction, second_correction;
+  float average_share;
+};
+
 struct SgdStep {
   const StepTensor* tensors;  // first: the velocity, or null without momentum
   int64_t tensor_count;
   StepClipping clipping;
   float rate, momentum;
   bool nesterov;
+  const StepNumbers* numbers = nullptr;
 };
 HEED_KERNEL(sgd_step, SgdStep);
 
@@ -32,6 +40,7 @@ struct AdamStep {
   StepClipping clipping;
   float rate, beta1, beta2, eps, first_correction, second_correction;  // corrections: 1 / (1 - beta^t)
   bool decoupled;
+  const StepNumbers* numbers = nullptr;
 };
 HEED_KERNEL(adam_step, AdamStep);
 
@@ -71,6 +80,7 @@ struct MoveAverages {  // average += share (w - average)
   int64_t tensor_count;
   const float* norm;  // in the memory of the device, or null: nothing changes where it is not finite
   float share;
+  const StepNumbers* numbers = nullptr;
 };
 HEED_KERNEL(move_averages, MoveAverages);
 

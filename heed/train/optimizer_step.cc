@@ -33,7 +33,13 @@ Tensors state_of(const std::variant<Sgd, Adam>& optimizer) {
 }  // namespace
 
 OptimizerStep::OptimizerStep(const Model& model, const TrainOptions& options)
-    : all_(model.params().all()), optimizer_(optimizer_of(all_, options)), clip_(options.clip), average_(options.average) {
+    : all_(model.params().all()),
+      optimizer_(optimizer_of(all_, options)),
+      numbers_(model.device()),
+      clip_(options.clip),
+      average_(options.average),
+      beta1_(options.beta1),
+      beta2_(options.beta2) {
   for (const Parameter& parameter : all_)
     if (parameter.options.learned) trainable_.push_back(parameter.tensor);
   if (average_ > 0)
@@ -41,16 +47,33 @@ OptimizerStep::OptimizerStep(const Model& model, const TrainOptions& options)
 }
 
 float OptimizerStep::step(float rate) {
-  const Clipping clipping{.norm = gradient_norm(trainable_), .limit = clip_ > 0 ? clip_ : std::numeric_limits<float>::max()};
-  std::visit([&](auto& chosen) { chosen.step(rate, clipping); }, optimizer_);
-  // The decay is smaller in early steps, so that the average forgets the initial values.
-  const int64_t taken = steps_ + 1;
-  const float decay = std::min(average_, static_cast<float>(1 + taken) / static_cast<float>(10 + taken));
-  if (!averages_.empty()) update_averages(averages_, trainable_, 1 - decay, clipping.norm);
-  const float norm = clipping.norm.item();  // read after all work is queued; kernels have read it on the device
-  if (std::isfinite(norm)) steps_ = taken;
-  if (Adam* adam = std::get_if<Adam>(&optimizer_)) adam->set_steps(steps_);
+  begin(rate);
+  const float norm = apply().item();  // read after all work is queued; kernels have read it on the device
+  finish(norm);
   return norm;
+}
+
+// The decay is smaller in early steps, so that the average forgets the initial values.
+float OptimizerStep::average_share() const {
+  const int64_t taken = steps_ + 1;
+  return 1 - std::min(average_, static_cast<float>(1 + taken) / static_cast<float>(10 + taken));
+}
+
+void OptimizerStep::begin(float rate) {
+  rate_ = rate;
+  numbers_.set(rate, beta1_, beta2_, steps_ + 1, average_share());
+}
+
+Tensor OptimizerStep::apply() {
+  if (Adam* adam = std::get_if<Adam>(&optimizer_)) adam->set_steps(steps_);
+  const Clipping clipping{.norm = gradient_norm(trainable_), .limit = clip_ > 0 ? clip_ : std::numeric_limits<float>::max()};
+  std::visit([&](auto& chosen) { chosen.step(rate_, clipping, numbers_.tensor()); }, optimizer_);
+  if (!averages_.empty()) update_averages(averages_, trainable_, average_share(), clipping.norm, numbers_.tensor());
+  return clipping.norm;
+}
+
+void OptimizerStep::finish(float norm) {
+  if (std::isfinite(norm)) ++steps_;
 }
 
 void OptimizerStep::zero_grad() const {

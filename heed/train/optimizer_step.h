@@ -15,6 +15,10 @@ class OptimizerStep {
 
   // Returns the gradient norm. Changes nothing if it is not finite.
   float step(float rate);
+  // The same in three parts. A captured step repeats the second one only.
+  void begin(float rate);
+  Tensor apply();           // -> the norm, on the device
+  void finish(float norm);  // counts the step if the norm is finite
   void zero_grad() const;
 
   NamedTensors tensors() const;  // parameters, optimizer state and averages by name; not copies
@@ -26,10 +30,14 @@ class OptimizerStep {
   void swap_averages();
 
  private:
+  float average_share() const;
+
   const std::vector<Parameter>& all_;
   Tensors trainable_, averages_;  // averages_: of trainable_, or empty
   std::variant<Sgd, Adam> optimizer_;
-  float clip_, average_;
+  StepNumbersOnDevice numbers_;
+  float clip_, average_, beta1_, beta2_;
+  float rate_ = 0;
   int64_t steps_ = 0;
 };
 

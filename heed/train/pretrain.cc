@@ -1,13 +1,13 @@
 // Pre-training of encoders (Devlin et al. 2019): masked words, and whether the second segment belongs to the first.
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <numeric>
-#include <set>
 
 #include "heed/data/synthetic_documents.h"
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
 #include "heed/train/batch_order.h"
+#include "heed/train/evaluate.h"
 #include "heed/train/labels.h"
 #include "heed/train/pretrain_data.h"
 #include "heed/train/vocabulary.h"
@@ -15,7 +15,6 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kEvaluationTokens = 2048;    // tokens per batch; logits are (tokens, vocabulary)
 constexpr int64_t kValidationEpoch = 1 << 22;  // random numbers for validation, which no training epoch uses
 
 struct TaskOptions {
@@ -75,39 +74,8 @@ struct Pretraining {
   TaskTokenizer tokenizer;
   TrainOptions train_options;
   std::shared_ptr<Model> model;
-  double multiply_adds, word_multiply_adds;  // of one token; of predicting one masked word
+  double multiply_adds;  // of one token, forward and backward
 
-  // extra: the pair task of every sample
-  Batch batch(const PretrainData& data, int64_t epoch, const std::vector<int64_t>& which) const {
-    std::vector<PretrainSample> samples;
-    size_t longest = 0;
-    for (const int64_t i : which) {
-      samples.push_back(data.sample(sample_key(train_options.seed, epoch, i), i));
-      longest = std::max(longest, samples.back().ids.size());
-    }
-    const int64_t pad = tokenizer.tokenizer.padding_id().value_or(0);
-    std::vector<int64_t> ids, types, masks, labels, pair_labels;
-    Batch out{.samples = std::ssize(which)};
-    const auto add = [&](std::vector<int64_t>& all, const std::vector<int64_t>& row, int64_t filler) {
-      all.insert(all.end(), row.begin(), row.end());
-      all.resize(all.size() + longest - row.size(), filler);
-    };
-    for (const PretrainSample& sample : samples) {
-      add(ids, sample.ids, pad);
-      add(types, sample.types, 0);
-      add(labels, sample.labels, -100);
-      add(masks, std::vector<int64_t>(sample.ids.size(), 1), 0);
-      pair_labels.push_back(sample.pair_label);
-      out.extra.push_back(static_cast<double>(sample.task));
-    }
-    const Shape shape{out.samples, static_cast<int64_t>(longest)};
-    out.inputs = {{"input_ids", Tensor::from(ids, shape)},
-                  {"token_type_ids", Tensor::from(types, shape)},
-                  {"attention_mask", Tensor::from(masks, shape)}};
-    if (options.masked) out.inputs["labels"] = Tensor::from(labels, shape);
-    if (pairs()) out.inputs["next_sentence_label"] = Tensor::from(pair_labels, {out.samples});
-    return out;
-  }
   bool pairs() const { return !options.pair_tasks().empty(); }
 
   StepOutput forward(const Batch& batch, ForwardOptions forward_options) const {
@@ -115,60 +83,21 @@ struct Pretraining {
     forward_options.label_smoothing = train_options.label_smoothing;
     const TensorMap out = (*model)(batch.inputs, forward_options);
     const auto tokens = static_cast<double>(batch.inputs.at("input_ids").count());
-    const double words = options.masked ? static_cast<double>(options.masked_share) * tokens : 0;
-    StepOutput outcome{.loss = out.at("loss"), .multiply_adds = multiply_adds * tokens + word_multiply_adds * words};
+    StepOutput outcome{.loss = out.at("loss"), .multiply_adds = multiply_adds * tokens};
     if (pairs()) outcome.metrics["pair_accuracy"] = accuracy_of(out.at("seq_relationship_logits"), batch.inputs.at("next_sentence_label"));
     return outcome;
   }
 
-  // Adds losses and accuracies of a validation batch by name.
-  void score_batch(RunningMeans& means, const Batch& batch) const {
-    TensorMap inputs = batch.inputs;
-    inputs.erase("labels");
-    inputs.erase("next_sentence_label");
-    const TensorMap out = (*model)(inputs);
-    const auto add = [&](const std::string& name, const Tensor& logits, const Tensor& labels) {  // (K, C), (K)
-      const auto count = static_cast<double>(labels.count());
-      means[name + "_loss"].add({static_cast<double>(cross_entropy(logits, labels).item()) * count, count});
-      means[name + "_accuracy"].add(accuracy_of(logits, labels));
-    };
-    if (options.masked) {
-      const Tensor& words = out.at("prediction_logits");
-      const std::vector<int64_t> labels = batch.inputs.at("labels").to_vector<int64_t>();
-      std::vector<int64_t> places, targets;
-      for (int64_t i = 0; i < std::ssize(labels); ++i)
-        if (labels[static_cast<size_t>(i)] != -100) places.push_back(i), targets.push_back(labels[static_cast<size_t>(i)]);
-      const Tensor rows = reshape(words, {words.size(0) * words.size(1), words.size(2)});
-      if (!places.empty())
-        add("masked", index_select(rows, 0, Tensor::from(places, {std::ssize(places)})), Tensor::from(targets, {std::ssize(targets)}));
-    }
-    if (!pairs()) return;
-    const Tensor &logits = out.at("seq_relationship_logits"), &labels = batch.inputs.at("next_sentence_label");
-    add("pair", logits, labels);
-    const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>(), truth = labels.to_vector<int64_t>();
-    constexpr std::array names{"", "next_accuracy", "inversion_accuracy", "inference_accuracy"};
-    for (size_t b = 0; b < truth.size(); ++b)
-      means[names[static_cast<size_t>(batch.extra[b])]].add({guesses[b] == truth[b] ? 1.0 : 0.0, 1});
-  }
-
   Evaluation evaluate() const {
-    RunningMeans means;
-    const int64_t at_once = std::max<int64_t>(kEvaluationTokens / options.max_length, 1);
-    for (const std::vector<int64_t>& which : batches_in_order(validation.count(), at_once))
-      score_batch(means, batch(validation, kValidationEpoch, which));
-    double loss = 0;
-    Evaluation out;
-    for (const auto& [name, mean] : means) {
-      out.figures.emplace_back(name, mean.sum / mean.count);
-      if (name.ends_with("_loss")) loss += mean.sum / mean.count;
-    }
-    out.figures.emplace(out.figures.begin(), "loss", loss);
-    return out;
+    PretrainScores scores(*model, true);
+    for (const std::vector<int64_t>& which : batches_in_order(validation.count(), validation.samples_per_evaluation()))
+      scores.add(validation.batch(train_options.seed, kValidationEpoch, which));
+    return scores.evaluation();
   }
 
   // The first masked word, with the attention rollout of its position.
   Sample explain(int64_t i) const {
-    const Batch one = batch(validation, kValidationEpoch, {i});
+    const Batch one = validation.batch(train_options.seed, kValidationEpoch, {{i}});
     const std::vector<int64_t> labels = one.inputs.at("labels").to_vector<int64_t>(), ids = one.inputs.at("input_ids").to_vector<int64_t>();
     const auto place = std::find_if(labels.begin(), labels.end(), [](int64_t label) { return label != -100; }) - labels.begin();
     Sample sample;
@@ -217,11 +146,12 @@ Task make_task(const TaskOptions& options, const JobOptions& chosen) {
   auto model = model_for(chosen, config_for(chosen, samples, tokenizer.tokenizer), {"cls.", "pooler", "classifier"});
   check<UsageError>(samples.max_length <= max_tokens(*model), "pretrain: max_length=", samples.max_length, ", expected at most ",
                     max_tokens(*model), ", the model's limit");
-  const ModelCost cost = cost_of(*model, {.tokens = samples.max_length});
-  double words = 0;
+  const auto length = static_cast<double>(samples.max_length);
+  const auto masked = static_cast<int64_t>(std::lround(static_cast<double>(samples.masked_share) * length));
+  const ModelCost cost = cost_of(*model, {.tokens = samples.max_length, .labels = masked});
+  int64_t multiply_adds = cost.total.training_multiply_adds;
   for (const ModelPart& each : cost.parts)
-    if (each.name.starts_with("cls.predictions")) words += static_cast<double>(each.multiply_adds);
-  const double length = static_cast<double>(samples.max_length), all_adds = static_cast<double>(cost.total.multiply_adds);
+    if (!samples.masked && each.name.starts_with("cls.predictions")) multiply_adds -= each.training_multiply_adds;
   const auto all = std::make_shared<Pretraining>(Pretraining{
       .train = PretrainData(tokenizer.tokenizer, samples, texts.train, texts.train_pairs, options.data + ", training part"),
       .validation =
@@ -230,8 +160,7 @@ Task make_task(const TaskOptions& options, const JobOptions& chosen) {
       .tokenizer = tokenizer,
       .train_options = chosen.train_options,
       .model = model,
-      .multiply_adds = (all_adds - words) / length,
-      .word_multiply_adds = words / length});
+      .multiply_adds = static_cast<double>(multiply_adds) / length});
   Task task{.name = "pretrain", .model = model, .metric = "loss"};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}};
   task.data = {{"train", fingerprint_of_texts(texts.train, texts.train_pairs)},
@@ -239,7 +168,7 @@ Task make_task(const TaskOptions& options, const JobOptions& chosen) {
   task.batches = [all](int64_t epoch) {
     return shuffled_batches(all->train.count(), all->train_options.batch, all->train_options.seed, epoch);
   };
-  task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->batch(all->train, epoch, which); };
+  task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->train.batch(all->train_options.seed, epoch, which); };
   task.forward = [all](const Batch& batch, const ForwardOptions& forward_options) { return all->forward(batch, forward_options); };
   task.evaluate = [all] { return all->evaluate(); };
   if (samples.masked)
@@ -248,7 +177,7 @@ Task make_task(const TaskOptions& options, const JobOptions& chosen) {
       std::iota(order.begin(), order.end(), 0);
       return pick_right_and_wrong(order, [&](int64_t i) { return all->explain(i); });
     };
-  task.tracked = tracked_text(all->batch(all->validation, kValidationEpoch, {0}).inputs, all->tokenizer.tokenizer);
+  task.tracked = tracked_text(all->validation.batch(chosen.train_options.seed, kValidationEpoch, {{0}}).inputs, all->tokenizer.tokenizer);
   task.save_preprocessing = [all](const Path& folder) { all->tokenizer.save(folder); };
   return task;
 }

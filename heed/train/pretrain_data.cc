@@ -6,7 +6,9 @@
 
 #include "heed/core/check.h"
 #include "heed/data/draws.h"
+#include "heed/train/batch_order.h"
 #include "heed/train/data_fingerprint.h"
+#include "heed/train/translate_data.h"
 
 namespace heed {
 namespace {
@@ -211,6 +213,28 @@ PretrainSample PretrainData::sample(RandomKey key, int64_t i) const {
     }
   }
   if (options_.masked) mask(out, Draws(key, 1));
+  return out;
+}
+
+Batch PretrainData::batch(uint64_t seed, int64_t epoch, std::span<const int64_t> which) const {
+  std::vector<std::vector<int64_t>> ids, types, masks, labels;
+  std::vector<int64_t> pair_labels, rows;
+  Batch out{.samples = std::ssize(which)};
+  for (const int64_t i : which) {
+    PretrainSample made = sample(sample_key(seed, epoch, i), i);
+    masks.emplace_back(made.ids.size(), 1);
+    ids.push_back(std::move(made.ids));
+    types.push_back(std::move(made.types));
+    labels.push_back(std::move(made.labels));
+    pair_labels.push_back(made.pair_label);
+    out.extra.push_back(static_cast<double>(made.task));
+    rows.push_back(std::ssize(rows));
+  }
+  out.inputs = {{"input_ids", padded_rows(ids, rows, tokenizer_.padding_id().value_or(0))},
+                {"token_type_ids", padded_rows(types, rows, 0)},
+                {"attention_mask", padded_rows(masks, rows, 0)}};
+  if (options_.masked) out.inputs["labels"] = padded_rows(labels, rows, -100);
+  if (!tasks_.empty()) out.inputs["next_sentence_label"] = Tensor::from(pair_labels, {out.samples});
   return out;
 }
 

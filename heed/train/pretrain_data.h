@@ -10,6 +10,7 @@
 #include "heed/data/text_data.h"
 #include "heed/io/json.h"
 #include "heed/text/tokenizer.h"
+#include "heed/train/task.h"
 
 namespace heed {
 
@@ -46,8 +47,12 @@ class PretrainData {
                std::span<const SentencePair> pairs, const std::string& what);
 
   int64_t count() const { return std::ssize(windows_); }  // about one pass over the text
+  // The number of samples in a batch of evaluation, whose logits are (tokens, vocabulary).
+  int64_t samples_per_evaluation() const { return std::max<int64_t>(2048 / options_.max_length, 1); }
   // A sample from window i, starting at a random sentence of it; the inference task uses `pairs` instead.
   PretrainSample sample(RandomKey key, int64_t i) const;
+  // Inputs and labels of BertForPreTraining; extra: the PairTask of every sample.
+  Batch batch(uint64_t seed, int64_t epoch, std::span<const int64_t> which) const;
 
  private:
   struct Sentence {

@@ -1,10 +1,10 @@
 #include "heed/train/report_run.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
 
+#include "heed/core/parse.h"
 #include "heed/train/sample_json.h"
 #include "heed/train/scores.h"
 
@@ -105,9 +105,8 @@ void read_speed(const Path& path, RunRecord& run) {
       check<FileError>(cells.size() == names.size(), where, ": found ", cells.size(), " cells, expected ", names.size());
       RunRow row;
       for (size_t k = 0; k < cells.size(); ++k) {
-        double value = 0;
-        const auto [end, error] = std::from_chars(cells[k].data(), cells[k].data() + cells[k].size(), value);
-        if (error != std::errc() || !std::isfinite(value)) continue;
+        const double value = parse_number<double>(cells[k]).value_or(NAN);
+        if (!std::isfinite(value)) continue;
         if (names[k] == "epoch")
           row.epoch = counted(value, where, "epoch");
         else if (names[k] == "step")
@@ -156,11 +155,11 @@ std::vector<SettingLine> settings_in(const Path& path) {
       group = "";
       continue;
     }
-    const size_t equals = line.find('=');
-    if (equals == line.npos) continue;
-    std::string value = trimmed(line.substr(equals + 1));
+    const std::optional<KeyValue> setting = parse_key_value(line);
+    if (!setting) continue;
+    std::string value = trimmed(setting->value);
     if (value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0]) value = value.substr(1, value.size() - 2);
-    out.push_back({table + trimmed(line.substr(0, equals)), value, {group, remark}});
+    out.push_back({table + trimmed(setting->key), value, {group, remark}});
   }
   return out;
 }

@@ -49,9 +49,9 @@ std::string in_model(const Json& config, const std::string& key) {
     return found.empty() ? "0" : found;
   }
   if (key == "position") return own_or("positions", keys->default_position);
-  if (key == "attention") return own_or("attention", "soft");
+  if (key == "attention") return own_or("attention", choices("attention").all[0].name);
   if (key == "norm") return own_or("norm", keys->norm);
-  if (key == "pooling") return own_or("pooling", keys->poolings.empty() ? "" : "cls");
+  if (key == "pooling") return own_or("pooling", keys->supported(choices("pooling")).empty() ? "" : choices("pooling").all[0].name);
   if (key == "stochastic_depth") return own_or("stochastic_depth", "0");
   for (const char* flag : {"content", "project_values"})
     if (key == flag) return own_or(flag, "true");

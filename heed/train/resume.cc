@@ -9,7 +9,7 @@ namespace heed {
 namespace {
 
 // Settings that do not invalidate the training so far. epochs and steps move the end of the schedule.
-const std::vector<std::string> kMayChange{"epochs", "steps", "patience", "on_nan", "log_every", "save_every", "loaders", "device"};
+const std::vector<std::string> kMayChange{"epochs", "steps", "patience", "on_nan", "log_every", "save_every", "loaders", "device", "graph"};
 
 bool may_change(const std::string& key) { return std::find(kMayChange.begin(), kMayChange.end(), key) != kMayChange.end(); }
 
@@ -37,7 +37,7 @@ void check_paths_of(const TrainingJob& training, const Path& run) {
 
 ResumedRun::ResumedRun(const Path& run, const std::vector<std::string>& arguments) : run_(run) {
   for (const std::string& argument : arguments)
-    check<UsageError>(argument.find('=') != std::string::npos, "train: found ", quoted(argument),
+    check<UsageError>(parse_key_value(argument).has_value(), "train: found ", quoted(argument),
                       " with --resume, expected key=value; a run resumes with its original settings");
   training_ = TrainingJob::resumed(run);
   try {
@@ -70,8 +70,7 @@ void ResumedRun::check_edits() {
 }
 
 void ResumedRun::change(const std::string& argument) {
-  const size_t equals = argument.find('=');
-  const std::string typed = argument.substr(0, equals), value = argument.substr(equals + 1);
+  const auto [typed, value] = key_value_in("train", argument);
   if (typed == "data_changed") {
     check<UsageError>(value == "accept", "train: data_changed=", quoted(value), ", expected accept");
     accept_data_ = true;

@@ -24,7 +24,6 @@ class ResumedRun {
  private:
   void check_edits();
   void change(const std::string& argument);
-  void check_paths() const;
 
   Path run_;
   std::unique_ptr<TrainingJob> training_;

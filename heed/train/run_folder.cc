@@ -15,6 +15,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "heed/core/parse.h"
 #include "heed/train/append_only_file.h"
 
 namespace heed {
@@ -123,9 +124,7 @@ int64_t largest_number(const Path& folder) {
   int64_t largest = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc() && end == name.data() + name.size() && name.size() < 10) largest = std::max(largest, number);
+    if (name.size() < 10) largest = std::max(largest, parse_number<int64_t>(name).value_or(0));
   }
   return largest;
 }

@@ -1,18 +1,12 @@
 #include "heed/train/run_summary.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "heed/core/parse.h"
 #include "heed/train/run_json.h"
 
 namespace heed {
 namespace {
-
-int64_t whole_number(const std::string& text) {
-  int64_t out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
-}
 
 std::string state_of(const RunSummary& run, const std::optional<RunJson>& about) {
   if (is_running(run.path)) return "running";
@@ -38,7 +32,7 @@ RunSummary summarize_run(const Path& path) {
   out.data = record.setting({"data"});
   if (const std::string source = record.setting({"train_source"}); !source.empty()) out.data = source;
   out.model = record.setting({"from", "preset"});
-  out.planned = whole_number(record.setting({"epochs"}));
+  out.planned = parse_number<int64_t>(record.setting({"epochs"})).value_or(0);
   if (!record.epochs.empty()) out.epochs = record.epochs.back().epoch;
   out.metric = record.best_metric();
   if (const RunRow* best = record.best_epoch()) out.best_epoch = best->epoch, out.best = best->figures.at("validation_" + out.metric);

@@ -47,8 +47,7 @@ struct Sentences {
     for (const int64_t i : which) chosen.push_back(data.encodings[static_cast<size_t>(i)]);
     const EncodedBatch batch = tokenizer.tokenizer.batch(chosen);
     TensorMap out{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
-    const std::vector<std::string>& known = model->inputs();
-    if (std::find(known.begin(), known.end(), "token_type_ids") != known.end()) out["token_type_ids"] = batch.token_type_ids;
+    if (model->takes("token_type_ids")) out["token_type_ids"] = batch.token_type_ids;
     return out;
   }
   static std::vector<int64_t> labels(const LabelledSentences& data, std::span<const int64_t> which) {
@@ -193,7 +192,8 @@ Task make_task(const std::string& name, SentenceOptions options, const JobOption
                                                          .lengths = {},
                                                          .multiply_adds = 0});
   for (const Encoding& encoding : all->train.encodings) all->lengths.push_back(encoding.size());
-  all->multiply_adds = static_cast<double>(cost_of(*model, {.tokens = std::min<int64_t>(32, max_tokens(*model))}).total.multiply_adds) / 32;
+  const int64_t length = std::min<int64_t>(32, max_tokens(*model));
+  all->multiply_adds = static_cast<double>(cost_of(*model, {.tokens = length}).total.training_multiply_adds) / static_cast<double>(length);
   Task task{.name = name, .model = model};
   if (!columns.empty()) task.notes.push_back(columns_text(options.data, columns));
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};

@@ -16,6 +16,7 @@ namespace heed {
 struct Batch {
   TensorMap inputs = {};
   int64_t samples = 0;
+  bool same_work = false;          // the forward pass of another batch of these shapes launches the same kernels with the same numbers
   std::vector<double> extra = {};  // anything else the task needs, e.g. the mixing ratio of mixup
 };
 
@@ -26,10 +27,18 @@ struct RunningMean {
 };
 using RunningMeans = std::map<std::string, RunningMean>;
 
+// A training metric as sum and count; the sum is computed on the device.
+struct StepMetric {
+  Tensor sum;  // ()
+  double count = 0;
+
+  RunningMean value() const { return {static_cast<double>(sum.item()), count}; }
+};
+
 struct StepOutput {
-  Tensor loss;                // (), differentiable
-  RunningMeans metrics = {};  // training metrics, e.g. "accuracy"
-  double multiply_adds = 0;   // of the forward pass
+  Tensor loss;                                     // (), differentiable
+  std::map<std::string, StepMetric> metrics = {};  // training metrics, e.g. "accuracy"
+  double multiply_adds = 0;                        // of the step, forward and backward
 };
 
 // A sample for the report: an image with attention on its patches, tokens with attention weights, or a translation with its alignment.

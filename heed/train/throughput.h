@@ -13,15 +13,12 @@ inline double seconds_since(Clock::time_point start) { return std::chrono::durat
 
 // Work done since `start`.
 struct Throughput {
-  // Forward and backward cost three times the forward pass; a multiply-add is two operations.
-  static constexpr double kOperations = 2 * 3;
-
   Clock::time_point start = Clock::now();
   double samples = 0, multiply_adds = 0;
 
   void add(double more_samples, double more_multiply_adds) { samples += more_samples, multiply_adds += more_multiply_adds; }
   double samples_per_second() const { return samples / std::max(seconds_since(start), 1e-9); }
-  double flops() const { return kOperations * multiply_adds / std::max(seconds_since(start), 1e-9); }
+  double flops() const { return 2 * multiply_adds / std::max(seconds_since(start), 1e-9); }  // a multiply-add is two operations
 };
 
 // Peak FLOP/s of the machine. A throughput above it means that it was measured while other processes used the machine.

@@ -36,8 +36,9 @@ void declare(Settings& settings, TrainOptions& options) {
   settings.add("step_factor", options.step_factor, "for schedule=step: factor of each drop", share);
   settings.add("clip", options.clip, "maximum gradient norm; 0: no clipping", natural);
   settings.add("label_smoothing", options.label_smoothing, "label smoothing: target probability spread over all classes", below_one);
-  settings.add("precision", options.precision, "precision of activations and matrix products; weights, sums and optimizer stay f32",
-               {.choices = {"f32", "bf16"}});
+  settings.add("precision", options.precision,
+               "precision of activations and matrix products; weights, sums and optimizer stay f32. auto: bf16 on GPUs, f32 on CPUs",
+               {.choices = {"auto", "f32", "bf16"}});
   settings.add("average", options.average, "decay of the moving average of weights (EMA); 0: none", below_one);
   settings.heading("Evaluation, checkpoints and stopping");
   settings.add("patience", options.patience, "stop after this many epochs without improvement; 0: never", natural);
@@ -48,8 +49,9 @@ void declare(Settings& settings, TrainOptions& options) {
   settings.add("log_every", options.log_every, "steps between logged metrics", positive);
   settings.add("save_every", options.save_every, "steps between checkpoints; 0: every epoch", natural);
   settings.add("loaders", options.loaders, "data loading threads; 0: load in the training thread", {.least = 0, .most = 64});
-  settings.add("device", options.device, "device to run on; this build supports only the CPU",
-               {.choices = {"auto", "cpu"}, .hint = ": this build supports only the CPU"});
+  settings.add("device", options.device, "device to run on: cpu, cuda, cuda:1; auto: the first GPU if there is one");
+  settings.add("graph", options.graph, "record steps as CUDA graphs; auto: where every step launches the same kernels",
+               {.choices = {"auto", "off"}});
 }
 
 void check_precision(const TrainOptions& options, bool machine_has_bf16) {

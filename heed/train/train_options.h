@@ -1,6 +1,7 @@
 // Training options common to all tasks: optimizer, learning rate schedule, stopping.
 #pragma once
 
+#include "heed/core/dtype.h"
 #include "heed/train/settings.h"
 
 namespace heed {
@@ -17,16 +18,16 @@ struct TrainOptions {
   float step_factor = 0.1f;  // for schedule=step
   float clip = 1;            // maximum gradient norm; 0: no clipping
   float label_smoothing = 0;
-  std::string precision = "f32";  // of activations and their gradients in training: f32 or bf16; weights and optimizer are f32
-  float average = 0;              // decay of the weight average used for evaluation and saving; 0: none
-  int64_t patience = 0;           // stop after this many epochs without improvement; 0: never
-  std::string best = "";          // metric that selects the best epoch; empty: the task's
-  float validation = 0.1f;        // fraction of the training data held out if there is no validation part
+  std::string precision = "auto";  // of activations and their gradients in training: f32 or bf16; weights and optimizer are f32
+  float average = 0;               // decay of the weight average used for evaluation and saving; 0: none
+  int64_t patience = 0;            // stop after this many epochs without improvement; 0: never
+  std::string best = "";           // metric that selects the best epoch; empty: the task's
+  float validation = 0.1f;         // fraction of the training data held out if there is no validation part
   std::string on_nan = "stop";
   uint64_t seed = 1;
   int64_t log_every = 10, save_every = 0;  // in steps; save_every 0: every epoch
   int64_t loaders = 1;                     // data loading threads
-  std::string device = "auto";
+  std::string device = "auto", graph = "auto";
 };
 void declare(Settings& settings, TrainOptions& options);
 // UsageError if bf16 is not supported by the hardware, where it would only be slower.

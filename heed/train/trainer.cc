@@ -10,6 +10,7 @@
 #include "heed/train/loader.h"
 #include "heed/train/optimizer_step.h"
 #include "heed/train/scores.h"
+#include "heed/train/step_runner.h"
 #include "heed/train/throughput.h"
 #include "heed/train/train_events.h"
 #include "heed/train/train_state.h"
@@ -28,6 +29,7 @@ class Trainer {
         run_(run),
         callbacks_(callbacks),
         optimizer_(*task.model, options),
+        steps_(task, optimizer_, options, state_.rng),
         checkpoints_(run.path() / "checkpoints") {
     metric_ = options.best.empty() ? task.metric : options.best;
     state_.rng = Rng(options.seed);
@@ -118,7 +120,6 @@ class Trainer {
 
   void step(Loader& loader, const Batches& batches, Throughput& throughput) {
     before_step_ = state_;
-    optimizer_.zero_grad();
     rate_ = rate_at(options_, state_.step, all_steps_);
     norm_ = std::numeric_limits<float>::quiet_NaN();
     const auto first = batches.begin() + state_.batch, last = first + std::min(options_.accumulate, std::ssize(batches) - state_.batch);
@@ -143,15 +144,13 @@ class Trainer {
   // finite.
   bool train_batch(const Batch& batch, float share, bool last_batch, Throughput& throughput) {
     const Rng before = state_.rng;
-    const StepOutput outcome = task_.forward(batch, {.mode = training_with(state_.rng), .precision = precision_of(options_)});
-    const float loss = outcome.loss.item();
-    if (!std::isfinite(loss)) return diverge("loss", loss, batch, before);
-    backward(share == 1 ? outcome.loss : scale(outcome.loss, share));
-    if (last_batch) norm_ = optimizer_.step(static_cast<float>(rate_));
+    const StepFigures figures = steps_.run(batch, static_cast<float>(rate_), share, last_batch);
+    norm_ = figures.norm;
+    if (!std::isfinite(figures.loss)) return diverge("loss", figures.loss, batch, before);
     if (last_batch && !std::isfinite(norm_)) return diverge("gradient norm", norm_, batch, before);
-    state_.loss.add({loss * static_cast<double>(batch.samples), static_cast<double>(batch.samples)});
-    for (const auto& [name, mean] : outcome.metrics) state_.metrics[name].add(mean);
-    for (Throughput* each : {&throughput, &window_}) each->add(static_cast<double>(batch.samples), outcome.multiply_adds);
+    state_.loss.add({figures.loss * static_cast<double>(batch.samples), static_cast<double>(batch.samples)});
+    for (const auto& [name, mean] : figures.metrics) state_.metrics[name].add(mean);
+    for (Throughput* each : {&throughput, &window_}) each->add(static_cast<double>(batch.samples), figures.multiply_adds);
     return true;
   }
 
@@ -276,8 +275,9 @@ class Trainer {
   RunFolder& run_;
   const TrainCallbacks& callbacks_;
   OptimizerStep optimizer_;
-  Checkpoints checkpoints_;
   TrainState state_, before_step_;
+  StepRunner steps_;
+  Checkpoints checkpoints_;
   std::string metric_;
   int64_t all_steps_ = 0, steps_here_ = 0;  // steps_here_: in this process
   double rate_ = 0, norm_ = 0;

@@ -66,12 +66,12 @@ std::unique_ptr<TrainingJob> TrainingJob::for_evaluation(const Path& run, const 
 
 void TrainingJob::apply(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments)
-    if (argument.find('=') == std::string::npos) {
+    if (!parse_key_value(argument)) {
       check<UsageError>(argument.ends_with(".toml"), "train: found '", argument, "', expected key=value or a .toml file");
       settings_.read(argument);
     }
   for (const std::string& argument : arguments)
-    if (argument.find('=') != std::string::npos) settings_.assign(argument);
+    if (parse_key_value(argument)) settings_.assign(argument);
   notes_.insert(notes_.end(), settings_.notes().begin(), settings_.notes().end());
   const Preset& preset = preset_named(chosen_.model.preset);
   const std::vector<std::string>& families = kind_.families;
@@ -97,7 +97,11 @@ void TrainingJob::use_model_of_run() {
 }
 
 Task TrainingJob::make(std::function<void(int64_t done, int64_t all)> reading) {
-  check_precision(chosen_.train_options, has_bf16());
+  TrainOptions& options = chosen_.train_options;
+  if (options.device != "auto") set_default_device(device_named(options.device));
+  const bool on_cpu = default_device() == kCpu;
+  if (options.precision == "auto") settings_.set("precision", on_cpu ? "f32" : "bf16", Settings::By::preset);
+  if (on_cpu) check_precision(options, has_bf16());
   chosen_.reading = std::move(reading);
   Task task = make_(chosen_);
   settings_.set("best", task.metric, Settings::By::preset);  // actual value, for config.toml

@@ -52,7 +52,8 @@ struct SentencePairs {
 
   double cost(int64_t read, int64_t written) {
     const auto [at, is_new] = costs.try_emplace({read, written});
-    if (is_new) at->second = static_cast<double>(cost_of(*model, {.batch = 1, .tokens = read, .target = written}).total.multiply_adds);
+    if (is_new)
+      at->second = static_cast<double>(cost_of(*model, {.batch = 1, .tokens = read, .target = written}).total.training_multiply_adds);
     return at->second;
   }
 

@@ -1,0 +1,11 @@
+// Counting the pairs of tokens that masks leave visible.
+#pragma once
+
+#include "heed/attention/terms.h"
+
+namespace heed {
+
+// Of N queries and N keys. The masks must be made from settings alone (TermUse::pattern).
+int64_t visible_pairs(const std::vector<Term>& masks, int64_t N);
+
+}  // namespace heed

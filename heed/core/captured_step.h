@@ -1,0 +1,40 @@
+// A step that is repeated with the same shapes: run as it is for the first times, then recorded as a CUDA graph. A graph of 300 small
+// kernels starts four times faster than the kernels one by one.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "heed/core/random.h"
+#include "heed/core/tensor.h"
+#include "heed/cuda/graph.h"
+
+namespace heed {
+
+class CapturedStep {
+ public:
+  // work: reads its inputs from the same tensors every time, copies nothing to the host, and returns its results. rng: its random numbers
+  CapturedStep(Device device, Rng* rng, std::function<Tensors()> work);
+
+  // The results: the same tensors in every run once the step is recorded.
+  const Tensors& run();
+  bool is_recorded() const { return graph_.has_value(); }
+  bool failed_to_record() const { return failed_; }  // then run() has thrown, and nothing has happened
+
+ private:
+  static constexpr int kWarmUpRuns = 2;  // fill the memory pool, choose algorithms
+
+  void record();
+
+  Device device_;
+  Rng* rng_;
+  std::function<Tensors()> work_;
+  Tensors results_ = {};
+  int runs_ = 0;
+  bool failed_ = false;
+  std::optional<cuda::Graph> graph_ = {};
+  Tensor advance_ = {};  // one i64 on the device: what a run adds to the recorded streams of random numbers
+  uint64_t first_stream_ = 0, streams_ = 0;
+};
+
+}  // namespace heed

@@ -1,0 +1,24 @@
+// The kernels that a function launches, recorded once as a CUDA graph and then started together.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "heed/core/device.h"
+
+namespace heed::cuda {
+
+class Graph {
+ public:
+  static bool is_supported(Device device);
+
+  // Records what `work` launches; it does not run. Memory that it takes is used by every run. An error of `work` passes through.
+  Graph(Device device, const std::function<void()>& work);
+  void run() const;
+
+ private:
+  Device device_;
+  std::shared_ptr<void> graph_;
+};
+
+}  // namespace heed::cuda
