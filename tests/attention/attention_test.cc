@@ -50,7 +50,7 @@ void check_terms(const Sizes& z, const std::vector<Subject>& subjects, const Kin
     AttentionOptions soft = options(rng);
     soft.hard = Hard::no;
     const Tensor weights =
-        attention(q, k, contiguous(expand(Tensor::from(identity, {1, 1, z.M, z.M}), {z.B, z.G, z.M, z.M})), soft).detach();
+        attention(q, k, contiguous(expand(Tensor::from(identity, {1, 1, z.M, z.M}, test_device()), {z.B, z.G, z.M, z.M})), soft).detach();
     plain.factors = Doubles(weights);
     for (double& x : plain.factors.values) x = x == 0 ? 0 : 1 / (1 - static_cast<double>(kind.dropout));
   }
@@ -132,8 +132,9 @@ TEST(Attention, hard_rows_are_one_hot_and_pass_gradients_as_asked) {
 }
 
 TEST(Attention, hard_rows_share_ties) {
-  const Tensor q = Tensor::from(std::vector<float>{1}, {1, 1, 1, 1}), k = Tensor::from(std::vector<float>{2, 1, 2}, {1, 1, 3, 1}),
-               v = Tensor::from(std::vector<float>{10, 20, 40}, {1, 1, 3, 1});
+  const Tensor q = Tensor::from(std::vector<float>{1}, {1, 1, 1, 1}, test_device()),
+               k = Tensor::from(std::vector<float>{2, 1, 2}, {1, 1, 3, 1}, test_device()),
+               v = Tensor::from(std::vector<float>{10, 20, 40}, {1, 1, 3, 1}, test_device());
   EXPECT_EQ(attention(q, k, v, {.hard = Hard::straight_through}).item(), 25);
 }
 
@@ -144,14 +145,14 @@ TEST(Attention, dropout_agrees_and_keeps_the_share_it_should) {
   check_terms(z, {term_named(z, "soft cap"), term_named(z, "gaussian")}, {.dropout = 0.3f});
   check_terms(z, {}, {.hard = Hard::straight_through, .dropout = 0.3f});
   Rng rng(1);  // equal keys: every weight is 1/1024, so the mean of kept weights is 1
-  const Tensor ones = Tensor::ones({1, 1, 1024, 4});
+  const Tensor ones = Tensor::ones({1, 1, 1024, 4}, test_device());
   EXPECT_NEAR(mean(attention(ones, ones, ones, {.dropout = 0.25f, .rng = &rng})).item(), 1, 3e-3);
 }
 
 TEST(Attention, beta_may_be_learned_for_every_head) {
   const Tensor q = normal_input({2, 3, 5, 4}, 1), k = normal_input({2, 3, 7, 4}, 2), v = normal_input({2, 3, 7, 2}, 3);
   const std::vector<float> values{0.3f, 1.0f, -0.7f};
-  const Tensor beta = Tensor::from(values, {3}).require_grad();
+  const Tensor beta = Tensor::from(values, {3}, test_device()).require_grad();
   const Tensor out = attention(q, k, v, {.beta = beta});
   for (int64_t h = 0; h < 3; ++h) {
     const auto head = [&](const Tensor& x) { return slice(x, 1, h, h + 1); };
@@ -161,10 +162,11 @@ TEST(Attention, beta_may_be_learned_for_every_head) {
   }
   backward(sum(out), {});
   const auto total = [&](float middle) {
-    return sum(attention(q, k, v, {.beta = Tensor::from(std::vector<float>{0.3f, middle, -0.7f}, {3})})).item();
+    return sum(attention(q, k, v, {.beta = Tensor::from(std::vector<float>{0.3f, middle, -0.7f}, {3}, test_device())})).item();
   };
   EXPECT_NEAR(beta.grad().to_vector<float>()[1], (total(1.01f) - total(0.99f)) / 0.02f, 2e-2);
-  EXPECT_NEAR(sum(attention(q, k, v, {.beta = Tensor::ones({1})})).item(), sum(attention(q, k, v, {.beta = 1.0f})).item(), 1e-5);
+  EXPECT_NEAR(sum(attention(q, k, v, {.beta = Tensor::ones({1}, test_device())})).item(), sum(attention(q, k, v, {.beta = 1.0f})).item(),
+              1e-5);
 }
 
 TEST(Attention, reads_tokens_where_they_lie) {
@@ -188,7 +190,7 @@ TEST(Attention, a_fully_masked_row_gives_zeros_and_no_gradient) {
   const Tensor q = normal_input({1, 1, 3, 4}, 1).require_grad(), k = normal_input({1, 1, 5, 4}, 2).require_grad(),
                v = normal_input({1, 1, 5, 4}, 3).require_grad();
   const Tensor out = attention(q, k, v, {{}, {Causal{-1}}});
-  backward(out, Tensor::ones(out.shape()));
+  backward(out, Tensor::ones(out.shape(), test_device()));
   const auto y = out.to_vector<float>(), dq = q.grad().to_vector<float>();
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(y[i], 0);
@@ -198,45 +200,58 @@ TEST(Attention, a_fully_masked_row_gives_zeros_and_no_gradient) {
 }
 
 TEST(Attention, of_nothing_is_nothing) {
-  const Tensor none = attention(Tensor::ones({1, 1, 2, 4}), Tensor::ones({1, 1, 0, 4}), Tensor::ones({1, 1, 0, 3}));
+  const Tensor none = attention(Tensor::ones({1, 1, 2, 4}, test_device()), Tensor::ones({1, 1, 0, 4}, test_device()),
+                                Tensor::ones({1, 1, 0, 3}, test_device()));
   EXPECT_EQ(none.to_vector<float>(), std::vector<float>(6, 0.0f));
-  EXPECT_EQ(attention(Tensor::ones({0, 1, 2, 4}), Tensor::ones({0, 1, 3, 4}), Tensor::ones({0, 1, 3, 4})).count(), 0);
-  const Tensor q = Tensor::ones({1, 1, 2, 4}).require_grad();
-  backward(attention(q, Tensor::ones({1, 1, 0, 4}), Tensor::ones({1, 1, 0, 4})), Tensor::ones({1, 1, 2, 4}));
+  EXPECT_EQ(attention(Tensor::ones({0, 1, 2, 4}, test_device()), Tensor::ones({0, 1, 3, 4}, test_device()),
+                      Tensor::ones({0, 1, 3, 4}, test_device()))
+                .count(),
+            0);
+  const Tensor q = Tensor::ones({1, 1, 2, 4}, test_device()).require_grad();
+  backward(attention(q, Tensor::ones({1, 1, 0, 4}, test_device()), Tensor::ones({1, 1, 0, 4}, test_device())),
+           Tensor::ones({1, 1, 2, 4}, test_device()));
   EXPECT_EQ(q.grad().to_vector<float>(), std::vector<float>(8, 0.0f));
 }
 
 TEST(Attention, memory_grows_with_the_length_and_not_with_its_square) {
   const Tensor q = normal_input({1, 1, 16384, 64}, 1).require_grad(), k = normal_input({1, 1, 16384, 64}, 2).require_grad(),
                v = normal_input({1, 1, 16384, 64}, 3).require_grad(), g = normal_input({1, 1, 16384, 64}, 4);
-  reset_peak_memory();
-  const int64_t start = memory_use().in_use;
+  reset_peak_memory(kCpu);
+  const int64_t start = memory_use(kCpu).in_use;
   // Without vectors the whole map would take minutes; the memory is the same.
   backward(attention(q, k, v, {{}, instruction_set() == "baseline" ? std::vector<Term>{Window{300, 300}} : std::vector<Term>{}}), g);
   const int64_t results = 4 * q.count() * static_cast<int64_t>(sizeof(float));  // the output and three gradients
-  EXPECT_LE(memory_use().peak - start - results, int64_t{64} << 20);
+  EXPECT_LE(memory_use(kCpu).peak - start - results, int64_t{64} << 20);
 }
 
 TEST(Attention, says_what_is_wrong) {
-  const Tensor q = Tensor::zeros({1, 4, 3, 8}), k = Tensor::zeros({1, 4, 5, 8});
-  expect_error([&] { attention(q, Tensor::zeros({1, 4, 5, 7}), k); }, "queries have 8 numbers, keys 7");
-  expect_error([&] { attention(q, Tensor::zeros({1, 3, 5, 8}), Tensor::zeros({1, 3, 5, 8})); }, "4 query heads do not share 3 key heads");
-  expect_error([&] { attention(q, k, Tensor::zeros({1, 4, 6, 8})); }, "differ in heads or keys");
+  const Tensor q = Tensor::zeros({1, 4, 3, 8}, test_device()), k = Tensor::zeros({1, 4, 5, 8}, test_device());
+  expect_error([&] { attention(q, Tensor::zeros({1, 4, 5, 7}, test_device()), k); }, "queries have 8 numbers, keys 7");
   expect_error(
       [&] {
-        attention(q, k, k, {{}, {RelativeBias{Tensor::zeros({3, 5})}}});
+        attention(q, Tensor::zeros({1, 3, 5, 8}, test_device()), Tensor::zeros({1, 3, 5, 8}, test_device()));
+      },
+      "4 query heads do not share 3 key heads");
+  expect_error([&] { attention(q, k, Tensor::zeros({1, 4, 6, 8}, test_device())); }, "differ in heads or keys");
+  expect_error(
+      [&] {
+        attention(q, k, k, {{}, {RelativeBias{Tensor::zeros({3, 5}, test_device())}}});
       },
       "RelativeBias's table has shape (3, 5), expected (4, 5)");
   expect_error([&] { attention(q, k, k, {{}, {Chunks{0}}}); }, "Chunks of 0");
   expect_error([&] { attention(q, k, k, {{}, {RelativeBias{}}}); }, "RelativeBias has no table");
-  expect_error([&] { attention(q, k, k, {{}, {RelativeBias{Tensor::zeros({4, 6})}}}); }, "6 columns, expected an odd number");
   expect_error(
       [&] {
-        attention(q, k, k, {{}, {Mask{Tensor::zeros({2, 1, 1, 5}, DType::boolean)}}});
+        attention(q, k, k, {{}, {RelativeBias{Tensor::zeros({4, 6}, test_device())}}});
+      },
+      "6 columns, expected an odd number");
+  expect_error(
+      [&] {
+        attention(q, k, k, {{}, {Mask{Tensor::zeros({2, 1, 1, 5}, DType::boolean, test_device())}}});
       },
       "Mask's keep has shape (2, 1, 1, 5), expected one that broadcasts to (1, 4, 3, 5)");
   expect_error([&] { attention(q, k, k, {{}, {SoftCap{-1}}}); }, "SoftCap at -1");
-  expect_error([&] { attention(q, k, k, {.beta = Tensor::zeros({3})}); }, "beta has shape (3), expected (1) or (4)");
+  expect_error([&] { attention(q, k, k, {.beta = Tensor::zeros({3}, test_device())}); }, "beta has shape (3), expected (1) or (4)");
   expect_error([&] { attention(q, k, k, {.dropout = 0.1f}); }, "needs a source of random numbers");
 }
 

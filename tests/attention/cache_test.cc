@@ -101,10 +101,10 @@ TEST(KeyValueCache, shows_what_was_appended_without_copies) {
   EXPECT_EQ(cache.values().to_vector<float>(), x.v.to_vector<float>());
   // One more token takes no memory that grows with the text.
   const Tensor q = normal_input({2, 2, 1, 16}, 9);
-  reset_peak_memory();
-  const int64_t start = memory_use().in_use;
+  reset_peak_memory(kCpu);
+  const int64_t start = memory_use(kCpu).in_use;
   attention(q, cache, {.terms = {Causal{}}});
-  EXPECT_LT(memory_use().peak - start, 2 * 300 * 16 * static_cast<int64_t>(sizeof(float)));
+  EXPECT_LT(memory_use(kCpu).peak - start, 2 * 300 * 16 * static_cast<int64_t>(sizeof(float)));
 }
 
 TEST(KeyValueCache, beams_go_on_fork_and_end) {
@@ -115,7 +115,7 @@ TEST(KeyValueCache, beams_go_on_fork_and_end) {
   const Tensor before = cache.keys();
   const std::vector<int64_t> items{2, 0, 2, 2};
   cache.reorder(items);
-  const Tensor chosen = Tensor::from(items, {4});
+  const Tensor chosen = Tensor::from(items, {4}, test_device());
   const Tensor k = index_select(x.k, 0, chosen), v = index_select(x.v, 0, chosen);
   EXPECT_EQ(cache.keys().to_vector<float>(), k.to_vector<float>());
   EXPECT_EQ(cache.values().to_vector<float>(), v.to_vector<float>());
@@ -150,20 +150,28 @@ TEST(KeyValueCache, keeps_half_precision_as_floats) {
 TEST(KeyValueCache, says_what_is_wrong) {
   KeyValueCache cache;
   expect_error([&] { cache.keys(); }, "cache: it is empty, expected one append before");
-  expect_error([&] { cache.append(Tensor::zeros({1, 2, 3}), Tensor::zeros({1, 2, 3, 4})); }, "cache: keys have shape (1, 2, 3)");
-  expect_error([&] { cache.append(Tensor::zeros({1, 2, 3, 4}), Tensor::zeros({1, 2, 5, 4})); }, "differ in items, heads or tokens");
-  cache.append(Tensor::zeros({1, 2, 3, 4}), Tensor::zeros({1, 2, 3, 5}));
   expect_error(
       [&] {
-        cache.append(Tensor::zeros({1, 2, 3, 5}), Tensor::zeros({1, 2, 3, 5}));
+        cache.append(Tensor::zeros({1, 2, 3}, test_device()), Tensor::zeros({1, 2, 3, 4}, test_device()));
+      },
+      "cache: keys have shape (1, 2, 3)");
+  expect_error(
+      [&] {
+        cache.append(Tensor::zeros({1, 2, 3, 4}, test_device()), Tensor::zeros({1, 2, 5, 4}, test_device()));
+      },
+      "differ in items, heads or tokens");
+  cache.append(Tensor::zeros({1, 2, 3, 4}, test_device()), Tensor::zeros({1, 2, 3, 5}, test_device()));
+  expect_error(
+      [&] {
+        cache.append(Tensor::zeros({1, 2, 3, 5}, test_device()), Tensor::zeros({1, 2, 3, 5}, test_device()));
       },
       "keys have shape (1, 2, 3, 5), expected (1, 2, n, 4)");
   expect_error([&] { cache.truncate(4); }, "cache: truncated to 4 tokens, it has 3");
   expect_error([&] { cache.reorder(std::vector<int64_t>{1}); }, "cache: item 1 of 1");
-  expect_error([&] { attention(Tensor::zeros({1, 2, 4, 4}), cache); }, "attention: 4 queries, the cache has 3 tokens");
+  expect_error([&] { attention(Tensor::zeros({1, 2, 4, 4}, test_device()), cache); }, "attention: 4 queries, the cache has 3 tokens");
   expect_error(
       [&] {
-        attention(Tensor::zeros({1, 2, 1, 4}), cache.keys(), cache.keys(), {.first_query = -1});
+        attention(Tensor::zeros({1, 2, 1, 4}, test_device()), cache.keys(), cache.keys(), {.first_query = -1});
       },
       "attention: the first query is at -1");
 }

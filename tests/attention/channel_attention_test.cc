@@ -67,12 +67,12 @@ TEST(ChannelAttention, takes_tokens_whose_channels_are_cut_into_groups_without_a
 }
 
 TEST(ChannelAttention, says_what_is_wrong) {
-  const Tensor x = Tensor::zeros({1, 2, 5, 4});
-  expect_error([&] { channel_attention(x, Tensor::zeros({1, 2, 6, 4}), x); }, "queries have 5 tokens, keys 6");
-  expect_error([&] { channel_attention(x, x, Tensor::zeros({1, 2, 5, 3})); }, "keys have 4 channels, values 3");
-  expect_error([&] { channel_attention(x, Tensor::zeros({1, 1, 5, 4}), x); }, "groups of 2, 1 and 2");
-  expect_error([&] { channel_attention(x, x, Tensor::zeros({3, 2, 5, 4})); }, "batches of 1, 1 and 3");
-  expect_error([&] { channel_attention(Tensor::zeros({5, 4}), x, x); }, "expected (B, G, N, C)");
+  const Tensor x = Tensor::zeros({1, 2, 5, 4}, test_device());
+  expect_error([&] { channel_attention(x, Tensor::zeros({1, 2, 6, 4}, test_device()), x); }, "queries have 5 tokens, keys 6");
+  expect_error([&] { channel_attention(x, x, Tensor::zeros({1, 2, 5, 3}, test_device())); }, "keys have 4 channels, values 3");
+  expect_error([&] { channel_attention(x, Tensor::zeros({1, 1, 5, 4}, test_device()), x); }, "groups of 2, 1 and 2");
+  expect_error([&] { channel_attention(x, x, Tensor::zeros({3, 2, 5, 4}, test_device())); }, "batches of 1, 1 and 3");
+  expect_error([&] { channel_attention(Tensor::zeros({5, 4}, test_device()), x, x); }, "expected (B, G, N, C)");
 }
 
 }  // namespace

@@ -14,9 +14,10 @@ namespace {
 TEST(AttentionExamples, run) {
   const int64_t H = 2, N = 32, D = 8;
   const Tensor q = normal_input({1, H, N, D}, 1), k = normal_input({1, H, N, D}, 2), v = normal_input({1, H, N, D}, 3);
-  const Tensor head_beta = Tensor::ones({H}), slopes = Tensor::ones({H}), alpha = Tensor::ones({H}), center = Tensor::zeros({H, 2});
-  const Tensor lengths = Tensor::full({1}, 20, DType::i64), keep = Tensor::ones({1, 1, N, N}, DType::boolean);
-  const Tensor pattern = Tensor::ones({1, 2, 2}, DType::boolean), values = normal_input({1, H, N, N}, 4);
+  const Tensor head_beta = Tensor::ones({H}, test_device()), slopes = Tensor::ones({H}, test_device()),
+               alpha = Tensor::ones({H}, test_device()), center = Tensor::zeros({H, 2}, test_device());
+  const Tensor lengths = Tensor::full({1}, 20, DType::i64, test_device()), keep = Tensor::ones({1, 1, N, N}, DType::boolean, test_device());
+  const Tensor pattern = Tensor::ones({1, 2, 2}, DType::boolean, test_device()), values = normal_input({1, H, N, N}, 4);
   const Tensor table = normal_input({H, 9}, 5), grid_table = normal_input({H, 7, 15}, 6), buckets = normal_input({H, 32}, 7);
   const Tensor queries = normal_input({1, H, N, 4}, 8), keys_by_distance = normal_input({H, 9, 4}, 9), spread = normal_input({H, 2, 2}, 10);
   Rng rng(1);

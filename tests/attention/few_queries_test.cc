@@ -15,7 +15,7 @@ float default_beta(const Sizes& z) { return 1 / std::sqrt(static_cast<float>(z.D
 
 AttentionPlan plan_of(const Sizes& z, const std::vector<Subject>& subjects) {
   AttentionPlan plan{.sizes = {z.B, z.H, z.G, z.N, z.M, z.D, z.E}, .beta = default_beta(z)};
-  for (const Subject& subject : subjects) plan.terms.push_back(checked(subject.term, plan.sizes));
+  for (const Subject& subject : subjects) plan.terms.push_back(checked(subject.term, plan.sizes, test_device()));
   return plan;
 }
 
@@ -29,7 +29,7 @@ Tensors results(Forward forward, const AttentionPlan& plan, const Inputs& x) {
   std::vector<float> numbers = kept.to_vector<float>();
   for (float& number : numbers)
     if (std::isinf(number)) number = std::copysign(99.0f, number);
-  return {out, Tensor::from(numbers, kept.shape())};
+  return {out, Tensor::from(numbers, kept.shape(), test_device())};
 }
 
 void check_plan(const AttentionPlan& plan, const Sizes& z) {
@@ -89,7 +89,7 @@ TEST(FewQueries, some_heads_may_skip_what_others_see) {
   std::vector<uint8_t> keep(static_cast<size_t>(z.H * z.M));
   for (int64_t h = 0; h < z.H; ++h)
     for (int64_t j = 0; j < z.M; ++j) keep[static_cast<size_t>(h * z.M + j)] = h == 3 ? 0 : j / 300 == h;
-  const Tensor mask = cast(Tensor::from(keep, {1, z.H, 1, z.M}), DType::boolean);
+  const Tensor mask = cast(Tensor::from(keep, {1, z.H, 1, z.M}, test_device()), DType::boolean);
   AttentionPlan plan = plan_of(z, {{"mask", Mask{mask}, {}}});
   check_plan(plan, z);
   plan.hard = true;
@@ -121,10 +121,10 @@ TEST(FewQueries, read_keys_without_a_copy) {
   const auto tokens_first = [](const Tensor& y) { return transpose(contiguous(transpose(y, 1, 2)), 1, 2); };
   const Tensor k = tokens_first(x.k), v = tokens_first(x.v), dense = attention(x.q, x.k, x.v);
   ASSERT_FALSE(k.is_contiguous());
-  reset_peak_memory();
-  const int64_t start = memory_use().in_use;
+  reset_peak_memory(kCpu);
+  const int64_t start = memory_use(kCpu).in_use;
   const Tensor out = attention(x.q, k, v);
-  EXPECT_LT(memory_use().peak - start, k.count() * static_cast<int64_t>(sizeof(float)) / 4);
+  EXPECT_LT(memory_use(kCpu).peak - start, k.count() * static_cast<int64_t>(sizeof(float)) / 4);
   EXPECT_EQ(out.to_vector<float>(), dense.to_vector<float>());
 }
 

@@ -1,4 +1,4 @@
-// Kernel attention against a plain double reference in the quadratic order: values, gradients, states, odd shapes.
+// Linear attention against a plain double reference in the quadratic order: values, gradients, states, odd shapes.
 #include "heed/attention/linear_attention.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,9 @@ const char* name_of(FeatureMap map) { return map == FeatureMap::elu ? "elu" : ma
 
 LinearAttentionOptions options_of(FeatureMap map, bool causal, int64_t D) {
   Rng rng(5);
-  return {.map = map, .causal = causal, .projection = map == FeatureMap::random ? random_projection(2 * D + 1, D, rng) : Tensor()};
+  return {.map = map,
+          .causal = causal,
+          .projection = map == FeatureMap::random ? random_projection(2 * D + 1, D, rng).to(test_device()) : Tensor()};
 }
 
 double scale_of(const LinearAttentionOptions& options, int64_t D) {
@@ -151,7 +153,7 @@ TEST(KernelAttention, agrees_with_key_lengths_and_a_temperature) {
     for (const bool causal : {false, true}) {
       LinearAttentionOptions options = options_of(map, causal, z.D);
       options.beta = 0.5f;
-      options.lengths = Tensor::from(std::vector<int64_t>{131, 70, 1, 0}, {4});
+      options.lengths = Tensor::from(std::vector<int64_t>{131, 70, 1, 0}, {4}, test_device());
       check_agrees(z, options);
     }
 }
@@ -161,7 +163,7 @@ TEST(KernelAttention, gives_the_same_in_the_other_order) {
   for (const FeatureMap map : kMaps)
     for (const bool causal : {false, true}) {
       LinearAttentionOptions options = options_of(map, causal, z.D);
-      options.lengths = Tensor::from(std::vector<int64_t>{71, 0}, {2});
+      options.lengths = Tensor::from(std::vector<int64_t>{71, 0}, {2}, test_device());
       options.quadratic = true;
       check_agrees(z, options);
     }
@@ -215,7 +217,7 @@ TEST(KernelAttention, random_features_hold_large_and_small_keys) {
   Tensor k = concat({scale(normal_input({1, 1, 65, 16}, 2), 30), normal_input({1, 1, 65, 16}, 4)}, 2).detach().require_grad();
   for (const bool causal : {false, true}) {
     const Tensor out = linear_attention(q, k, v, options_of(FeatureMap::random, causal, 16));
-    backward(out, Tensor::ones(out.shape()));
+    backward(out, Tensor::ones(out.shape(), test_device()));
     for (const Tensor& x : {out.detach(), q.grad(), k.grad()})
       for (const float value : x.to_vector<float>()) ASSERT_TRUE(std::isfinite(value));
     for (int64_t e = 0; causal && e < 3; ++e) EXPECT_NEAR(Doubles(out)[e], Doubles(v)[e], 1e-5) << "the first query sees one key";
@@ -228,7 +230,8 @@ TEST(KernelAttention, random_features_come_close_to_softmax) {
                v = normal_input({1, 1, 64, 8}, 3);
   const Doubles exact(attention(q, k, v));
   const auto error = [&](int64_t features) {
-    const Doubles got(linear_attention(q, k, v, {.map = FeatureMap::random, .projection = random_projection(features, 8, rng)}));
+    const Doubles got(
+        linear_attention(q, k, v, {.map = FeatureMap::random, .projection = random_projection(features, 8, rng).to(test_device())}));
     double sum = 0;
     for (int64_t i = 0; i < got.size(); ++i) sum += std::pow(got[i] - exact[i], 2);
     return std::sqrt(sum / static_cast<double>(got.size()));
@@ -251,11 +254,11 @@ TEST(KernelAttention, projections_are_orthogonal_and_as_long_as_normal_ones) {
 }
 
 TEST(KernelAttention, of_nothing_is_nothing) {
-  const Tensor q = Tensor::ones({1, 1, 2, 4}).require_grad(), none = Tensor::ones({1, 1, 0, 4});
+  const Tensor q = Tensor::ones({1, 1, 2, 4}, test_device()).require_grad(), none = Tensor::ones({1, 1, 0, 4}, test_device());
   for (const FeatureMap map : kMaps) {
     const Tensor out = linear_attention(q, none, none, options_of(map, false, 4));
     EXPECT_EQ(out.to_vector<float>(), std::vector<float>(8, 0.0f));
-    backward(out, Tensor::ones(out.shape()));
+    backward(out, Tensor::ones(out.shape(), test_device()));
     EXPECT_EQ(q.grad().to_vector<float>(), std::vector<float>(8, 0.0f));
     EXPECT_EQ(linear_attention(none, none, none, options_of(map, true, 4)).count(), 0);
   }
@@ -263,25 +266,34 @@ TEST(KernelAttention, of_nothing_is_nothing) {
 
 TEST(KernelAttention, memory_grows_with_the_length_alone) {
   const Tensor x = normal_input({1, 1, 16384, 64}, 1).require_grad(), g = normal_input({1, 1, 16384, 64}, 4);
-  reset_peak_memory();
-  const int64_t start = memory_use().in_use;
+  reset_peak_memory(kCpu);
+  const int64_t start = memory_use(kCpu).in_use;
   backward(linear_attention(x, x, x, {.causal = true}), g);
   const int64_t results = 4 * x.count() * static_cast<int64_t>(sizeof(float));  // the output and three gradients
-  EXPECT_LE(memory_use().peak - start - results, int64_t{4} << 20);
+  EXPECT_LE(memory_use(kCpu).peak - start - results, int64_t{4} << 20);
 }
 
 TEST(KernelAttention, says_what_is_wrong) {
-  const Tensor q = Tensor::zeros({1, 4, 3, 8}), k = Tensor::zeros({1, 4, 5, 8});
-  expect_error([&] { linear_attention(q, Tensor::zeros({1, 4, 5, 7}), k); }, "queries have 8 numbers, keys 7");
-  expect_error([&] { linear_attention(q, Tensor::zeros({1, 3, 5, 8}), Tensor::zeros({1, 3, 5, 8})); }, "4 query heads do not share 3");
-  expect_error([&] { linear_attention(q, k, Tensor::zeros({1, 4, 6, 8})); }, "differ in heads or keys");
+  const Tensor q = Tensor::zeros({1, 4, 3, 8}, test_device()), k = Tensor::zeros({1, 4, 5, 8}, test_device());
+  expect_error([&] { linear_attention(q, Tensor::zeros({1, 4, 5, 7}, test_device()), k); }, "queries have 8 numbers, keys 7");
+  expect_error(
+      [&] {
+        linear_attention(q, Tensor::zeros({1, 3, 5, 8}, test_device()), Tensor::zeros({1, 3, 5, 8}, test_device()));
+      },
+      "4 query heads do not share 3");
+  expect_error([&] { linear_attention(q, k, Tensor::zeros({1, 4, 6, 8}, test_device())); }, "differ in heads or keys");
   expect_error([&] { linear_attention(q, k, k, {.causal = true}); }, "causal with 3 queries and 5 keys");
   expect_error([&] { linear_attention(q, k, k, {.map = FeatureMap::random}); }, "projection has shape (), expected (R, 8)");
   expect_error([&] { linear_attention(q, k, k, {.beta = -1.0f}); }, "beta is -1, expected 0 or more");
-  expect_error([&] { linear_attention(q, k, k, {.lengths = Tensor::zeros({2}, DType::i64)}); }, "lengths have shape (2), expected (1)");
+  expect_error([&] { linear_attention(q, k, k, {.lengths = Tensor::zeros({2}, DType::i64, test_device())}); },
+               "lengths have shape (2), expected (1)");
   LinearAttentionState state;
   state.append(k, k);
-  expect_error([&] { state.append(k, Tensor::zeros({1, 4, 5, 9})); }, "sums of shape (1, 4, 8, 8), new keys and values need (1, 4, 8, 9)");
+  expect_error(
+      [&] {
+        state.append(k, Tensor::zeros({1, 4, 5, 9}, test_device()));
+      },
+      "sums of shape (1, 4, 8, 8), new keys and values need (1, 4, 8, 9)");
 }
 
 }  // namespace

@@ -88,12 +88,12 @@ TEST(PooledKeys, of_one_token_each_change_nothing) {
 }
 
 TEST(PooledKeys, say_what_is_wrong) {
-  const Tensor x = Tensor::zeros({1, 2, 12, 4});
+  const Tensor x = Tensor::zeros({1, 2, 12, 4}, test_device());
   expect_error([&] { pooled_keys(x, {3, 5}, 2); }, "12 tokens on a grid of 3 x 5");
   expect_error([&] { pooled_keys(x, {3, 4}, 0); }, "squares of 0 x 0 tokens");
-  expect_error([&] { pooled_keys(Tensor::zeros({12, 4}), {3, 4}, 2); }, "expected (B, G, M, D)");
-  expect_error([&] { pooled_keys(x, {3, 4}, Tensor::zeros({4, 5, 2, 2})); }, "tokens have 4 numbers, the weight 5");
-  expect_error([&] { pooled_keys(x, {3, 4}, Tensor::zeros({4, 4, 2, 3})); }, "expected (O, D, r, r)");
+  expect_error([&] { pooled_keys(Tensor::zeros({12, 4}, test_device()), {3, 4}, 2); }, "expected (B, G, M, D)");
+  expect_error([&] { pooled_keys(x, {3, 4}, Tensor::zeros({4, 5, 2, 2}, test_device())); }, "tokens have 4 numbers, the weight 5");
+  expect_error([&] { pooled_keys(x, {3, 4}, Tensor::zeros({4, 4, 2, 3}, test_device())); }, "expected (O, D, r, r)");
 }
 
 }  // namespace

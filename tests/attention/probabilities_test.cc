@@ -81,7 +81,7 @@ TEST(Probabilities, times_values_are_the_output) {
   const Inputs x(z);
   const Tensor beta = positive_input({4}, 6);
   const AttentionOptions options{.beta = beta, .terms = {Causal{}, Alibi{positive_input({4}, 7)}}, .first_query = 20};
-  const Tensor v = index_select(x.v, 1, Tensor::from(std::vector<int64_t>{0, 0, 1, 1}, {4}));
+  const Tensor v = index_select(x.v, 1, Tensor::from(std::vector<int64_t>{0, 0, 1, 1}, {4}, test_device()));
   expect_near("output", matmul(attention_probabilities(x.q, x.k, options), v), Doubles(attention(x.q, x.k, x.v, options)), 4e-6);
 }
 
@@ -92,7 +92,8 @@ TEST(Probabilities, are_those_of_the_chosen_heads_and_rows) {
   const std::vector<int64_t> heads{3, 0}, rows{19, 2, 3, 4, 2};
   const Tensor all = attention_probabilities(x.q, x.k, options), some = attention_probabilities(x.q, x.k, options, heads, rows);
   ASSERT_EQ(some.shape(), (Shape{2, 2, 5, 33}));
-  const Tensor expected = index_select(index_select(all, 1, Tensor::from(heads, {2})), 2, Tensor::from(rows, {5}));
+  const Tensor expected =
+      index_select(index_select(all, 1, Tensor::from(heads, {2}, test_device())), 2, Tensor::from(rows, {5}, test_device()));
   EXPECT_EQ(some.to_vector<float>(), expected.to_vector<float>());
 }
 
@@ -103,11 +104,11 @@ TEST(Probabilities, of_masked_rows_are_zeros_and_of_halves_are_floats) {
     EXPECT_EQ(std::vector<float>(map.begin(), map.begin() + 6), (std::vector<float>{0, 0, 0, 0, 0, 1}));
   }
   EXPECT_EQ(attention_probabilities(cast(q, DType::bf16), cast(k, DType::bf16)).dtype(), DType::f32);
-  EXPECT_EQ(attention_probabilities(q, Tensor::ones({1, 1, 0, 4})).shape(), (Shape{1, 1, 3, 0}));
+  EXPECT_EQ(attention_probabilities(q, Tensor::ones({1, 1, 0, 4}, test_device())).shape(), (Shape{1, 1, 3, 0}));
 }
 
 TEST(Probabilities, say_what_is_wrong) {
-  const Tensor q = Tensor::zeros({1, 4, 3, 8});
+  const Tensor q = Tensor::zeros({1, 4, 3, 8}, test_device());
   expect_error([&] { attention_probabilities(q, q, {}, {4}); }, "attention_probabilities: head 4 of 4");
   expect_error([&] { attention_probabilities(q, q, {}, {}, {-1}); }, "attention_probabilities: row -1 of 3");
 }
@@ -154,7 +155,7 @@ TEST(AttentionTap, shows_the_chosen_layers_heads_and_rows) {
 }
 
 TEST(AttentionTap, sees_attention_that_is_computed_another_way) {
-  const Tensor q = Tensor::ones({1, 2, 12, 4}), v = normal_input({1, 2, 12, 5}, 1);
+  const Tensor q = Tensor::ones({1, 2, 12, 4}, test_device()), v = normal_input({1, 2, 12, 5}, 1);
   const AttentionOptions options{.beta = 0.0f, .terms = {Gaussian2d{positive_input({2}, 2), normal_input({2, 2}, 3), 4}}};
   const AttentionTap tap;
   const Tensor out = attention(q, q, v, options);

@@ -42,18 +42,18 @@ TEST(Autograd, survives_a_chain_of_a_hundred_thousand) {
 
 TEST(Autograd, frees_what_nobody_needs) {
   const Tensor x = Tensor::ones({1 << 18}).require_grad();
-  const int64_t start = memory_use().in_use;
+  const int64_t start = memory_use(kCpu).in_use;
   {
     Tensor y = scale(x, 2);  // its gradient needs no activation
     for (int i = 0; i < 10; ++i) y = scale(y, 2);
-    EXPECT_LE(memory_use().in_use - start, 1 << 20);  // only the last result is alive
+    EXPECT_LE(memory_use(kCpu).in_use - start, 1 << 20);  // only the last result is alive
     const Tensor z = exp(scale(y, 0));
-    const int64_t held = memory_use().in_use;
+    const int64_t held = memory_use(kCpu).in_use;
     backward(sum(z));
-    EXPECT_LE(memory_use().in_use, held + (1 << 20) + 4096);  // a walk frees what it passed; the leaf's gradient is new
+    EXPECT_LE(memory_use(kCpu).in_use, held + (1 << 20) + 4096);  // a walk frees what it passed; the leaf's gradient is new
   }
   x.zero_grad();
-  EXPECT_EQ(memory_use().in_use, start);
+  EXPECT_EQ(memory_use(kCpu).in_use, start);
 }
 
 TEST(Autograd, walks_twice_only_when_told) {
@@ -111,18 +111,18 @@ Tensor deep(const Tensor& x, const Tensor& w) {
 TEST(Checkpoint, gives_the_same_numbers_with_less_memory) {
   Rng rng(3);
   const Tensor x = random_normal({1 << 16}, 0, 1, rng).require_grad(), w = random_normal({1 << 16}, 0, 1, rng).require_grad();
-  reset_peak_memory();
-  const int64_t start = memory_use().in_use;
+  reset_peak_memory(kCpu);
+  const int64_t start = memory_use(kCpu).in_use;
   const Tensor plain = deep(x, w);
-  const int64_t plain_bytes = memory_use().in_use - start;
+  const int64_t plain_bytes = memory_use(kCpu).in_use - start;
   backward(plain, Tensor::ones(plain.shape()));
   const auto dx = x.grad().to_vector<float>(), dw = w.grad().to_vector<float>(), value = plain.to_vector<float>();
   x.zero_grad();
   w.zero_grad();
 
-  const int64_t again = memory_use().in_use;
+  const int64_t again = memory_use(kCpu).in_use;
   const Tensor saved = checkpoint([w](const Tensors& in) { return deep(in[0], w); }, {x});  // w is reached from outside
-  EXPECT_LE((memory_use().in_use - again) * 4, plain_bytes);
+  EXPECT_LE((memory_use(kCpu).in_use - again) * 4, plain_bytes);
   backward(saved, Tensor::ones(saved.shape()));
   EXPECT_EQ(saved.to_vector<float>(), value);
   EXPECT_EQ(x.grad().to_vector<float>(), dx);
@@ -155,10 +155,10 @@ TEST(Autograd, keeps_recipes_in_place_of_what_is_cheap) {
   const Tensor up = random_normal({wide, D}, 0, 0.1f, rng).require_grad(), down = random_normal({D, wide}, 0, 0.1f, rng).require_grad();
   const auto run = [&] { return sum(linear(dropout(linear(layer_norm(x, w, b), up, {}, Activation::gelu), 0.1f, rng), down)); };
   run();  // what a first call allocates for good is not counted
-  const int64_t start = memory_use().in_use;
+  const int64_t start = memory_use(kCpu).in_use;
   const Tensor loss = run();
   // Beside the sums of the first product nothing wide is kept, and of the norm two numbers a row.
-  EXPECT_LE(memory_use().in_use - start, rows * (wide + 2) * 4 + (1 << 14));
+  EXPECT_LE(memory_use(kCpu).in_use - start, rows * (wide + 2) * 4 + (1 << 14));
 }
 
 TEST(Autograd, walks_twice_through_what_it_computes_again) {

@@ -10,7 +10,7 @@ namespace heed::test {
 namespace {
 
 TEST(DryRun, counts_memory_that_is_not_there) {
-  const int64_t before = memory_use().in_use;
+  const int64_t before = memory_use(kCpu).in_use;
   DryRun dry;
   {
     const Tensor a = Tensor::empty({1 << 18, 1 << 18});  // 256 GiB; the thread sanitizer leaves addresses for 1.5 TiB
@@ -22,14 +22,14 @@ TEST(DryRun, counts_memory_that_is_not_there) {
   EXPECT_EQ(dry.peak(), int64_t{512} << 30);
   dry.reset_peak();
   EXPECT_EQ(dry.peak(), 0);
-  EXPECT_EQ(memory_use().in_use, before);
+  EXPECT_EQ(memory_use(kCpu).in_use, before);
 }
 
 TEST(DryRun, rounds_as_the_pool_does) {
   for (const int64_t count : {1, 100, 1000, 12345, 3'000'001}) {
-    const int64_t before = memory_use().in_use;
+    const int64_t before = memory_use(kCpu).in_use;
     const Tensor real = Tensor::empty({count});
-    const int64_t taken = memory_use().in_use - before;
+    const int64_t taken = memory_use(kCpu).in_use - before;
     const DryRun dry;
     const Tensor other = Tensor::empty({count});
     EXPECT_EQ(dry.in_use(), taken);
@@ -42,10 +42,10 @@ TEST(DryRun, takes_what_a_real_run_takes) {
     w.require_grad();
     backward(sum(softmax(linear(x, w, {}, Activation::gelu))));
   };
-  const int64_t before = memory_use().in_use;
-  reset_peak_memory();
+  const int64_t before = memory_use(kCpu).in_use;
+  reset_peak_memory(kCpu);
   work();
-  const int64_t peak = memory_use().peak - before;
+  const int64_t peak = memory_use(kCpu).peak - before;
   const DryRun dry;
   work();
   EXPECT_EQ(dry.peak(), peak);

@@ -24,14 +24,14 @@ TEST(Shape, refuses_sizes_that_overflow) {
 }
 
 TEST(Tensor, refuses_more_than_memory_before_allocating) {
-  const MemoryUse before = memory_use();
+  const MemoryUse before = memory_use(kCpu);
   expect_error([] { Tensor::empty({int64_t{1} << 45}); }, "the machine has");
   expect_error([] { Tensor::empty({int64_t{1} << 62}); }, "is not a size");
-  EXPECT_EQ(memory_use().in_use, before.in_use);
+  EXPECT_EQ(memory_use(kCpu).in_use, before.in_use);
 }
 
 TEST(Tensor, refuses_a_device_that_is_not_there) {
-  expect_error([] { Tensor::empty({1}, DType::f32, {Device::Kind::cuda, 0}); }, "no CUDA");
+  expect_error([] { Tensor::empty({1}, {Device::Kind::cuda, 99}); }, "device cuda:99");
 }
 
 TEST(Tensor, goes_through_every_dtype) {
@@ -108,21 +108,21 @@ TEST(View, says_what_is_wrong) {
 }
 
 TEST(Memory, is_reused_and_its_peak_can_be_read) {
-  release_cached_memory();  // blocks of other tests may serve, too, and differ in size
+  release_cached_memory(kCpu);  // blocks of other tests may serve, too, and differ in size
   { const Tensor warm = Tensor::empty({1 << 20}); }
-  const MemoryUse start = memory_use();
+  const MemoryUse start = memory_use(kCpu);
   EXPECT_GE(start.cached, 4 << 20);
-  reset_peak_memory();
+  reset_peak_memory(kCpu);
   {
     const Tensor again = Tensor::empty({1 << 20});
     EXPECT_EQ(reinterpret_cast<uintptr_t>(again.to_vector<float>().data()) % alignof(float), 0u);
-    EXPECT_EQ(memory_use().cached, start.cached - (4 << 20));
+    EXPECT_EQ(memory_use(kCpu).cached, start.cached - (4 << 20));
     const Tensor other = Tensor::empty({1 << 20});
   }
-  EXPECT_EQ(memory_use().peak, start.in_use + (8 << 20));
-  EXPECT_EQ(memory_use().in_use, start.in_use);
-  release_cached_memory();
-  EXPECT_EQ(memory_use().cached, 0);
+  EXPECT_EQ(memory_use(kCpu).peak, start.in_use + (8 << 20));
+  EXPECT_EQ(memory_use(kCpu).in_use, start.in_use);
+  release_cached_memory(kCpu);
+  EXPECT_EQ(memory_use(kCpu).cached, 0);
 }
 
 }  // namespace

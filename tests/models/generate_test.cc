@@ -78,7 +78,7 @@ TEST(DecodeState, reordered_sequences_continue_correctly) {
     const Model model = load(fixture(name));
     const TensorMap inputs = inputs_of(name, {"input_ids", "attention_mask"});
     const int64_t B = inputs.at("input_ids").size(0);
-    const Tensor first = model.decoder().encoder ? Tensor::full({B, 1}, 60, DType::i64) : inputs.at("input_ids");
+    const Tensor first = model.decoder().encoder ? Tensor::full({B, 1}, 60, DType::i64, kCpu) : inputs.at("input_ids");
     DecodeState state = model.decoder().start(inputs);
     model.decoder().step(state, first);
     DecodeState straight = state;
@@ -86,7 +86,7 @@ TEST(DecodeState, reordered_sequences_continue_correctly) {
     state.reorder(items);
     const Tensor next = model.decoder().step(straight, Tensor::full({B, 1}, 7, DType::i64));
     const Tensor swapped = model.decoder().step(state, Tensor::full({3, 1}, 7, DType::i64));
-    expect_near(swapped.to_vector<float>(), index_select(next, 0, Tensor::from(items, {3})).to_vector<float>());
+    expect_near(swapped.to_vector<float>(), index_select(next, 0, Tensor::from(items, {3}, next.device())).to_vector<float>());
   }
 }
 

@@ -166,7 +166,7 @@ TEST(ImageProcessor, refuses_what_it_cannot_follow) {
       {R"({"image_mean": [0.5, 0.5]})", "held: image_mean is \"[0.5,0.5]\", expected 3 numbers"},
       {R"({"image_mean": "half"})", "held: image_mean is "},
       {R"({"image_std": [0.5, 0, 0.5]})", "held: image_std is \"[0.5,0,0.5]\", expected numbers other than 0"},
-      {R"({"image_std": [0.5, 1e300, 0.5]})", "held: image_std is "},
+      {R"({"image_std": [0.5, 1e300, 0.5]})", "held: image_std[1] is "},
       {R"({"do_pad": true})", "held: do_pad is \"true\", expected false"},
       {R"({"data_format": "channels_last"})", "held: data_format is "},
       {R"({"do_flip_channel_order": true})", "held: do_flip_channel_order is \"true\", expected a step that heed supports"},

@@ -116,7 +116,7 @@ TEST(Cost, variants) {
   EXPECT_EQ(attend({{"pooling", "gap"}}), 67'108'864);  // 256 tokens of 512: patches against channels
   EXPECT_EQ(attend({{"pooling", "gap"}, {"attention", "channel"}}), 134'217'728);
   EXPECT_EQ(attend({{"pooling", "gap"}, {"attention", "pooled"}}), 67'108'864 / 4);
-  EXPECT_EQ(attend({{"pooling", "gap"}, {"attention", "kernel"}}), 2 * 256 * 512 * 512 + 256 * 512);
+  EXPECT_EQ(attend({{"pooling", "gap"}, {"attention", "linear"}}), 2 * 256 * 512 * 512 + 256 * 512);
   EXPECT_EQ(attend({{"pooling", "gap"}, {"positions", "gaussian"}, {"content", false}}), 256 * 512 * (16 + 16));  // along rows and columns
   EXPECT_EQ(attend({{"pattern", {{"kind", "chunks"}, {"size", 257}}}}), 2 * 257 * 257 * 512);
   const ModelCost pooled = vit({{"pooling", "map"}});
@@ -169,10 +169,10 @@ TEST(Cost, counts_what_checkpoints_hold_and_takes_no_memory_for_it) {
   save(load(fixture("gpt2-lm")), half.path(), {.dtype = DType::bf16});
   const ModelCost halved = cost_of(load(half.path(), {.names = {.shapes_only = true}}));
   EXPECT_EQ(halved.total.bytes, 2 * halved.total.count);
-  const int64_t before = memory_use().peak;
+  const int64_t before = memory_use(kCpu).peak;
   const ModelCost large = cost_of_config(architecture("LlamaForCausalLM", {{"max_position_embeddings", 64}}));
   EXPECT_EQ(large.total.count, 6'738'415'616);
-  EXPECT_LT(memory_use().peak - before, 10'000'000);
+  EXPECT_LT(memory_use(kCpu).peak - before, 10'000'000);
 }
 
 TensorMap text_inputs() { return {{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 33, 7}, {1, 5})}}; }

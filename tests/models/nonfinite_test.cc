@@ -108,7 +108,7 @@ TEST(Nonfinite, numbers_of_image_preprocessing_are_bounded) {
     expect_ran("predict " + folder.path().string() + " " + (folder / "a.png").string(), 3, "preprocessor_config.json: " + fragment);
   };
   refused({{"rescale_factor", 1e300}}, "rescale_factor is \"1e+300\", expected");
-  refused({{"image_mean", {1e30, 0, 0}}}, "image_mean is");
+  refused({{"image_mean", {1e30, 0, 0}}}, "image_mean[0] is");
   refused({{"image_std", {1e-30, 1, 1}}}, "image_std is");
   refused({{"image_std", {0, 1, 1}}}, "image_std is");
 }

@@ -14,12 +14,13 @@ using namespace heed;
 // Cordonnier et al. 2020: tokens of 2 x 2 pixels, heads that attend by position only, mean pooling.
 struct Network {
   Linear embed;
-  Encoder encoder;
+  std::vector<EncoderLayer> layers;
   Linear head;
 
   Tensor operator()(const Tensor& images, Mode mode = {}) const {  // (B, 3, 32, 32) -> (B, 10)
-    const Tensor tokens = embed(space_to_depth(images, 2));        // (B, 256, D)
-    return head(pool_mean(encoder(tokens, {}, mode)));
+    Tensor tokens = embed(space_to_depth(images, 2));              // (B, 256, D)
+    for (const EncoderLayer& layer : layers) tokens = layer(tokens, {}, mode);
+    return head(pool_mean(tokens));
   }
 };
 
@@ -29,9 +30,9 @@ Network make_network(const Scope& scope, int64_t layers, int64_t heads, int64_t 
                              .feed_forward = {.hidden_width = 512, .activation = Activation::gelu},
                              .eps = 1e-12f,
                              .branch = {.dropout = 0.1f}};
-  return {.embed = Linear(scope / "embed", 12, D),
-          .encoder = make_encoder(scope / "encoder", layers, options),
-          .head = Linear(scope / "head", D, 10)};
+  Network network{.embed = Linear(scope / "embed", 12, D), .layers = {}, .head = Linear(scope / "head", D, 10)};
+  for (int64_t layer = 0; layer < layers; ++layer) network.layers.push_back(make_encoder_layer(scope / "layers" / layer, options));
+  return network;
 }
 // example ends
 
@@ -50,7 +51,7 @@ TEST(LayersDocument, its_network_has_the_size_it_should_and_learns) {
   Rng rng(1);
   const Tensor logits = network(normal_input({1, 3, 32, 32}, 1), training_with(rng));
   EXPECT_EQ(logits.shape(), (Shape{1, 10}));
-  backward(cross_entropy(logits, Tensor::from(std::vector<int64_t>{3}, {1})));
+  backward(cross_entropy(logits, Tensor::from(std::vector<int64_t>{3}, {1}, test_device())));
   for (const Parameter& p : params.all()) EXPECT_TRUE(p.tensor.grad().defined()) << p.name;
 }
 

@@ -28,7 +28,7 @@ TEST(Patches, the_same_numbers_to_the_last_bit) {
   const auto whole = [](const Shape& shape, int64_t step) {
     std::vector<float> values;
     for (int64_t i = 0; i < count(shape); ++i) values.push_back(static_cast<float>(i * step % 17 - 8));
-    return Tensor::from(values, shape);
+    return Tensor::from(values, shape, test_device());
   };
   Params params(1);
   const PatchEmbedding embed(Scope(params, initializer::vit()), 3, 2, 5);
@@ -49,41 +49,37 @@ TEST(Patches, the_same_numbers_to_the_last_bit) {
 TEST(Patches, space_to_depth_keeps_every_number_in_its_place) {
   std::vector<float> values;
   for (int i = 0; i < 2 * 3 * 4 * 6; ++i) values.push_back(static_cast<float>(i));
-  const Tensor x = Tensor::from(values, {2, 3, 4, 6});
+  const Tensor x = Tensor::from(values, {2, 3, 4, 6}, test_device());
   const std::vector<float> y = space_to_depth(x, 2).to_vector<float>();
   EXPECT_EQ(space_to_depth(x, 2).shape(), (Shape{2, 6, 12}));
-  EXPECT_EQ(space_to_depth(Tensor::ones({1, 3, 32, 32}), 2).shape(), (Shape{1, 256, 12}));
+  EXPECT_EQ(space_to_depth(Tensor::ones({1, 3, 32, 32}, test_device()), 2).shape(), (Shape{1, 256, 12}));
   for_each_index({2, 3, 4, 6}, [&](const Shape& at) {
     const int64_t b = at[0], c = at[1], row = at[2], column = at[3];
     const int64_t index = ((b * 6 + row / 2 * 3 + column / 2) * 4 + row % 2 * 2 + column % 2) * 3 + c;
     EXPECT_EQ(y[static_cast<size_t>(index)], values[static_cast<size_t>(flat({2, 3, 4, 6}, at))]);
   });
   expect_error([&] { space_to_depth(x, 4); }, "patches: an image of 4 x 6 does not divide into patches of 4 x 4");
-  expect_error([&] { unfold_patches(Tensor::ones({3, 4, 4}), 2, 2); }, "patches: the image has shape (3, 4, 4), expected (B, C, Y, X)");
+  expect_error(
+      [&] {
+        unfold_patches(Tensor::ones({3, 4, 4}, test_device()), 2, 2);
+      },
+      "patches: the image has shape (3, 4, 4), expected (B, C, Y, X)");
   Params params(1);
   expect_error([&] { PatchEmbedding(Scope(params, initializer::vit()), 1, 2, 5)(x); }, "has shape (2, 3, 4, 6), expected (B, 1, Y, X)");
 }
 
-TEST(Pooling, class_token_is_first) {
-  Params params(1);
-  const ClassToken token(Scope(params, initializer::vit()), "cls_token", 3);
-  EXPECT_EQ(token.token.to_vector<float>(), std::vector<float>(3, 0));
-  randomize(params);
-  const Tensor x = normal_input({2, 4, 3}, 1), y = token(x);
-  EXPECT_EQ(y.shape(), (Shape{2, 5, 3}));
-  EXPECT_EQ(slice(y, 1, 1, 5).to_vector<float>(), x.to_vector<float>());
-  EXPECT_EQ(pool_class(y).to_vector<float>(), expand(reshape(token.token, {1, 3}), {2, 3}).to_vector<float>());
-  backward(sum(y));
-  EXPECT_EQ(token.token.grad().to_vector<float>(), std::vector<float>(3, 2));
-}
-
 TEST(Pooling, mean_leaves_padding_out) {
-  const Tensor x = normal_input({2, 4, 3}, 1), lengths = Tensor::from(std::vector<int64_t>{4, 2}, {2});
+  const Tensor x = normal_input({2, 4, 3}, 1), lengths = Tensor::from(std::vector<int64_t>{4, 2}, {2}, test_device());
   const Tensor y = pool_mean(x, lengths), plain_mean = pool_mean(x);
   expect_near(slice(y, 0, 0, 1), slice(plain_mean, 0, 0, 1), 1e-6);
   expect_near(slice(y, 0, 1, 2), mean(slice(slice(x, 0, 1, 2), 1, 0, 2), {1}), 1e-6);
-  expect_error([&] { pool_mean(x, Tensor::from(std::vector<int64_t>{4, 5}, {2})); }, "pool_mean: a length of 5, expected 1 to 4");
-  expect_error([&] { pool_mean(x, Tensor::from(std::vector<int64_t>{4}, {1})); }, "pool_mean: lengths of shape (1), expected (2)");
+  expect_error(
+      [&] {
+        pool_mean(x, Tensor::from(std::vector<int64_t>{4, 5}, {2}, test_device()));
+      },
+      "pool_mean: a length of 5, expected 1 to 4");
+  expect_error([&] { pool_mean(x, Tensor::from(std::vector<int64_t>{4}, {1}, test_device())); },
+               "pool_mean: lengths of shape (1), expected (2)");
 }
 
 TEST(Pooling, attention_with_one_learned_query) {
@@ -110,13 +106,12 @@ TEST(Pooling, attention_with_one_learned_query) {
 TEST(Pooling, is_chosen_by_name) {
   Params params(1);
   const Tensor x = normal_input({2, 5, 4}, 1);
-  for (const char* name : {"cls", "gap", "map", "flatten"}) {
-    Pool pool{.kind = pooling_named(name)};
+  for (const Pooling kind : {Pooling::class_token, Pooling::mean, Pooling::attention, Pooling::flatten}) {
+    Pool pool{.kind = kind};
     if (pool.kind == Pooling::attention) pool.attention = make_attention_pooling(Scope(params, initializer::vit()), {.width = 4}, {});
-    EXPECT_EQ(pool(x).shape(), (Shape{2, pool.kind == Pooling::flatten ? 20 : 4})) << name;
+    EXPECT_EQ(pool(x).shape(), (Shape{2, pool.kind == Pooling::flatten ? 20 : 4})) << static_cast<int>(kind);
   }
-  expect_error([] { pooling_named("max"); }, "pooling: 'max' is not known, expected cls, gap, map or flatten");
-  expect_error([] { Pool()(Tensor::ones({2, 3})); }, "pool: x has shape (2, 3), expected (B, N, D)");
+  expect_error([] { Pool()(Tensor::ones({2, 3}, test_device())); }, "pool: x has shape (2, 3), expected (B, N, D)");
 }
 
 }  // namespace

@@ -87,60 +87,73 @@ Doubles decoder_layer(const NamedDoubles& p, const std::string& name, const Doub
                   [&](const Doubles& z) { return feed_forward(p, name + ".feed_forward", z, plain::gelu); });
 }
 
-TEST(Encoder, matches_the_reference) {
+std::vector<EncoderLayer> encoder_layers(const Scope& scope, int64_t layers, const LayerOptions& options) {
+  std::vector<EncoderLayer> out;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    out.push_back(make_encoder_layer(scope / "layers" / layer, options_of_layer(options, layer, layers)));
+  return out;
+}
+
+Tensor run(const std::vector<EncoderLayer>& layers, Tensor x, Mode mode = {}) {
+  for (const EncoderLayer& layer : layers) x = layer(x, {}, mode);
+  return x;
+}
+
+TEST(EncoderLayer, matches_the_reference) {
   for (NormPlace place : {NormPlace::before, NormPlace::after})
     for (NormKind norm : {NormKind::layer, NormKind::root_mean_square}) {
       const bool after = place == NormPlace::after;
       Params params(1);
-      const Encoder encoder = make_encoder(Scope(params, initializer::bert()) / "encoder", 2, layer_options(place, norm));
+      const auto layers = encoder_layers(Scope(params, initializer::bert()) / "encoder", 2, layer_options(place, norm));
       randomize(params, 0.7f);
-      check_module(after ? "post-norm" : "pre-norm",
-                   {.params = params,
-                    .inputs = {normal_input({2, 3, 4}, 1)},
-                    .run = [&](const Tensors& in) { return encoder(in[0]); },
-                    .reference =
-                        [&](const NamedDoubles& p, const Many& in) {
-                          const Doubles y = encoder_layer(p, "encoder.layers.1", encoder_layer(p, "encoder.layers.0", in[0], after), after);
-                          return after ? y : plain::norm(p, "encoder.norm", y, 1e-3f);
-                        },
-                    .tolerance = 2e-5,
-                    .gradient_tolerance = 3e-4});
+      check_module(after ? "post-norm" : "pre-norm", {.params = params,
+                                                      .inputs = {normal_input({2, 3, 4}, 1)},
+                                                      .run = [&](const Tensors& in) { return run(layers, in[0]); },
+                                                      .reference =
+                                                          [&](const NamedDoubles& p, const Many& in) {
+                                                            return encoder_layer(p, "encoder.layers.1",
+                                                                                 encoder_layer(p, "encoder.layers.0", in[0], after), after);
+                                                          },
+                                                      .tolerance = 2e-5,
+                                                      .gradient_tolerance = 3e-4});
     }
 }
 
-TEST(Decoder, matches_the_reference) {
+TEST(DecoderLayer, matches_the_reference) {
   for (NormPlace place : {NormPlace::before, NormPlace::after}) {
     const bool after = place == NormPlace::after;
     Params params(1);
     LayerOptions options = layer_options(place, NormKind::layer);
     options.attention.memory_width = 3;
-    const Decoder decoder = make_decoder(Scope(params, initializer::bert()) / "decoder", 1, options);
+    const DecoderLayer layer = make_decoder_layer(Scope(params, initializer::bert()) / "decoder", options);
     randomize(params, 0.7f);
-    check_module(after ? "post-norm" : "pre-norm", {.params = params,
-                                                    .inputs = {normal_input({2, 3, 4}, 1), normal_input({2, 5, 3}, 2)},
-                                                    .run = [&](const Tensors& in) { return decoder(in[0], in[1]); },
-                                                    .reference =
-                                                        [&](const NamedDoubles& p, const Many& in) {
-                                                          const Doubles y = decoder_layer(p, "decoder.layers.0", in[0], in[1], after);
-                                                          return after ? y : plain::norm(p, "decoder.norm", y, 1e-3f);
-                                                        },
-                                                    .tolerance = 2e-5,
-                                                    .gradient_tolerance = 3e-4});
+    check_module(after ? "post-norm" : "pre-norm",
+                 {.params = params,
+                  .inputs = {normal_input({2, 3, 4}, 1), normal_input({2, 5, 3}, 2)},
+                  .run = [&](const Tensors& in) { return layer(in[0], in[1]); },
+                  .reference = [&](const NamedDoubles& p, const Many& in) { return decoder_layer(p, "decoder", in[0], in[1], after); },
+                  .tolerance = 2e-5,
+                  .gradient_tolerance = 3e-4});
   }
 }
 
-TEST(Decoder, tokens_do_not_see_the_future) {
+TEST(DecoderLayer, tokens_do_not_see_the_future) {
   Params params(1);
-  const Decoder decoder = make_decoder(Scope(params, initializer::original(8)), 2, {.attention = {.width = 8, .heads = 2}});
+  const Scope scope(params, initializer::original(8));
+  const LayerOptions options{.attention = {.width = 8, .heads = 2}};
+  const DecoderLayer first = make_decoder_layer(scope / 0, options), second = make_decoder_layer(scope / 1, options);
+  const auto decoder = [&](const Tensor& tokens, const Tensor& memory, const DecoderTerms& terms = {}) {
+    return second(first(tokens, memory, terms), memory, terms);
+  };
   const Tensor x = normal_input({1, 6, 8}, 1), memory = normal_input({1, 4, 8}, 2);
   const Tensor other = concat({slice(x, 1, 0, 4), normal_input({1, 2, 8}, 3)}, 1);
   expect_near(slice(decoder(x, memory), 1, 0, 4), slice(decoder(other, memory), 1, 0, 4), 0);
   // Padding of the memory is masked too.
-  const DecoderTerms lengths{.cross = {.terms = {KeyLengths{Tensor::from(std::vector<int64_t>{3}, {1})}}}};
+  const DecoderTerms lengths{.cross = {.terms = {KeyLengths{Tensor::from(std::vector<int64_t>{3}, {1}, test_device())}}}};
   expect_near(decoder(x, memory, lengths), decoder(x, slice(memory, 1, 0, 3)), 1e-5);
 }
 
-TEST(Encoder, layers_of_language_models_share_positions_and_count_right) {
+TEST(EncoderLayer, layers_of_language_models_share_positions_and_count_right) {
   Params params(1);  // GPT-2's layer: 12 D^2 + 13 D
   make_encoder_layer(Scope(params, initializer::gpt2(12)),
                      {.attention = {.width = 32, .heads = 4, .fused = true}, .place = NormPlace::before});
@@ -149,14 +162,13 @@ TEST(Encoder, layers_of_language_models_share_positions_and_count_right) {
   const Scope root(shared, initializer::bert());
   LayerOptions options{.attention = {.width = 8, .heads = 2}};
   options.attention.positions = [&](const Scope&) { return std::vector<ScorePositions>{relative_positions(root / "positions", 2, 3)}; };
-  const Encoder encoder = make_encoder(root, 2, options);
-  backward(sum(encoder(normal_input({1, 5, 8}, 1))));
+  backward(sum(run(encoder_layers(root, 2, options), normal_input({1, 5, 8}, 1))));
   int64_t tables = 0;
   for (const Parameter& p : shared.all()) tables += p.name == "positions.table";
   EXPECT_EQ(tables, 1);
 }
 
-TEST(Encoder, residual_weights_are_initialized_smaller_for_gpt2) {
+TEST(EncoderLayer, residual_weights_are_initialized_smaller_for_gpt2) {
   const auto deviation = [](const Tensor& x) { return std::sqrt(variance(x).item()); };
   Params params(1);
   const EncoderLayer layer = make_encoder_layer(Scope(params, initializer::gpt2(8)), {.attention = {.width = 64, .heads = 4}});
@@ -166,41 +178,41 @@ TEST(Encoder, residual_weights_are_initialized_smaller_for_gpt2) {
   EXPECT_NEAR(deviation(layer.feed_forward.down.weight), 0.005, 0.0003);
 }
 
-TEST(Encoder, comes_back_from_a_file) {
+TEST(EncoderLayer, comes_back_from_a_file) {
   const Folder folder;
   const LayerOptions options{.attention = {.width = 8, .heads = 2}, .place = NormPlace::before};
   const Tensor x = normal_input({2, 3, 8}, 1);
   Params params(1);
-  const Encoder saved = make_encoder(Scope(params, initializer::bert()) / "encoder", 2, options);
+  const auto saved = encoder_layers(Scope(params, initializer::bert()) / "encoder", 2, options);
   randomize(params);
   write_safetensors(folder / "model.safetensors", params.stored());
   Params loaded(folder / "model.safetensors", 2);
-  const Encoder back = make_encoder(Scope(loaded, initializer::bert()) / "encoder", 2, options);
+  const auto back = encoder_layers(Scope(loaded, initializer::bert()) / "encoder", 2, options);
   loaded.finish();
-  EXPECT_EQ(back(x).to_vector<float>(), saved(x).to_vector<float>());
-  backward(sum(back(x) * x));
+  EXPECT_EQ(run(back, x).to_vector<float>(), run(saved, x).to_vector<float>());
+  backward(sum(run(back, x) * x));
   for (const Parameter& p : loaded.all()) EXPECT_TRUE(p.tensor.grad().defined()) << p.name;
 }
 
 TEST(Mode, dropout_is_for_training) {
   Params params(1);
-  const Encoder encoder =
-      make_encoder(Scope(params, initializer::original(8)), 2,
-                   {.attention = {.width = 8, .heads = 2}, .feed_forward = {.dropout = 0.2f}, .branch = {.dropout = 0.3f}});
+  const auto layers =
+      encoder_layers(Scope(params, initializer::original(8)), 2,
+                     {.attention = {.width = 8, .heads = 2}, .feed_forward = {.dropout = 0.2f}, .branch = {.dropout = 0.3f}});
   const Tensor x = normal_input({2, 5, 8}, 1);
   const auto train = [&](uint64_t seed) {
     Rng rng(seed);
-    return encoder(x, {}, training_with(rng)).to_vector<float>();
+    return run(layers, x, training_with(rng)).to_vector<float>();
   };
-  EXPECT_EQ(encoder(x).to_vector<float>(), encoder(x).to_vector<float>());
+  EXPECT_EQ(run(layers, x).to_vector<float>(), run(layers, x).to_vector<float>());
   EXPECT_EQ(train(1), train(1));
   EXPECT_NE(train(1), train(2));
-  EXPECT_NE(train(1), encoder(x).to_vector<float>());
+  EXPECT_NE(train(1), run(layers, x).to_vector<float>());
 }
 
 TEST(StochasticDepth, drops_items_and_keeps_the_mean) {
   Rng rng(1);
-  const Tensor x = Tensor::ones({4000, 2, 3});
+  const Tensor x = Tensor::ones({4000, 2, 3}, test_device());
   const std::vector<float> y = stochastic_depth(x, 0.25f, training_with(rng)).to_vector<float>();
   double total = 0;
   for (size_t item = 0; item < 4000; ++item) {

@@ -119,7 +119,7 @@ TEST(MultiHead, without_positions_order_does_not_matter) {
   Params params(1);
   MultiHeadAttention layer = make_multi_head(Scope(params, initializer::bert()), {.width = 8, .heads = 2});
   randomize(params);
-  const Tensor x = normal_input({2, 6, 8}, 1), order = Tensor::from(std::vector<int64_t>{3, 0, 5, 1, 4, 2}, {6});
+  const Tensor x = normal_input({2, 6, 8}, 1), order = Tensor::from(std::vector<int64_t>{3, 0, 5, 1, 4, 2}, {6}, test_device());
   expect_near(layer(index_select(x, 1, order)), index_select(layer(x), 1, order), 1e-5);
   const auto differs = [&] {
     const Tensor apart = layer(index_select(x, 1, order)) - index_select(layer(x), 1, order);
@@ -128,7 +128,7 @@ TEST(MultiHead, without_positions_order_does_not_matter) {
   layer.rotary = Rotary(6, 4);
   EXPECT_TRUE(differs());
   layer.rotary.reset();
-  layer.positions = {Term(Alibi{alibi_slopes(2)})};
+  layer.positions = {Term(Alibi{alibi_slopes(2).to(test_device())})};
   EXPECT_TRUE(differs());
 }
 
@@ -154,10 +154,10 @@ TEST(MultiHead, refuses_what_does_not_fit) {
   expect_error([&] { make_multi_head(scope, {.width = 12, .heads = 4, .key_heads = 2, .project_values = false}); },
                "2 key heads without value projection");
   const MultiHeadAttention layer = make_multi_head(scope, {.width = 4, .fused = true});
-  expect_error([&] { layer(Tensor::ones({3, 4})); }, "multi_head: x has shape (3, 4), expected (B, N, D)");
+  expect_error([&] { layer(Tensor::ones({3, 4}, test_device())); }, "multi_head: x has shape (3, 4), expected (B, N, D)");
   expect_error(
       [&] {
-        layer(Tensor::ones({1, 3, 4}), Tensor::ones({1, 2, 4}));
+        layer(Tensor::ones({1, 3, 4}, test_device()), Tensor::ones({1, 2, 4}, test_device()));
       },
       "multi_head: a fused projection attends to its own tokens");
 }

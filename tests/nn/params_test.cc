@@ -8,6 +8,7 @@
 #include "heed/nn/linear.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
+#include "tests/test_device.h"
 
 namespace heed::test {
 namespace {
@@ -32,7 +33,7 @@ TEST(Params, the_same_name_is_the_same_tensor) {
   const Linear head(root / "tokens", 4, 7, {.bias = false});
   EXPECT_TRUE(head.weight.shares_data_with(tokens.weight));
   EXPECT_EQ(params.all().size(), 1u);
-  backward(sum(head(tokens(Tensor::from(std::vector<int64_t>{1, 2}, {2})))));
+  backward(sum(head(tokens(Tensor::from(std::vector<int64_t>{1, 2}, {2}, test_device())))));
   EXPECT_EQ(values(head.weight.grad()), values(tokens.weight.grad()));
   expect_error(
       [&] {
@@ -90,8 +91,9 @@ TEST(Params, half_precision_is_read_as_f32) {
 TEST(Params, what_does_not_fit_is_listed) {
   const Folder folder;
   const Path path = folder / "other.safetensors";
-  write_safetensors(path,
-                    {{"encoder.weight", Tensor::ones({2, 3})}, {"pooler.weight", Tensor::ones({1})}, {"head.bias", Tensor::ones({5})}});
+  write_safetensors(path, {{"encoder.weight", Tensor::ones({2, 3}, test_device())},
+                           {"pooler.weight", Tensor::ones({1}, test_device())},
+                           {"head.bias", Tensor::ones({5}, test_device())}});
   const auto build = [&](const LoadOptions& options) {
     Params params(path, 1, options);
     params.get("encoder.weight", {2, 3}, initializer::zeros());
@@ -110,8 +112,9 @@ TEST(Params, what_does_not_fit_is_listed) {
 
 TEST(Params, a_tensor_may_have_another_name_in_files) {
   const Folder folder;
-  write_safetensors(folder / "one.safetensors", {{"lm_head.weight", Tensor::ones({2, 3})}});
-  write_safetensors(folder / "both.safetensors", {{"lm_head.weight", Tensor::zeros({2, 3})}, {"wte.weight", Tensor::ones({2, 3})}});
+  write_safetensors(folder / "one.safetensors", {{"lm_head.weight", Tensor::ones({2, 3}, test_device())}});
+  write_safetensors(folder / "both.safetensors",
+                    {{"lm_head.weight", Tensor::zeros({2, 3}, test_device())}, {"wte.weight", Tensor::ones({2, 3}, test_device())}});
   for (const char* name : {"one.safetensors", "both.safetensors"}) {
     Params params(folder / name, 1);
     params.alias("lm_head.weight", "wte.weight");
@@ -127,7 +130,8 @@ TEST(Params, a_tensor_may_have_another_name_in_files) {
 TEST(Params, careless_requests_fail) {
   Params params(1);
   expect_error([&] { params.get("a", {2}, {}); }, "params: a has no initializer");
-  expect_error([&] { params.get("a", {2}, [](const Shape&, Rng&) { return Tensor::ones({3}); }); }, "gives shape (3), expected (2)");
+  expect_error([&] { params.get("a", {2}, [](const Shape&, Rng&) { return Tensor::ones({3}, test_device()); }); },
+               "gives shape (3), expected (2)");
   expect_error([&] { params.get("a", {2}, initializer::ones(), {.stored_transposed = true}); }, "has shape (2), expected two axes");
 }
 
@@ -162,8 +166,6 @@ TEST(Initializer, draws_have_the_stated_moments) {
                                 {initializer::truncated_normal(0.02f), weight, 0.02 * cut, 0.04},
                                 {initializer::uniform(0.3f), weight, 0.3 / std::sqrt(3), 0.3},
                                 {initializer::xavier_uniform(), weight, std::sqrt(2.0 / 500), bound(std::sqrt(2.0 / 500))},
-                                {initializer::xavier_normal(), kernel, std::sqrt(2.0 / 2000), 1},
-                                {initializer::kaiming_uniform(), weight, 0.1, bound(0.1)},
                                 {initializer::kaiming_normal(), kernel, std::sqrt(2.0 / 500), 1},
                                 {initializer::lecun_normal(), weight, std::sqrt(1.0 / 200), 1}}) {
     const Statistics s = statistics(e.draw, e.shape);

@@ -77,8 +77,8 @@ TEST(Rotary, rotates_pairs) {
                             .reference = [&](const Many& in) { return Many{rotate(in[0], rotated, pairing, 7)}; },
                             .halves = false});
     }
-  expect_error([] { Rotary(4, 8)(Tensor::ones({5, 8})); }, "rotary: tokens 0 to 5, the table has 4");
-  expect_error([] { Rotary(4, 8)(Tensor::ones({3, 6})); }, "rotary: x has shape (3, 6), expected (..., N, 8)");
+  expect_error([] { Rotary(4, 8)(Tensor::ones({5, 8}, test_device())); }, "rotary: tokens 0 to 5, the table has 4");
+  expect_error([] { Rotary(4, 8)(Tensor::ones({3, 6}, test_device())); }, "rotary: x has shape (3, 6), expected (..., N, 8)");
   expect_error([] { Rotary(4, 8, {.rotated = 10}); }, "rotary: 10 rotated features, expected at most the head width of 8");
 }
 

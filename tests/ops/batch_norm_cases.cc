@@ -9,7 +9,9 @@ namespace heed::test {
 namespace {
 
 BatchNorm fresh_state(int64_t channels, bool training) {
-  BatchNorm state{.running_mean = Tensor::empty({channels}), .running_variance = Tensor::empty({channels}), .training = training};
+  BatchNorm state{.running_mean = Tensor::empty({channels}, test_device()),
+                  .running_variance = Tensor::empty({channels}, test_device()),
+                  .training = training};
   copy_into(normal_input({channels}, 8), state.running_mean);
   copy_into(positive_input({channels}, 9), state.running_variance);
   return state;
@@ -56,7 +58,7 @@ Case make(const std::string& what, const Shape& x, bool training) {
 
 std::string batch_norm_error(const Shape& x, const Shape& w, const Shape& b, const BatchNorm& state) {
   try {
-    batch_norm(Tensor::zeros(x), Tensor::zeros(w), Tensor::zeros(b), state);
+    batch_norm(Tensor::zeros(x, test_device()), Tensor::zeros(w, test_device()), Tensor::zeros(b, test_device()), state);
   } catch (const Error& error) {
     return error.what();
   }
@@ -86,7 +88,8 @@ TEST(BatchNorm, joins_blocks_exactly_enough) {
   const Shape shape{37, 3, 17, 16};
   std::vector<float> values = normal_input(shape).to_vector<float>();
   for (float& value : values) value += 100;
-  const Tensor x = Tensor::from(values, shape), w = normal_input({3}, 2), b = normal_input({3}, 3), g = normal_input(shape, 4);
+  const Tensor x = Tensor::from(values, shape, test_device()), w = normal_input({3}, 2), b = normal_input({3}, 3),
+               g = normal_input(shape, 4);
   const Doubles wide(x), gradient(g), weight(w);
   const Doubles expected = reference({wide, weight, Doubles(b)}, true);
   const int64_t pixels = 17 * 16;
@@ -130,7 +133,7 @@ TEST(BatchNorm, joins_blocks_exactly_enough) {
 }
 
 TEST(BatchNorm, training_moves_the_running_statistics_and_evaluation_does_not) {
-  const Tensor x = normal_input({4, 3, 2, 3}), w = Tensor::ones({3}), b = Tensor::zeros({3});
+  const Tensor x = normal_input({4, 3, 2, 3}), w = Tensor::ones({3}, test_device()), b = Tensor::zeros({3}, test_device());
   BatchNorm state = fresh_state(3, true);
   state.momentum = 0.25f;
   const Doubles mean(state.running_mean), variance(state.running_variance);
@@ -169,7 +172,9 @@ TEST(BatchNorm, stores_bf16) {
 }
 
 TEST(BatchNorm, takes_an_empty_batch_in_evaluation) {
-  EXPECT_EQ(batch_norm(Tensor::zeros({0, 3, 2, 2}), Tensor::ones({3}), Tensor::zeros({3}), fresh_state(3, false)).shape(),
+  EXPECT_EQ(batch_norm(Tensor::zeros({0, 3, 2, 2}, test_device()), Tensor::ones({3}, test_device()), Tensor::zeros({3}, test_device()),
+                       fresh_state(3, false))
+                .shape(),
             (Shape{0, 3, 2, 2}));
 }
 

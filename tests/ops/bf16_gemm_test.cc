@@ -10,6 +10,7 @@
 
 #include "heed/core/parallel.h"
 #include "tests/ops/matrices.h"
+#include "tests/test_device.h"
 
 namespace heed::test {
 namespace {
@@ -180,7 +181,7 @@ TEST(Bf16Gemm, linear_cross_entropy_is_near_f32) {
   const Tensor narrow = cast(x.detach(), DType::bf16).require_grad(), w2 = w.detach().require_grad();
   std::vector<int64_t> targets;
   for (int64_t i = 0; i < rows; ++i) targets.push_back(13 * i % classes);
-  const Tensor t = Tensor::from(targets, {rows});
+  const Tensor t = Tensor::from(targets, {rows}, test_device());
   const Tensor exact = linear_cross_entropy(x, w, {}, t), loss = linear_cross_entropy(narrow, w2, {}, t);
   EXPECT_NEAR(loss.item(), exact.item(), 2e-3 * exact.item());
   backward(exact);

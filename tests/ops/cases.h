@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/ops/ops.h"
+#include "tests/test_device.h"
 
 namespace heed::test {
 

@@ -10,7 +10,7 @@ namespace {
 Tensor coin_flips(const Shape& shape, uint64_t seed = 9) {
   std::vector<uint8_t> flips;
   for (float value : normal_input(shape, seed).to_vector<float>()) flips.push_back(value > 0);
-  return converted(Tensor::from(flips, shape), DType::boolean);
+  return converted(Tensor::from(flips, shape, test_device()), DType::boolean);
 }
 
 Case where_case(const std::string& what, const Tensor& condition, const Shape& a, const Shape& b) {
@@ -83,37 +83,38 @@ TEST(choose, long_rows_and_many_rows) {
     for (int threads : {1, 2, 7}) {
       set_thread_count(threads);
       EXPECT_EQ(masked_fill(x, mask, -1).to_vector<float>(), expected);
-      EXPECT_EQ(where(transpose(mask, 0, 1), Tensor::full({}, -1), transpose(x, 0, 1)).to_vector<float>(),
-                transpose(Tensor::from(expected, shape), 0, 1).to_vector<float>());
+      EXPECT_EQ(where(transpose(mask, 0, 1), Tensor::full({}, -1, test_device()), transpose(x, 0, 1)).to_vector<float>(),
+                transpose(Tensor::from(expected, shape, test_device()), 0, 1).to_vector<float>());
     }
     set_thread_count(before);
   }
 }
 
 TEST(choose, moves_every_dtype) {
-  const Tensor mask = Tensor::from<uint8_t>({1, 0}, {2});
+  const Tensor mask = Tensor::from<uint8_t>({1, 0}, {2}, test_device());
   const Tensor flags = converted(mask, DType::boolean);
   for (DType dtype : kEveryDType) {
-    const Tensor a = Tensor::ones({2}, dtype), b = Tensor::zeros({2}, dtype);
+    const Tensor a = Tensor::ones({2}, dtype, test_device()), b = Tensor::zeros({2}, dtype, test_device());
     EXPECT_EQ(where(flags, a, b).dtype(), dtype);
     EXPECT_EQ(where(flags, a, b).to_vector<float>(), (std::vector<float>{1, 0}));
   }
-  const Tensor narrow = Tensor::ones({2}, DType::bf16).require_grad(), wide = Tensor::full({}, 2).require_grad();
+  const Tensor narrow = Tensor::ones({2}, DType::bf16, test_device()).require_grad(),
+               wide = Tensor::full({}, 2, test_device()).require_grad();
   const Tensor mixed = where(flags, narrow, wide);
   EXPECT_EQ(mixed.dtype(), DType::bf16);
-  backward(mixed, Tensor::ones({2}, DType::bf16));
+  backward(mixed, Tensor::ones({2}, DType::bf16, test_device()));
   EXPECT_EQ(wide.grad().item(), 1);
 }
 
 TEST(choose, says_what_is_wrong) {
-  const Tensor x = Tensor::zeros({2, 3}), mask = coin_flips({2, 3});
+  const Tensor x = Tensor::zeros({2, 3}, test_device()), mask = coin_flips({2, 3});
   EXPECT_THROW(masked_fill(x, coin_flips({4, 2, 3}), 0), Error);
-  EXPECT_THROW(masked_fill(Tensor::zeros({1, 3}), mask, 0), Error);
+  EXPECT_THROW(masked_fill(Tensor::zeros({1, 3}, test_device()), mask, 0), Error);
   EXPECT_THROW(masked_fill(x, coin_flips({2}), 0), Error);
   EXPECT_THROW(masked_fill(x, x, 0), Error);
   EXPECT_THROW(where(x, x, x), Error);
-  EXPECT_THROW(where(mask, x, Tensor::zeros({3, 2})), Error);
-  EXPECT_THROW(where(mask, x, Tensor::zeros({2, 3}, DType::i64)), Error);
+  EXPECT_THROW(where(mask, x, Tensor::zeros({3, 2}, test_device())), Error);
+  EXPECT_THROW(where(mask, x, Tensor::zeros({2, 3}, DType::i64, test_device())), Error);
   EXPECT_THROW(where(mask, x, Tensor()), Error);
 }
 

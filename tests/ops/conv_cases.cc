@@ -95,7 +95,7 @@ void check_large(const Shape& x_shape, const Shape& w_shape, const Conv2d& o) {
 
 std::string conv2d_error(const Shape& x, const Shape& w, const Shape& b, const Conv2d& o) {
   try {
-    conv2d(Tensor::zeros(x), Tensor::zeros(w), Tensor::zeros(b), o);
+    conv2d(Tensor::zeros(x, test_device()), Tensor::zeros(w, test_device()), Tensor::zeros(b, test_device()), o);
   } catch (const Error& error) {
     return error.what();
   }
@@ -133,11 +133,11 @@ TEST(Conv2d, cuts_the_batch_and_the_channels_without_a_trace) {
 }
 
 TEST(Conv2d, takes_an_empty_batch) {
-  const Tensor x = Tensor::zeros({0, 3, 5, 5}).require_grad(), w = normal_input({4, 3, 3, 3}).require_grad();
+  const Tensor x = Tensor::zeros({0, 3, 5, 5}, test_device()).require_grad(), w = normal_input({4, 3, 3, 3}).require_grad();
   const Tensor b = normal_input({4}).require_grad();
   const Tensor y = conv2d(x, w, b);
   EXPECT_EQ(y.shape(), (Shape{0, 4, 3, 3}));
-  backward(y, Tensor::zeros(y.shape()));
+  backward(y, Tensor::zeros(y.shape(), test_device()));
   EXPECT_EQ(w.grad().to_vector<float>(), std::vector<float>(4 * 3 * 3 * 3));
   EXPECT_EQ(b.grad().to_vector<float>(), std::vector<float>(4));
 }

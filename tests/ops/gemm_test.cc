@@ -10,6 +10,7 @@
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "tests/ops/matrices.h"
+#include "tests/test_device.h"
 
 namespace heed::test {
 namespace {
@@ -86,7 +87,7 @@ TEST(Gemm, writes_large_outer_products) {
   for (const int64_t N : {4096, 4099}) {
     const int64_t M = 1031;
     Filled a(M, 1, true, 0, 1), b(1, N, false, 0, 2);
-    const Tensor c = Tensor::zeros({M, N});
+    const Tensor c = Tensor::zeros({M, N}, kCpu);
     cpu::gemm(M, N, 1, a.matrix(), b.matrix(), {raw<float>(c), N});
     const std::vector<float> result = c.to_vector<float>();
     for (int64_t row = 0; row < M; row += 103)
@@ -99,11 +100,12 @@ TEST(Gemm, writes_large_outer_products) {
 TEST(LinearCrossEntropy, parts_give_what_the_whole_gives) {
   constexpr int64_t rows = 700, classes = 9000, D = 5;
   Rng rng(4);
-  const Tensor x = random_normal({rows, D}, 0, 1, rng).require_grad(), w = random_normal({classes, D}, 0, 1, rng).require_grad();
-  const Tensor b = random_normal({classes}, 0, 1, rng).require_grad();
+  const Tensor x = random_normal({rows, D}, 0, 1, rng, test_device()).require_grad(),
+               w = random_normal({classes, D}, 0, 1, rng, test_device()).require_grad();
+  const Tensor b = random_normal({classes}, 0, 1, rng, test_device()).require_grad();
   std::vector<int64_t> targets;
   for (int64_t i = 0; i < rows; ++i) targets.push_back(i % 7 == 0 ? -100 : 13 * i % classes);
-  const Tensor t = Tensor::from(targets, {rows});
+  const Tensor t = Tensor::from(targets, {rows}, test_device());
   std::vector<std::vector<float>> gradients[2];
   float losses[2];
   for (const bool parts : {false, true}) {

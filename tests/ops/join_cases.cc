@@ -151,7 +151,7 @@ TEST(join, pieces_come_back_in_one_walk) {
 }
 
 TEST(join, moves_whole_numbers) {
-  const Tensor a = Tensor::from<int64_t>({1, 2}, {2}), b = Tensor::from<int64_t>({1'000'000'000'007}, {1});
+  const Tensor a = Tensor::from<int64_t>({1, 2}, {2}, test_device()), b = Tensor::from<int64_t>({1'000'000'000'007}, {1}, test_device());
   EXPECT_EQ(concat({a, b}, 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 1'000'000'000'007}));
   EXPECT_EQ(stack({a, a}, 1).to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 2, 2}));
   const std::vector<std::array<int64_t, 2>> around = {{{0, 1}}};
@@ -159,14 +159,14 @@ TEST(join, moves_whole_numbers) {
 }
 
 TEST(join, says_what_is_wrong) {
-  const Tensor a = Tensor::zeros({2, 3}), b = Tensor::zeros({2, 4}), c = Tensor::zeros({2});
+  const Tensor a = Tensor::zeros({2, 3}, test_device()), b = Tensor::zeros({2, 4}, test_device()), c = Tensor::zeros({2}, test_device());
   EXPECT_THROW(concat({}, 0), Error);
   EXPECT_THROW(concat({a, b}, 0), Error);
   EXPECT_THROW(concat({a, c}, 0), Error);
   EXPECT_THROW(concat({a, a}, 2), Error);
   EXPECT_THROW(concat({a, Tensor()}, 0), Error);
-  EXPECT_THROW(concat({Tensor::zeros({}), Tensor::zeros({})}, 0), Error);
-  EXPECT_THROW(concat({a, Tensor::zeros({2, 3}, DType::i64)}, 0), Error);
+  EXPECT_THROW(concat({Tensor::zeros({}, test_device()), Tensor::zeros({}, test_device())}, 0), Error);
+  EXPECT_THROW(concat({a, Tensor::zeros({2, 3}, DType::i64, test_device())}, 0), Error);
   EXPECT_THROW(stack({a, b}, 0), Error);
   EXPECT_THROW(stack({a, a}, 3), Error);
   const std::vector<int64_t> few = {1, 1}, many = {2, 2}, negative = {-1, 4};

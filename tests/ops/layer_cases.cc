@@ -201,7 +201,7 @@ template <>
 std::vector<Case> cases<Op::cross_entropy>() {
   std::vector<Case> found;
   const std::vector<int64_t> targets{3, -100, 0, 18, 7, -100};
-  const Tensor t = Tensor::from(targets, {2, 3}), weights = positive_input({19}, 9);
+  const Tensor t = Tensor::from(targets, {2, 3}, test_device()), weights = positive_input({19}, 9);
   const Doubles w(weights);
   for (float smoothing : {0.0f, 0.1f})
     for (bool weighted : {false, true})
@@ -223,7 +223,7 @@ template <>
 std::vector<Case> cases<Op::linear_cross_entropy>() {
   std::vector<Case> found;
   const std::vector<int64_t> targets{3, -100, 0, 18, 7};
-  const Tensor t = Tensor::from(targets, {5}), weights = positive_input({19}, 9);
+  const Tensor t = Tensor::from(targets, {5}, test_device()), weights = positive_input({19}, 9);
   const Doubles w(weights);
   for (bool biased : {false, true})
     found.push_back({.what = biased ? "bias, weights and smoothing" : "plain",
@@ -273,7 +273,7 @@ std::vector<Case> cases<Op::dropout>() {
            .run = [=](const Tensors& in) { return Tensors{dropped(in[0])}; },
            .reference =
                [=](const Many& in) {
-                 const Doubles mask(dropped(Tensor::ones(in[0].shape)));
+                 const Doubles mask(dropped(Tensor::ones(in[0].shape, test_device())));
                  Doubles out = in[0];
                  for (int64_t i = 0; i < out.size(); ++i) out[i] *= mask[i];
                  return Many{out};

@@ -50,10 +50,10 @@ TEST(PackedWeight, bytes_are_exact_where_numbers_are_whole_steps) {
   std::vector<float> x, w;
   for (int i = 0; i < 3 * 31; ++i) x.push_back(static_cast<float>(i % 31 == 0 ? 127 : i * 37 % 255 - 127));
   for (int i = 0; i < 5 * 31; ++i) w.push_back(static_cast<float>(i % 31 == 0 ? 1 : i * 53 % 3 - 1) * 0.75f);
-  const Tensor left = Tensor::from(x, {3, 31}), right = Tensor::from(w, {5, 31});
+  const Tensor left = Tensor::from(x, {3, 31}, test_device()), right = Tensor::from(w, {5, 31}, test_device());
   EXPECT_LE(difference(PackedWeight({right}, WeightForm::bytes)(left, {}), linear(left, right)), 1e-6);
-  const Tensor zeros = Tensor::zeros({2, 31});
-  EXPECT_EQ(difference(PackedWeight({right}, WeightForm::bytes)(zeros, {}), Tensor::zeros({2, 5})), 0);
+  const Tensor zeros = Tensor::zeros({2, 31}, test_device());
+  EXPECT_EQ(difference(PackedWeight({right}, WeightForm::bytes)(zeros, {}), Tensor::zeros({2, 5}, test_device())), 0);
 }
 
 TEST(PackedWeight, several_layers_as_one_and_batches) {

@@ -156,7 +156,7 @@ std::pair<Tensor, Tensor> with_threads(const Tensor& input, const std::function<
     set_thread_count(threads);
     const Tensor x = input.detach().require_grad();
     y = op(x);
-    backward(y, Tensor::ones(y.shape()));
+    backward(y, Tensor::ones(y.shape(), test_device()));
     dx = x.grad();
     runs.emplace_back(y.to_vector<float>(), dx.to_vector<float>());
     EXPECT_EQ(runs.back(), runs.front()) << threads << " threads";
@@ -195,15 +195,15 @@ TEST(reduce, long_tensors_agree_with_double) {
 }
 
 TEST(reduce, sums_of_ten_million_keep_their_digits) {
-  const Tensor x = Tensor::full({10'000'000}, 0.1f);
+  const Tensor x = Tensor::full({10'000'000}, 0.1f, test_device());
   EXPECT_NEAR(sum(x).item() / 1e7, static_cast<double>(0.1f), 1e-7);
   EXPECT_NEAR(mean(reshape(x, {5'000'000, 2}), {0}).to_vector<float>()[1], 0.1f, 1e-7);
   EXPECT_NEAR(variance(x).item(), 0, 1e-12);
 }
 
 TEST(reduce, max_shares_its_gradient_between_equal_maxima) {
-  const Tensor x = Tensor::from<float>({3, 1, 3, 2, 5, 5, 5, 5}, {2, 4}).require_grad();
-  backward(max(x, {1}), Tensor::from<float>({6, 8}, {2}));
+  const Tensor x = Tensor::from<float>({3, 1, 3, 2, 5, 5, 5, 5}, {2, 4}, test_device()).require_grad();
+  backward(max(x, {1}), Tensor::from<float>({6, 8}, {2}, test_device()));
   EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{3, 0, 3, 0, 2, 2, 2, 2}));
 }
 
@@ -213,7 +213,7 @@ TEST(reduce, max_propagates_nan) {
     for (int64_t place = 0; place < size; ++place) {
       std::vector<float> values(static_cast<size_t>(size), -1.0f);
       values[static_cast<size_t>(place)] = nan;
-      const Tensor x = Tensor::from(values, {size}).require_grad();
+      const Tensor x = Tensor::from(values, {size}, test_device()).require_grad();
       const Tensor top = max(x);
       EXPECT_TRUE(std::isnan(top.item()));
       EXPECT_EQ(argmax(x).item<int64_t>(), place);
@@ -222,18 +222,18 @@ TEST(reduce, max_propagates_nan) {
       EXPECT_TRUE(std::isnan(max(reshape(x, {size, 1, 1}), {0}).item()));
       EXPECT_TRUE(std::isnan(max(expand(reshape(x, {size, 1}), {size, 3}), {0}).to_vector<float>()[2]));
     }
-  EXPECT_EQ(max(Tensor::full({20}, -infinity)).item(), -infinity);
+  EXPECT_EQ(max(Tensor::full({20}, -infinity, test_device())).item(), -infinity);
 }
 
 TEST(reduce, argmax_finds_the_first) {
-  const Tensor x = Tensor::from<float>({1, 4, 4, 2, 9, 9, 0, 9, -1, -2, -3, -1}, {3, 4});
+  const Tensor x = Tensor::from<float>({1, 4, 4, 2, 9, 9, 0, 9, -1, -2, -3, -1}, {3, 4}, test_device());
   EXPECT_EQ(argmax(x).to_vector<int64_t>(), (std::vector<int64_t>{1, 0, 0}));
   EXPECT_EQ(argmax(x, 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 0, 1}));
   EXPECT_EQ(argmax(transpose(x, 0, 1), 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 0, 0}));
   EXPECT_EQ(argmax(cast(x, DType::bf16), 1).to_vector<int64_t>(), (std::vector<int64_t>{1, 0, 0}));
   EXPECT_EQ(argmax(x).shape(), Shape({3}));
-  EXPECT_EQ(argmax(Tensor::zeros({0, 4})).count(), 0);
-  EXPECT_THROW(argmax(Tensor::zeros({4, 0})), Error);
+  EXPECT_EQ(argmax(Tensor::zeros({0, 4}, test_device())).count(), 0);
+  EXPECT_THROW(argmax(Tensor::zeros({4, 0}, test_device())), Error);
 }
 
 TEST(reduce, sum_to_undoes_a_broadcast) {
@@ -242,20 +242,20 @@ TEST(reduce, sum_to_undoes_a_broadcast) {
   EXPECT_EQ(sum_to(x, {3, 1}).to_vector<float>(), sum(x, {0, 2}).to_vector<float>());
   EXPECT_EQ(sum_to(x, {3, 1}).shape(), Shape({3, 1}));
   EXPECT_EQ(sum_to(x, {}).to_vector<float>(), sum(x).to_vector<float>());
-  EXPECT_EQ(sum_to(Tensor::zeros({0, 3}), {1, 3}).to_vector<float>(), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(sum_to(Tensor::zeros({0, 3}, test_device()), {1, 3}).to_vector<float>(), (std::vector<float>{0, 0, 0}));
   EXPECT_THROW(sum_to(x, {2, 4}), Error);
   EXPECT_THROW(sum_to(x, {1, 2, 3, 4}), Error);
 }
 
 TEST(reduce, empty_axes) {
-  const Tensor x = Tensor::zeros({3, 0, 2}).require_grad();
+  const Tensor x = Tensor::zeros({3, 0, 2}, test_device()).require_grad();
   EXPECT_EQ(sum(x, {1}).to_vector<float>(), std::vector<float>(6, 0));
   EXPECT_EQ(sum(x).item(), 0);
   EXPECT_EQ(sum(x, {0}).shape(), Shape({0, 2}));
   EXPECT_EQ(mean(x, {0}).shape(), Shape({0, 2}));
   EXPECT_EQ(max(x, {2}, true).shape(), Shape({3, 0, 1}));
   EXPECT_EQ(variance(x, {2}).shape(), Shape({3, 0}));
-  for (const Tensor& y : {max(x, {0}), variance(x, {0}), mean(x, {0})}) backward(y, Tensor::zeros(y.shape()));
+  for (const Tensor& y : {max(x, {0}), variance(x, {0}), mean(x, {0})}) backward(y, Tensor::zeros(y.shape(), test_device()));
   backward(sum(x));
   EXPECT_EQ(x.grad().shape(), x.shape());
   EXPECT_THROW(mean(x), Error);
@@ -269,7 +269,7 @@ TEST(reduce, says_what_is_wrong) {
   EXPECT_THROW(sum(x, {1, -1}), Error);
   EXPECT_THROW(variance(x, {0}, false, true), Error);
   EXPECT_THROW(sum(Tensor()), Error);
-  EXPECT_THROW(sum(Tensor::zeros({2}, DType::i64)), Error);
+  EXPECT_THROW(sum(Tensor::zeros({2}, DType::i64, test_device())), Error);
 }
 
 }  // namespace

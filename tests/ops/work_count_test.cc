@@ -11,13 +11,14 @@
 #include "heed/core/parallel.h"
 #include "heed/ops/ops.h"
 #include "heed/ops/packed_weight.h"
+#include "tests/test_device.h"
 
 namespace heed::test {
 namespace {
 
 Tensor values(const Shape& shape, bool learned = false) {
   Rng rng(7);
-  Tensor out = random_normal(shape, 0, 1, rng);
+  Tensor out = random_normal(shape, 0, 1, rng, test_device());
   if (learned) out.require_grad();
   return out;
 }
@@ -52,7 +53,7 @@ TEST(WorkCount, linear_layers_by_every_path) {
 TEST(WorkCount, products_and_losses) {
   const Tensor a = values({2, 3, 5, 7}, true), b = values({3, 7, 4}, true);
   EXPECT_EQ(forward_backward([&] { return matmul(a, b); }), Pair(6 * 5 * 7 * 4, 2 * 6 * 5 * 7 * 4));
-  const Tensor x = values({600, 16}, true), w = values({30, 16}, true), targets = Tensor::zeros({600}, DType::i64);
+  const Tensor x = values({600, 16}, true), w = values({30, 16}, true), targets = Tensor::zeros({600}, DType::i64, test_device());
   const auto [forward, back] = forward_backward([&] { return linear_cross_entropy(x, w, {}, targets); });
   EXPECT_EQ(forward + back, 3 * 600 * 16 * 30);  // gradients come on the way
 }
@@ -75,7 +76,7 @@ TEST(WorkCount, attention_counts_the_pairs_that_masks_let_through) {
   EXPECT_EQ(with({}), expected(B * H * N * N));
   EXPECT_EQ(with({Causal{}}), expected(B * H * N * (N + 1) / 2));
   EXPECT_EQ(with({Window{.before = 2, .after = 2}}), expected(B * H * (5 * N - 6)));
-  EXPECT_EQ(with({KeyLengths{Tensor::from(std::vector<int64_t>{3, 21}, {2})}}), expected(H * N * 24));
+  EXPECT_EQ(with({KeyLengths{Tensor::from(std::vector<int64_t>{3, 21}, {2}, test_device())}}), expected(H * N * 24));
   EXPECT_EQ(with({Causal{}, Alibi{values({H})}}), expected(B * H * N * (N + 1) / 2));  // biases hide nothing
   EXPECT_EQ(with({}, 0.0f), Pair(B * H * N * N * E, B * H * N * N * 2 * E));
   const Tensor last = values({B, H, 1, D});  // behind a cache

@@ -18,17 +18,18 @@ using Names = std::set<std::string>;
 
 // What each module may include, besides itself.
 const std::map<std::string, Names> kMayInclude = {
-    {"core", {}},
+    {"core", {"cuda"}},  // memory and launch
+    {"cuda", {"core"}},
     {"io", {"core"}},
     {"text", {"core", "io"}},
     {"data", {"core", "io"}},
-    {"ops", {"core"}},
-    {"attention", {"core", "ops"}},
+    {"ops", {"core", "cuda"}},
+    {"attention", {"core", "cuda", "ops"}},
     {"nn", {"core", "ops", "attention", "io", "text", "data"}},
     {"models", {"core", "ops", "attention", "nn", "io", "text", "data"}},
-    {"train", {"core", "ops", "attention", "nn", "models", "io", "text", "data"}},
+    {"train", {"core", "cuda", "ops", "attention", "nn", "models", "io", "text", "data"}},
     {"lab", {"core", "ops", "attention", "nn", "models", "train", "io", "text", "data"}},
-    {"cli", {"core", "ops", "attention", "nn", "models", "train", "lab", "io", "text", "data"}},
+    {"cli", {"core", "cuda", "ops", "attention", "nn", "models", "train", "lab", "io", "text", "data"}},
     {"serve", {"core", "ops", "attention", "nn", "models", "train", "lab", "io", "text", "data"}},
 };
 

@@ -141,7 +141,7 @@ TEST(HeadRecord, invalid_lines_are_named) {
     put(folder / "heads.jsonl", text);
     expect_error<FileError>([&] { read_heads(folder.path()); }, message);
   };
-  refused("{}\n", "heads.jsonl: line 1: found an invalid record of heads");
+  refused("{}\n", "heads.jsonl: line 1: found no \"epoch\", expected one");
   refused(good + "\nhello\n", "heads.jsonl: line 2");
   refused(good + "\n" + head_line(frame_of({round_head(1)})) + "\n", "line 2: found other layers, heads or tokens than in the first line");
   refused(R"({"epoch":0,"step":0,"grid":[8,8],"layers":[]})"
@@ -152,7 +152,7 @@ TEST(HeadRecord, invalid_lines_are_named) {
           "line 1: found a grid of 0 x 8");
   refused(R"({"epoch":0,"step":0,"grid":[8,8],"layers":[{"name":"a","heads":[{"center":[0,0],"spread":[[1]]}]}]})"
           "\n",
-          "line 1: found a spread of 1 numbers, expected 2 x 2");
+          "line 1: layers[0].heads[0]: found a spread of 1 numbers, expected 2 x 2");
   put(folder / "heads.jsonl", good + "\n" + good.substr(0, 20));  // the run is writing it
   ASSERT_EQ(read_heads(folder.path()).size(), 1u);
   expect_same_head(read_heads(folder.path())[0].heads.layers[0].heads[1], gaussian_head({1, 0, 0.5f, 1}, {1, -2}));

@@ -26,7 +26,7 @@ void set_gradients(const Model& model, int step, float factor = 1) {
   for (const Parameter& parameter : model.params().all()) {
     if (!parameter.options.learned) continue;
     parameter.tensor.zero_grad();
-    backward(sum(parameter.tensor * random_normal(parameter.tensor.shape(), 0, factor, rng)));
+    backward(sum(parameter.tensor * random_normal(parameter.tensor.shape(), 0, factor, rng, parameter.tensor.device())));
   }
 }
 
@@ -78,7 +78,7 @@ TEST(OptimizerStep, a_gradient_that_is_not_finite_moves_nothing) {
     for (const auto& [name, tensor] : optimizer_step.tensors()) before.push_back(bytes_in(tensor));
     set_gradients(model, 1);
     const Tensor& bias = model.params().all()[1].tensor;
-    backward(sum(bias * Tensor::from(std::vector<float>{0, bad, 0}, {3})));
+    backward(sum(bias * Tensor::from(std::vector<float>{0, bad, 0}, {3}, bias.device())));
     EXPECT_FALSE(std::isfinite(optimizer_step.step(0.1f)));
     size_t i = 0;
     for (const auto& [name, tensor] : optimizer_step.tensors()) EXPECT_EQ(bytes_in(tensor), before[i++]) << name;

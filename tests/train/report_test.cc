@@ -102,7 +102,7 @@ TEST(Report, damaged_files_are_named) {
   put(run / "samples.json", R"([{"truth": "a", "image": "?"}])");
   named("samples.json: sample 1: image: found \"?\", expected base64");
   put(run / "samples.json", R"([{"truth": 1}])");
-  named("samples.json: sample 1: sample: found a member of the wrong type");
+  named("samples.json: sample 1: sample: truth is \"1\", expected a string");
   put(run / "samples.json", "[]");
   put(run / "evaluation.json", R"({"figures": 3, "detail": {"classes": ["a"], "confusion": [[1, 2]], "per_class": 7}})");
   put(run / "costs.json", R"({"layers": [{"name": 3}, 4]})");

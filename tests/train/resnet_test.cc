@@ -91,7 +91,7 @@ TEST(Resnet, gradients_are_those_of_the_loss) {
       const auto moved = [&](double by) {
         std::vector<float> values = before;
         for (size_t i = 0; i < values.size(); ++i) values[i] += static_cast<float>(by * gradient[i]);
-        copy_into(Tensor::from(values, parameter.tensor.shape()), parameter.tensor);
+        copy_into(Tensor::from(values, parameter.tensor.shape(), parameter.tensor.device()), parameter.tensor);
         return static_cast<double>(loss().item());
       };
       const double slope = (moved(step) - moved(-step)) / (2 * step);

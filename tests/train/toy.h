@@ -34,7 +34,7 @@ inline Task toy(const TrainOptions& options, float dropout = 0,
   };
   const auto forward = [model = task.model](const TensorMap& batch, const ForwardOptions& forward_options) {
     const Tensor logits = (*model)({{"pixel_values", batch.at("pixel_values")}}, forward_options).at("logits");
-    return StepOutput{.loss = cross_entropy(logits, batch.at("labels")),
+    return StepOutput{.loss = cross_entropy(logits, batch.at("labels").to(logits.device())),
                       .metrics = {{"accuracy", accuracy_of(logits, batch.at("labels"))}}};
   };
   task.batches = [options](int64_t epoch) { return shuffled_batches(kSamples, options.batch, options.seed, epoch); };
@@ -47,7 +47,7 @@ inline Task toy(const TrainOptions& options, float dropout = 0,
   task.evaluate = [=] {
     const std::vector<int64_t> which = batches_in_order(kSamples, kSamples)[0];
     const StepOutput outcome = forward(inputs(which, pixels_of(which)), {});
-    const RunningMean& right = outcome.metrics.at("accuracy");
+    const RunningMean right = outcome.metrics.at("accuracy").value();
     return Evaluation{.figures = {{"loss", outcome.loss.item()}, {"accuracy", right.sum / right.count}}};
   };
   return task;

@@ -96,7 +96,7 @@ TEST(TrainEvents, a_layer_is_the_mean_of_its_heads_and_each_of_them) {
 
 TEST(TrainEvents, attention_without_maps_shows_none_and_texts_show_weights) {
   const NoGrad no_grad;
-  for (const char* kind : {"kernel", "channel"}) {
+  for (const char* kind : {"linear", "channel"}) {
     const Folder folder;
     {
       EventFile events(folder.path());

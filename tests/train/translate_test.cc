@@ -124,7 +124,7 @@ TEST(TranslateTask, trains_on_numbers) {
 }
 
 TEST(TranslateTask, samples_need_no_maps) {
-  const TinyTask tiny({"count=20", "attention=kernel", "beams=1"});
+  const TinyTask tiny({"count=20", "attention=linear", "beams=1"});
   const NoGrad no_grad;
   const std::vector<Sample> samples = tiny.task.samples();
   ASSERT_EQ(samples.size(), 8u);
