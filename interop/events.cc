@@ -1,9 +1,10 @@
 // Writes an event file for interop/events.py. The argument is the folder; each line of stdin is "scalar TAG STEP VALUE", "histogram TAG
-// STEP FILE.npy", "image TAG STEP FILE.png", "text TAG STEP FILE", or "again", which closes and reopens the file.
+// STEP FILE" (of floats), "image TAG STEP FILE.png", "text TAG STEP FILE", or "again", which closes and reopens the file.
+#include <cstring>
 #include <iostream>
 #include <memory>
 
-#include "heed/io/npy.h"
+#include "heed/io/file.h"
 #include "heed/train/event_file.h"
 
 namespace {
@@ -21,7 +22,12 @@ void write_events(const Path& folder) {
     int64_t step = 0;
     check(static_cast<bool>(std::cin >> tag >> step >> value), "interop: found an incomplete line");
     if (command == "scalar") events->scalar(tag, step, std::stod(value));
-    if (command == "histogram") events->histogram(tag, step, read_npy(value).to_vector<float>());
+    if (command == "histogram") {
+      const std::string bytes = read_text(value, 1 << 20);
+      std::vector<float> values(bytes.size() / sizeof(float));
+      std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+      events->histogram(tag, step, values);
+    }
     if (command == "image") events->image(tag, step, read_image(value));
     if (command == "text") events->text(tag, step, read_text(value, 1 << 20));
   }

@@ -43,8 +43,8 @@ def make_histogram(rng, box, number):
     random_values = numpy.random.default_rng(number)
     values = random_values.normal(0, 10 ** rng.uniform(-8, 8), rng.choice([1, 2, 1000])).astype(numpy.float32)
     values[random_values.random(values.size) < 0.1] = 0
-    numpy.save(box / f"{number}.npy", values)
-    return box / f"{number}.npy", values.astype(numpy.float64)
+    values.tofile(box / f"{number}.f32")
+    return box / f"{number}.f32", values.astype(numpy.float64)
 
 
 def make_image(rng, box, number):
