@@ -29,7 +29,7 @@ Tensor distances(int64_t (*coordinate)(int64_t token)) {
   std::vector<float> differences;
   for (int64_t i = 0; i < tokens; ++i)
     for (int64_t j = 0; j < tokens; ++j) differences.push_back(static_cast<float>(coordinate(i) - coordinate(j)));
-  return Tensor::from(differences, {1, tokens, tokens});
+  return Tensor::from(differences, {1, tokens, tokens}, kCpu);
 }
 
 // Position-only Gaussian attention with the map in memory: one per head, shared by all items. q and k do not enter, so they have no

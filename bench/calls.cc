@@ -9,7 +9,7 @@ namespace {
 Tensors random_inputs(const std::vector<Shape>& shapes) {
   Rng rng(1);
   Tensors inputs;
-  for (const Shape& shape : shapes) inputs.push_back(random_normal(shape, 0, 1, rng));
+  for (const Shape& shape : shapes) inputs.push_back(random_normal(shape, 0, 1, rng, kCpu));
   return inputs;
 }
 
@@ -45,7 +45,7 @@ Tensor random_targets(int64_t count, int64_t classes) {
   Rng rng(2);
   std::vector<int64_t> targets(static_cast<size_t>(count));
   for (int64_t& target : targets) target = static_cast<int64_t>(rng.below(static_cast<uint64_t>(classes)));
-  return Tensor::from(targets, {count});
+  return Tensor::from(targets, {count}, kCpu);
 }
 
 }  // namespace heed::bench

@@ -69,7 +69,7 @@ TensorMap masked_batch(const Json& config, int64_t texts, int64_t tokens, const 
   const std::vector<int64_t> chance = random_targets(texts * tokens, 100).to_vector<int64_t>();
   for (size_t i = 0; i < labels.size(); ++i)
     if (chance[i] >= 15) labels[i] = -100;
-  return {{"input_ids", reshape(ids, {texts, tokens}).to(setup.device)}, {"labels", Tensor::from(labels, {texts, tokens})}};
+  return {{"input_ids", reshape(ids, {texts, tokens}).to(setup.device)}, {"labels", Tensor::from(labels, {texts, tokens}, kCpu)}};
 }
 
 // Forward, backward, clipping, AdamW; the norm of the gradient is read by the host after every step. captured: as a CUDA graph

@@ -8,7 +8,7 @@ std::vector<Benchmark> graph_benchmarks() {
   std::vector<Benchmark> list;
   for (const int64_t length : {1, 100}) {
     list.push_back({name_of("graph/train/chain", {length}), Unit::none, 0, [length]() -> Call {
-                      const Tensor a = Tensor::ones({1}).require_grad(), b = Tensor::ones({1}).require_grad();
+                      const Tensor a = Tensor::ones({1}, kCpu).require_grad(), b = Tensor::ones({1}, kCpu).require_grad();
                       return [=] {
                         Tensor x = a;
                         for (int64_t i = 0; i < length; ++i) x = multiply(x, b);

@@ -24,7 +24,7 @@ std::shared_ptr<const Model> model_of(const Json& config, Weights weights) {
 Call vit_call(Weights weights, int64_t images) {
   Rng rng(1);
   return [model = model_of({{"architectures", {"ViTForImageClassification"}}, {"model_type", "vit"}, {"num_labels", 1000}}, weights),
-          x = random_normal({images, 3, 224, 224}, 0, 1, rng)] {
+          x = random_normal({images, 3, 224, 224}, 0, 1, rng, kCpu)] {
     const NoGrad quiet;
     (*model)({{"pixel_values", x}});
   };
@@ -40,7 +40,7 @@ Call bert_call(Weights weights, int64_t texts, int64_t tokens) {
 }
 
 Call decode_call(Weights weights, int64_t tokens) {
-  const Tensor first = Tensor::from(std::vector<int64_t>{0}, {1, 1});
+  const Tensor first = Tensor::from(std::vector<int64_t>{0}, {1, 1}, kCpu);
   return [model = model_of({{"architectures", {"GPT2LMHeadModel"}}, {"model_type", "gpt2"}}, weights), first, tokens] {
     generate(*model, {{"input_ids", first}}, {.max_length = tokens + 1});
   };

@@ -32,8 +32,8 @@ Tensors parameters_with_gradients() {
   Rng rng(5);
   Tensors parameters;
   for (const Shape& shape : parameter_shapes()) {
-    parameters.push_back(random_normal(shape, 0, 1, rng).require_grad());
-    backward(parameters.back(), random_normal(shape, 0, 1, rng));
+    parameters.push_back(random_normal(shape, 0, 1, rng, kCpu).require_grad());
+    backward(parameters.back(), random_normal(shape, 0, 1, rng, kCpu));
   }
   return parameters;
 }

@@ -32,7 +32,7 @@ Tensor few_labels(int64_t texts, int64_t tokens, int64_t percent) {
   const std::vector<int64_t> chance = random_targets(texts * tokens, 100).to_vector<int64_t>();
   for (size_t i = 0; i < labels.size(); ++i)
     if (chance[i] >= percent) labels[i] = -100;
-  return Tensor::from(labels, {texts, tokens});
+  return Tensor::from(labels, {texts, tokens}, kCpu);
 }
 
 TrainingSetup vit_tiny() {
@@ -48,7 +48,7 @@ TrainingSetup vit_tiny() {
                      {"intermediate_size", 768},
                      {"num_labels", 10}},
           .size = {.batch = images},
-          .inputs = {{"pixel_values", random_normal({images, 3, 32, 32}, 0, 1, rng)}, {"labels", random_targets(images, 10)}},
+          .inputs = {{"pixel_values", random_normal({images, 3, 32, 32}, 0, 1, rng, kCpu)}, {"labels", random_targets(images, 10)}},
           .last_layer = "encoder.layer.5.",
           .used = 1.0 / 65};
 }
@@ -69,7 +69,7 @@ TrainingSetup bert_mini() {
                      {"intermediate_size", 1024}},
           .size = {.batch = texts, .tokens = tokens},
           .inputs = {{"input_ids", random_tokens(texts, tokens)},
-                     {"token_type_ids", Tensor::zeros({texts, tokens}, DType::i64)},
+                     {"token_type_ids", Tensor::zeros({texts, tokens}, DType::i64, kCpu)},
                      {"labels", labels},
                      {"next_sentence_label", random_targets(texts, 2)}},
           .labelled = sum / (texts * tokens),

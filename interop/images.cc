@@ -16,7 +16,7 @@ void answer(const std::string& command) {
     int filter = 0;
     std::cin >> image >> width >> height >> filter >> out;
     const Image resized = resize(read_image(image), width, height, static_cast<Resample>(filter));
-    write_npy(out, Tensor::from(resized.pixels, {resized.height, resized.width, 3}));
+    write_npy(out, Tensor::from(resized.pixels, {resized.height, resized.width, 3}, kCpu));
   } else {
     std::string folder;
     std::cin >> folder >> image >> out;

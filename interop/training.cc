@@ -65,13 +65,13 @@ int64_t token_id(int64_t number) { return kFirstToken + number % (kVocabulary - 
 // Noise with a brighter row of pixels per class.
 TensorMap images(Rng& rng) {
   constexpr int64_t B = 16, side = 32;
-  std::vector<float> pixels = random_normal({B, 3, side, side}, 0, 1, rng).to_vector<float>();
+  std::vector<float> pixels = random_normal({B, 3, side, side}, 0, 1, rng, kCpu).to_vector<float>();
   std::vector<int64_t> labels;
   for (int64_t b = 0; b < B; ++b) {
     labels.push_back(draw(rng, kClasses));
     for (int64_t x = 0; x < side; ++x) pixels[static_cast<size_t>((b * 3 * side + 3 * labels.back()) * side + x)] += 3;
   }
-  return {{"pixel_values", Tensor::from(pixels, {B, 3, side, side})}, {"labels", Tensor::from(labels, {B})}};
+  return {{"pixel_values", Tensor::from(pixels, {B, 3, side, side}, kCpu)}, {"labels", Tensor::from(labels, {B}, kCpu)}};
 }
 
 // Sentences count upwards; the second one continues the first, or starts elsewhere. About every sixth token is a label, masked or
@@ -92,11 +92,11 @@ TensorMap masked_pairs(Rng& rng) {
       mask.push_back(is_token);
     }
   }
-  return {{"input_ids", Tensor::from(ids, {B, N})},
-          {"token_type_ids", Tensor::from(types, {B, N})},
-          {"attention_mask", Tensor::from(mask, {B, N})},
-          {"labels", Tensor::from(labels, {B, N})},
-          {"next_sentence_label", Tensor::from(next, {B})}};
+  return {{"input_ids", Tensor::from(ids, {B, N}, kCpu)},
+          {"token_type_ids", Tensor::from(types, {B, N}, kCpu)},
+          {"attention_mask", Tensor::from(mask, {B, N}, kCpu)},
+          {"labels", Tensor::from(labels, {B, N}, kCpu)},
+          {"next_sentence_label", Tensor::from(next, {B}, kCpu)}};
 }
 
 // Every token is translated to the next one.
@@ -112,8 +112,9 @@ TensorMap translations(Rng& rng) {
       labels.push_back(i < length ? token_id(own + 1) : i == length ? kEnd : -100);
     }
   }
-  return {
-      {"input_ids", Tensor::from(ids, {B, N})}, {"attention_mask", Tensor::from(mask, {B, N})}, {"labels", Tensor::from(labels, {B, N})}};
+  return {{"input_ids", Tensor::from(ids, {B, N}, kCpu)},
+          {"attention_mask", Tensor::from(mask, {B, N}, kCpu)},
+          {"labels", Tensor::from(labels, {B, N}, kCpu)}};
 }
 
 void train(const std::string& kind, const Path& folder) {

@@ -103,8 +103,8 @@ void backward_task(const AttentionBackward& w, int64_t key_head, int64_t part) {
   const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, first_head = g * group;
   const int64_t block = t.query_block * t.stride, panels_d = panels_size(t.key_block, z.D), panels_e = panels_size(t.key_block, z.E);
   const int64_t key_sums = t.key_block * w.width_d, value_sums = t.key_block * w.width_e;
-  const Tensor scratch =
-      Tensor::empty({2 * block + kRowPadding + panels_d + panels_e + key_sums + value_sums + t.key_block + t.nonlinear_terms * block});
+  const Tensor scratch = Tensor::empty(
+      {2 * block + kRowPadding + panels_d + panels_e + key_sums + value_sums + t.key_block + t.nonlinear_terms * block}, kCpu);
   t.s = raw<float>(scratch);
   t.ds = t.s + block + kRowPadding;
   t.keys = t.ds + block;

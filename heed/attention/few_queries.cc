@@ -59,7 +59,7 @@ void few_queries_task(const FewQueriesForward& w, const FewQueriesSplit& split, 
   const ScoreArgs& a = w.scores;
   const AttentionSizes& z = a.sizes;
   const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, rows = group * z.N, stride = split.key_block + kRowPadding;
-  const Tensor scratch = Tensor::empty({rows * stride + split.key_block});
+  const Tensor scratch = Tensor::empty({rows * stride + split.key_block}, kCpu);
   float *s = raw<float>(scratch), *factors = s + rows * stride;
   const int64_t place = (key_head * split.chunks + chunk) * rows;
   float *sums = split.sums + place * z.E, *row_max = split.row_max + place, *row_sum = split.row_sum + place;

@@ -49,7 +49,7 @@ void forward_task(const AttentionForward& w, const ForwardSplit& split, int64_t 
   const int64_t own_panels = content && !split.share_keys ? panels_size(split.key_block, z.D) : 0,
                 padded_queries = (group * queries + 15) / 16 * 16;
   const Tensor scratch =
-      Tensor::empty({own_panels + split.query_block * stride + group * queries * E + 2 * padded_queries + split.key_block});
+      Tensor::empty({own_panels + split.query_block * stride + group * queries * E + 2 * padded_queries + split.key_block}, kCpu);
   float *own = raw<float>(scratch), *s = own + own_panels, *sums = s + split.query_block * stride, *row_max = sums + group * queries * E;
   float *row_sum = row_max + padded_queries, *factors = row_sum + padded_queries;
   std::fill_n(sums, group * queries * E, 0.0f);

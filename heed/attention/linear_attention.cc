@@ -161,7 +161,7 @@ Tensor hidden(const LinearAttentionSizes& z, const Tensor& lengths, Device devic
   for (const int64_t keys : counts)
     for (int64_t i = 0; i < z.N; ++i)
       for (int64_t j = 0; j < z.M; ++j) mask.push_back(j >= keys || (z.causal && j > i));
-  return converted(Tensor::from(mask, {static_cast<int64_t>(counts.size()), 1, 1, z.N, z.M}).to(device), DType::boolean);
+  return converted(Tensor::from(mask, {static_cast<int64_t>(counts.size()), 1, 1, z.N, z.M}, kCpu).to(device), DType::boolean);
 }
 
 Tensor quadratic_order(const LinearAttentionSizes& z, const Tensor& lengths, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -240,10 +240,10 @@ Tensor linear_attention(const Tensor& query, const Tensor& key, const Tensor& va
 
 Tensor random_projection(int64_t features, int64_t width, Rng& rng, bool orthogonal) {
   check(features >= 1 && width >= 1, "random_projection: ", features, " features of ", width, " numbers, expected 1 or more");
-  const Tensor normal = random_normal({features, width}, 0, 1, rng);
+  const Tensor normal = random_normal({features, width}, 0, 1, rng, kCpu);
   if (!orthogonal) return normal;
   // Gram-Schmidt in blocks of `width` rows; then every row gets back the length of a normal vector.
-  std::vector<float> rows = normal.to_vector<float>(), other = random_normal({features, width}, 0, 1, rng).to_vector<float>();
+  std::vector<float> rows = normal.to_vector<float>(), other = random_normal({features, width}, 0, 1, rng, kCpu).to_vector<float>();
   const auto product = [&](const std::vector<float>& x, int64_t a, int64_t b) {
     double sum = 0;
     for (int64_t d = 0; d < width; ++d)
@@ -260,7 +260,7 @@ Tensor random_projection(int64_t features, int64_t width, Rng& rng, bool orthogo
     add(r, r, 1 / std::sqrt(product(rows, r, r)) - 1);
   }
   for (int64_t r = 0; r < features; ++r) add(r, r, std::sqrt(product(other, r, r)) - 1);
-  return Tensor::from(rows, {features, width});
+  return Tensor::from(rows, {features, width}, kCpu);
 }
 
 void LinearAttentionState::append(const Tensor& k, const Tensor& v) { continue_from({}, k, v, *this); }

@@ -56,7 +56,7 @@ struct LinearAttentionWork {
 class ScratchBlocks {
  public:
   float* take(int64_t floats) {
-    blocks_.push_back(Tensor::empty({floats}));
+    blocks_.push_back(Tensor::empty({floats}, kCpu));
     return raw<float>(blocks_.back());
   }
 

@@ -30,7 +30,7 @@ Tensor missing_factor(const TokenGrid& grid, int64_t r, int64_t down, int64_t al
       const int64_t tokens = std::min(r, grid[0] - y * r) * std::min(r, grid[1] - x * r);
       factors.push_back(static_cast<float>(r * r) / static_cast<float>(tokens));
     }
-  return Tensor::from(factors, {down, along, 1}).to(device);
+  return Tensor::from(factors, {down, along, 1}, kCpu).to(device);
 }
 
 }  // namespace

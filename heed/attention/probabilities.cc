@@ -40,7 +40,7 @@ void probabilities_task(const AttentionProbabilities& w, int64_t b, int64_t head
   const ScoreArgs& a = w.scores;
   const AttentionSizes& z = a.sizes;
   const int64_t h = w.heads[head], key_block = key_block_of(z.M), stride = key_block + kRowPadding;
-  const Tensor scratch = Tensor::empty({run.rows * stride});
+  const Tensor scratch = Tensor::empty({run.rows * stride}, kCpu);
   float* s = raw<float>(scratch);
   float* out = w.out + ((b * w.head_count + head) * w.row_count + run.place) * z.M;
   for (int64_t j0 = 0; j0 < z.M; j0 += key_block) {
@@ -115,7 +115,8 @@ Tensor attention_probabilities(const Tensor& query, const Tensor& key, const Att
   const Device device = q.device();
   const Tensor dense_q = dense_f32("attention_probabilities", q);
   const Tensor k = wide.dtype() == DType::f32 && wide.strides()[3] == 1 ? wide : dense_f32("attention_probabilities", wide);
-  const Tensor chosen_heads = Tensor::from(heads, {head_count}).to(device), chosen_rows = Tensor::from(rows, {row_count}).to(device);
+  const Tensor chosen_heads = Tensor::from(heads, {head_count}, kCpu).to(device),
+               chosen_rows = Tensor::from(rows, {row_count}, kCpu).to(device);
   const Tensor out = Tensor::empty({plan.sizes.B, head_count, row_count, plan.sizes.M}, DType::f32, device);
   launch(attention_probabilities_forward, device,
          {.scores = score_args(plan, device),

@@ -81,7 +81,7 @@ void separable_forward_all(const SeparableForward& w) {
   const bool stream = z.B * z.H * z.Y * z.X * z.width >= kStreamFrom;
   parallel_tasks(z.B * z.G * z.slices(), [&](int64_t task) HWY_ATTR {
     const Slice s = slice_of(z, task);
-    const Tensor scratch = Tensor::empty({(z.Y * z.C + z.X) * s.columns});
+    const Tensor scratch = Tensor::empty({(z.Y * z.C + z.X) * s.columns}, kCpu);
     float *t = raw<float>(scratch), *row = t + z.Y * z.C * s.columns;  // (Y, C, columns), (X, columns)
     for (int64_t h = s.g * (z.H / z.G); h < (s.g + 1) * (z.H / z.G); ++h) {
       join_rows(w, s, h, t);
@@ -103,7 +103,7 @@ void separable_backward_all(const SeparableBackward& w) {
   parallel_tasks(z.B * z.G * z.slices(), [&](int64_t task) HWY_ATTR {
     const Slice s = slice_of(z, task);
     const int64_t size = z.Y * z.C * s.columns, group = z.H / z.G;
-    const Tensor scratch = Tensor::empty({2 * size});
+    const Tensor scratch = Tensor::empty({2 * size}, kCpu);
     float *t = raw<float>(scratch), *dt = t + size;
     const float* v = w.v + (s.b * z.G + s.g) * z.R * z.C * z.width + s.first;
     float* dv = w.dv + (s.b * z.G + s.g) * z.R * z.C * z.width + s.first;
@@ -149,7 +149,7 @@ Tensor gaussian_map(const Tensor& alpha, const Tensor& center, int64_t count, in
   for (int64_t place = 0; place < count; ++place)
     for (int64_t key = 0; key < keys; ++key) delta.push_back(static_cast<float>(place - key));
   const int64_t H = alpha.size(0);
-  const Tensor away = Tensor::from(delta, {1, count, keys}).to(alpha.device()) - reshape(center, {H, 1, 1});
+  const Tensor away = Tensor::from(delta, {1, count, keys}, kCpu).to(alpha.device()) - reshape(center, {H, 1, 1});
   return softmax(reshape(alpha, {H, 1, 1}) * away * away * -1.0f);
 }
 

@@ -39,7 +39,7 @@ Tensor lengths_of(AttendFile& file, const AttendOptions& o) {
   check<UsageError>(o.lengths.empty() || !file.has("lengths"),
                     "attend: lengths is an option and a tensor of the file, expected one of them");
   check<UsageError>(o.lengths.empty() || std::ssize(o.lengths) == z.B, "attend: ", o.lengths.size(), " lengths for ", z.B, " items");
-  const Tensor lengths = o.lengths.empty() ? file.lengths() : Tensor::from(o.lengths, {z.B});
+  const Tensor lengths = o.lengths.empty() ? file.lengths() : Tensor::from(o.lengths, {z.B}, kCpu);
   for (const int64_t length : lengths.to_vector<int64_t>()) {
     if (length >= 0 && length <= z.M) continue;
     if (o.lengths.empty()) file.refuse("lengths", " holds ", length, ", expected 0 to M = ", z.M);
@@ -63,7 +63,7 @@ Operands operands(AttendFile& file, const AttendOptions& o) {
 Tensor identity_values(int64_t B, int64_t G, int64_t width) {
   std::vector<float> values(static_cast<size_t>(checked_multiply(width, width)));
   for (size_t i = 0; i < values.size(); i += static_cast<size_t>(width) + 1) values[i] = 1;
-  return contiguous(expand(Tensor::from(values, {1, 1, width, width}), {B, G, width, width}));
+  return contiguous(expand(Tensor::from(values, {1, 1, width, width}, kCpu), {B, G, width, width}));
 }
 
 void check_selection(const AttendOptions& o, int64_t heads, int64_t rows) {
@@ -79,7 +79,7 @@ void check_selection(const AttendOptions& o, int64_t heads, int64_t rows) {
 Tensor selected(const Tensor& x, const AttendOptions& o) {
   check_selection(o, x.size(1), x.size(2));
   const auto choose = [](const Tensor& from, int axis, const std::vector<int64_t>& which) {
-    return which.empty() ? from : index_select(from, axis, Tensor::from(which, {std::ssize(which)}));
+    return which.empty() ? from : index_select(from, axis, Tensor::from(which, {std::ssize(which)}, kCpu));
   };
   return choose(choose(x, 1, o.heads), 2, o.rows);
 }
@@ -155,7 +155,7 @@ void add_addends(AttendFile& file, const AttendOptions& o, std::vector<Term>& te
       check<UsageError>(!file.has("slopes"), "attend: alibi=true and the tensor slopes, expected one of them");
       std::vector<float> slopes;
       for (int64_t h = 1; h <= H; ++h) slopes.push_back(std::exp2(-8 * static_cast<float>(h) / static_cast<float>(H)));
-      terms.push_back(Alibi{Tensor::from(slopes, {H})});
+      terms.push_back(Alibi{Tensor::from(slopes, {H}, kCpu)});
     }
   }
 }

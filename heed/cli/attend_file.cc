@@ -181,7 +181,7 @@ NamedTensors AttendFile::gradients() const {
     const auto found = read_.find(row.name);
     if (found == read_.end() || !row.learned) continue;
     const Tensor g = found->second.grad();
-    all.emplace_back("grad_" + row.name, g.defined() ? g : Tensor::zeros(found->second.shape()));
+    all.emplace_back("grad_" + row.name, g.defined() ? g : Tensor::zeros(found->second.shape(), kCpu));
   }
   return all;
 }

@@ -127,7 +127,7 @@ class Generator {
     check<FileError>(std::ssize(prompt.ids) < limit, "prompt ", number_, ": found ", prompt.ids.size(), " tokens, expected fewer than ",
                      limit, ", the positions of ", flags_.model);
     set_length(options_, model_, flags_, std::ssize(prompt.ids));
-    const Tensor tokens = Tensor::from(std::vector<int64_t>(prompt.ids.begin(), prompt.ids.end()), {1, std::ssize(prompt.ids)});
+    const Tensor tokens = Tensor::from(std::vector<int64_t>(prompt.ids.begin(), prompt.ids.end()), {1, std::ssize(prompt.ids)}, kCpu);
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
     Beams beams;

@@ -70,7 +70,7 @@ class Reader {
   std::optional<Tokenizer> tokenizer_ = {};
 };
 
-Tensor as_batch(const Ids& ids) { return Tensor::from(ids, {1, std::ssize(ids)}); }
+Tensor as_batch(const Ids& ids) { return Tensor::from(ids, {1, std::ssize(ids)}, kCpu); }
 
 void check_ids(const Model& model, const Ids& ids, const std::string& text) {
   check<FileError>(!ids.empty(), "inspect: the text ", in_quotes(text, 40), " has no tokens, expected one or more");

@@ -118,7 +118,7 @@ Json call_json(const CallCost& call, const std::optional<MeasuredRun>& run) {
 int64_t optimizer_state_values(const std::string& optimizer) { return optimizer == "none" ? 0 : optimizer == "sgd" ? 1 : 2; }
 
 double read_bandwidth() {
-  const Tensor large = Tensor::ones({int64_t{32} << 20});
+  const Tensor large = Tensor::ones({int64_t{32} << 20}, kCpu);
   double best = 0;
   for (int i = 0; i < 5; ++i) {
     const auto begin = std::chrono::steady_clock::now();

@@ -27,8 +27,8 @@ class Rng {
   const uint64_t* advance_ = nullptr;
 };
 
-Tensor random_uniform(const Shape& shape, float low, float high, Rng& rng, Device device = kCpu);  // in [low, high)
-Tensor random_normal(const Shape& shape, float mean, float deviation, Rng& rng, Device device = kCpu);
+Tensor random_uniform(const Shape& shape, float low, float high, Rng& rng, Device device);  // in [low, high)
+Tensor random_normal(const Shape& shape, float mean, float deviation, Rng& rng, Device device);
 std::vector<int64_t> random_permutation(int64_t count, Rng& rng);
 
 }  // namespace heed

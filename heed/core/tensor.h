@@ -21,10 +21,10 @@ class Tensor {
   Tensor() = default;  // no tensor: defined() is false
 
   // --- made from nothing -------------------------------------------------------------------------------------------
-  static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = kCpu);
-  static Tensor full(const Shape& shape, double value, DType dtype = DType::f32, Device device = kCpu);
-  static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = kCpu) { return full(shape, 0, dtype, device); }
-  static Tensor ones(const Shape& shape, DType dtype = DType::f32, Device device = kCpu) { return full(shape, 1, dtype, device); }
+  static Tensor empty(const Shape& shape, DType dtype, Device device);
+  static Tensor full(const Shape& shape, double value, DType dtype, Device device);
+  static Tensor zeros(const Shape& shape, DType dtype, Device device) { return full(shape, 0, dtype, device); }
+  static Tensor ones(const Shape& shape, DType dtype, Device device) { return full(shape, 1, dtype, device); }
   // f32
   static Tensor empty(const Shape& shape, Device device) { return empty(shape, DType::f32, device); }
   static Tensor full(const Shape& shape, double value, Device device) { return full(shape, value, DType::f32, device); }
@@ -33,14 +33,14 @@ class Tensor {
 
   // Copies values, row-major, from the host.
   template <class T>
-  static Tensor from(std::span<const T> values, const Shape& shape, Device device = kCpu) {
+  static Tensor from(std::span<const T> values, const Shape& shape, Device device) {
     return from_bytes(std::as_bytes(values), shape, DTypeOf<T>::value, device);
   }
   template <class T>
-  static Tensor from(const std::vector<T>& values, const Shape& shape, Device device = kCpu) {
+  static Tensor from(const std::vector<T>& values, const Shape& shape, Device device) {
     return from(std::span<const T>(values), shape, device);
   }
-  static Tensor from_bytes(std::span<const std::byte> values, const Shape& shape, DType dtype, Device device = kCpu);
+  static Tensor from_bytes(std::span<const std::byte> values, const Shape& shape, DType dtype, Device device);
 
   // Shares memory that `owner` keeps alive, row-major (a file mapped into memory, say).
   static Tensor borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype);

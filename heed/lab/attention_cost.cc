@@ -59,7 +59,7 @@ void add_cost_lengths(Report& report, const CostOptions& options) {
   std::vector<std::function<void()>> functions;
   for (int64_t i = 0; i < options.lengths; ++i) {
     const int64_t n = options.least_tokens << i;
-    const Tensor x = random_normal({1, n, options.width}, 0, 1, rng);
+    const Tensor x = random_normal({1, n, options.width}, 0, 1, rng, kCpu);
     tokens.push_back(static_cast<double>(n));
     projected.push_back(projection_work(tokens.back(), d, keys, values)), paired.push_back(pair_work(tokens.back(), keys, values));
     report.measured.push_back(equal_to("multiply-adds, n = " + std::to_string(n), projected.back() + paired.back(), costed.counted(x)));
@@ -99,7 +99,7 @@ void add_cost_heads(Report& report, const CostOptions& options) {
   const auto d = static_cast<double>(options.width), n = static_cast<double>(options.head_tokens);
   const double work = projection_work(n, d, d, d) + pair_work(n, d, d), parameters = 3 * (d * d + d);
   Rng rng(options.seed);
-  const Tensor x = random_normal({1, options.head_tokens, options.width}, 0, 1, rng);
+  const Tensor x = random_normal({1, options.head_tokens, options.width}, 0, 1, rng, kCpu);
   std::vector<std::unique_ptr<CostedLayer>> layers;
   std::vector<std::function<void()>> functions;
   Bars arithmetic{.up = {"million multiply-adds"}}, times{.up = {"milliseconds"}};

@@ -35,7 +35,9 @@ struct CostedPatches {
   Tensor q, k, v;  // (1, N, C)
 
   CostedPatches(int64_t N, int64_t C, Rng& rng)
-      : q(random_normal({1, N, C}, 0, 1, rng)), k(random_normal({1, N, C}, 0, 1, rng)), v(random_normal({1, N, C}, 0, 1, rng)) {}
+      : q(random_normal({1, N, C}, 0, 1, rng, kCpu)),
+        k(random_normal({1, N, C}, 0, 1, rng, kCpu)),
+        v(random_normal({1, N, C}, 0, 1, rng, kCpu)) {}
 
   static Tensor grouped(const Tensor& x, int64_t groups) {  // (1, G, N, C / G)
     return transpose(reshape(x, {1, x.size(1), groups, x.size(2) / groups}), 1, 2);

@@ -147,7 +147,7 @@ Lines time_cheaper(std::vector<CheaperMethod>& methods, const CheaperOptions& op
   for (int64_t side : sides) {
     side -= side % 2;
     tokens.push_back(static_cast<double>(side * side));
-    const auto draw = [&] { return random_normal({1, H, side * side, D}, 0, 1, rng); };
+    const auto draw = [&] { return random_normal({1, H, side * side, D}, 0, 1, rng, kCpu); };
     const Tensor q = draw(), k = draw(), v = draw();
     std::vector<std::function<void()>> functions;
     std::vector<size_t> method_of;
@@ -179,7 +179,7 @@ Lines time_cheaper(std::vector<CheaperMethod>& methods, const CheaperOptions& op
 // Which keys each pattern allows: attention maps with all scores zero.
 Figure visible_keys(const CheaperOptions& options) {
   const int64_t side = 8, N = side * side;
-  const Tensor none = Tensor::zeros({1, 1, N, 1});
+  const Tensor none = Tensor::zeros({1, 1, N, 1}, kCpu);
   Figure film{
       .title = "Which keys a query sees", .caption = "On 8 x 8 patches; every second layer shifts the chunks.", .parameter = "query"};
   for (int64_t stop = 0; stop < side; ++stop) {

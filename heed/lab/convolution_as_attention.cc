@@ -14,7 +14,7 @@ namespace {
 Tensor clamped_indices(int64_t size, int64_t before, int64_t after) {
   std::vector<int64_t> indices;
   for (int64_t i = -before; i < size + after; ++i) indices.push_back(std::clamp<int64_t>(i, 0, size - 1));
-  return Tensor::from(indices, {std::ssize(indices)});
+  return Tensor::from(indices, {std::ssize(indices)}, kCpu);
 }
 
 // Output weights in the order of concatenated heads; zeros where a group does not read a channel. -> (O, H C)
@@ -28,7 +28,7 @@ Tensor joined_taps(const Convolution& convolution) {
       for (int64_t h = 0; h < H; ++h)
         out[static_cast<size_t>((o * H + h) * C + first + c)] = taps[static_cast<size_t>((o * own + c) * H + h)];
   }
-  return Tensor::from(out, {O, H * C});
+  return Tensor::from(out, {O, H * C}, kCpu);
 }
 
 Json edges_json(const Reach& reach) { return {{"top", reach.top}, {"left", reach.left}, {"bottom", reach.bottom}, {"right", reach.right}}; }
@@ -76,12 +76,12 @@ Tensor head_centers(const Convolution& convolution) {
       centers.push_back(static_cast<float>(reach.top - a * convolution.dilation));
       centers.push_back(static_cast<float>(reach.left - b * convolution.dilation));
     }
-  return Tensor::from(centers, {convolution.taps(), 2});
+  return Tensor::from(centers, {convolution.taps(), 2}, kCpu);
 }
 
 Tensor head_maps(const Tensor& alpha, const Tensor& center, int64_t Y, int64_t X, const std::vector<int64_t>& queries) {
   const int64_t H = alpha.size(0), N = Y * X;
-  const Tensor nothing = Tensor::zeros({1, 1, N, 1});
+  const Tensor nothing = Tensor::zeros({1, 1, N, 1}, kCpu);
   const Tensor maps =
       attention_probabilities(expand(nothing, {1, H, N, 1}), nothing,
                               {.beta = 0.0f, .terms = {Gaussian2d{.alpha = alpha, .center = center, .width = X}}}, {}, queries);
@@ -104,7 +104,7 @@ Model attention_layer(const Convolution& convolution, const LayerChoice& choice,
                     {"margin", edges_json(margin)},
                     {"stride", {convolution.stride, convolution.stride}}};
   Model layer = make_model(config);
-  copy_into(Tensor::full({convolution.taps()}, choice.alpha), parameter_of(layer, "alpha"));
+  copy_into(Tensor::full({convolution.taps()}, choice.alpha, kCpu), parameter_of(layer, "alpha"));
   copy_into(head_centers(convolution), parameter_of(layer, "center"));
   copy_into(joined_taps(convolution), parameter_of(layer, "output.weight"));
   if (convolution.bias.defined()) copy_into(convolution.bias, parameter_of(layer, "output.bias"));

@@ -36,7 +36,7 @@ HeatMap error_map(const Tensor& a, const Tensor& b, double most) {
 Report run_borders(const BorderOptions& options, const ProgressCallback& progress) {
   const NoGrad no_grad;
   Rng rng(options.seed);
-  const Tensor x = random_normal({1, options.channels, options.side, options.side}, 0, 1, rng);
+  const Tensor x = random_normal({1, options.channels, options.side, options.side}, 0, 1, rng, kCpu);
   Report report;
   report.statement =
       "Where a tap reaches beyond the image its head attends to the nearest edge pixel: the layer equals the convolution with replicated "

@@ -59,7 +59,7 @@ Report run_dilation(const DilationOptions& options, const ProgressCallback& prog
   const int64_t K = options.kernel, side = options.side;
   check<UsageError>(options.dilations * (K - 1) < side, "side=", side, " is too small for a kernel of ", K, " with dilation ",
                     options.dilations, ", expected ", options.dilations * (K - 1) + 1, " or more");
-  const Tensor x = random_normal({1, options.channels, side, side}, 0, 1, rng);
+  const Tensor x = random_normal({1, options.channels, side, side}, 0, 1, rng, kCpu);
   const Convolution plain = random_convolution(options.channels, 2 * options.channels, K, rng);
   Report report;
   report.statement =
@@ -103,7 +103,7 @@ Report run_dilation(const DilationOptions& options, const ProgressCallback& prog
     inside.y.push_back(std::max(error.inside, 1e-9)), border.y.push_back(std::max(error.border, 1e-9)),
         wrong.y.push_back(std::max(undilated.inside, 1e-9));
     const Tensor maps =
-        head_maps(Tensor::full({K * K}, options.alpha), head_centers(convolution), side, side, {side / 2 * side + side / 2});
+        head_maps(Tensor::full({K * K}, options.alpha, kCpu), head_centers(convolution), side, side, {side / 2 * side + side / 2});
     film.frames.push_back(
         {std::to_string(dilation),
          {{"weights of all heads", heat_map(reshape(sum(maps, {0}), {side, side}))}, {"gradient of the output", heat_map(gradient)}}});

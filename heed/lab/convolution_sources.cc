@@ -36,7 +36,7 @@ std::string weight_name(const Safetensors& file, const Path& path, const std::st
 }
 
 Tensor read_f32(const Safetensors& file, const std::string& name) {
-  const Tensor read = file.tensor(name), out = Tensor::empty(read.shape());
+  const Tensor read = file.tensor(name), out = Tensor::empty(read.shape(), kCpu);
   copy_into(read, out);
   return out;
 }
@@ -45,8 +45,8 @@ Tensor read_f32(const Safetensors& file, const std::string& name) {
 
 Convolution random_convolution(int64_t channels, int64_t outputs, int64_t kernel, Rng& rng) {
   const float deviation = 1 / std::sqrt(static_cast<float>(channels * kernel * kernel));
-  const Tensor weight = random_normal({outputs, channels, kernel, kernel}, 0, deviation, rng);
-  return {.weight = weight, .bias = random_normal({outputs}, 0, 0.1f, rng)};
+  const Tensor weight = random_normal({outputs, channels, kernel, kernel}, 0, deviation, rng, kCpu);
+  return {.weight = weight, .bias = random_normal({outputs}, 0, 0.1f, rng, kCpu)};
 }
 
 TrainedConvolution trained_convolution(int64_t kernel, int64_t steps, uint64_t seed) {
@@ -54,10 +54,10 @@ TrainedConvolution trained_convolution(int64_t kernel, int64_t steps, uint64_t s
   Rng rng(seed);
   const int64_t half = kernel / 2, cells = kPooledSide * kPooledSide, classes = std::ssize(data.classes), pool = kShapesSide / kPooledSide;
   const auto random_parameter = [&](const Shape& shape, int64_t inputs) {
-    Tensor out = random_normal(shape, 0, 1 / std::sqrt(static_cast<float>(inputs)), rng);
+    Tensor out = random_normal(shape, 0, 1 / std::sqrt(static_cast<float>(inputs)), rng, kCpu);
     return out.require_grad();
   };
-  const auto zeros = [](int64_t count) { return Tensor::zeros({count}).require_grad(); };
+  const auto zeros = [](int64_t count) { return Tensor::zeros({count}, kCpu).require_grad(); };
   const Tensor taps = random_parameter({kFilters, 3, kernel, kernel}, 3 * kernel * kernel), bias = zeros(kFilters),
                head = random_parameter({classes, kFilters * cells}, kFilters * cells), head_bias = zeros(classes);
   Adam adam({{{taps, bias, head, head_bias}, 0}}, {});
@@ -72,8 +72,8 @@ TrainedConvolution trained_convolution(int64_t kernel, int64_t steps, uint64_t s
     }
     const Tensor activations = relu(conv2d(concat(pixels, 0), taps, bias, {.padding = {half, half}}));
     const Tensor pooled = max_pool2d(activations, {.kernel = {pool, pool}, .stride = {pool, pool}});
-    const Tensor loss =
-        cross_entropy(linear(reshape(pooled, {kShapesBatch, kFilters * cells}), head, head_bias), Tensor::from(labels, {kShapesBatch}));
+    const Tensor loss = cross_entropy(linear(reshape(pooled, {kShapesBatch, kFilters * cells}), head, head_bias),
+                                      Tensor::from(labels, {kShapesBatch}, kCpu));
     adam.zero_grad();
     backward(loss);
     adam.step(3e-3f);
@@ -100,6 +100,8 @@ Convolution convolution_in(const Path& path, const std::string& name, const std:
   return out;
 }
 
-Tensor image_tensor(const Image& image) { return reshape(colours_of(image), {1, 3, image.height, image.width}) * 2.0f - Tensor::ones({1}); }
+Tensor image_tensor(const Image& image) {
+  return reshape(colours_of(image), {1, 3, image.height, image.width}) * 2.0f - Tensor::ones({1}, kCpu);
+}
 
 }  // namespace heed::lab

@@ -60,7 +60,7 @@ Report run_stride(const StrideOptions& options, const ProgressCallback& progress
   Rng rng(options.seed);
   const int64_t side = options.side, least = 2 * options.kernel + 4;
   check<UsageError>(side >= least, "side=", side, " is too small for a kernel of ", options.kernel, ", expected ", least, " or more");
-  const Tensor x = random_normal({1, options.channels, side, side}, 0, 1, rng);
+  const Tensor x = random_normal({1, options.channels, side, side}, 0, 1, rng, kCpu);
   const Convolution plain = random_convolution(options.channels, 2 * options.channels, options.kernel, rng);
   Report report;
   report.statement =

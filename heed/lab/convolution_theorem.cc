@@ -77,7 +77,7 @@ Tensor random_image_for(const TheoremOptions& options, const Convolution& convol
                 side = options.side > 0 ? options.side : min_side + 8;
   check<UsageError>(side >= min_side, "side=", side, " is too small for a kernel of ", kernel_text(convolution), " with dilation ",
                     dilation, ", expected ", min_side, " or more");
-  return random_normal({1, convolution.channels(), side, side}, 0, 1, rng);
+  return random_normal({1, convolution.channels(), side, side}, 0, 1, rng, kCpu);
 }
 
 // All dilations, strides and paddings at the largest alpha.
@@ -170,7 +170,7 @@ void add_kernels(const TheoremSubject& subject, Report& report) {
 Tensor reversed_indices(int64_t count) {
   std::vector<int64_t> indices;
   for (int64_t i = count; i-- > 0;) indices.push_back(i);
-  return Tensor::from(indices, {count});
+  return Tensor::from(indices, {count}, kCpu);
 }
 
 // The opposite sign convention, delta = key - query, as in the original code.

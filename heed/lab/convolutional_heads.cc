@@ -118,7 +118,7 @@ Tensor maps_by_formula(const Tensor& alpha, const Tensor& center, std::array<int
       for (double& score : scores) sum += score = std::exp(score - most);
       for (const double score : scores) out.push_back(static_cast<float>(score / sum));
     }
-  return Tensor::from(out, {1, std::ssize(sharpness), N, N});
+  return Tensor::from(out, {1, std::ssize(sharpness), N, N}, kCpu);
 }
 
 // Heads with Gaussian positions alone must have the kernels given by alpha and centre.

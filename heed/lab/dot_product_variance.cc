@@ -34,8 +34,8 @@ Moments product_moments(const VarianceOptions& options, int64_t d, Rng& rng) {
   double sum = 0, squares = 0;
   for (int64_t done = 0; done < options.samples; done += chunk) {
     const int64_t rows = std::min(chunk, options.samples - done);
-    const Tensor q = random_normal({rows, d}, options.mean, options.deviation, rng);
-    const Tensor k = random_normal({rows, d}, options.mean, options.deviation, rng);
+    const Tensor q = random_normal({rows, d}, options.mean, options.deviation, rng, kCpu);
+    const Tensor k = random_normal({rows, d}, options.mean, options.deviation, rng, kCpu);
     for (const double product : values_of(heed::sum(q * k, {1}))) sum += product, squares += product * product;
   }
   const double count = static_cast<double>(options.samples), mean = sum / count;

@@ -30,9 +30,9 @@ struct LimitHead {
   double row, column;  // of the centre
 
   int64_t middle() const { return side / 2; }
-  Tensor center() const { return Tensor::from(std::vector<float>{static_cast<float>(row), static_cast<float>(column)}, {1, 2}); }
+  Tensor center() const { return Tensor::from(std::vector<float>{static_cast<float>(row), static_cast<float>(column)}, {1, 2}, kCpu); }
   std::vector<double> weights(double alpha) const {
-    return values_of(head_maps(Tensor::full({1}, alpha), center(), side, side, {middle() * side + middle()}));
+    return values_of(head_maps(Tensor::full({1}, alpha, kCpu), center(), side, side, {middle() * side + middle()}));
   }
   // Softmax of the scores v . r_delta with v = -alpha (1, -2 D1, -2 D2) and r = (|delta|^2, delta_1, delta_2).
   std::vector<double> formula(double alpha) const {
@@ -90,8 +90,8 @@ Report run_limit(const LimitOptions& options, const ProgressCallback&) {
   const auto inside = [&](int64_t center) { return on_grid(center - 1) && on_grid(center + 1); };
   const bool inner = inside(options.center_row) && inside(options.center_column);
   const std::vector<double> nearly = head.weights(10), last = head.weights(options.alpha), flat = head.weights(0);
-  const Tensor nothing = Tensor::zeros({1, 1, options.side * options.side, 1});
-  const Gaussian2d term{.alpha = Tensor::full({1}, 1), .center = head.center(), .width = options.side};
+  const Tensor nothing = Tensor::zeros({1, 1, options.side * options.side, 1}, kCpu);
+  const Gaussian2d term{.alpha = Tensor::full({1}, 1, kCpu), .center = head.center(), .width = options.side};
   const std::vector<double> hard = values_of(attention_probabilities(
       nothing, nothing, {.beta = 0.0f, .terms = {term}, .hard = Hard::no_gradient}, {}, {head.middle() * head.side + head.middle()}));
   const LimitHead half{options.side, 0.5, 0.5}, edge{options.side, 0.5, 0}, near{options.side, 0.3, -0.4},

@@ -46,7 +46,7 @@ struct GeluCurve {
 };
 template <class F>
 GeluCurve gelu_curve(F function, const std::vector<float>& at) {
-  Tensor x = Tensor::from(at, {std::ssize(at)});
+  Tensor x = Tensor::from(at, {std::ssize(at)}, kCpu);
   x.require_grad();
   const Tensor y = function(x);
   backward(sum(y));
@@ -99,8 +99,8 @@ Report run_gelu(const GeluOptions& options, const ProgressCallback&) {
   Rng rng(options.seed);
   const int64_t D = options.width;
   const float deviation = 1 / std::sqrt(static_cast<float>(D));
-  const Tensor tokens = random_normal({options.tokens, D}, 0, 1, rng), up = random_normal({4 * D, D}, 0, deviation, rng);
-  const Tensor down = random_normal({D, 4 * D}, 0, deviation / 2, rng), zero = Tensor::zeros({4 * D});
+  const Tensor tokens = random_normal({options.tokens, D}, 0, 1, rng, kCpu), up = random_normal({4 * D, D}, 0, deviation, rng, kCpu);
+  const Tensor down = random_normal({D, 4 * D}, 0, deviation / 2, rng, kCpu), zero = Tensor::zeros({4 * D}, kCpu);
   const Tensor with_erf = linear(linear(tokens, up, zero, Activation::gelu), down);
   const Tensor with_tanh = linear(linear(tokens, up, zero, Activation::gelu_tanh), down);
   const double shift = std::sqrt(mean((with_tanh - with_erf) * (with_tanh - with_erf)).item() / mean(with_erf * with_erf).item());
@@ -129,7 +129,7 @@ Report run_gelu(const GeluOptions& options, const ProgressCallback&) {
   report.tables.push_back(std::move(table));
 
   const std::vector<double> across = thinned_curve(x);
-  const std::vector<double> ramp = thinned_curve(values_of(relu(Tensor::from(at, {std::ssize(at)}))));
+  const std::vector<double> ramp = thinned_curve(values_of(relu(Tensor::from(at, {std::ssize(at)}, kCpu))));
   report.figures.push_back(figure("The two curves", "They coincide at this scale; both approach ReLU.",
                                   Plot{.body = Lines{.across = {"x", false, -4.0, 4.0},
                                                      .up = {"", false, -0.5, 4.0},

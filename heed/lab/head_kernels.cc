@@ -84,7 +84,7 @@ void fit_kernel(const OneHead& maps, HeadKernel& out) {
 double convolution_error(const OneHead& maps, const HeadKernel& head, const Tensor& values, const Tensor& attended) {
   const int64_t E = values.size(1);
   const std::vector<float> taps(head.kernel.begin(), head.kernel.end());
-  const Tensor kernel = contiguous(expand(Tensor::from(taps, {1, 1, kKernelSide, kKernelSide}), {E, 1, kKernelSide, kKernelSide}));
+  const Tensor kernel = contiguous(expand(Tensor::from(taps, {1, 1, kKernelSide, kKernelSide}, kCpu), {E, 1, kKernelSide, kKernelSide}));
   const Tensor seen = conv2d(values, kernel, {}, {.groups = E});  // (1, E, Y - 4, X - 4), indexed by the window's corner
   const std::vector<float> expected = seen.to_vector<float>(), found = attended.to_vector<float>();
   const auto [down, along] = head.center;
@@ -112,7 +112,8 @@ std::vector<HeadKernel> head_kernels(const Tensor& all_maps, int64_t layer, int6
   const Tensor maps = contiguous(slice(slice(all_maps, 2, M - N, M), 3, M - N, M));  // attention to other tokens is outside every window
   const std::vector<float> numbers = maps.to_vector<float>();
   Rng rng(1);
-  const Tensor values = random_normal({1, kRandomValues, Y, X}, 0, 1, rng), tokens = transpose(reshape(values, {kRandomValues, N}), 0, 1);
+  const Tensor values = random_normal({1, kRandomValues, Y, X}, 0, 1, rng, kCpu),
+               tokens = transpose(reshape(values, {kRandomValues, N}), 0, 1);
   std::vector<HeadKernel> out;
   for (int64_t h = 0; h < H; ++h) {
     const OneHead one{.maps = numbers.data() + h * N * N, .B = B, .item = H * N * N, .Y = Y, .X = X};

@@ -33,7 +33,7 @@ MultiHeadAttention dense_heads(int64_t channels, int64_t heads, uint64_t seed) {
   Rng rng(seed, 1000);
   for (Linear* linear : {&out.query, &out.key, &out.value, &out.output}) {
     linear->weight = linear->weight.detach();
-    linear->bias = random_normal({channels}, 0, 0.5f, rng);
+    linear->bias = random_normal({channels}, 0, 0.5f, rng, kCpu);
   }
   return out;
 }
@@ -44,7 +44,7 @@ MultiHeadAttention heads_of_groups(MultiHeadAttention layer) {
   std::vector<float> keep;
   for (int64_t i = 0; i < C * C; ++i) keep.push_back(i / C / D == i % C / D ? 1 : 0);
   for (Linear* linear : {&layer.query, &layer.key, &layer.value, &layer.output})
-    linear->weight = linear->weight * Tensor::from(keep, {C, C});
+    linear->weight = linear->weight * Tensor::from(keep, {C, C}, kCpu);
   return layer;
 }
 
@@ -105,9 +105,10 @@ MultiHeadAttention heads_for_kernel(const Tensor& kernel, int64_t groups, int64_
     }
   }
   MultiHeadAttention out{.heads = heads, .key_heads = heads};
-  out.value.weight = Tensor::from(value, {heads * D, C});
-  out.output.weight = Tensor::from(output, {C, heads * D});
-  out.positions = {Term(Gaussian2d{.alpha = Tensor::full({heads}, 100), .center = Tensor::from(centers, {heads, 2}), .width = side})};
+  out.value.weight = Tensor::from(value, {heads * D, C}, kCpu);
+  out.output.weight = Tensor::from(output, {C, heads * D}, kCpu);
+  out.positions = {
+      Term(Gaussian2d{.alpha = Tensor::full({heads}, 100, kCpu), .center = Tensor::from(centers, {heads, 2}, kCpu), .width = side})};
   return out;
 }
 
@@ -115,12 +116,12 @@ MultiHeadAttention heads_for_kernel(const Tensor& kernel, int64_t groups, int64_
 template <class Layer>
 Tensor influence_of_channels(const Layer& layer, const Tensor& x, Rng& rng) {
   const int64_t N = x.size(1), C = x.size(2);
-  const Tensor before = layer(x), other = random_normal({1, N, C}, 0, 1, rng);
+  const Tensor before = layer(x), other = random_normal({1, N, C}, 0, 1, rng, kCpu);
   Tensors columns;
   for (int64_t c = 0; c < C; ++c) {
     std::vector<float> one(static_cast<size_t>(C));
     one[static_cast<size_t>(c)] = 1;
-    const Tensor moved = layer(x + (other - x) * Tensor::from(one, {C})) - before;
+    const Tensor moved = layer(x + (other - x) * Tensor::from(one, {C}, kCpu)) - before;
     columns.push_back(sqrt(mean(moved * moved, {0, 1})));
   }
   return stack(columns, 1);
@@ -146,7 +147,7 @@ Report run_groups(const GroupsOptions& options, const ProgressCallback&) {
   const int64_t C = options.channels, H = options.heads, side = options.side, D = C / H;
   check<UsageError>(C % H == 0, "lab: ", H, " heads do not divide ", C, " channels");
   Rng rng(options.seed);
-  const Tensor x = random_normal({1, side * side, C}, 0, 1, rng);
+  const Tensor x = random_normal({1, side * side, C}, 0, 1, rng, kCpu);
   const MultiHeadAttention dense = dense_heads(C, H, options.seed), grouped = heads_of_groups(dense);
   Tensors parts;
   for (int64_t h = 0; h < H; ++h) parts.push_back(one_group(grouped, h)(slice(x, 2, h * D, (h + 1) * D)));
@@ -157,7 +158,7 @@ Report run_groups(const GroupsOptions& options, const ProgressCallback&) {
   const auto convolution = [&](const Tensor& tokens) { return as_tokens(conv2d(as_grid(tokens, side), kernel, bias, {.groups = H})); };
   const Tensor own = grouped(x, {.terms = {Window{}}});
 
-  const Tensor taps = random_normal({C, D, kTaps, kTaps}, 0, 1 / std::sqrt(static_cast<float>(D * kTaps * kTaps)), rng);
+  const Tensor taps = random_normal({C, D, kTaps, kTaps}, 0, 1 / std::sqrt(static_cast<float>(D * kTaps * kTaps)), rng, kCpu);
   const auto inside = [&](const Tensor& tokens) { return slice(slice(as_grid(tokens, side), 2, 1, side - 1), 3, 1, side - 1); };
   const Tensor spatial = inside(as_tokens(conv2d(as_grid(x, side), taps, {}, {.padding = {1, 1}, .groups = H})));
 

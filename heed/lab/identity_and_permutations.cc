@@ -37,13 +37,13 @@ Tensor orthonormal_codes(int64_t N) {
       values.push_back(static_cast<float>(
           std::sqrt((f == 0 ? 1.0 : 2.0) / static_cast<double>(N)) *
           std::cos(std::numbers::pi * (static_cast<double>(i) + 0.5) * static_cast<double>(f) / static_cast<double>(N))));
-  return Tensor::from(values, {N, N});
+  return Tensor::from(values, {N, N}, kCpu);
 }
 
 Tensor identity_matrix(int64_t N) {
   std::vector<float> values(static_cast<size_t>(N * N));
   for (int64_t i = 0; i < N; ++i) values[static_cast<size_t>(i * N + i)] = 1;
-  return Tensor::from(values, {N, N});
+  return Tensor::from(values, {N, N}, kCpu);
 }
 
 struct PermutingLayer {
@@ -54,10 +54,10 @@ struct PermutingLayer {
   PermutingLayer(Tensor tokens, const Permutation& to) : x(std::move(tokens)), codes(orthonormal_codes(x.size(0))) {
     const int64_t N = x.size(0), D = x.size(1);
     // Queries map the code of position i to that of position to[i]; keys and values select code and content.
-    const Tensor query_weight = matmul(transpose(index_select(codes, 0, Tensor::from(to, {N})), 0, 1), codes);
-    layer.query.weight = concat({Tensor::zeros({N, D}), query_weight}, 1);
-    layer.key.weight = concat({Tensor::zeros({N, D}), identity_matrix(N)}, 1);
-    layer.value.weight = concat({identity_matrix(D), Tensor::zeros({D, N})}, 1);
+    const Tensor query_weight = matmul(transpose(index_select(codes, 0, Tensor::from(to, {N}, kCpu)), 0, 1), codes);
+    layer.query.weight = concat({Tensor::zeros({N, D}, kCpu), query_weight}, 1);
+    layer.key.weight = concat({Tensor::zeros({N, D}, kCpu), identity_matrix(N)}, 1);
+    layer.value.weight = concat({identity_matrix(D), Tensor::zeros({D, N}, kCpu)}, 1);
     layer.output.weight = identity_matrix(D);
   }
 
@@ -68,7 +68,7 @@ struct PermutingLayer {
     const Heads at = layer.project(tokens());
     return reshape(attention_probabilities(at.q, at.k, {.beta = beta}), {x.size(0), x.size(0)});
   }
-  Tensor wanted(const Permutation& to) const { return index_select(x, 0, Tensor::from(to, {x.size(0)})); }
+  Tensor wanted(const Permutation& to) const { return index_select(x, 0, Tensor::from(to, {x.size(0)}, kCpu)); }
 };
 
 double own_weight(int64_t N, double beta) { return 1 / (1 + static_cast<double>(N - 1) * std::exp(-beta)); }
@@ -83,7 +83,7 @@ Tensor expected_output(const PermutingLayer& layer, const Permutation& to, doubl
 Report run_permutations(const PermutationOptions& options, const ProgressCallback&) {
   const int64_t N = options.tokens, D = options.width;
   Rng rng(options.seed);
-  const Tensor x = random_normal({N, D}, 0, 1, rng), few = random_normal({5, D}, 0, 1, rng);
+  const Tensor x = random_normal({N, D}, 0, 1, rng, kCpu), few = random_normal({5, D}, 0, 1, rng, kCpu);
   Permutation same(static_cast<size_t>(N));
   std::iota(same.begin(), same.end(), 0);
   Permutation reversed(same.rbegin(), same.rend()), random = random_permutation(N, rng);

@@ -37,7 +37,7 @@ Tensor colours_of(const Image& image) {
   const auto count = static_cast<size_t>(image.width * image.height);
   std::vector<float> values(3 * count);
   for (size_t i = 0; i < 3 * count; ++i) values[i % 3 * count + i / 3] = static_cast<float>(image.pixels[i]) / 255;
-  return Tensor::from(values, {3, image.height, image.width});
+  return Tensor::from(values, {3, image.height, image.width}, kCpu);
 }
 
 Image image_of(const Tensor& colours) {

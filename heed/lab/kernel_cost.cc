@@ -35,7 +35,7 @@ struct KernelTokens {
 
   KernelTokens(const KernelCostOptions& options, int64_t N, Rng& rng) {
     const Shape shape{1, 1, N, options.width};
-    q = random_normal(shape, 0, 1, rng), k = random_normal(shape, 0, 1, rng), v = random_normal(shape, 0, 1, rng);
+    q = random_normal(shape, 0, 1, rng, kCpu), k = random_normal(shape, 0, 1, rng, kCpu), v = random_normal(shape, 0, 1, rng, kCpu);
     sums.map = options.features == "elu" ? FeatureMap::elu : FeatureMap::relu;
     map = sums;
     map.quadratic = true;
@@ -62,7 +62,7 @@ double difference_on_integers(const KernelCostOptions& options, Rng& rng) {
   const auto integers = [&](int64_t least, int64_t most) {
     std::vector<float> values;
     for (int64_t i = 0; i < x.q.count(); ++i) values.push_back(static_cast<float>(least + (7 * i + i / 5) % (most - least + 1)));
-    return Tensor::from(values, x.q.shape());
+    return Tensor::from(values, x.q.shape(), kCpu);
   };
   x.q = integers(1, 3), x.k = integers(1, 5), x.v = integers(-4, 4);
   return largest_difference(x.by_sums(), x.by_map());

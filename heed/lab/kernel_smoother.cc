@@ -38,8 +38,8 @@ void declare_smoother(Settings& settings, SmootherOptions& options, Size size) {
 
 // Gaussian kernels as scores: |x - y|^2 = |x|^2 - 2 (x.y - |y|^2 / 2), and a softmax is invariant to |x|^2. One extra feature carries
 // |y|^2.
-Tensor kernel_queries(const Tensor& x) { return concat({x, Tensor::ones({x.size(0), 1})}, 1); }  // (N, D) -> (N, D + 1)
-Tensor kernel_keys(const Tensor& y) { return concat({y, sum(y * y, {1}, true) * -0.5f}, 1); }    // the same
+Tensor kernel_queries(const Tensor& x) { return concat({x, Tensor::ones({x.size(0), 1}, kCpu)}, 1); }  // (N, D) -> (N, D + 1)
+Tensor kernel_keys(const Tensor& y) { return concat({y, sum(y * y, {1}, true) * -0.5f}, 1); }          // the same
 Tensor kernel_regression(const Tensor& x, const Tensor& y, const Tensor& values, double width, const std::vector<Term>& terms = {}) {
   const auto all = [](const Tensor& z) { return reshape(z, {1, 1, z.size(0), z.size(1)}); };
   const auto beta = static_cast<float>(1 / (width * width));
@@ -76,12 +76,12 @@ double smooth_curve(double x) { return std::sin(3 * std::numbers::pi * x) + 0.5 
 
 void smooth_a_curve(Report& report, const SmootherOptions& options, Rng& rng) {
   const int64_t N = options.points;
-  const Tensor places = random_uniform({N, 1}, -0.5f, 0.5f, rng), noise = random_normal({N, 1}, 0, options.curve_noise, rng);
+  const Tensor places = random_uniform({N, 1}, -0.5f, 0.5f, rng, kCpu), noise = random_normal({N, 1}, 0, options.curve_noise, rng, kCpu);
   std::vector<double> x = values_of(places), y = values_of(noise), grid = steps(-0.5, 0.5, 201), truth;
   std::vector<float> y_values, grid_values;
   for (size_t i = 0; i < x.size(); ++i) y[i] += smooth_curve(x[i]), y_values.push_back(static_cast<float>(y[i]));
   for (double& at : grid) grid_values.push_back(static_cast<float>(at)), at = grid_values.back(), truth.push_back(smooth_curve(at));
-  const Tensor values = Tensor::from(y_values, {N, 1}), queries = Tensor::from(grid_values, {std::ssize(grid), 1});
+  const Tensor values = Tensor::from(y_values, {N, 1}, kCpu), queries = Tensor::from(grid_values, {std::ssize(grid), 1}, kCpu);
   y = values_of(values);
   const auto smoothed = [&](double width) { return values_of(kernel_regression(queries, places, values, width)); };
 
@@ -130,7 +130,7 @@ Tensor patches_around(const Tensor& colours, int64_t radius) {
                       x = std::clamp<int64_t>(i % X + tap % side - radius, 0, X - 1);
         out.push_back(from[static_cast<size_t>((c * Y + y) * X + x)] - 0.5f);
       }
-  return Tensor::from(out, {Y * X, 3 * side * side});
+  return Tensor::from(out, {Y * X, 3 * side * side}, kCpu);
 }
 
 struct NoisyImage {
@@ -145,8 +145,9 @@ struct NoisyImage {
   double width_for(double h) const { return h * std::sqrt(static_cast<double>(patches.size(1)) / 2); }
   Tensor non_local(double h) const { return colours(kernel_regression(patches, patches, pixels(noisy), width_for(h), window)); }
   Tensor blurred(double width) const {  // a kernel between positions: a Gaussian score term
-    const Term places = Gaussian2d{.alpha = Tensor::full({1}, 1 / (2 * width * width)), .center = Tensor::zeros({1, 2}), .width = side};
-    const Tensor nothing = Tensor::zeros({1, 1, side * side, 1});
+    const Term places =
+        Gaussian2d{.alpha = Tensor::full({1}, 1 / (2 * width * width), kCpu), .center = Tensor::zeros({1, 2}, kCpu), .width = side};
+    const Tensor nothing = Tensor::zeros({1, 1, side * side, 1}, kCpu);
     const Tensor values = reshape(pixels(noisy), {1, 1, side * side, 3});
     return colours(reshape(attention(nothing, nothing, values, {.beta = 0.0f, .terms = {places}}), {side * side, 3}));
   }
@@ -158,7 +159,7 @@ double decibels(double error) { return -20 * std::log10(error); }
 void smooth_an_image(Report& report, const SmootherOptions& options, Rng& rng) {
   const int64_t side = options.side, N = side * side;
   NoisyImage at{.side = side, .clean = colours_of(image_for(options.image, side, options.seed))};
-  at.noisy = at.clean + random_normal(at.clean.shape(), 0, options.noise, rng);
+  at.noisy = at.clean + random_normal(at.clean.shape(), 0, options.noise, rng, kCpu);
   at.patches = patches_around(at.noisy, options.radius);
   if (options.window > 0) at.window = {GridWindow{.rows = options.window, .columns = options.window, .width = side}};
   const double h = options.strength * options.noise;

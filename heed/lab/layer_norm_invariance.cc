@@ -61,10 +61,10 @@ double output_deviation(double s, double eps) { return s / std::sqrt(s * s + eps
 Report run_layer_norm(const LayerNormOptions& options, const ProgressCallback&) {
   const int64_t B = options.items, N = options.tokens, D = options.width;
   Rng rng(options.seed);
-  const Tensor x = random_normal({B, N, D}, 0, 1, rng), others = random_normal({B, N, D}, 3, 5, rng);
+  const Tensor x = random_normal({B, N, D}, 0, 1, rng, kCpu), others = random_normal({B, N, D}, 3, 5, rng, kCpu);
   const Tensor mixed = concat({slice(x, 0, 0, 1), slice(others, 0, 1, B)}, 0);  // the first item among others
-  const BothNorms plain{Tensor::ones({D}), Tensor::zeros({D}), options.eps};
-  const BothNorms learned{random_normal({D}, 1, 0.3f, rng), random_normal({D}, 0, 0.3f, rng), 1e-12f};
+  const BothNorms plain{Tensor::ones({D}, kCpu), Tensor::zeros({D}, kCpu), options.eps};
+  const BothNorms learned{random_normal({D}, 1, 0.3f, rng, kCpu), random_normal({D}, 0, 0.3f, rng, kCpu), 1e-12f};
   const Tensor changed = with_changed_token(x, options.factor, options.shift), negated = with_changed_token(x, -1, 0);
 
   const Tensor before = learned.by_token(x);
@@ -77,7 +77,7 @@ Report run_layer_norm(const LayerNormOptions& options, const ProgressCallback&) 
   Tensor leaf = reshape(first_token_of(x), {1, D});
   leaf = leaf.detach();
   leaf.require_grad();
-  backward(sum(layer_norm(leaf, learned.weight, learned.bias, 1e-12f) * random_normal({1, D}, 0, 1, rng)));
+  backward(sum(layer_norm(leaf, learned.weight, learned.bias, 1e-12f) * random_normal({1, D}, 0, 1, rng, kCpu)));
   const Tensor slope = leaf.grad();
   const double length = std::sqrt(sum(slope * slope).item() * sum(leaf * leaf).item());
 

@@ -68,7 +68,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-double largest(const Tensor& x) { return largest_difference(x, Tensor::zeros(x.shape())); }
+double largest(const Tensor& x) { return largest_difference(x, Tensor::zeros(x.shape(), kCpu)); }
 
 double mean_of(std::span<const double> values) {
   check(!values.empty(), "mean: found 0 values, expected 1 or more");

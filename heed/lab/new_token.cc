@@ -74,7 +74,7 @@ Report run_new_token(const NewTokenOptions& options, const ProgressCallback& pro
   const auto D = static_cast<double>(options.width);
   const int64_t longest = options.least_tokens << (options.lengths - 1);
   Rng rng(options.seed);
-  const Tensor x = random_normal({1, longest + 1, options.width}, 0, 1, rng);
+  const Tensor x = random_normal({1, longest + 1, options.width}, 0, 1, rng, kCpu);
   Report report;
   report.statement =
       "A new token costs one projection, 3D², one row of N+1 scores and one weighted sum of N+1 values. Earlier outputs do not change, "

@@ -44,7 +44,7 @@ struct NoisyKey {
   Tensor change(const Tensor& e) const {
     std::vector<float> chosen(static_cast<size_t>(k.size(0)));
     chosen[static_cast<size_t>(j)] = 1;
-    return out(k + Tensor::from(chosen, {k.size(0), 1}) * e) - h;
+    return out(k + Tensor::from(chosen, {k.size(0), 1}, kCpu) * e) - h;
   }
   Tensor first_order(const Tensor& e) const { return weight * (slice(v, 0, j, j + 1) - h) * matmul(q, transpose(e, 0, 1)) * beta; }
 };
@@ -64,7 +64,7 @@ double derivative_distance(const NoisyKey& tokens, int64_t i) {
     keys.require_grad();
     std::vector<float> one(static_cast<size_t>(N * D));
     one[static_cast<size_t>(i * D + c)] = 1;
-    backward(tokens.out(keys), Tensor::from(one, {N, D}));
+    backward(tokens.out(keys), Tensor::from(one, {N, D}, kCpu));
     rows.push_back(row(keys.grad(), tokens.j));
   }
   return largest_difference(concat(rows, 0), formula) / largest(formula);
@@ -74,11 +74,11 @@ Report run_noisy_key(const NoisyKeyOptions& options, const ProgressCallback&) {
   const int64_t N = options.tokens, D = options.width;
   check<UsageError>(options.key < N, "lab: key is ", options.key, ", expected one of the ", N, " tokens, from 0");
   Rng rng(options.seed);
-  const auto draw = [&] { return random_normal({N, D}, 0, 1, rng); };
+  const auto draw = [&] { return random_normal({N, D}, 0, 1, rng, kCpu); };
   NoisyKey tokens{draw(), draw(), draw(), options.key, options.beta};
   tokens.compute_unperturbed();
   Tensors noises;
-  for (int64_t i = 0; i < options.noises; ++i) noises.push_back(random_normal({1, D}, 0, 1, rng));
+  for (int64_t i = 0; i < options.noises; ++i) noises.push_back(random_normal({1, D}, 0, 1, rng, kCpu));
   // Noise is scaled by the size of beta q.e: large enough for f32 rounding, small enough for the first order to hold.
   const auto sized = [&](const Tensor& noise, double size) {
     return noise * static_cast<float>(size / (options.beta * std::sqrt(static_cast<double>(D))));

@@ -62,7 +62,7 @@ double map_count(int64_t N, int64_t D, uint64_t seed) {
   CountedLayers layers(seed, false);
   const MultiHeadAttention layer = make_multi_head(layers.scope() / "head", {.width = D, .heads = 1});
   Rng rng(seed);
-  const Heads at = layer.project(random_normal({1, N, D}, 0, 1, rng));
+  const Heads at = layer.project(random_normal({1, N, D}, 0, 1, rng, kCpu));
   return static_cast<double>(attention_probabilities(at.q, at.k).count());
 }
 

@@ -32,13 +32,13 @@ Image patch_image(const PatchOptions& options) {
 
 Tensor pixels_of(const Image& image) {  // (1, 3, Y, X), integers from 0 to 255
   const std::vector<float> values(image.pixels.begin(), image.pixels.end());
-  return permute(reshape(Tensor::from(values, {image.height, image.width, 3}), {1, image.height, image.width, 3}), {0, 3, 1, 2});
+  return permute(reshape(Tensor::from(values, {image.height, image.width, 3}, kCpu), {1, image.height, image.width, 3}), {0, 3, 1, 2});
 }
 
 Tensor random_integers(const Shape& shape, int64_t most, Rng& rng) {
   std::vector<float> values(static_cast<size_t>(count(shape)));
   for (float& value : values) value = static_cast<float>(rng.below(static_cast<uint64_t>(2 * most + 1))) - static_cast<float>(most);
-  return Tensor::from(values, shape);
+  return Tensor::from(values, shape, kCpu);
 }
 
 // The equivalent forms, each (1, N, D) from x: (1, C, Y, X).
@@ -131,7 +131,7 @@ Tensor plain_features(int64_t P) {
           const float sign = feature == 0 ? 1.0f : 2 * place + 1 < P ? 1.0f : 2 * place + 1 > P ? -1.0f : 0.0f;
           values.push_back(sign / static_cast<float>(3 * P * P));
         }
-  return Tensor::from(values, {3, 3, P, P});
+  return Tensor::from(values, {3, 3, P, P}, kCpu);
 }
 
 Report run_patches(const PatchOptions& options, const ProgressCallback& progress) {
@@ -146,7 +146,8 @@ Report run_patches(const PatchOptions& options, const ProgressCallback& progress
   const Tensor by_layer = integers.layer(x), by_conv = integers.convolved(x);
   const PatchGradients layer_gradients = patch_gradients(integers, x, g, &PatchForms::layer),
                        conv_gradients = patch_gradients(integers, x, g, &PatchForms::convolved);
-  const PatchForms real{random_normal({D, 3, P, P}, 0, 1 / std::sqrt(static_cast<float>(K)), rng), random_normal({D}, 0, 1, rng)};
+  const PatchForms real{random_normal({D, 3, P, P}, 0, 1 / std::sqrt(static_cast<float>(K)), rng, kCpu),
+                        random_normal({D}, 0, 1, rng, kCpu)};
   const Tensor scaled = scale(x, 1 / 127.5f, -1), real_layer = real.layer(scaled), real_conv = real.convolved(scaled);
   const PatchForms mismatched{reshape(permute(integers.weight, {0, 2, 3, 1}), {D, 3, P, P}), integers.bias};
   const Conv2d half{.stride = {std::max<int64_t>(P / 2, 1), std::max<int64_t>(P / 2, 1)}};
@@ -184,8 +185,8 @@ Report run_patches(const PatchOptions& options, const ProgressCallback& progress
   for (const int64_t size : {2, 4, 8, 16, 32}) {
     if (side % size != 0) continue;
     progress("P = " + std::to_string(size));
-    const PatchForms forms{random_normal({D, 3, size, size}, 0, 1 / std::sqrt(static_cast<float>(3 * size * size)), rng),
-                           Tensor::zeros({D})};
+    const PatchForms forms{random_normal({D, 3, size, size}, 0, 1 / std::sqrt(static_cast<float>(3 * size * size)), rng, kCpu),
+                           Tensor::zeros({D}, kCpu)};
     const double error = in_last_places(forms, scaled, forms.convolved(scaled), forms.layer(scaled));
     const std::vector<double> seconds = median_seconds({[&] { forms.layer(scaled); }, [&] { forms.convolved(scaled); }}, 5);
     const auto tokens = static_cast<double>((side / size) * (side / size));
@@ -194,7 +195,7 @@ Report run_patches(const PatchOptions& options, const ProgressCallback& progress
     conv_errors.push_back(error_in_last_places(forms, scaled, forms.convolved(scaled)));
     table.rows.push_back(
         {static_cast<double>(size), tokens, tokens * static_cast<double>(D * 3 * size * size), error, 1e3 * seconds[0], 1e3 * seconds[1]});
-    const PatchForms features{plain_features(size), Tensor::zeros({3})};
+    const PatchForms features{plain_features(size), Tensor::zeros({3}, kCpu)};
     Frame frame{std::to_string(size), {Plot{"patches", cut_image(image, size)}}};
     const Tensor maps = features.layer(x);  // (1, N, 3)
     for (int feature = 0; feature < 3; ++feature) {

@@ -36,7 +36,7 @@ struct NamedLayer {
 };
 
 Tensor tokens_in_order(const Tensor& x, const std::vector<int64_t>& order) {
-  return index_select(x, 1, Tensor::from(order, {std::ssize(order)}));
+  return index_select(x, 1, Tensor::from(order, {std::ssize(order)}, kCpu));
 }
 
 // |layer(permuted x) - permuted layer(x)|, relative to the largest output.
@@ -125,7 +125,7 @@ class EquivarianceLayers {
 Tensor map_in_order(const MultiHeadAttention& layer, const Tensor& x, const std::vector<int64_t>& inverse) {
   const Heads at = layer.project(x);
   const Tensor map = mean(reshape(attention_probabilities(at.q, at.k), {layer.heads, x.size(1), x.size(1)}), {0}),
-               order = Tensor::from(inverse, {x.size(1)});
+               order = Tensor::from(inverse, {x.size(1)}, kCpu);
   return index_select(index_select(map, 0, order), 1, order);
 }
 
@@ -157,8 +157,8 @@ Report run_equivariance(const EquivarianceOptions& options, const ProgressCallba
                     ", expected a width divisible by 4 and by twice the heads");
   const NoGrad no_grad;
   Rng rng(options.seed, 1000);
-  const Tensor x = random_normal({1, N, D}, 0, 1, rng), few = random_normal({1, 5, D}, 0, 1, rng),
-               memory = random_normal({1, 9, D}, 0, 1, rng);
+  const Tensor x = random_normal({1, N, D}, 0, 1, rng, kCpu), few = random_normal({1, 5, D}, 0, 1, rng, kCpu),
+               memory = random_normal({1, 9, D}, 0, 1, rng, kCpu);
   std::vector<std::vector<int64_t>> orders;
   for (int64_t i = 0; i < options.permutations; ++i) orders.push_back(random_permutation(N, rng));
   std::vector<int64_t> reversed(static_cast<size_t>(N));

@@ -39,8 +39,8 @@ struct CostedGrid {
 
   CostedGrid(const PositionCostOptions& options, int64_t grid_side, Rng& rng) : side(grid_side), N(grid_side * grid_side) {
     const int64_t D = options.width;
-    z = random_normal({N, D}, 0, 1, rng), p = random_normal({N, D}, 0, 1, rng);
-    w = random_normal({D, D}, 0, 1 / static_cast<float>(D), rng), v = random_normal({1, 1, N, D}, 0, 1, rng);
+    z = random_normal({N, D}, 0, 1, rng, kCpu), p = random_normal({N, D}, 0, 1, rng, kCpu);
+    w = random_normal({D, D}, 0, 1 / static_cast<float>(D), rng, kCpu), v = random_normal({1, 1, N, D}, 0, 1, rng, kCpu);
     std::vector<float> offsets(static_cast<size_t>(kOffsets * N * N));
     for (int64_t i = 0; i < N; ++i)
       for (int64_t j = 0; j < N; ++j) {
@@ -49,10 +49,10 @@ struct CostedGrid {
         offsets[at] = rows * rows + columns * columns, offsets[pairs + at] = rows, offsets[2 * pairs + at] = columns;
       }
     const float alpha = options.alpha;
-    r = Tensor::from(offsets, {kOffsets, N * N});
-    u = Tensor::from(std::vector<float>{-alpha, 2 * alpha * options.down, 2 * alpha * options.along}, {1, kOffsets});
-    term = {.alpha = Tensor::from(std::vector<float>{alpha}, {1}),
-            .center = Tensor::from(std::vector<float>{options.down, options.along}, {1, 2}),
+    r = Tensor::from(offsets, {kOffsets, N * N}, kCpu);
+    u = Tensor::from(std::vector<float>{-alpha, 2 * alpha * options.down, 2 * alpha * options.along}, {1, kOffsets}, kCpu);
+    term = {.alpha = Tensor::from(std::vector<float>{alpha}, {1}, kCpu),
+            .center = Tensor::from(std::vector<float>{options.down, options.along}, {1, 2}, kCpu),
             .width = side};
   }
   Tensor absolute_scores() const {  // (Z + P) W (Z + P)^T: (N, N)
@@ -67,11 +67,11 @@ struct CostedGrid {
     return attention(reshape(matmul(x, w), shape), reshape(x, shape), v, {.beta = 1.0f});
   }
   Tensor gaussian_attention() const {
-    const Tensor nothing = expand(Tensor::zeros({1, 1, 1, 1}), {1, 1, N, 1});
+    const Tensor nothing = expand(Tensor::zeros({1, 1, 1, 1}, kCpu), {1, 1, N, 1});
     return attention(nothing, nothing, v, {.beta = 0.0f, .terms = {term}});
   }
   Tensor gaussian_map() const {  // (N, N)
-    const Tensor nothing = expand(Tensor::zeros({1, 1, 1, 1}), {1, 1, N, 1});
+    const Tensor nothing = expand(Tensor::zeros({1, 1, 1, 1}, kCpu), {1, 1, N, 1});
     return reshape(attention_probabilities(nothing, nothing, {.beta = 0.0f, .terms = {term}}), {N, N});
   }
 };

@@ -70,7 +70,7 @@ struct PositionGrid {
 
 // Attention of one query from the term alone. -> (rows, columns)
 Tensor attention_of(const PositionGrid& grid, const Term& term, int64_t query) {
-  const Tensor none = Tensor::zeros({1, 1, grid.count(), 1});
+  const Tensor none = Tensor::zeros({1, 1, grid.count(), 1}, kCpu);
   return reshape(attention_probabilities(none, none, {.beta = 0.0f, .terms = {term}}, {}, {query}), {grid.rows, grid.columns});
 }
 // The same from the products of absolute positions p: (N, D).
@@ -80,8 +80,8 @@ Tensor attention_of(const PositionGrid& grid, const Tensor& p, float beta, int64
 }
 
 Gaussian2d gaussian_at(const PositionGrid& grid, float alpha, float row, float column) {
-  return {.alpha = Tensor::from(std::vector<float>{alpha}, {1}),
-          .center = Tensor::from(std::vector<float>{row, column}, {1, 2}),
+  return {.alpha = Tensor::from(std::vector<float>{alpha}, {1}, kCpu),
+          .center = Tensor::from(std::vector<float>{row, column}, {1, 2}, kCpu),
           .width = grid.columns};
 }
 
@@ -172,26 +172,27 @@ Report run_positions(const PositionOptions& options, const ProgressCallback&) {
   Rng rng(options.seed);
 
   const Tensor line = sinusoidal_positions(N, D), plane = sinusoidal_positions_2d(grid.rows, grid.columns, D);
-  const Tensor line_products = position_products(line), weights = random_normal({D, D}, 0, 1 / std::sqrt(static_cast<float>(D)), rng);
+  const Tensor line_products = position_products(line), weights = random_normal({D, D}, 0, 1 / std::sqrt(static_cast<float>(D)), rng, kCpu);
   const std::vector<double> first_line = values_of(slice(line_products, 0, 0, 1));
   double line_error = 0;
   for (size_t i = 0; i < first_line.size(); ++i)
     line_error = std::max(line_error, std::abs(first_line[i] - sinusoidal_product(static_cast<double>(i), D)));
   // The same vector at every position, rotated by RoPE.
-  const Tensor vector = random_normal({1, 1, 1, D}, 0, 1, rng), rotated = reshape(Rotary(N, D)(expand(vector, {1, 1, N, D})), {N, D});
-  const Tensor untrained = random_normal({grid.count(), D}, 0, 0.02f, rng), untrained_cosines = position_cosines(untrained);
+  const Tensor vector = random_normal({1, 1, 1, D}, 0, 1, rng, kCpu), rotated = reshape(Rotary(N, D)(expand(vector, {1, 1, N, D})), {N, D});
+  const Tensor untrained = random_normal({grid.count(), D}, 0, 0.02f, rng, kCpu), untrained_cosines = position_cosines(untrained);
   // Over pairs of different positions.
   const auto positions = static_cast<double>(grid.count());
   const double squares = (sum(untrained_cosines * untrained_cosines).item() - positions) / (positions * (positions - 1));
 
-  const RelativeBias2d relative{.table = random_normal({1, 2 * grid.rows - 1, 2 * grid.columns - 1}, 0, 1, rng), .width = grid.columns};
+  const RelativeBias2d relative{.table = random_normal({1, 2 * grid.rows - 1, 2 * grid.columns - 1}, 0, 1, rng, kCpu),
+                                .width = grid.columns};
   const Gaussian2d round = gaussian_at(grid, options.alpha, options.center_row, options.center_column);
   const Gaussian2dFull slanted{
-      .spread = Tensor::from(std::vector<float>{0.9f, 0.9f, -0.2f, 0.2f}, {1, 2, 2}), .center = round.center, .width = grid.columns};
+      .spread = Tensor::from(std::vector<float>{0.9f, 0.9f, -0.2f, 0.2f}, {1, 2, 2}, kCpu), .center = round.center, .width = grid.columns};
   const Tensor gaussian_map = attention_of(grid, round, query);
   const PositionGrid large{33, 33};  // large enough that borders do not matter
   const AttentionMoments seen = moments_of(attention_of(large, gaussian_at(large, 0.25f, 1, -2), large.at(16, 16)));
-  const Tensor slopes = Tensor::from(std::vector<float>{0.25f}, {1}), none = Tensor::zeros({1, 1, N, 1});
+  const Tensor slopes = Tensor::from(std::vector<float>{0.25f}, {1}, kCpu), none = Tensor::zeros({1, 1, N, 1}, kCpu);
   const std::vector<double> alibi_weights =
       values_of(attention_probabilities(none, none, {.beta = 0.0f, .terms = {Alibi{slopes}}}, {}, {N / 2}));
 

@@ -39,7 +39,7 @@ struct RunningLayer {
 
   // -alpha |offset|^2 on the grid: alpha = 0 gives equal weights, infinity the identity.
   Term gaussian(double alpha) const {
-    return Gaussian2d{.alpha = Tensor::full({1}, alpha), .center = Tensor::zeros({1, 2}), .width = side};
+    return Gaussian2d{.alpha = Tensor::full({1}, alpha, kCpu), .center = Tensor::zeros({1, 2}, kCpu), .width = side};
   }
   static Tensor tokens(const Tensor& image) {  // (1, C, Y, X) -> (1, Y X, C)
     return transpose(reshape(image, {1, image.size(1), -1}), 1, 2);
@@ -52,13 +52,13 @@ struct RunningLayer {
 
 Linear random_linear(int64_t outputs, int64_t inputs, Rng& rng) {
   Linear out;
-  out.weight = random_normal({outputs, inputs}, 0, 1 / std::sqrt(static_cast<float>(inputs)), rng);
-  out.bias = random_normal({outputs}, 0, 0.5f, rng);
+  out.weight = random_normal({outputs, inputs}, 0, 1 / std::sqrt(static_cast<float>(inputs)), rng, kCpu);
+  out.bias = random_normal({outputs}, 0, 0.5f, rng, kCpu);
   return out;
 }
 Linear linear_of(const std::vector<float>& weight) {  // 3 x 3, of colours
   Linear out;
-  out.weight = Tensor::from(weight, {3, 3}), out.bias = Tensor::zeros({3});
+  out.weight = Tensor::from(weight, {3, 3}, kCpu), out.bias = Tensor::zeros({3}, kCpu);
   return out;
 }
 
@@ -101,12 +101,12 @@ Report run_running(const RunningOptions& options, const ProgressCallback&) {
   const int64_t inner = std::max(options.channels, options.outputs);  // at least as wide as input and output
   const Linear value = random_linear(inner, options.channels, rng);
   const RunningLayer random(options.side, value, random_linear(options.outputs, inner, rng));
-  const Tensor x = random_normal({1, options.channels, options.side, options.side}, 0, 1, rng);
+  const Tensor x = random_normal({1, options.channels, options.side, options.side}, 0, 1, rng, kCpu);
   const Tensor wanted = random.convolution(x), equal = random.with(random.gaussian(0), x);
   const Tensor mean_token = mean(RunningLayer::tokens(x), {1}, true);
   const int64_t N = options.side * options.side;
   const Tensor mean_out = expand(random.layer.output(random.layer.value(mean_token)), wanted.shape());
-  const Tensor nothing = Tensor::zeros({1, 1, N, 1});
+  const Tensor nothing = Tensor::zeros({1, 1, N, 1}, kCpu);
   std::vector<int64_t> rows;
   for (int64_t i = 0; i < N; i += 1 + N / 1024) rows.push_back(i);
   const std::vector<double> weights =

@@ -45,11 +45,11 @@ Tensor jacobian_of_softmax(const std::vector<float>& scores, float beta) {
   const int64_t N = std::ssize(scores);
   Tensors rows;
   for (int64_t i = 0; i < N; ++i) {
-    Tensor z = Tensor::from(scores, {1, N});
+    Tensor z = Tensor::from(scores, {1, N}, kCpu);
     z.require_grad();
     std::vector<float> one(static_cast<size_t>(N));
     one[static_cast<size_t>(i)] = 1;
-    backward(softmax(z * beta), Tensor::from(one, {1, N}));
+    backward(softmax(z * beta), Tensor::from(one, {1, N}, kCpu));
     rows.push_back(z.grad());
   }
   return concat(rows, 0);
@@ -91,7 +91,7 @@ double trace_of_random(const SaturationOptions& options, int64_t d, bool scaled,
   double sum_of_squares = 0;
   for (int64_t b = 0; b < batches; b += 16) {  // in chunks that fit into the cache
     const int64_t B = std::min<int64_t>(16, batches - b);
-    const Tensor q = random_normal({B, 1, rows, d}, 0, 1, rng), k = random_normal({B, 1, options.keys, d}, 0, 1, rng);
+    const Tensor q = random_normal({B, 1, rows, d}, 0, 1, rng, kCpu), k = random_normal({B, 1, options.keys, d}, 0, 1, rng, kCpu);
     const Tensor y = attention_probabilities(q, k, {.beta = scaled ? Beta() : Beta(1.0f)});
     sum_of_squares += sum(y * y).item<float>();
   }
@@ -108,7 +108,7 @@ void draw_saturation(Report& report, const std::vector<float>& scores) {
               .columns = {"β", "largest y", "largest entry, with respect to the scaled score", "largest entry, with respect to the score"}};
   for (const float beta : {0.0f, 0.003f, 0.01f, 0.02f, 0.03f, 0.05f, 0.1f, 0.2f, 0.5f, 1.0f}) {
     const SoftmaxFormula formula(scores, beta);
-    const Tensor scaled = softmax(Tensor::from(scores, {1, std::ssize(scores)}) * beta);
+    const Tensor scaled = softmax(Tensor::from(scores, {1, std::ssize(scores)}, kCpu) * beta);
     std::vector<float> shifted;
     for (const float score : scores) shifted.push_back(beta * score);
     HeatMap map = heat_map(jacobian_of_softmax(shifted, 1), "output", "score");

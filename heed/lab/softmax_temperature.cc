@@ -39,7 +39,7 @@ struct TemperatureTokens {
 Report run_temperature(const TemperatureOptions& options, const ProgressCallback&) {
   const int64_t N = options.tokens, D = options.width;
   Rng rng(options.seed);
-  const auto draw = [&] { return random_normal({1, 1, N, D}, 0, 1, rng); };
+  const auto draw = [&] { return random_normal({1, 1, N, D}, 0, 1, rng, kCpu); };
   const TemperatureTokens tokens{draw(), draw(), draw()};
   const double all = std::log(static_cast<double>(N));
 
@@ -50,7 +50,7 @@ Report run_temperature(const TemperatureOptions& options, const ProgressCallback
 
   // A fully connected layer mixes tokens with fixed weights: all equal, or one-hot rows.
   const Tensor v = reshape(tokens.v, {N, D});
-  const Tensor equal = matmul(Tensor::full({N, N}, 1 / static_cast<double>(N)), v);
+  const Tensor equal = matmul(Tensor::full({N, N}, 1 / static_cast<double>(N), kCpu), v);
   const Tensor hard = reshape(attention_probabilities(tokens.q, tokens.k, {.hard = Hard::no_gradient}), {N, N});
   const Tensor one = matmul(hard, v);
   const Tensor mean_value = expand(mean(v, {0}, true), {N, D});

@@ -34,7 +34,7 @@ struct StretchedKey {
   Tensor keys(double factor) const {
     std::vector<float> factors(static_cast<size_t>(k.size(2)), 1);
     factors[static_cast<size_t>(j)] = static_cast<float>(factor);
-    return k * Tensor::from(factors, {k.size(2), 1});
+    return k * Tensor::from(factors, {k.size(2), 1}, kCpu);
   }
   Tensor map(double factor) const {  // (Q, M)
     return reshape(attention_probabilities(q, keys(factor), {.beta = beta}), {q.size(2), k.size(2)});
@@ -105,7 +105,7 @@ void draw_stretch(Report& report, const StretchOptions& options, const Stretched
         .across = {"β q·k", false, -reach, reach}, .up = {"weight of the key", false, 0.0, 1.0}, .series = {{.mark = Mark::points}}};
     const std::vector<double> now = tokens.weights(factor);
     for (size_t i = 0; i < curves.size(); ++i) points.series[0].x.push_back(curves[i].score), points.series[0].y.push_back(now[i]);
-    HeatMap map = heat_map(index_select(tokens.map(factor), 0, Tensor::from(rows, {std::ssize(rows)})), "query, by q·k", "key");
+    HeatMap map = heat_map(index_select(tokens.map(factor), 0, Tensor::from(rows, {std::ssize(rows)}, kCpu)), "query, by q·k", "key");
     map.least = 0, map.most = 1;
     film.frames.push_back({setting_text(factor), {Plot{.body = std::move(points)}, Plot{.body = std::move(map)}}});
   }
@@ -116,8 +116,8 @@ Report run_stretch(const StretchOptions& options, const ProgressCallback&) {
   const int64_t Q = options.queries, M = options.keys, D = options.width;
   check<UsageError>(options.key < M, "lab: key is ", options.key, ", expected one of the ", M, " keys, from 0");
   Rng rng(options.seed);
-  const Tensor q = random_normal({1, 1, Q, D}, 0, 1, rng), k = random_normal({1, 1, M, D}, 0, 1, rng);
-  const StretchedKey tokens{q, k, random_normal({1, 1, M, D}, 0, 1, rng), options.key, options.beta};
+  const Tensor q = random_normal({1, 1, Q, D}, 0, 1, rng, kCpu), k = random_normal({1, 1, M, D}, 0, 1, rng, kCpu);
+  const StretchedKey tokens{q, k, random_normal({1, 1, M, D}, 0, 1, rng, kCpu), options.key, options.beta};
   const std::vector<StretchCurve> curves = stretch_curves(tokens);
 
   double far = 1, positive = 0;  // large enough that even the query closest to a right angle has saturated
@@ -148,7 +148,7 @@ Report run_stretch(const StretchOptions& options, const ProgressCallback&) {
   const Tensor at_end = tokens.out(far), its_value = expand(slice(reshape(tokens.v, {M, D}), 0, options.key, options.key + 1), {Q, D});
   std::vector<uint8_t> others(static_cast<size_t>(M), 1);
   others[static_cast<size_t>(options.key)] = 0;
-  const Tensor without = tokens.out(1, {Mask{cast(Tensor::from(others, {1, 1, 1, M}), DType::boolean)}});
+  const Tensor without = tokens.out(1, {Mask{cast(Tensor::from(others, {1, 1, 1, M}, kCpu), DType::boolean)}});
 
   Report report;
   report.statement =

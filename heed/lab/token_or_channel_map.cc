@@ -42,7 +42,7 @@ struct ColumnTokens {
 };
 
 Tensor columns_in_order(const Tensor& x, const std::vector<int64_t>& order) {
-  return index_select(x, 1, Tensor::from(order, {std::ssize(order)}));
+  return index_select(x, 1, Tensor::from(order, {std::ssize(order)}, kCpu));
 }
 
 // The upper left corner of a map between channels, which is too large to draw.
@@ -54,7 +54,7 @@ HeatMap corner_of(const Tensor& matrix, int64_t most) {
 Report run_maps(const MapOptions& options, const ProgressCallback&) {
   const int64_t D = options.width, N = options.tokens;
   Rng rng(options.seed);
-  const Tensor x = random_normal({D, N}, 0, 1, rng);
+  const Tensor x = random_normal({D, N}, 0, 1, rng, kCpu);
   const ColumnTokens at(D, x, options.seed);
   const float beta = Beta().number_for(D);
   const Tensor token_map = attention_probabilities(at.rows.q, at.rows.k, {.beta = beta});  // (1, 1, N, N)
@@ -62,9 +62,9 @@ Report run_maps(const MapOptions& options, const ProgressCallback&) {
 
   const std::vector<int64_t> order = random_permutation(N, rng);
   const ColumnTokens moved(D, columns_in_order(x, order), options.seed);
-  const ColumnTokens longer(D, concat({x, random_normal({D, 1}, 0, 1, rng)}, 1), options.seed);
+  const ColumnTokens longer(D, concat({x, random_normal({D, 1}, 0, 1, rng, kCpu)}, 1), options.seed);
   const Tensor moved_map = at.between_tokens(beta);
-  const Tensor expected = index_select(columns_in_order(moved_map, order), 0, Tensor::from(order, {N}));
+  const Tensor expected = index_select(columns_in_order(moved_map, order), 0, Tensor::from(order, {N}, kCpu));
   const auto n = static_cast<double>(N), d = static_cast<double>(D);
 
   Report report;
@@ -104,7 +104,7 @@ Report run_maps(const MapOptions& options, const ProgressCallback&) {
   Figure film{.title = "As tokens are added",
               .caption = "24 channels. The map between tokens grows; the one between channels keeps its size and only gets sharper.",
               .parameter = "tokens"};
-  const Tensor many = random_normal({24, 24}, 0, 1, rng);
+  const Tensor many = random_normal({24, 24}, 0, 1, rng, kCpu);
   for (const int64_t count : {2, 4, 6, 8, 12, 16, 20, 24}) {
     const ColumnTokens some(24, slice(many, 1, 0, count), options.seed);
     const float small_beta = Beta().number_for(24);

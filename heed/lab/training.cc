@@ -76,7 +76,7 @@ int64_t work_of_image(const Model& model) {
   const NoGrad no_grad;
   std::vector<int64_t> image = Config(model.config(), "config.json").sizes("image_size", {224});
   image.resize(2, image[0]);
-  const Tensor pixels = Tensor::zeros({1, 3, image[0], image[1]});
+  const Tensor pixels = Tensor::zeros({1, 3, image[0], image[1]}, kCpu);
   const WorkCount count;
   model({{"pixel_values", pixels}});
   return count.multiply_adds();

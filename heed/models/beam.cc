@@ -249,7 +249,7 @@ Beams beam_search(const Model& model, const TensorMap& inputs, const GenerationO
       batch.state.reorder_past(sources);
     }
     active = std::move(still);
-    logits = model.decoder().step(batch.state, Tensor::from(next, {std::ssize(next), 1}));
+    logits = model.decoder().step(batch.state, Tensor::from(next, {std::ssize(next), 1}, kCpu));
   }
   return best_of(searches, options);
 }

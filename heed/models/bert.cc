@@ -15,7 +15,7 @@ constexpr LayerNames kBertLayer{"attention", "attention.output.LayerNorm", "", "
 // become (B, n), -100 for the padding -> (B, n)
 Tensor labelled_indices(Tensor& labels, int64_t B, int64_t N) {
   const std::vector<std::vector<int64_t>> rows = rows_of(labels, B, N);
-  if (rows.empty()) return Tensor::zeros({B, 1}, DType::i64);
+  if (rows.empty()) return Tensor::zeros({B, 1}, DType::i64, kCpu);
   std::vector<std::vector<int64_t>> indices(rows.size(), {0});
   size_t n = 1;
   for (size_t b = 0; b < rows.size(); ++b) {
@@ -30,8 +30,8 @@ Tensor labelled_indices(Tensor& labels, int64_t B, int64_t N) {
       selected.push_back(i < indices[b].size() ? rows[b][static_cast<size_t>(all.back())] : -100);
     }
   const Shape shape{B, static_cast<int64_t>(n)};
-  labels = Tensor::from(selected, shape);
-  return Tensor::from(all, shape);
+  labels = Tensor::from(selected, shape, kCpu);
+  return Tensor::from(all, shape, kCpu);
 }
 
 struct Bert {

@@ -15,20 +15,20 @@ Tensor masked_labels(int64_t B, int64_t N, int64_t labels) {
   std::vector<int64_t> out;
   for (int64_t b = 0; b < B; ++b)
     for (int64_t i = 0; i < N; ++i) out.push_back(i >= 1 && i <= labels ? 0 : -100);
-  return Tensor::from(out, {B, N});
+  return Tensor::from(out, {B, N}, kCpu);
 }
 
 Tensor example_labels(const Model& model, const InputSize& size) {
   const std::string& name = model.architecture();
   if (name == "BertForMaskedLM" || name == "BertForPreTraining") return masked_labels(size.batch, size.tokens, size.labels);
-  if (name == "MarianMTModel") return Tensor::zeros({size.batch, size.target}, DType::i64);
+  if (name == "MarianMTModel") return Tensor::zeros({size.batch, size.target}, DType::i64, kCpu);
   const bool tokens = name.find("LM") != std::string::npos || name.find("TokenClassification") != std::string::npos;
-  if (tokens) return Tensor::zeros({size.batch, size.tokens}, DType::i64);
+  if (tokens) return Tensor::zeros({size.batch, size.tokens}, DType::i64, kCpu);
   const Config config(model.config(), "config.json");
   const std::string problem = config.string("problem_type", "");
-  if (problem == "multi_label_classification") return Tensor::zeros({size.batch, config.labels()}, DType::f32);
+  if (problem == "multi_label_classification") return Tensor::zeros({size.batch, config.labels()}, DType::f32, kCpu);
   const bool numbers = problem == "regression" || config.labels() == 1;
-  return Tensor::zeros(numbers ? Shape{size.batch, config.labels()} : Shape{size.batch}, numbers ? DType::f32 : DType::i64);
+  return Tensor::zeros(numbers ? Shape{size.batch, config.labels()} : Shape{size.batch}, numbers ? DType::f32 : DType::i64, kCpu);
 }
 
 Model build(const CostedModel& model, Purpose purpose) {
@@ -72,13 +72,13 @@ TensorMap example_inputs(const Model& model, const InputSize& size, bool labels)
   if (input_kind(model) == InputKind::image) {
     const Config config(model.config(), "config.json");
     const std::array<int64_t, 2> image = config.sides("image_size", 224);
-    out["pixel_values"] = Tensor::zeros({size.batch, config.size("num_channels", 3), image[0], image[1]}, DType::f32);
+    out["pixel_values"] = Tensor::zeros({size.batch, config.size("num_channels", 3), image[0], image[1]}, DType::f32, kCpu);
   } else {
-    out["input_ids"] = Tensor::zeros({size.batch, size.tokens}, DType::i64);
+    out["input_ids"] = Tensor::zeros({size.batch, size.tokens}, DType::i64, kCpu);
   }
-  if (model.takes("decoder_input_ids") && !labels) out["decoder_input_ids"] = Tensor::zeros({size.batch, size.target}, DType::i64);
+  if (model.takes("decoder_input_ids") && !labels) out["decoder_input_ids"] = Tensor::zeros({size.batch, size.target}, DType::i64, kCpu);
   if (labels) out["labels"] = example_labels(model, size);
-  if (labels && model.takes("next_sentence_label")) out["next_sentence_label"] = Tensor::zeros({size.batch}, DType::i64);
+  if (labels && model.takes("next_sentence_label")) out["next_sentence_label"] = Tensor::zeros({size.batch}, DType::i64, kCpu);
   return out;
 }
 

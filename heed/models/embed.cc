@@ -58,7 +58,7 @@ std::string inner_architecture(const Path& folder) {
 // x: (B, N, D), lengths: B numbers -> (B, D)
 Tensor pool(const Tensor& x, std::span<const int64_t> lengths, SentencePooling pooling) {
   if (pooling == SentencePooling::first) return pool_class(x);
-  if (pooling == SentencePooling::mean) return pool_mean(x, Tensor::from(lengths, {std::ssize(lengths)}));
+  if (pooling == SentencePooling::mean) return pool_mean(x, Tensor::from(lengths, {std::ssize(lengths)}, kCpu));
   Tensors rows;
   for (int64_t b = 0; b < std::ssize(lengths); ++b)
     rows.push_back(max(slice(slice(x, 0, b, b + 1), 1, 0, lengths[static_cast<size_t>(b)]), {1}));

@@ -81,7 +81,7 @@ Tensor generate(const Model& model, const TensorMap& inputs, const GenerationOpt
     }
     if (options.on_tokens) options.on_tokens(reported);
     if (length == rules.max_length() || std::all_of(ended.begin(), ended.end(), [](bool x) { return x; })) break;
-    batch.logits = model.decoder().step(batch.state, Tensor::from(chosen, {std::ssize(chosen), 1}));
+    batch.logits = model.decoder().step(batch.state, Tensor::from(chosen, {std::ssize(chosen), 1}, kCpu));
   }
   return tensor_of(batch.tokens);
 }

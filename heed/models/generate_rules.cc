@@ -58,7 +58,7 @@ TensorMap with_mask(TensorMap inputs, const Tensor& tokens, const GenerationOpti
   if (inputs.contains("attention_mask") || options.pad < 0 || contains(options.end, options.pad)) return inputs;
   Row mask = tokens.to_vector<int64_t>();
   for (int64_t& each : mask) each = each == options.pad ? 0 : 1;
-  inputs["attention_mask"] = Tensor::from(mask, tokens.shape());
+  inputs["attention_mask"] = Tensor::from(mask, tokens.shape(), kCpu);
   return inputs;
 }
 
@@ -115,7 +115,7 @@ DecodeBatch prefill(const Model& model, const TensorMap& inputs, const Generatio
 Tensor tensor_of(const std::vector<Row>& rows) {
   Row flat;
   for (const Row& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-  return Tensor::from(flat, {std::ssize(rows), std::ssize(flat) / std::max<int64_t>(std::ssize(rows), 1)});
+  return Tensor::from(flat, {std::ssize(rows), std::ssize(flat) / std::max<int64_t>(std::ssize(rows), 1)}, kCpu);
 }
 
 }  // namespace heed

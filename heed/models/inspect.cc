@@ -108,7 +108,7 @@ std::vector<float> rollout(const TensorMap& outputs, const std::string& prefix) 
   for (const Tensor& layer : layers) {
     std::vector<float> half = (mean(slice(layer, 0, 0, 1), {1}) * 0.5f).to_vector<float>();
     for (int64_t i = 0; i < N; ++i) half[static_cast<size_t>(i * N + i)] += 0.5f;
-    const Tensor mixed = Tensor::from(half, {1, N, N});
+    const Tensor mixed = Tensor::from(half, {1, N, N}, kCpu);
     sum = sum.defined() ? matmul(mixed, sum) : mixed;
   }
   return sum.to_vector<float>();

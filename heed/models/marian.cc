@@ -56,7 +56,7 @@ Tensor shifted(const Tensor& labels, int64_t start, int64_t pad) {
     out.push_back(start);
     for (size_t i = 0; i + 1 < row.size(); ++i) out.push_back(row[i] == -100 ? pad : row[i]);
   }
-  return Tensor::from(out, labels.shape());
+  return Tensor::from(out, labels.shape(), kCpu);
 }
 
 TensorMap Marian::run(const TensorMap& inputs, const ForwardOptions& options) const {

@@ -69,7 +69,7 @@ void add_batch_counts(NamedTensors& tensors) {
   const std::string_view end = "running_mean";
   for (size_t i = 0, count = tensors.size(); i < count; ++i)
     if (const std::string name = tensors[i].first; name.ends_with(end))
-      tensors.emplace_back(name.substr(0, name.size() - end.size()) + "num_batches_tracked", Tensor::zeros(Shape{}, DType::i64));
+      tensors.emplace_back(name.substr(0, name.size() - end.size()) + "num_batches_tracked", Tensor::zeros(Shape{}, DType::i64, kCpu));
 }
 
 }  // namespace

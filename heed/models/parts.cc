@@ -116,7 +116,7 @@ NextTokens next_tokens(DecodeState& state, int64_t B, int64_t n, Device device) 
     mask.insert(mask.end(), row.begin(), row.end());
   }
   const Tensor keep = reshape(converted(Tensor::from(mask, {B, total}, device), DType::boolean), {B, 1, 1, total});
-  return {.options = {.terms = {Mask{keep}}}, .positions = Tensor::from(positions, {B, n})};
+  return {.options = {.terms = {Mask{keep}}}, .positions = Tensor::from(positions, {B, n}, kCpu)};
 }
 
 Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config, const ForwardOptions& options) {

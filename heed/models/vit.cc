@@ -30,7 +30,7 @@ struct Vision {
     parts.push_back(tokens);
     OutputCollector collector(options);
     const bool skip = first_only && can_skip_tokens(layers, {}, options);
-    const Tensor indices = skip ? Tensor::zeros({pixels.size(0), 1}, DType::i64) : Tensor();
+    const Tensor indices = skip ? Tensor::zeros({pixels.size(0), 1}, DType::i64, kCpu) : Tensor();
     const Tensor x =
         run_layers(layers, heed::dropout(positions(concat(parts, 1)), dropout, options.mode), {}, options, collector, {}, indices);
     collector.add_outputs(out, std::ssize(layers));

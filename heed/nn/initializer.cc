@@ -34,25 +34,25 @@ float lecun(Fans fans) { return 1 / fans.in; }
 }  // namespace
 
 Initializer constant(float value) {
-  return [value](const Shape& shape, Rng&) { return Tensor::full(shape, value); };
+  return [value](const Shape& shape, Rng&) { return Tensor::full(shape, value, kCpu); };
 }
 
 Initializer uniform(float bound) {
-  return [bound](const Shape& shape, Rng& rng) { return random_uniform(shape, -bound, bound, rng); };
+  return [bound](const Shape& shape, Rng& rng) { return random_uniform(shape, -bound, bound, rng, kCpu); };
 }
 
 Initializer normal(float deviation, float mean) {
-  return [=](const Shape& shape, Rng& rng) { return random_normal(shape, mean, deviation, rng); };
+  return [=](const Shape& shape, Rng& rng) { return random_normal(shape, mean, deviation, rng, kCpu); };
 }
 
 Initializer truncated_normal(float deviation) {
   return [deviation](const Shape& shape, Rng& rng) {
-    std::vector<float> values = random_normal(shape, 0, deviation, rng).to_vector<float>();
+    std::vector<float> values = random_normal(shape, 0, deviation, rng, kCpu).to_vector<float>();
     std::vector<size_t> outside;
     for (size_t i = 0; i < values.size(); ++i)
       if (std::abs(values[i]) > 2 * deviation) outside.push_back(i);
     while (!outside.empty()) {  // 5% of the draws are outside each time
-      const std::vector<float> again = random_normal({std::ssize(outside)}, 0, deviation, rng).to_vector<float>();
+      const std::vector<float> again = random_normal({std::ssize(outside)}, 0, deviation, rng, kCpu).to_vector<float>();
       std::vector<size_t> still;
       for (size_t k = 0; k < outside.size(); ++k) {
         values[outside[k]] = again[k];
@@ -60,7 +60,7 @@ Initializer truncated_normal(float deviation) {
       }
       outside = std::move(still);
     }
-    return Tensor::from(values, shape);
+    return Tensor::from(values, shape, kCpu);
   };
 }
 

@@ -95,7 +95,7 @@ void cpu::gemm(const Products& p) {
     if (p.K == 1) return outer_product(p.M, p.N, left, right, out, after);
     if (p.M == 1 && width > 0) return gemv(p.N, p.K, left, right, out, after);
     if (p.M >= rows_worth_packing(right.transposed) && width > 0 && !left.transposed) {
-      const Tensor panels = Tensor::empty({panel_floats(p.N, p.K)});
+      const Tensor panels = Tensor::empty({panel_floats(p.N, p.K)}, kCpu);
       pack_panels(right, p.N, p.K, raw<float>(panels));
       return packed_gemm(p.M, p.N, p.K, left, raw<float>(panels), p.bias, out, p.after);
     }

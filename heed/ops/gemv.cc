@@ -134,7 +134,7 @@ class Side {
  public:
   Side(const float* from, int64_t count, int64_t step) : data_(from) {
     if (step == 1 || count <= 1) return;
-    copy_ = Tensor::empty({count});
+    copy_ = Tensor::empty({count}, kCpu);
     float* to = raw<float>(copy_);
     for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
     data_ = to;
@@ -162,7 +162,7 @@ void gemv(int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, const Epilogue& af
   const Side x(a.data, K, a.transposed ? a.stride : 1);
   if (b.transposed) return HWY_DYNAMIC_DISPATCH(row_by_rows)(x.data(), b.data, b.stride, c.data, N, K, after);
   const RowParts parts = parts_of(N, K);
-  const Tensor sums = Tensor::empty({parts.down, N});
+  const Tensor sums = Tensor::empty({parts.down, N}, kCpu);
   HWY_DYNAMIC_DISPATCH(row_by_columns)(x.data(), b.data, b.stride, raw<float>(sums), N, K, parts);
   HWY_DYNAMIC_DISPATCH(join_parts)(raw<float>(sums), parts.down, c.data, N, after);
 }

@@ -58,7 +58,7 @@ EncodedBatch Tokenizer::batch(std::span<const Encoding> encodings, const Padding
     mask.insert(mask.end(), row.attention_mask.begin(), row.attention_mask.end());
   }
   const Shape shape{std::ssize(encodings), length};
-  return {Tensor::from(ids, shape), Tensor::from(type_ids, shape), Tensor::from(mask, shape)};
+  return {Tensor::from(ids, shape, kCpu), Tensor::from(type_ids, shape, kCpu), Tensor::from(mask, shape, kCpu)};
 }
 
 EncodedBatch Tokenizer::encode_batch(std::span<const std::string> texts, const EncodeOptions& options, const Padding& padding) const {

@@ -57,12 +57,13 @@ struct Images {
     for (const int64_t i : which) images.push_back(augmented(train.image(i), augment, sample_key(train_options.seed, epoch, i)));
     const MixedBatch mix = mixed(reader.normalized(images), mixing, sample_key(train_options.seed + 1, epoch, which[0]));
     const std::vector<int64_t> own = labels(train, which);
-    Batch out{.inputs = {{"pixel_values", mix.pixels}, {"labels", Tensor::from(own, {std::ssize(own)})}}, .samples = std::ssize(which)};
+    Batch out{.inputs = {{"pixel_values", mix.pixels}, {"labels", Tensor::from(own, {std::ssize(own)}, kCpu)}},
+              .samples = std::ssize(which)};
     out.same_work = mix.other.empty();
     if (out.same_work) return out;
     std::vector<int64_t> others;
     for (const int64_t other : mix.other) others.push_back(own[static_cast<size_t>(other)]);
-    out.inputs["other_labels"] = Tensor::from(others, {std::ssize(others)});
+    out.inputs["other_labels"] = Tensor::from(others, {std::ssize(others)}, kCpu);
     out.extra = {mix.share};
     return out;
   }

@@ -35,7 +35,8 @@ void PretrainScores::add(const Batch& batch) {
       if (labels[static_cast<size_t>(i)] != -100) places.push_back(i), targets.push_back(labels[static_cast<size_t>(i)]);
     const Tensor rows = reshape(words, {words.size(0) * words.size(1), words.size(2)});
     if (!places.empty())
-      add("masked", index_select(rows, 0, Tensor::from(places, {std::ssize(places)}, rows.device())), Tensor::from(targets, {std::ssize(targets)}));
+      add("masked", index_select(rows, 0, Tensor::from(places, {std::ssize(places)}, rows.device())),
+          Tensor::from(targets, {std::ssize(targets)}, kCpu));
   }
   if (!batch.inputs.contains("next_sentence_label")) return;
   const Tensor logits = logits_in(out, "seq_relationship_logits"), labels = batch.inputs.at("next_sentence_label");

@@ -102,7 +102,7 @@ struct Language {
   static TensorMap inputs(const Stream& stream, const std::vector<int64_t>& begins, int64_t tokens) {
     std::vector<int64_t> ids;
     for (const int64_t begin : begins) ids.insert(ids.end(), stream.tokens.begin() + begin, stream.tokens.begin() + begin + tokens);
-    const Tensor all = Tensor::from(ids, {std::ssize(begins), tokens});
+    const Tensor all = Tensor::from(ids, {std::ssize(begins), tokens}, kCpu);
     return {{"input_ids", all}, {"labels", all}};
   }
 
@@ -165,7 +165,7 @@ struct Language {
         truth.push_back(validation.tokens[i]);
       GenerationOptions generation{.max_new_tokens = written, .end = {end}, .pad = end, .sample = true};
       generation.sampling = {.temperature = 0.8f, .top_k = 40, .seed = train_options.seed + static_cast<uint64_t>(k)};
-      const Tensor prompt = Tensor::from(ids, {1, std::ssize(ids)});
+      const Tensor prompt = Tensor::from(ids, {1, std::ssize(ids)}, kCpu);
       const std::vector<int64_t> text = generate(*model, {{"input_ids", prompt}}, generation).to_vector<int64_t>();
       for (size_t i = ids.size(); i < text.size() && text[i] != end; ++i) guess.push_back(static_cast<int32_t>(text[i]));
       const std::vector<int32_t> shown(ids.begin() + 1, ids.end());

@@ -234,7 +234,7 @@ Batch PretrainData::batch(uint64_t seed, int64_t epoch, std::span<const int64_t>
                 {"token_type_ids", padded_rows(types, rows, 0)},
                 {"attention_mask", padded_rows(masks, rows, 0)}};
   if (options_.masked) out.inputs["labels"] = padded_rows(labels, rows, -100);
-  if (!tasks_.empty()) out.inputs["next_sentence_label"] = Tensor::from(pair_labels, {out.samples});
+  if (!tasks_.empty()) out.inputs["next_sentence_label"] = Tensor::from(pair_labels, {out.samples}, kCpu);
   return out;
 }
 

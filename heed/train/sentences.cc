@@ -58,7 +58,7 @@ struct Sentences {
 
   Batch batch(const std::vector<int64_t>& which) const {
     Batch out{.inputs = inputs(train, which), .samples = std::ssize(which)};
-    out.inputs["labels"] = Tensor::from(labels(train, which), {std::ssize(which)});
+    out.inputs["labels"] = Tensor::from(labels(train, which), {std::ssize(which)}, kCpu);
     return out;
   }
   StepOutput forward(const Batch& batch, ForwardOptions forward_options) const {

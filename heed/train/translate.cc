@@ -46,7 +46,7 @@ struct SentencePairs {
     for (const int64_t i : which)
       for (int64_t j = 0; j < tokens.size(1); ++j) mask.push_back(j < std::ssize(pairs.source[static_cast<size_t>(i)]));
     return {{"input_ids", tokens},
-            {"attention_mask", Tensor::from(mask, tokens.shape())},
+            {"attention_mask", Tensor::from(mask, tokens.shape(), kCpu)},
             {"labels", padded_rows(pairs.target, which, kNoLabel)}};
   }
 
@@ -128,7 +128,7 @@ struct SentencePairs {
     Sample sample{.truth = pair.target, .guess = translated.text, .source = pair.source};
     sample.right = sample.guess == sample.truth;
     TensorMap batch = inputs(pairs, std::span(&i, 1));
-    batch["labels"] = Tensor::from(written, {1, std::ssize(written)});
+    batch["labels"] = Tensor::from(written, {1, std::ssize(written)}, kCpu);
     const TensorMap out = (*model)(batch, {.attentions = has_maps(*model)});
     sample.score = std::exp(-static_cast<double>(out.at("loss").item()) * static_cast<double>(written.size()));
     for (const int64_t id : written) sample.rows.push_back(target.display(id));

@@ -215,7 +215,7 @@ Tensor padded_rows(const std::vector<std::vector<int64_t>>& rows, std::span<cons
     out.insert(out.end(), row.begin(), row.end());
     out.insert(out.end(), longest - row.size(), filler);
   }
-  return Tensor::from(out, {std::ssize(which), static_cast<int64_t>(longest)});
+  return Tensor::from(out, {std::ssize(which), static_cast<int64_t>(longest)}, kCpu);
 }
 
 }  // namespace heed

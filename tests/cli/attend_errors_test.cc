@@ -28,7 +28,7 @@ void expect_bad(const TensorMap& more, const std::string& message, const std::st
 Tensor spoiled(const Shape& shape, size_t at, float value) {
   std::vector<float> values(static_cast<size_t>(count(shape)), 0.5f);
   values.at(at) = value;
-  return Tensor::from(values, shape);
+  return Tensor::from(values, shape, kCpu);
 }
 
 TEST(AttendErrors, command_lines) {
@@ -101,46 +101,46 @@ TEST(AttendErrors, missing_requirements) {
   expect_usage("kind=linear features=relu random_features=3", "random_features with features=relu, expected features=random");
   expect_usage("grid=2x2", "grid=2x2 has 4 places, expected one for each of the 12 keys");
   expect_usage("first_query=1 grid=3x4", "grid=3x4 has 12 places, expected 13 or more, as the first of 12 queries is at 1");
-  expect_usage("grid=3x4", "grid=3x4 has 12 places, expected one for each of the 5 queries", {{"q", Tensor::ones({2, 4, 5, 5})}});
+  expect_usage("grid=3x4", "grid=3x4 has 12 places, expected one for each of the 5 queries", {{"q", Tensor::ones({2, 4, 5, 5}, kCpu)}});
   expect_usage("pool=2 grid=2x2", "grid=2x2 has 4 places, expected one for each of the 12 keys");
   expect_usage("pool=2 grid=3x4 grid_window=1", "pool with grid_window: pooled keys have no position on the grid");
   expect_usage("lengths=1", "1 lengths for 2 items");
   expect_usage("lengths=1,13", "a length of 13, expected 0 to M = 12");
   expect_usage("probabilities=true heads=1,4", "heads=4, but there are only 4, counted from 0");
   expect_usage("probabilities=true rows=12", "rows=12, but there are only 12, counted from 0");
-  expect_usage("", "relative_table of shape (4, 3, 3) needs grid=...", {{"relative_table", Tensor::ones({4, 3, 3})}});
-  expect_usage("beta=1", "beta is an option and a tensor of the file, expected one of them", {{"beta", Tensor::ones({4})}});
-  expect_usage("alibi=true", "alibi=true and the tensor slopes, expected one of them", {{"slopes", Tensor::ones({4})}});
-  const TensorMap lengths{{"lengths", Tensor::ones({2}, DType::i64)}}, projection{{"projection", Tensor::ones({3, 5})}};
+  expect_usage("", "relative_table of shape (4, 3, 3) needs grid=...", {{"relative_table", Tensor::ones({4, 3, 3}, kCpu)}});
+  expect_usage("beta=1", "beta is an option and a tensor of the file, expected one of them", {{"beta", Tensor::ones({4}, kCpu)}});
+  expect_usage("alibi=true", "alibi=true and the tensor slopes, expected one of them", {{"slopes", Tensor::ones({4}, kCpu)}});
+  const TensorMap lengths{{"lengths", Tensor::ones({2}, DType::i64, kCpu)}}, projection{{"projection", Tensor::ones({3, 5}, kCpu)}};
   expect_usage("lengths=1,1", "lengths is an option and a tensor of the file, expected one of them", lengths);
   expect_usage("kind=linear features=elu", "features=elu with the tensor projection, expected features=random", projection);
   expect_usage("kind=linear features=exp random_features=3", "random_features and the tensor projection, expected one of them", projection);
-  expect_bad({{"alpha", Tensor::ones({4})}}, "the tensor alpha needs the tensor center (ignore=alpha leaves it out)");
-  expect_bad({{"center", Tensor::ones({4, 2})}},
+  expect_bad({{"alpha", Tensor::ones({4}, kCpu)}}, "the tensor alpha needs the tensor center (ignore=alpha leaves it out)");
+  expect_bad({{"center", Tensor::ones({4, 2}, kCpu)}},
              "the tensor center needs the tensor alpha or the tensor spread (ignore=center leaves it out)");
-  expect_bad({{"alpha", Tensor::ones({4})}, {"center", Tensor::ones({4, 2})}},
+  expect_bad({{"alpha", Tensor::ones({4}, kCpu)}, {"center", Tensor::ones({4, 2}, kCpu)}},
              "the tensor alpha needs grid=... (ignore=alpha leaves it out)");
-  expect_bad({{"w", Tensor::ones({4, 5})}}, "the tensor w needs the tensor relative_keys (ignore=w leaves it out)");
+  expect_bad({{"w", Tensor::ones({4, 5}, kCpu)}}, "the tensor w needs the tensor relative_keys (ignore=w leaves it out)");
   expect_bad(projection, "the tensor projection has no meaning with kind=softmax, only with kind=linear (ignore=projection leaves it out)");
 }
 
 TEST(AttendErrors, unknown_and_missing_tensors) {
-  const TensorMap wrong{{"alhpa", Tensor::ones({4})}};
+  const TensorMap wrong{{"alhpa", Tensor::ones({4}, kCpu)}};
   expect_bad(wrong, "unknown tensor \"alhpa\"; did you mean 'alpha'? (ignore=alhpa leaves it out)");
   expect_usage("ignore=alpa", "ignore=alpa, but in.safetensors has no such tensor; did you mean 'alhpa'?", wrong);
   TensorMap all = small_inputs();
   const Attended without = run_attend(all, "");
-  all["alhpa"] = Tensor::ones({4});
+  all["alhpa"] = Tensor::ones({4}, kCpu);
   const Attended ignored = run_attend(all, "ignore=alhpa");
   EXPECT_EQ(ignored.exit_code, 0) << ignored.err;
   expect_same(ignored.tensors.at("out"), without.tensors.at("out"));
-  const Attended missing = run_attend({{"q", Tensor::ones({2, 2})}, {"k", Tensor::ones({2, 2})}}, "");
+  const Attended missing = run_attend({{"q", Tensor::ones({2, 2}, kCpu)}, {"k", Tensor::ones({2, 2}, kCpu)}}, "");
   EXPECT_EQ(missing.exit_code, 3);
   EXPECT_EQ(missing.err, "heed: in.safetensors: no tensor v, expected q, k and v\n");
 }
 
 TEST(AttendErrors, shapes) {
-  const auto of = [](const std::string& name, const Shape& shape) { return TensorMap{{name, Tensor::ones(shape)}}; };
+  const auto of = [](const std::string& name, const Shape& shape) { return TensorMap{{name, Tensor::ones(shape, kCpu)}}; };
   const auto shapes = [](const std::string& q, const std::string& k, const std::string& v) {
     return "q " + q + ", k " + k + " and v " + v;
   };
@@ -161,7 +161,7 @@ TEST(AttendErrors, shapes) {
     std::ostringstream text;
     text << name << " has shape " << shape << ", expected " << expected << here;
     const bool numbers = name != "key_mask" && name != "block_pattern" && name != "lengths";
-    expect_bad({{name, Tensor::ones(shape, numbers ? DType::f32 : DType::u8)}}, text.str(), options);
+    expect_bad({{name, Tensor::ones(shape, numbers ? DType::f32 : DType::u8, kCpu)}}, text.str(), options);
   };
   expect_shape("beta", {3}, "(H) or (1)");
   expect_shape("bias", {2, 12}, "any shape that broadcasts to (B, H, N, M)");
@@ -185,11 +185,11 @@ TEST(AttendErrors, elements) {
   expect_bad({{"grad_out", spoiled({2, 4, 12, 3}, 3, -INFINITY)}}, "grad_out is -infinity at (0, 0, 1, 0), expected finite numbers");
   expect_bad({{"bias", spoiled({12, 12}, 13, INFINITY)}}, "bias is infinity at (1, 1), expected finite numbers or -infinity");
   expect_bad({{"mask", spoiled({12}, 3, NAN)}}, "mask is nan at (3), expected finite numbers or -infinity");
-  expect_bad({{"q", Tensor::ones(q, DType::i64)}}, "q is i64, expected f32, f16 or bf16");
-  expect_bad({{"key_mask", Tensor::ones({2, 12})}}, "key_mask is f32, expected bool or integers");
-  expect_bad({{"lengths", Tensor::ones({2})}}, "lengths is f32, expected integers");
-  expect_bad({{"lengths", Tensor::from(std::vector<int64_t>{3, -1}, {2})}}, "lengths holds -1, expected 0 to M = 12");
-  expect_refused(1, {{"q", Tensor::full(q, 1e30)}, {"k", Tensor::full({2, 2, 12, 5}, 1e30)}}, "",
+  expect_bad({{"q", Tensor::ones(q, DType::i64, kCpu)}}, "q is i64, expected f32, f16 or bf16");
+  expect_bad({{"key_mask", Tensor::ones({2, 12}, kCpu)}}, "key_mask is f32, expected bool or integers");
+  expect_bad({{"lengths", Tensor::ones({2}, kCpu)}}, "lengths is f32, expected integers");
+  expect_bad({{"lengths", Tensor::from(std::vector<int64_t>{3, -1}, {2}, kCpu)}}, "lengths holds -1, expected 0 to M = 12");
+  expect_refused(1, {{"q", Tensor::full(q, 1e30, kCpu)}, {"k", Tensor::full({2, 2, 12, 5}, 1e30, kCpu)}}, "",
                  "attend: out holds nan, though all inputs are finite: values overflowed f32, try a smaller beta");
 }
 

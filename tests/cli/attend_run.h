@@ -42,7 +42,7 @@ inline Attended run_attend(const TensorMap& tensors, const std::string& options,
     const Safetensors file = Safetensors::open(folder / "out.safetensors");
     for (const std::string& name : file.names()) {
       const Tensor x = file.tensor(name);
-      result.tensors[name] = Tensor::from(x.to_vector<float>(), x.shape());
+      result.tensors[name] = Tensor::from(x.to_vector<float>(), x.shape(), kCpu);
       EXPECT_EQ(x.dtype(), DType::f32) << name;
     }
   }
@@ -59,7 +59,7 @@ inline TensorMap small_inputs() {
 inline Tensor random_mask(const Shape& shape, DType dtype, uint64_t seed) {
   std::vector<uint8_t> keep;
   for (const float x : normal_input(shape, seed).to_vector<float>()) keep.push_back(x > -0.5f);
-  return converted(Tensor::from(keep, shape), dtype);
+  return converted(Tensor::from(keep, shape, kCpu), dtype);
 }
 
 }  // namespace heed::test

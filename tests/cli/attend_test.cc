@@ -45,7 +45,7 @@ void expect_computes(const std::string& options, const TensorMap& more, const Co
     ++expected;
     EXPECT_NE(got.out.find("grad_" + name), std::string::npos) << got.out;
     ASSERT_TRUE(got.tensors.contains("grad_" + name)) << name;
-    expect_close("grad_" + name, got.tensors.at("grad_" + name), leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape()));
+    expect_close("grad_" + name, got.tensors.at("grad_" + name), leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape(), kCpu));
   }
   EXPECT_EQ(got.tensors.size(), expected);
 }
@@ -79,7 +79,7 @@ TEST(Attend, masks) {
   expect_computes("chunks=5", {}, with({Chunks{5}}));
   expect_computes("dilation=3 causal=false", {}, with({Dilated{3}}));
   expect_computes("grid=3x4 grid_window=1,2", {}, with({GridWindow{1, 2, 4}}));
-  const Tensor lengths = Tensor::from(std::vector<int64_t>{0, 7}, {2});
+  const Tensor lengths = Tensor::from(std::vector<int64_t>{0, 7}, {2}, kCpu);
   expect_computes("lengths=0,7", {}, with({KeyLengths{lengths}}));
   expect_computes("", {{"lengths", converted(lengths, DType::i32)}}, with({KeyLengths{lengths}}));
   for (const DType dtype : {DType::boolean, DType::u8, DType::i64}) {
@@ -114,11 +114,11 @@ TEST(Attend, addends) {
   expect_computes("", {{"mask", holes}}, learned([](auto& t) { return Terms{Bias{reshape(t.at("mask"), {1, H, N, M})}}; }), "mask");
   std::vector<float> slopes;
   for (int h = 1; h <= H; ++h) slopes.push_back(std::pow(2.0f, -8.0f * static_cast<float>(h) / H));
-  expect_computes("alibi=true", {}, with({Alibi{Tensor::from(slopes, {H})}}));
+  expect_computes("alibi=true", {}, with({Alibi{Tensor::from(slopes, {H}, kCpu)}}));
   expect_computes("", {{"slopes", normal_input({1})}}, learned([](auto& t) { return Terms{Alibi{expand(t.at("slopes"), {H})}}; }));
   expect_computes("softcap=1.5 beta=1", {}, with({SoftCap{1.5f}}, 1.0f));
   // The soft cap applies to additive terms, not to a mask.
-  const Tensor low = Tensor::full({N, M}, -30);
+  const Tensor low = Tensor::full({N, M}, -30, kCpu);
   const TensorMap both{{"bias", normal_input({M})}, {"mask", masked_fill(low, random_mask({N, M}, DType::boolean, 6), 0)}};
   const auto capped = [](auto& t) {
     return Terms{Bias{reshape(t.at("bias"), {1, 1, 1, M})}, SoftCap{1}, Bias{reshape(t.at("mask"), {1, 1, N, M})}};
@@ -213,7 +213,7 @@ TEST(Attend, linear) {
   expect_computes("kind=linear", {}, compute({}));
   expect_computes("kind=linear features=relu causal=true beta=2", {}, compute({.map = FeatureMap::relu, .causal = true, .beta = 2.0f}));
   expect_computes("kind=linear quadratic=true lengths=4,12", {},
-                  compute({.lengths = Tensor::from(std::vector<int64_t>{4, 12}, {2}), .quadratic = true}));
+                  compute({.lengths = Tensor::from(std::vector<int64_t>{4, 12}, {2}, kCpu), .quadratic = true}));
   Rng rng(3);
   const LinearAttentionOptions random{.map = FeatureMap::random, .projection = random_projection(9, D, rng)};
   expect_computes("kind=linear random_features=9 seed=3", {}, compute(random));
@@ -246,7 +246,7 @@ TEST(Attend, probabilities) {
   const Tensor map = map_of(t.at("q"), t.at("k"), 0.7f);
   expect_close("whole", run_attend(t, "beta=0.7 probabilities=true dropout=0.5").tensors["probabilities"], map);
   const auto some = [](const Tensor& x, int axis, const std::vector<int64_t>& which) {
-    return index_select(x, axis, Tensor::from(which, {std::ssize(which)}));
+    return index_select(x, axis, Tensor::from(which, {std::ssize(which)}, kCpu));
   };
   expect_close("some", run_attend(t, "beta=0.7 probabilities=true heads=3,0 rows=5").tensors["probabilities"],
                some(some(map, 1, {3, 0}), 2, {5}));
@@ -255,7 +255,7 @@ TEST(Attend, probabilities) {
                matmul(reshape(hard.tensors.at("probabilities"), {2, 2, 2, N, M}), reshape(t.at("v"), {2, 2, 1, M, 3}))
                    .view({2, H, N, 3}, {H * N * 3, N * 3, 3, 1}));
   const Attended linear = run_attend(t, "probabilities=true kind=linear rows=2,3");
-  expect_close("linear", sum(linear.tensors.at("probabilities"), {3}), Tensor::ones({2, H, 2}));
+  expect_close("linear", sum(linear.tensors.at("probabilities"), {3}), Tensor::ones({2, H, 2}, kCpu));
   const Attended channel = run_attend({{"q", t.at("q")}, {"k", t.at("q")}, {"v", t.at("q")}}, "probabilities=true kind=channel beta=0.3");
   expect_close("channel", channel.tensors.at("probabilities"), softmax(scale(matmul(transpose(t.at("q"), 2, 3), t.at("q")), 0.3f)));
 }
@@ -269,8 +269,8 @@ TEST(Attend, fewer_axes_and_halves) {
     two[name] = contiguous(reshape(slice(three[name], 0, 0, 1), {N, x.size(3)}));
     half[name] = converted(x, name == "q" ? DType::bf16 : DType::f16);
   }
-  three["grad_out"] = Tensor::ones({H, N, 3});
-  two["grad_out"] = Tensor::ones({N, 3});
+  three["grad_out"] = Tensor::ones({H, N, 3}, kCpu);
+  two["grad_out"] = Tensor::ones({N, 3}, kCpu);
   const Attended as_three = run_attend(three, "causal=true probabilities=true"), as_two = run_attend(two, "causal=true probabilities=true");
   expect_close("(H, N, E)", as_three.tensors.at("out"), contiguous(reshape(slice(expected, 0, 0, 1), {H, N, 3})));
   expect_close("(N, E)", as_two.tensors.at("out"), contiguous(reshape(slice(slice(expected, 0, 0, 1), 1, 0, 1), {N, 3})));

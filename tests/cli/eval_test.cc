@@ -125,7 +125,7 @@ TEST(Eval, language_models_predict_every_token_but_the_first) {
     const int64_t N = std::min(window, predicted - begin);
     const auto first = ids.begin() + begin;
     const Tensor logits =
-        log_softmax(model.model({{"input_ids", Tensor::from(std::vector<int64_t>(first, first + N), {1, N})}}).at("logits"));
+        log_softmax(model.model({{"input_ids", Tensor::from(std::vector<int64_t>(first, first + N), {1, N}, kCpu)}}).at("logits"));
     const std::vector<float> all = logits.to_vector<float>();
     const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>();
     for (int64_t i = 0; i < N; ++i) {
@@ -201,7 +201,7 @@ TEST(Eval, masks_and_next_sentences_come_from_the_seed) {
                                      {"token_type_ids", padded_rows(types, rows, 0)},
                                      {"attention_mask", padded_rows(mask, rows, 0)},
                                      {"labels", padded_rows(labels, rows, -100)},
-                                     {"next_sentence_label", Tensor::from(follows, {std::ssize(follows)})}});
+                                     {"next_sentence_label", Tensor::from(follows, {std::ssize(follows)}, kCpu)}});
   EXPECT_EQ(found["detail"]["samples"], samples.count());
   EXPECT_NEAR(found["figures"]["loss"].get<double>(), static_cast<double>(out.at("loss").item()), 1e-3);
 

@@ -61,15 +61,15 @@ inline void put_example_data(const Path& folder) {
   for (const char* name : {"data_batch_1.bin", "test_batch.bin"}) put(folder / "cifar10" / name, records);
   put(folder / "cifar10/batches.meta.txt", "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n");
   Rng rng(1);
-  const auto random = [&] { return random_uniform({1, 9, 256, 64}, -1, 1, rng); };
+  const auto random = [&] { return random_uniform({1, 9, 256, 64}, -1, 1, rng, kCpu); };
   std::vector<float> centers;
   for (int i = 0; i < 9; ++i) centers.insert(centers.end(), {static_cast<float>(i / 3 - 1), static_cast<float>(i % 3 - 1)});
   write_safetensors(folder / "in.safetensors", {{"q", random()},
                                                 {"k", random()},
                                                 {"v", random()},
                                                 {"grad_out", random()},
-                                                {"alpha", Tensor::full({9}, 1)},
-                                                {"center", Tensor::from(centers, {9, 2})}});
+                                                {"alpha", Tensor::full({9}, 1, kCpu)},
+                                                {"center", Tensor::from(centers, {9, 2}, kCpu)}});
 }
 
 inline constexpr std::array kExampleModels{"vit-base", "vit", "sentiment", "nli", "minilm", "bert-base", "gpt2", "opus-mt-en-de", "en-de"};

@@ -54,7 +54,7 @@ TEST_F(GenerateProgram, continues_prompts) {
   GenerationOptions options = generation_options(loaded);
   options.max_new_tokens = 6;
   const auto expected = [&](std::vector<int64_t> prompt) {
-    return generate(loaded, {{"input_ids", Tensor::from(prompt, {1, std::ssize(prompt)})}}, options).to_vector<int64_t>();
+    return generate(loaded, {{"input_ids", Tensor::from(prompt, {1, std::ssize(prompt)}, kCpu)}}, options).to_vector<int64_t>();
   };
   const std::string one = as_words(expected({5, 6, 7})), two = as_words(expected({9}));
   const ProgramResult ran = run_heed(some + "'w5 w6 w7' w9");
@@ -71,7 +71,7 @@ TEST_F(GenerateProgram, continues_prompts) {
   options.beams = 3;
   options.count = 2;
   options.length_penalty = 0.5f;
-  const Beams beams = beam_search(loaded, {{"input_ids", Tensor::from(std::vector<int64_t>{9}, {1, 1})}}, options);
+  const Beams beams = beam_search(loaded, {{"input_ids", Tensor::from(std::vector<int64_t>{9}, {1, 1}, kCpu)}}, options);
   const std::string lines = heed(some + "--beams 3 --count 2 --length-penalty 0.5 --json w9");
   const Json first = Json::parse(lines.substr(0, lines.find('\n')));
   EXPECT_NEAR(first["score"].get<double>(), static_cast<double>(beams.scores[0]), 1e-5);
@@ -149,7 +149,7 @@ TEST_F(GenerateProgram, translates_in_order) {
   options.max_length = 12;
   options.beams = 4;
   options.length_penalty = 0.6f;
-  const Beams beams = beam_search(loaded, {{"input_ids", Tensor::from(std::vector<int64_t>{7, 1}, {1, 2})}}, options);
+  const Beams beams = beam_search(loaded, {{"input_ids", Tensor::from(std::vector<int64_t>{7, 1}, {1, 2}, kCpu)}}, options);
   const std::string lines = heed(run + "--beams 4 --length-penalty 0.6 --json", input);
   const size_t begin = lines.find('\n') + 1;
   const Json second = Json::parse(lines.substr(begin, lines.find('\n', begin) - begin));

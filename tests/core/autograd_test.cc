@@ -11,7 +11,7 @@ namespace {
 
 Tensor leaf(std::vector<float> values) {
   const auto n = static_cast<int64_t>(values.size());
-  return Tensor::from(values, {n}).require_grad();
+  return Tensor::from(values, {n}, kCpu).require_grad();
 }
 
 TEST(Autograd, accumulates_over_paths_and_walks) {
@@ -26,7 +26,7 @@ TEST(Autograd, accumulates_over_paths_and_walks) {
 
 TEST(Autograd, leaves_do_not_share_gradients) {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
-  backward(a + b, Tensor::ones({2}));
+  backward(a + b, Tensor::ones({2}, kCpu));
   EXPECT_FALSE(a.grad().shares_data_with(b.grad()));
 }
 
@@ -41,7 +41,7 @@ TEST(Autograd, survives_a_chain_of_a_hundred_thousand) {
 }
 
 TEST(Autograd, frees_what_nobody_needs) {
-  const Tensor x = Tensor::ones({1 << 18}).require_grad();
+  const Tensor x = Tensor::ones({1 << 18}, kCpu).require_grad();
   const int64_t start = memory_use(kCpu).in_use;
   {
     Tensor y = scale(x, 2);  // its gradient needs no activation
@@ -66,10 +66,10 @@ TEST(Autograd, walks_twice_only_when_told) {
 }
 
 TEST(Autograd, says_what_is_wrong) {
-  expect_error([] { backward(Tensor::ones({1})); }, "no history");
+  expect_error([] { backward(Tensor::ones({1}, kCpu)); }, "no history");
   expect_error([] { backward(leaf({1, 2})); }, "needs a seed");
-  expect_error([] { backward(leaf({1, 2}), Tensor::ones({3})); }, "the seed has shape (3), the tensor (2)");
-  expect_error([] { Tensor::zeros({1}, DType::i64).require_grad(); }, "floating numbers only");
+  expect_error([] { backward(leaf({1, 2}), Tensor::ones({3}, kCpu)); }, "the seed has shape (3), the tensor (2)");
+  expect_error([] { Tensor::zeros({1}, DType::i64, kCpu).require_grad(); }, "floating numbers only");
   expect_error([] { scale(leaf({1}), 2).require_grad(); }, "detach it first");
 }
 
@@ -110,12 +110,12 @@ Tensor deep(const Tensor& x, const Tensor& w) {
 
 TEST(Checkpoint, gives_the_same_numbers_with_less_memory) {
   Rng rng(3);
-  const Tensor x = random_normal({1 << 16}, 0, 1, rng).require_grad(), w = random_normal({1 << 16}, 0, 1, rng).require_grad();
+  const Tensor x = random_normal({1 << 16}, 0, 1, rng, kCpu).require_grad(), w = random_normal({1 << 16}, 0, 1, rng, kCpu).require_grad();
   reset_peak_memory(kCpu);
   const int64_t start = memory_use(kCpu).in_use;
   const Tensor plain = deep(x, w);
   const int64_t plain_bytes = memory_use(kCpu).in_use - start;
-  backward(plain, Tensor::ones(plain.shape()));
+  backward(plain, Tensor::ones(plain.shape(), kCpu));
   const auto dx = x.grad().to_vector<float>(), dw = w.grad().to_vector<float>(), value = plain.to_vector<float>();
   x.zero_grad();
   w.zero_grad();
@@ -123,19 +123,19 @@ TEST(Checkpoint, gives_the_same_numbers_with_less_memory) {
   const int64_t again = memory_use(kCpu).in_use;
   const Tensor saved = checkpoint([w](const Tensors& in) { return deep(in[0], w); }, {x});  // w is reached from outside
   EXPECT_LE((memory_use(kCpu).in_use - again) * 4, plain_bytes);
-  backward(saved, Tensor::ones(saved.shape()));
+  backward(saved, Tensor::ones(saved.shape(), kCpu));
   EXPECT_EQ(saved.to_vector<float>(), value);
   EXPECT_EQ(x.grad().to_vector<float>(), dx);
   EXPECT_EQ(w.grad().to_vector<float>(), dw);
 }
 
 TEST(Checkpoint, repeats_its_random_numbers) {
-  const Tensor x = Tensor::ones({257}).require_grad();
+  const Tensor x = Tensor::ones({257}, kCpu).require_grad();
   Rng rng(7);
   const Tensor y = checkpoint([](const Tensors& in, Rng& r) { return dropout(in[0], 0.5f, r); }, {x}, rng);
   EXPECT_EQ(rng.next_stream(), 1u);
   const Tensor other = dropout(x.detach(), 0.5f, rng);
-  backward(y, Tensor::ones({257}));
+  backward(y, Tensor::ones({257}, kCpu));
   EXPECT_EQ(x.grad().to_vector<float>(), y.to_vector<float>());
   EXPECT_NE(other.to_vector<float>(), y.to_vector<float>());
   EXPECT_EQ(rng.next_stream(), 2u);  // the second run draws nothing from outside
@@ -143,7 +143,7 @@ TEST(Checkpoint, repeats_its_random_numbers) {
 
 TEST(Checkpoint, works_when_only_the_function_holds_parameters) {
   const Tensor w = leaf({3});
-  const Tensor y = checkpoint([w](const Tensors& in) { return in[0] * w; }, {Tensor::full({1}, 2)});
+  const Tensor y = checkpoint([w](const Tensors& in) { return in[0] * w; }, {Tensor::full({1}, 2, kCpu)});
   backward(y);
   EXPECT_EQ(w.grad().item(), 2);
 }
@@ -151,8 +151,10 @@ TEST(Checkpoint, works_when_only_the_function_holds_parameters) {
 TEST(Autograd, keeps_recipes_in_place_of_what_is_cheap) {
   Rng rng(1);
   const int64_t rows = 1 << 10, D = 64, wide = 256;
-  const Tensor x = random_normal({rows, D}, 0, 1, rng).require_grad(), w = Tensor::ones({D}).require_grad(), b = Tensor::zeros({D});
-  const Tensor up = random_normal({wide, D}, 0, 0.1f, rng).require_grad(), down = random_normal({D, wide}, 0, 0.1f, rng).require_grad();
+  const Tensor x = random_normal({rows, D}, 0, 1, rng, kCpu).require_grad(), w = Tensor::ones({D}, kCpu).require_grad(),
+               b = Tensor::zeros({D}, kCpu);
+  const Tensor up = random_normal({wide, D}, 0, 0.1f, rng, kCpu).require_grad(),
+               down = random_normal({D, wide}, 0, 0.1f, rng, kCpu).require_grad();
   const auto run = [&] { return sum(linear(dropout(linear(layer_norm(x, w, b), up, {}, Activation::gelu), 0.1f, rng), down)); };
   run();  // what a first call allocates for good is not counted
   const int64_t start = memory_use(kCpu).in_use;
@@ -163,8 +165,8 @@ TEST(Autograd, keeps_recipes_in_place_of_what_is_cheap) {
 
 TEST(Autograd, walks_twice_through_what_it_computes_again) {
   Rng rng(2);
-  const Tensor x = random_normal({5, 7}, 0, 1, rng).require_grad(), w = random_normal({3, 7}, 0, 1, rng).require_grad();
-  const Tensor loss = sum(linear(linear(x, w, {}, Activation::gelu), Tensor::ones({2, 3}).require_grad()));
+  const Tensor x = random_normal({5, 7}, 0, 1, rng, kCpu).require_grad(), w = random_normal({3, 7}, 0, 1, rng, kCpu).require_grad();
+  const Tensor loss = sum(linear(linear(x, w, {}, Activation::gelu), Tensor::ones({2, 3}, kCpu).require_grad()));
   backward(loss, {}, true);
   const std::vector<float> once = w.grad().to_vector<float>();
   backward(loss);

@@ -13,7 +13,7 @@ TEST(DryRun, counts_memory_that_is_not_there) {
   const int64_t before = memory_use(kCpu).in_use;
   DryRun dry;
   {
-    const Tensor a = Tensor::empty({1 << 18, 1 << 18});  // 256 GiB; the thread sanitizer leaves addresses for 1.5 TiB
+    const Tensor a = Tensor::empty({1 << 18, 1 << 18}, kCpu);  // 256 GiB; the thread sanitizer leaves addresses for 1.5 TiB
     EXPECT_EQ(dry.in_use(), int64_t{256} << 30);
     const Tensor b = add(a, a);
     EXPECT_EQ(dry.in_use(), int64_t{512} << 30);
@@ -28,17 +28,17 @@ TEST(DryRun, counts_memory_that_is_not_there) {
 TEST(DryRun, rounds_as_the_pool_does) {
   for (const int64_t count : {1, 100, 1000, 12345, 3'000'001}) {
     const int64_t before = memory_use(kCpu).in_use;
-    const Tensor real = Tensor::empty({count});
+    const Tensor real = Tensor::empty({count}, kCpu);
     const int64_t taken = memory_use(kCpu).in_use - before;
     const DryRun dry;
-    const Tensor other = Tensor::empty({count});
+    const Tensor other = Tensor::empty({count}, kCpu);
     EXPECT_EQ(dry.in_use(), taken);
   }
 }
 
 TEST(DryRun, takes_what_a_real_run_takes) {
   const auto work = [] {
-    Tensor x = Tensor::ones({300, 200}), w = Tensor::ones({400, 200});
+    Tensor x = Tensor::ones({300, 200}, kCpu), w = Tensor::ones({400, 200}, kCpu);
     w.require_grad();
     backward(sum(softmax(linear(x, w, {}, Activation::gelu))));
   };
@@ -53,17 +53,17 @@ TEST(DryRun, takes_what_a_real_run_takes) {
 
 TEST(DryRun, launches_no_kernel) {
   const DryRun dry;
-  EXPECT_EQ((Tensor::ones({3}) + Tensor::full({3}, 2)).to_vector<float>(), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ((Tensor::ones({3}, kCpu) + Tensor::full({3}, 2, kCpu)).to_vector<float>(), (std::vector<float>{0, 0, 0}));
 }
 
 TEST(DryRun, tensors_may_outlive_it_and_runs_may_nest) {
   Tensor kept;
   {
     const DryRun outer;
-    kept = Tensor::empty({1000});
+    kept = Tensor::empty({1000}, kCpu);
     {
       const DryRun inner;
-      const Tensor other = Tensor::empty({1000});
+      const Tensor other = Tensor::empty({1000}, kCpu);
       EXPECT_GT(inner.in_use(), 0);
       EXPECT_EQ(outer.in_use(), inner.in_use());
     }

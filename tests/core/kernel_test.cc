@@ -73,7 +73,7 @@ TEST(Kernel, declarations_are_lines_that_the_build_reads) {
 }
 
 TEST(Kernel, tensors_of_a_call_share_a_device) {
-  const Tensor x = Tensor::ones({2}), none;
+  const Tensor x = Tensor::ones({2}, kCpu), none;
   EXPECT_EQ(common_device("add", {&x, &none}), kCpu);
   EXPECT_EQ(common_device("add", {&none}), kCpu);
   EXPECT_EQ(x.to(kCpu).to_vector<float>(), (std::vector<float>{1, 1}));

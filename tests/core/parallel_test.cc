@@ -80,13 +80,14 @@ TEST(Determinism, a_training_step_is_bit_equal_for_1_2_and_7_threads) {
   const auto step = [](int threads) {
     set_thread_count(threads);
     Rng rng(11);
-    const Tensor x = random_normal({300, 257}, 0, 1, rng), w1 = random_normal({1030, 257}, 0, 0.1f, rng).require_grad(),
-                 b1 = random_normal({1030}, 0, 1, rng).require_grad(), w2 = random_normal({401, 1030}, 0, 0.1f, rng).require_grad(),
-                 n1 = Tensor::ones({1030}).require_grad(), n2 = Tensor::zeros({1030}).require_grad();
+    const Tensor x = random_normal({300, 257}, 0, 1, rng, kCpu), w1 = random_normal({1030, 257}, 0, 0.1f, rng, kCpu).require_grad(),
+                 b1 = random_normal({1030}, 0, 1, rng, kCpu).require_grad(),
+                 w2 = random_normal({401, 1030}, 0, 0.1f, rng, kCpu).require_grad(), n1 = Tensor::ones({1030}, kCpu).require_grad(),
+                 n2 = Tensor::zeros({1030}, kCpu).require_grad();
     std::vector<int64_t> targets(300);
     for (size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<int64_t>(i * 7 % 401);
     const Tensor h = dropout(layer_norm(linear(x, w1, b1, Activation::gelu), n1, n2), 0.1f, rng);
-    const Tensor loss = cross_entropy(softmax(linear(h, w2)), Tensor::from(targets, {300}));
+    const Tensor loss = cross_entropy(softmax(linear(h, w2)), Tensor::from(targets, {300}, kCpu));
     backward(loss);
     std::vector<std::vector<float>> numbers{loss.to_vector<float>()};
     for (const Tensor& p : {w1, b1, w2, n1, n2}) numbers.push_back(p.grad().to_vector<float>());

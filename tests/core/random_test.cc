@@ -19,7 +19,7 @@ TEST(Philox, gives_the_known_answers) {
 
 TEST(Random, has_the_right_moments) {
   Rng rng(1);
-  const Tensor u = random_uniform({200001}, -1, 3, rng), n = random_normal({200001}, 2, 3, rng);
+  const Tensor u = random_uniform({200001}, -1, 3, rng, kCpu), n = random_normal({200001}, 2, 3, rng, kCpu);
   EXPECT_NEAR(mean(u).item(), 1, 0.01);
   EXPECT_NEAR(variance(u).item(), 16.0 / 12, 0.02);
   EXPECT_NEAR(mean(n).item(), 2, 0.03);
@@ -43,9 +43,9 @@ TEST(Random, matches_the_scalar_generator) {
 
 TEST(Random, repeats_from_its_state) {
   Rng a(5);
-  random_normal({3}, 0, 1, a);
+  random_normal({3}, 0, 1, a, kCpu);
   Rng b(a.seed(), a.next_stream());
-  EXPECT_EQ(random_normal({7}, 0, 1, a).to_vector<float>(), random_normal({7}, 0, 1, b).to_vector<float>());
+  EXPECT_EQ(random_normal({7}, 0, 1, a, kCpu).to_vector<float>(), random_normal({7}, 0, 1, b, kCpu).to_vector<float>());
 }
 
 TEST(Random, permutes_and_draws_within_bounds) {
@@ -60,7 +60,7 @@ TEST(Random, permutes_and_draws_within_bounds) {
 TEST(Dropout, drops_the_share_it_is_told_and_matches_the_scalar_generator) {
   Rng rng(3);
   const RandomKey key = Rng(3).next();
-  const std::vector<float> y = dropout(Tensor::ones({100003}), 0.25f, rng).to_vector<float>();
+  const std::vector<float> y = dropout(Tensor::ones({100003}, kCpu), 0.25f, rng).to_vector<float>();
   int64_t dropped = 0;
   for (size_t i = 0; i < y.size(); ++i) {
     const size_t group = i / 64, word = i % 64 / 16, block = group * 16 + i % 16;

@@ -25,8 +25,8 @@ TEST(Shape, refuses_sizes_that_overflow) {
 
 TEST(Tensor, refuses_more_than_memory_before_allocating) {
   const MemoryUse before = memory_use(kCpu);
-  expect_error([] { Tensor::empty({int64_t{1} << 45}); }, "the machine has");
-  expect_error([] { Tensor::empty({int64_t{1} << 62}); }, "is not a size");
+  expect_error([] { Tensor::empty({int64_t{1} << 45}, kCpu); }, "the machine has");
+  expect_error([] { Tensor::empty({int64_t{1} << 62}, kCpu); }, "is not a size");
   EXPECT_EQ(memory_use(kCpu).in_use, before.in_use);
 }
 
@@ -36,7 +36,7 @@ TEST(Tensor, refuses_a_device_that_is_not_there) {
 
 TEST(Tensor, goes_through_every_dtype) {
   const std::vector<float> values{0, 1, 2, 3, 200, 7};
-  const Tensor x = Tensor::from(values, {2, 3});
+  const Tensor x = Tensor::from(values, {2, 3}, kCpu);
   for (DType dtype : kEveryDType) {
     const Tensor back = converted(converted(x, dtype), DType::f32);
     if (dtype == DType::boolean) {
@@ -44,7 +44,7 @@ TEST(Tensor, goes_through_every_dtype) {
     } else {
       EXPECT_EQ(back.to_vector<float>(), values) << name_of(dtype);
     }
-    EXPECT_EQ(Tensor::full({2}, 1, dtype).to_vector<float>(), (std::vector<float>{1, 1}));
+    EXPECT_EQ(Tensor::full({2}, 1, dtype, kCpu).to_vector<float>(), (std::vector<float>{1, 1}));
   }
 }
 
@@ -75,7 +75,7 @@ TEST(DType, half_formats_round_to_nearest_even) {
 }
 
 TEST(View, shares_the_data) {
-  const Tensor x = Tensor::zeros({2, 3, 4});
+  const Tensor x = Tensor::zeros({2, 3, 4}, kCpu);
   EXPECT_TRUE(reshape(x, {6, 4}).shares_data_with(x));
   EXPECT_TRUE(permute(x, {2, 0, 1}).shares_data_with(x));
   EXPECT_TRUE(slice(x, 1, 1, 3).shares_data_with(x));
@@ -85,16 +85,17 @@ TEST(View, shares_the_data) {
 }
 
 TEST(View, joins_a_repeated_axis_only_with_repeated_ones) {
-  const Tensor x = Tensor::from(std::vector<float>{1, 2}, {2, 1});
+  const Tensor x = Tensor::from(std::vector<float>{1, 2}, {2, 1}, kCpu);
   EXPECT_EQ(reshape(expand(x, {2, 3}), {6}).to_vector<float>(), (std::vector<float>{1, 1, 1, 2, 2, 2}));
   EXPECT_EQ(reshape(expand(reshape(x, {1, 2, 1}), {2, 2, 2}), {4, 2}).to_vector<float>(), (std::vector<float>{1, 1, 2, 2, 1, 1, 2, 2}));
-  const Tensor y = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}, {8}).require_grad();  // the mean's gradient is such a view
-  backward(sum(mean(reshape(y, {2, 2, 2}), {1}) * Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2})));
+  const Tensor y =
+      Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}, {8}, kCpu).require_grad();  // the mean's gradient is such a view
+  backward(sum(mean(reshape(y, {2, 2, 2}), {1}) * Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2}, kCpu)));
   EXPECT_EQ(y.grad().to_vector<float>(), (std::vector<float>{0.5f, 1, 0.5f, 1, 1.5f, 2, 1.5f, 2}));
 }
 
 TEST(View, says_what_is_wrong) {
-  const Tensor x = Tensor::zeros({2, 3});
+  const Tensor x = Tensor::zeros({2, 3}, kCpu);
   expect_error([&] { reshape(x, {4, 2}); }, "reshape: (2, 3) has 6 elements, (4, 2) has 8");
   expect_error([&] { reshape(x, {-1, -1}); }, "two sizes are -1");
   expect_error([&] { permute(x, {0, 0}); }, "given twice");
@@ -102,22 +103,22 @@ TEST(View, says_what_is_wrong) {
   expect_error([&] { slice(x, 2, 0, 1); }, "axis 2 of a tensor with 2 axes");
   expect_error([&] { expand(x, {2, 5}); }, "expand: (2, 3) to (2, 5)");
   expect_error([&] { x.item(); }, "expected one element");
-  expect_error([&] { add(x, Tensor::zeros({4})); }, "do not broadcast");
+  expect_error([&] { add(x, Tensor::zeros({4}, kCpu)); }, "do not broadcast");
   expect_error([&] { matmul(x, x); }, "the rows of a have 3 numbers, the columns of b 2");
-  expect_error([&] { linear(x, Tensor::zeros({5, 4})); }, "linear: x has 3 columns, the weight 4");
+  expect_error([&] { linear(x, Tensor::zeros({5, 4}, kCpu)); }, "linear: x has 3 columns, the weight 4");
 }
 
 TEST(Memory, is_reused_and_its_peak_can_be_read) {
   release_cached_memory(kCpu);  // blocks of other tests may serve, too, and differ in size
-  { const Tensor warm = Tensor::empty({1 << 20}); }
+  { const Tensor warm = Tensor::empty({1 << 20}, kCpu); }
   const MemoryUse start = memory_use(kCpu);
   EXPECT_GE(start.cached, 4 << 20);
   reset_peak_memory(kCpu);
   {
-    const Tensor again = Tensor::empty({1 << 20});
+    const Tensor again = Tensor::empty({1 << 20}, kCpu);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(again.to_vector<float>().data()) % alignof(float), 0u);
     EXPECT_EQ(memory_use(kCpu).cached, start.cached - (4 << 20));
-    const Tensor other = Tensor::empty({1 << 20});
+    const Tensor other = Tensor::empty({1 << 20}, kCpu);
   }
   EXPECT_EQ(memory_use(kCpu).peak, start.in_use + (8 << 20));
   EXPECT_EQ(memory_use(kCpu).in_use, start.in_use);

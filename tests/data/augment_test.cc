@@ -113,7 +113,7 @@ TEST(Augment, wrong_options_are_refused) {
 Tensor batch(int64_t B, int64_t Y, int64_t X) {  // image b holds b + small numbers
   std::vector<float> values;
   for (int64_t i = 0; i < B * 2 * Y * X; ++i) values.push_back(static_cast<float>(i / (2 * Y * X)) + static_cast<float>(i % 97) / 128);
-  return Tensor::from(values, {B, 2, Y, X});
+  return Tensor::from(values, {B, 2, Y, X}, kCpu);
 }
 
 TEST(MixedBatch, mixup_is_a_weighted_mean) {
@@ -191,7 +191,7 @@ TEST(MixedBatch, with_both_each_is_used_half_of_the_time_and_with_none_nothing_c
   EXPECT_TRUE(same.other.empty());
   EXPECT_EQ(same.share, 1);
   EXPECT_TRUE(same.pixels.shares_data_with(x));
-  expect_error([&] { mixed(Tensor::zeros({2, 3}), {.mixup = 1}, {1, 1}); }, "mixed: found pixels of shape (2, 3)");
+  expect_error([&] { mixed(Tensor::zeros({2, 3}, kCpu), {.mixup = 1}, {1, 1}); }, "mixed: found pixels of shape (2, 3)");
   expect_error([&] { mixed(x, {.mixup = -1}, {1, 1}); }, "mixed: found alphas -1 and 0");
 }
 

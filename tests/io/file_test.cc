@@ -18,7 +18,7 @@ TEST(MappedFile, shows_the_bytes_and_keeps_writes_to_itself) {
     EXPECT_EQ(file->text(4, 3), "456");
     EXPECT_EQ(file->size(), 16);
     const Tensor borrowed = Tensor::borrow(file, file->data(), {16}, DType::u8);
-    copy_into(Tensor::full({16}, 'x', DType::u8), borrowed);
+    copy_into(Tensor::full({16}, 'x', DType::u8, kCpu), borrowed);
     EXPECT_EQ(file->text(0, 2), "xx");
   }
   EXPECT_EQ(get(folder / "a"), "0123456789abcdef");

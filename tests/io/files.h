@@ -70,7 +70,7 @@ inline void expect_same(const Tensor& a, const Tensor& b) {
 
 // 0, 1, 2, ... or false, true, false, ... in any dtype.
 inline Tensor counted(const Shape& shape, DType dtype) {
-  const Tensor out = Tensor::empty(shape, dtype);
+  const Tensor out = Tensor::empty(shape, dtype, kCpu);
   std::vector<std::byte> bytes(static_cast<size_t>(out.count()) * bytes_of(dtype));
   with_type(dtype, [&]<class T>(T) {
     for (int64_t i = 0; i < out.count(); ++i) {
@@ -78,7 +78,7 @@ inline Tensor counted(const Shape& shape, DType dtype) {
       std::memcpy(bytes.data() + static_cast<size_t>(i) * sizeof(T), &value, sizeof(T));
     }
   });
-  return Tensor::from_bytes(bytes, shape, dtype);
+  return Tensor::from_bytes(bytes, shape, dtype, kCpu);
 }
 
 inline void expect_refused(const std::function<void()>& act, const std::string& fragment) {

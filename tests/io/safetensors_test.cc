@@ -59,9 +59,10 @@ TEST(Safetensors, round_trips_nothing) {
 
 TEST(Safetensors, writes_the_bytes_of_the_format) {
   const Folder folder;
-  write_safetensors(folder / "a",
-                    {{"b", Tensor::from<uint8_t>(std::vector<uint8_t>{7}, {1})}, {"a", Tensor::from<float>(std::vector<float>{1}, {})}},
-                    {{"k", "v"}});
+  write_safetensors(
+      folder / "a",
+      {{"b", Tensor::from<uint8_t>(std::vector<uint8_t>{7}, {1}, kCpu)}, {"a", Tensor::from<float>(std::vector<float>{1}, {}, kCpu)}},
+      {{"k", "v"}});
   const std::string header = R"({"__metadata__":{"k":"v"},"b":{"dtype":"U8","shape":[1],"data_offsets":[4,5]},)"
                              R"("a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})";
   const std::string padded = header + std::string((8 - header.size() % 8) % 8, ' ');
@@ -80,7 +81,7 @@ TEST(Safetensors, tensors_borrow_the_file_and_outlive_its_reader) {
     read = file.tensor("x");
     EXPECT_EQ(memory_use(kCpu).in_use, before);
   }
-  copy_into(Tensor::zeros({1 << 20}), read);  // stays in this process
+  copy_into(Tensor::zeros({1 << 20}, kCpu), read);  // stays in this process
   test::expect_same(Safetensors::open(folder / "a").tensor("x"), x);
 }
 

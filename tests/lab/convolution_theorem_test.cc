@@ -39,7 +39,7 @@ TEST(ConvolutionTheorem, the_layer_equals_sums_over_taps) {
   lab::Convolution convolution = lab::random_convolution(2, 3, 3, rng);
   convolution.dilation = 2;
   const int64_t Y = 7, X = 9;
-  const Tensor x = random_normal({1, 2, Y, X}, 0, 1, rng);
+  const Tensor x = random_normal({1, 2, Y, X}, 0, 1, rng, kCpu);
   const Tensor found = lab::attended(lab::attention_layer(convolution, {}, Y, X), x);
   ASSERT_EQ(found.shape(), (Shape{1, 3, Y, X}));
   const std::vector<float> w = convolution.weight.to_vector<float>(), b = convolution.bias.to_vector<float>(), in = x.to_vector<float>(),
@@ -60,12 +60,12 @@ TEST(ConvolutionTheorem, the_layer_equals_sums_over_taps) {
 
 TEST(ConvolutionTheorem, even_oblong_and_grouped_kernels_become_attention) {
   Rng rng(5);
-  const Tensor x = random_normal({2, 4, 13, 11}, 0, 1, rng);
+  const Tensor x = random_normal({2, 4, 13, 11}, 0, 1, rng, kCpu);
   for (const Border border : lab::kBorders)
     for (const int64_t stride : {1, 3}) {
       const auto error = [&](const Shape& shape, int64_t groups, int64_t dilation) {
         const lab::Convolution convolution{
-            .weight = random_normal(shape, 0, 0.3f, rng), .dilation = dilation, .stride = stride, .groups = groups};
+            .weight = random_normal(shape, 0, 0.3f, rng, kCpu), .dilation = dilation, .stride = stride, .groups = groups};
         return lab::layer_error(convolution, {.border = border}, x).worst();
       };
       EXPECT_LT(error({3, 4, 4, 4}, 1, 1), 1e-5);
@@ -79,9 +79,9 @@ TEST(ConvolutionTheorem, even_oblong_and_grouped_kernels_become_attention) {
 TEST(ConvolutionTheorem, a_file_becomes_a_checkpoint_that_heed_runs) {
   const Folder folder;
   Rng rng(7);
-  write_safetensors(folder / "net.safetensors", {{"conv1.weight", random_normal({6, 3, 5, 5}, 0, 0.1f, rng)},
-                                                 {"conv1.bias", random_normal({6}, 0, 1, rng)},
-                                                 {"fc.weight", random_normal({4, 6}, 0, 1, rng)}});
+  write_safetensors(folder / "net.safetensors", {{"conv1.weight", random_normal({6, 3, 5, 5}, 0, 0.1f, rng, kCpu)},
+                                                 {"conv1.bias", random_normal({6}, 0, 1, rng, kCpu)},
+                                                 {"fc.weight", random_normal({4, 6}, 0, 1, rng, kCpu)}});
   for (const std::string padding : {"zero", "replicate", "none"}) {
     const Path out = folder / padding;
     const lab::Result result = run_experiment("L19", {"weights=" + (folder / "net.safetensors").string(), "name=conv1", "dilation=2",
@@ -96,7 +96,7 @@ TEST(ConvolutionTheorem, a_file_becomes_a_checkpoint_that_heed_runs) {
     const Model layer = load(out);
     EXPECT_EQ(layer.params().count(), 25 + 50 + 6 * 75 + 6);
     EXPECT_EQ(input_kind(layer), InputKind::image);
-    const Tensor x = random_normal({1, 3, 12, 14}, 0, 1, rng);  // other sizes work too
+    const Tensor x = random_normal({1, 3, 12, 14}, 0, 1, rng, kCpu);  // other sizes work too
     EXPECT_EQ(lab::attended(layer, x).shape(), padding == "none" ? (Shape{1, 6, 2, 2}) : (Shape{1, 6, 4, 5}));
   }
 }
@@ -104,7 +104,7 @@ TEST(ConvolutionTheorem, a_file_becomes_a_checkpoint_that_heed_runs) {
 TEST(ConvolutionTheorem, gradients_reach_every_parameter_of_the_layer) {
   Rng rng(9);
   const Model layer = lab::attention_layer(lab::random_convolution(2, 2, 3, rng), {.alpha = 1, .border = Border::zero}, 5, 6);
-  backward(mean(lab::attended(layer, random_normal({2, 2, 5, 6}, 0, 1, rng))));
+  backward(mean(lab::attended(layer, random_normal({2, 2, 5, 6}, 0, 1, rng, kCpu))));
   for (const Parameter& parameter : layer.params().all()) {
     ASSERT_TRUE(parameter.tensor.grad().defined()) << parameter.name;
     EXPECT_GT(sum(parameter.tensor.grad() * parameter.tensor.grad()).item(), 0) << parameter.name;
@@ -114,7 +114,7 @@ TEST(ConvolutionTheorem, gradients_reach_every_parameter_of_the_layer) {
 TEST(ConvolutionTheorem, every_bit_is_the_same_with_any_number_of_threads) {
   Rng rng(13);
   const Model layer = lab::attention_layer(lab::random_convolution(3, 20, 5, rng), {.alpha = 2}, 17, 13);
-  const Tensor x = random_normal({2, 3, 17, 13}, 0, 1, rng);
+  const Tensor x = random_normal({2, 3, 17, 13}, 0, 1, rng, kCpu);
   const int before = thread_count();
   std::vector<float> first;
   for (const int threads : {1, 2, 7}) {
@@ -130,10 +130,10 @@ TEST(ConvolutionTheorem, what_is_no_convolution_is_refused) {
   const Folder folder;
   Rng rng(11);
   const std::string file = "weights=" + (folder / "net.safetensors").string();
-  write_safetensors(folder / "net.safetensors", {{"conv1.weight", random_normal({6, 3, 3, 3}, 0, 1, rng)},
-                                                 {"conv2.weight", random_normal({6, 6, 3, 3}, 0, 1, rng)},
-                                                 {"fc.weight", random_normal({4, 6}, 0, 1, rng)}});
-  write_safetensors(folder / "flat.safetensors", {{"fc.weight", random_normal({4, 6}, 0, 1, rng)}});
+  write_safetensors(folder / "net.safetensors", {{"conv1.weight", random_normal({6, 3, 3, 3}, 0, 1, rng, kCpu)},
+                                                 {"conv2.weight", random_normal({6, 6, 3, 3}, 0, 1, rng, kCpu)},
+                                                 {"fc.weight", random_normal({4, 6}, 0, 1, rng, kCpu)}});
+  write_safetensors(folder / "flat.safetensors", {{"fc.weight", random_normal({4, 6}, 0, 1, rng, kCpu)}});
   put(folder / "notes.txt", "mine");
   const auto run = [](std::vector<std::string> settings) {
     settings.push_back("steps=1");

@@ -19,8 +19,8 @@ TEST(HeadKernels, of_gaussian_maps_are_found) {
   const int64_t side = 9;
   std::vector<int64_t> queries(static_cast<size_t>(side * side));
   std::iota(queries.begin(), queries.end(), 0);
-  const Tensor alpha = Tensor::from(std::vector<float>{30, 1, 0}, {3}),
-               center = Tensor::from(std::vector<float>{2, -3, -1, 0.25f, 0, 0}, {3, 2});
+  const Tensor alpha = Tensor::from(std::vector<float>{30, 1, 0}, {3}, kCpu),
+               center = Tensor::from(std::vector<float>{2, -3, -1, 0.25f, 0, 0}, {3, 2}, kCpu);
   const Tensor maps = one_item(lab::head_maps(alpha, center, side, side, queries));
   const std::vector<lab::HeadKernel> heads = lab::head_kernels(maps, 4, side, side);
   ASSERT_EQ(heads.size(), 3u);
@@ -53,13 +53,14 @@ TEST(HeadKernels, of_other_heads_explain_little) {
   const int64_t side = 8, N = side * side;
   std::vector<float> one(static_cast<size_t>(N * N));
   for (int64_t q = 0; q < N; ++q) one[static_cast<size_t>(q * N + 27)] = 1;
-  const lab::HeadKernel fixed = lab::head_kernels(Tensor::from(one, {1, 1, N, N}), 0, side, side)[0];
+  const lab::HeadKernel fixed = lab::head_kernels(Tensor::from(one, {1, 1, N, N}, kCpu), 0, side, side)[0];
   EXPECT_LT(fixed.explained, 0.5);
 
   std::vector<int64_t> queries(static_cast<size_t>(N));
   std::iota(queries.begin(), queries.end(), 0);
   const auto shifted = [&](float down) {
-    return one_item(lab::head_maps(Tensor::full({1}, 30), Tensor::from(std::vector<float>{down, 0}, {1, 2}), side, side, queries));
+    return one_item(
+        lab::head_maps(Tensor::full({1}, 30, kCpu), Tensor::from(std::vector<float>{down, 0}, {1, 2}, kCpu), side, side, queries));
   };
   const lab::HeadKernel moving = lab::head_kernels(concat({shifted(0), shifted(1), shifted(2), shifted(-2)}, 0), 0, side, side)[0];
   EXPECT_NEAR(moving.explained, 0.25, 0.01);

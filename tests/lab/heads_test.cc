@@ -58,8 +58,9 @@ TEST(Heads, contours_contain_the_stated_mass) {
 TEST(Heads, contours_are_where_attention_looks) {
   constexpr int64_t rows = 41, columns = 47, N = rows * columns, query = 20 * columns + 23;
   const std::vector<float> spread{0.14f, 0.06f, -0.04f, 0.2f}, center{4, -7};
-  const Tensor nothing = Tensor::zeros({1, 1, N, 1});
-  const Gaussian2dFull term{.spread = Tensor::from(spread, {1, 2, 2}), .center = Tensor::from(center, {1, 2}), .width = columns};
+  const Tensor nothing = Tensor::zeros({1, 1, N, 1}, kCpu);
+  const Gaussian2dFull term{
+      .spread = Tensor::from(spread, {1, 2, 2}, kCpu), .center = Tensor::from(center, {1, 2}, kCpu), .width = columns};
   const std::vector<float> weights =
       slice(attention_probabilities(nothing, nothing, {.terms = {term}}), 2, query, query + 1).to_vector<float>();
   const GaussianHead head = gaussian_head(spread, {center[0], center[1]});

@@ -114,7 +114,7 @@ TEST(Lab, measures) {
   EXPECT_NEAR(interval.high - interval.mean, 3.182 * std::sqrt(5.0 / 3 / 4), 1e-9);
   EXPECT_EQ(median_of({3, 1, 2, 10}), 2.5);
   EXPECT_NEAR(entropy_of(std::vector<float>{0.5f, 0.5f, 0}), std::log(2), 1e-9);
-  EXPECT_TRUE(std::isnan(largest_difference(Tensor::full({2}, std::nan("")), Tensor::zeros({2}))));
+  EXPECT_TRUE(std::isnan(largest_difference(Tensor::full({2}, std::nan(""), kCpu), Tensor::zeros({2}, kCpu))));
   EXPECT_EQ(powers(1, 100, 3).back(), 100);
   int first = 0, second = 0;
   EXPECT_EQ(median_seconds({[&] { ++first; }, [&] { ++second; }}, 3).size(), 2u);

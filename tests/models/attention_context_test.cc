@@ -34,14 +34,14 @@ TEST(AttentionContext, a_cache_gives_what_all_tokens_at_once_give) {
 TEST(AttentionContext, rotary_positions_may_be_any) {
   const Rotary rotary(20, 8, {.pairing = Pairing::halves});
   const Tensor x = normal_input({2, 3, 2, 8}, 1);
-  const Tensor each = Tensor::from(std::vector<int64_t>{4, 5, 11, 2}, {2, 2});
+  const Tensor each = Tensor::from(std::vector<int64_t>{4, 5, 11, 2}, {2, 2}, kCpu);
   const Tensor rotated = rotary(x, each);
   expect_near(slice(rotated, 0, 0, 1), rotary(slice(x, 0, 0, 1), 4), 0);
   expect_near(slice(slice(rotated, 0, 1, 2), 2, 0, 1), rotary(slice(slice(x, 0, 1, 2), 2, 0, 1), 11), 0);
   expect_near(slice(slice(rotated, 0, 1, 2), 2, 1, 2), rotary(slice(slice(x, 0, 1, 2), 2, 1, 2), 2), 0);
   expect_error(
       [&] {
-        rotary(x, Tensor::from(std::vector<int64_t>{1, 2}, {1, 2}));
+        rotary(x, Tensor::from(std::vector<int64_t>{1, 2}, {1, 2}, kCpu));
       },
       "its positions (1, 2), expected (B, H, N, D) and (B, N)");
   expect_error([] { Rotary(4, 8, {.frequencies = {1, 2}}); }, "rotary: 2 frequencies for 8 features, expected half");
@@ -77,7 +77,7 @@ TEST(AttentionContext, kinds_of_attention_refuse_unsupported_terms) {
   expect_error([&] { linear(x, {.terms = {Dilated{2}}}); },
                "multi_head: linear attention supports the causal mask and lengths, no other terms");
   const auto mask = [](std::vector<uint8_t> keys) {
-    return AttentionOptions{.terms = {Mask{reshape(converted(Tensor::from(keys, {1, 6}), DType::boolean), {1, 1, 1, 6})}}};
+    return AttentionOptions{.terms = {Mask{reshape(converted(Tensor::from(keys, {1, 6}, kCpu), DType::boolean), {1, 1, 1, 6})}}};
   };
   expect_error([&] { linear(x, mask({1, 0, 1, 1, 0, 0})); }, "multi_head: linear attention supports lengths, not masks with gaps");
   expect_near(slice(linear(x, mask({1, 1, 1, 1, 0, 0})), 1, 0, 4), linear(slice(x, 1, 0, 4)));

@@ -96,9 +96,9 @@ TEST(BeamSearch, enough_beams_find_the_best_text) {
   options.beams = V;
   options.count = 3;
   options.length_penalty = 0;
-  const Beams found = beam_search(model, {{"input_ids", Tensor::from(prompt, {1, 3})}}, options);
+  const Beams found = beam_search(model, {{"input_ids", Tensor::from(prompt, {1, 3}, kCpu)}}, options);
   const auto after = [&](const std::vector<int64_t>& tokens) {
-    const Tensor logits = model({{"input_ids", Tensor::from(tokens, {1, std::ssize(tokens)})}})["logits"];
+    const Tensor logits = model({{"input_ids", Tensor::from(tokens, {1, std::ssize(tokens)}, kCpu)}})["logits"];
     return log_softmax(slice(logits, 1, std::ssize(tokens) - 1, std::ssize(tokens))).to_vector<float>();
   };
   std::vector<std::pair<float, std::vector<int64_t>>> all;
@@ -118,7 +118,7 @@ TEST(BeamSearch, enough_beams_find_the_best_text) {
 
 TEST(BeamSearch, reports_bad_options) {
   const Model model = load(kFixtures / "gpt2-ends");
-  const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2})}};
+  const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2}, kCpu)}};
   GenerationOptions options;
   options.beams = 3;
   options.count = 4;
@@ -141,8 +141,8 @@ struct Banned {
 
 TEST(BeamSearch, banned_tokens_give_the_results_of_transformers) {
   const Model model = load(kFixtures / "gpt2-ends");
-  const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 7, 1, 3}, {2, 3})},
-                         {"attention_mask", Tensor::from(std::vector<int64_t>(6, 1), {2, 3})}};  // 1 is the padding token
+  const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 7, 1, 3}, {2, 3}, kCpu)},
+                         {"attention_mask", Tensor::from(std::vector<int64_t>(6, 1), {2, 3}, kCpu)}};  // 1 is the padding token
   const float low = -1e9f, none = std::numeric_limits<float>::quiet_NaN();
   const Banned cases[] = {
       {R"({"num_beams": 2})", {}, {{5, 9, 2}, {7, 1, 3}}, {low, low}},
@@ -225,7 +225,7 @@ TEST(BeamSearch, banned_tokens_give_the_results_of_transformers) {
 
 TEST(BeamSearch, a_forced_token_that_is_banned_is_refused) {
   const Model model = load(kFixtures / "gpt2-ends");
-  const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2})}};
+  const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2}, kCpu)}};
   GenerationOptions options;
   options.beams = 2;
   options.forced_last = 3;

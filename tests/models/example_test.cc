@@ -27,8 +27,8 @@ namespace {
 TEST(ModelsDocument, the_readme_shows_what_runs) {
   EXPECT_NE(read_source("README.md").find(shown_example("tests/models/example_test.cc")), std::string::npos);
   const Path fixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
-  EXPECT_EQ(classes(fixtures / "vit-classify", Tensor::zeros({2, 3, 32, 32})).shape(), (Shape{2}));
-  EXPECT_EQ(continue_text(fixtures / "gpt2-lm", Tensor::from(std::vector<int64_t>{5, 6, 7}, {1, 3})).shape(), (Shape{1, 20}));
+  EXPECT_EQ(classes(fixtures / "vit-classify", Tensor::zeros({2, 3, 32, 32}, kCpu)).shape(), (Shape{2}));
+  EXPECT_EQ(continue_text(fixtures / "gpt2-lm", Tensor::from(std::vector<int64_t>{5, 6, 7}, {1, 3}, kCpu)).shape(), (Shape{1, 20}));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ namespace {
 TEST(ModelsDocument, shows_the_generation_example) {
   EXPECT_NE(read_source("docs/models.md").find(shown_example("tests/models/generate_example_test.cc")), std::string::npos);
   const Model model = load(std::string(HEED_SOURCE_DIR) + "/tests/fixtures/gpt2-lm");
-  const Tensors found = generate_all(model, {{"input_ids", Tensor::from(std::vector<int64_t>{5, 6, 7, 8, 9, 10}, {2, 3})}});
+  const Tensors found = generate_all(model, {{"input_ids", Tensor::from(std::vector<int64_t>{5, 6, 7, 8, 9, 10}, {2, 3}, kCpu)}});
   EXPECT_EQ(found[0].shape(), (Shape{2, 15}));
   EXPECT_EQ(found[1].size(0), 6);
   EXPECT_EQ(found[2].size(0), 2);

@@ -84,8 +84,8 @@ TEST(DecodeState, reordered_sequences_continue_correctly) {
     DecodeState straight = state;
     const std::vector<int64_t> items{1, 0, 1};
     state.reorder(items);
-    const Tensor next = model.decoder().step(straight, Tensor::full({B, 1}, 7, DType::i64));
-    const Tensor swapped = model.decoder().step(state, Tensor::full({3, 1}, 7, DType::i64));
+    const Tensor next = model.decoder().step(straight, Tensor::full({B, 1}, 7, DType::i64, kCpu));
+    const Tensor swapped = model.decoder().step(state, Tensor::full({3, 1}, 7, DType::i64, kCpu));
     expect_near(swapped.to_vector<float>(), index_select(next, 0, Tensor::from(items, {3}, next.device())).to_vector<float>());
   }
 }

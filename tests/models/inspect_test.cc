@@ -128,7 +128,7 @@ TEST(Cost, variants) {
 // With equal scores, every visible key has a weight above 0.
 TEST(Cost, visible_pairs_of_patterns_are_those_of_the_terms) {
   const auto by_terms = [](int64_t N, const std::vector<Term>& terms) {
-    const Tensor none = Tensor::zeros({1, 1, N, 1});
+    const Tensor none = Tensor::zeros({1, 1, N, 1}, kCpu);
     const std::vector<float> map = attention_probabilities(none, none, {.terms = terms}).to_vector<float>();
     return std::count_if(map.begin(), map.end(), [](float weight) { return weight > 0; });
   };
@@ -175,7 +175,7 @@ TEST(Cost, counts_what_checkpoints_hold_and_takes_no_memory_for_it) {
   EXPECT_LT(memory_use(kCpu).peak - before, 10'000'000);
 }
 
-TensorMap text_inputs() { return {{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 33, 7}, {1, 5})}}; }
+TensorMap text_inputs() { return {{"input_ids", Tensor::from(std::vector<int64_t>{5, 9, 2, 33, 7}, {1, 5}, kCpu)}}; }
 
 TEST(Maps, are_the_outputs_of_the_model) {
   const TensorMap out = load(fixture("bert-model"))(text_inputs(), {.attentions = true});

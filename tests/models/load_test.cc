@@ -184,7 +184,7 @@ TEST(Save, in_half_precision_and_in_shards) {
 
 TEST(ModelCalls, name_inputs_that_are_unknown_or_missing) {
   const Model model = load(fixture("vit-classify"));
-  const Tensor x = Tensor::zeros({1, 3, 32, 32});
+  const Tensor x = Tensor::zeros({1, 3, 32, 32}, kCpu);
   expect_error(
       [&] {
         model({{"pixel_value", x}});
@@ -193,7 +193,7 @@ TEST(ModelCalls, name_inputs_that_are_unknown_or_missing) {
   expect_error([&] { model(TensorMap{}); }, "model: the input 'pixel_values' is missing");
   expect_error(
       [&] {
-        model({{"pixel_values", Tensor::zeros({1, 3, 31, 32})}});
+        model({{"pixel_values", Tensor::zeros({1, 3, 31, 32}, kCpu)}});
       },
       "vit: pixel_values of shape (1, 3, 31, 32), expected (B, 3, 32, 32)");
   expect_error([&] { model.decoder(); }, "ViTForImageClassification: does not generate text, expected a language model");

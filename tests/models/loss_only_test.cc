@@ -40,15 +40,15 @@ Json config_of(const std::string& architecture) {
 Tensor numbers(const Shape& shape, int64_t below, int64_t keep_every = 1) {
   std::vector<int64_t> out;
   for (int64_t i = 0; i < count(shape); ++i) out.push_back(i % keep_every == 0 ? (7 * i * i + 3 * i + 1) % below : -100);
-  return Tensor::from(out, shape);
+  return Tensor::from(out, shape, kCpu);
 }
 
 TensorMap inputs_of(const std::string& architecture) {
   Rng rng(3);
-  if (architecture.starts_with("ViT")) return {{"pixel_values", random_normal({3, 3, 8, 8}, 0, 1, rng)}, {"labels", numbers({3}, 3)}};
+  if (architecture.starts_with("ViT")) return {{"pixel_values", random_normal({3, 3, 8, 8}, 0, 1, rng, kCpu)}, {"labels", numbers({3}, 3)}};
   std::vector<int64_t> mask(kTexts * kTokens, 1);
   mask[kTokens - 1] = mask[2 * kTokens - 1] = 0;  // two texts are shorter
-  TensorMap inputs{{"input_ids", numbers({kTexts, kTokens}, kWords)}, {"attention_mask", Tensor::from(mask, {kTexts, kTokens})}};
+  TensorMap inputs{{"input_ids", numbers({kTexts, kTokens}, kWords)}, {"attention_mask", Tensor::from(mask, {kTexts, kTokens}, kCpu)}};
   const bool sentences = architecture.ends_with("SequenceClassification") || architecture.ends_with("NextSentencePrediction");
   inputs["labels"] = sentences ? numbers({kTexts}, 2) : numbers({kTexts, kTokens}, kWords, 5);  // some texts have more labels than others
   if (architecture == "BertForPreTraining") inputs["next_sentence_label"] = numbers({kTexts}, 2);

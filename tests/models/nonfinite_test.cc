@@ -17,7 +17,7 @@ void poison(const Path& folder, const std::string& name, float value, int64_t co
     for (const std::string& each : file.names()) {
       std::vector<float> values = file.tensor(each).to_vector<float>();
       if (each == name) std::fill_n(values.begin() + first, count, value);
-      tensors.emplace_back(each, converted(Tensor::from(values, file.entry(each).shape), file.entry(each).dtype));
+      tensors.emplace_back(each, converted(Tensor::from(values, file.entry(each).shape, kCpu), file.entry(each).dtype));
     }
   }
   write_safetensors(path, tensors);

@@ -91,7 +91,7 @@ TEST(Sample, draws_each_token_as_often_as_it_should) {
 TEST(Sample, keeps_the_same_tokens_of_a_large_vocabulary) {
   Rng rng(3);
   for (const float deviation : {0.01f, 1.0f, 6.0f}) {
-    std::vector<float> scores = random_normal({3001}, 0, deviation, rng).to_vector<float>();
+    std::vector<float> scores = random_normal({3001}, 0, deviation, rng, kCpu).to_vector<float>();
     scores[7] = -1e4f;
     scores[8] = scores[9] = scores[10];
     for (const Sampling& sampling :
@@ -111,7 +111,9 @@ TEST(Sample, keeps_the_same_tokens_of_a_large_vocabulary) {
   }
 }
 
-TensorMap prompts(std::vector<int64_t> tokens, int64_t B) { return {{"input_ids", Tensor::from(tokens, {B, std::ssize(tokens) / B})}}; }
+TensorMap prompts(std::vector<int64_t> tokens, int64_t B) {
+  return {{"input_ids", Tensor::from(tokens, {B, std::ssize(tokens) / B}, kCpu)}};
+}
 
 TEST(Sample, a_model_draws_by_its_own_probabilities) {
   const NoGrad no_grad;

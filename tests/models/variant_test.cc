@@ -53,15 +53,15 @@ Json text(const char* architecture, const Json& own) {
 Tensor tokens(int64_t B, int64_t N) {
   std::vector<int64_t> out;
   for (int64_t i = 0; i < B * N; ++i) out.push_back((7 * i * i + 3 * i) % 30);
-  return Tensor::from(out, {B, N});
+  return Tensor::from(out, {B, N}, kCpu);
 }
 TensorMap images() {
   Rng rng(3);
-  return {{"pixel_values", random_normal({2, 3, 8, 12}, 0, 1, rng)}, {"labels", Tensor::from(std::vector<int64_t>{2, 0}, {2})}};
+  return {{"pixel_values", random_normal({2, 3, 8, 12}, 0, 1, rng, kCpu)}, {"labels", Tensor::from(std::vector<int64_t>{2, 0}, {2}, kCpu)}};
 }
 TensorMap sentences(const std::string& architecture) {
   TensorMap out{{"input_ids", tokens(2, 9)}, {"labels", tokens(2, 9)}};
-  if (architecture.find("Sequence") != std::string::npos) out["labels"] = Tensor::from(std::vector<int64_t>{1, 0}, {2});
+  if (architecture.find("Sequence") != std::string::npos) out["labels"] = Tensor::from(std::vector<int64_t>{1, 0}, {2}, kCpu);
   return out;
 }
 
@@ -154,7 +154,7 @@ TEST(Variant, the_mean_of_a_sentence_does_not_see_padding) {
   for (const char* pooling : {"gap", "map"}) {
     const Model model = make_model(text("BertForSequenceClassification", {{"pooling", pooling}}));
     const Tensor all = tokens(1, 9);
-    const Tensor mask = Tensor::from(std::vector<int64_t>{1, 1, 1, 1, 1, 0, 0, 0, 0}, {1, 9});
+    const Tensor mask = Tensor::from(std::vector<int64_t>{1, 1, 1, 1, 1, 0, 0, 0, 0}, {1, 9}, kCpu);
     const std::vector<float> masked = model({{"input_ids", all}, {"attention_mask", mask}})["logits"].to_vector<float>();
     const std::vector<float> cut = model({{"input_ids", slice(all, 1, 0, 5)}})["logits"].to_vector<float>();
     for (size_t i = 0; i < cut.size(); ++i) EXPECT_NEAR(masked[i], cut[i], 1e-6f);
@@ -188,10 +188,10 @@ TEST(Variant, stochastic_depth_grows_with_the_layers_and_keeps_the_mean) {
     for (const Parameter& parameter : each->params().all())
       if (parameter.name.find("layer.") != std::string::npos && parameter.name.find(".output.dense") != std::string::npos &&
           parameter.name.find("attention") == std::string::npos)
-        copy_into(Tensor::zeros(parameter.tensor.shape()), parameter.tensor);
+        copy_into(Tensor::zeros(parameter.tensor.shape(), kCpu), parameter.tensor);
   constexpr int64_t B = 3000;
   Rng pixels(3), rng(1);
-  const Tensor image = random_normal({1, 3, 8, 12}, 0, 1, pixels);
+  const Tensor image = random_normal({1, 3, 8, 12}, 0, 1, pixels, kCpu);
   const TensorMap many{{"pixel_values", concat(std::vector<Tensor>(B, image), 0)}};
   EXPECT_EQ(model({{"pixel_values", image}})["logits"].to_vector<float>(), plain({{"pixel_values", image}})["logits"].to_vector<float>());
   const TensorMap out = model(many, {.hidden_states = true, .mode = training_with(rng)});

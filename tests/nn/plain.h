@@ -144,7 +144,7 @@ inline ModuleResult evaluate(const ModuleCase& c) {
   for (const Parameter& p : c.params.all()) leaves.push_back(p.tensor);
   for (const Tensor& leaf : leaves) {
     EXPECT_TRUE(leaf.grad().defined()) << "no gradient reaches a tensor of shape " << leaf.shape();
-    result.gradients.push_back((leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape())).to_vector<float>());
+    result.gradients.push_back((leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape(), kCpu)).to_vector<float>());
   }
   return result;
 }

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Checkpoint sample(int64_t step) {
-  return {{{"weight", Tensor::full({7, 5}, static_cast<double>(step))},
+  return {{{"weight", Tensor::full({7, 5}, static_cast<double>(step), kCpu)},
            {"weight.first_moment", counted({3, 1, 4}, DType::f32)},
            {"half", counted({9}, DType::bf16)},
            {"order", counted({5}, DType::i64)},
@@ -135,7 +135,7 @@ TEST(Checkpoints, a_full_disk_leaves_the_previous_one) {
   setrlimit(RLIMIT_FSIZE, &small);
   expect_refused(
       [&] {
-        checkpoints.write(2, {{{"large", Tensor::zeros({1000})}}, {}});
+        checkpoints.write(2, {{{"large", Tensor::zeros({1000}, kCpu)}}, {}});
       },
       "step-0000002.safetensors: writing failed after 2000 bytes");
   setrlimit(RLIMIT_FSIZE, &before);

@@ -142,7 +142,7 @@ TEST(OptimizerStep, rejects_the_tensors_of_another_model) {
   NamedTensors tensors = optimizer_step.tensors();
   expect_error<FileError>([&] { optimizer_step.load({}, 0, "a checkpoint"); },
                           "a checkpoint: 0 tensors, expected 3; it belongs to another model");
-  tensors[0].second = Tensor::zeros({5, 3});
+  tensors[0].second = Tensor::zeros({5, 3}, kCpu);
   expect_error<FileError>([&] { optimizer_step.load(tensors, 0, "a checkpoint"); },
                           "a checkpoint: found no tensor model.weight of shape (3, 5)");
 }
@@ -155,8 +155,8 @@ TEST(UpdateAverages, is_the_plain_formula_with_any_threads) {
     Tensors averages, parameters;
     std::vector<std::vector<float>> expected;
     for (const Shape& shape : {Shape{1}, Shape{40001}, Shape{7, 5}}) {
-      averages.push_back(random_normal(shape, 0, 1, rng));
-      parameters.push_back(random_normal(shape, 0, 1, rng));
+      averages.push_back(random_normal(shape, 0, 1, rng, kCpu));
+      parameters.push_back(random_normal(shape, 0, 1, rng, kCpu));
       expected.push_back(averages.back().to_vector<float>());
       const std::vector<float> w = parameters.back().to_vector<float>();
       for (size_t i = 0; i < w.size(); ++i) expected.back()[i] += 0.125f * (w[i] - expected.back()[i]);
@@ -172,8 +172,9 @@ TEST(UpdateAverages, is_the_plain_formula_with_any_threads) {
   set_thread_count(2);
   EXPECT_EQ(results[0], results[1]);
   EXPECT_EQ(results[0], results[2]);
-  expect_error([] { update_averages({Tensor::zeros({2})}, {}, 0.5f); }, "update_averages: 1 averages of 0 parameters");
-  expect_error([] { update_averages({Tensor::zeros({2})}, {Tensor::zeros({3})}, 0.5f); }, "update_averages: an average of shape");
+  expect_error([] { update_averages({Tensor::zeros({2}, kCpu)}, {}, 0.5f); }, "update_averages: 1 averages of 0 parameters");
+  expect_error([] { update_averages({Tensor::zeros({2}, kCpu)}, {Tensor::zeros({3}, kCpu)}, 0.5f); },
+               "update_averages: an average of shape");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Fixture {
   Fixture() {
     Rng rng(1);
     for (const Shape& shape : {Shape{3}, Shape{20000}, Shape{7, 5}}) {
-      parameters.push_back(random_normal(shape, 0, 1, rng).require_grad());
+      parameters.push_back(random_normal(shape, 0, 1, rng, kCpu).require_grad());
       const auto values = parameters.back().to_vector<float>();
       expected.emplace_back(values.begin(), values.end());
     }
@@ -32,7 +32,7 @@ struct Fixture {
     std::vector<std::vector<double>> all;
     for (const Tensor& p : parameters) {
       p.zero_grad();
-      const Tensor g = random_normal(p.shape(), 0, 1, rng);
+      const Tensor g = random_normal(p.shape(), 0, 1, rng, kCpu);
       backward(sum(p * g));
       const auto values = g.to_vector<float>();
       all.emplace_back(values.begin(), values.end());
@@ -97,7 +97,7 @@ TEST(Adam, follows_its_formula) {
 }
 
 TEST(Optimizer, leaves_parameters_without_a_gradient_alone) {
-  const Tensor used = Tensor::ones({2}).require_grad(), unused = Tensor::ones({2}).require_grad();
+  const Tensor used = Tensor::ones({2}, kCpu).require_grad(), unused = Tensor::ones({2}, kCpu).require_grad();
   Adam adam({{{used}, 0}, {{unused}, 0.5f}}, {});
   backward(sum(used));
   adam.step(0.1f);

@@ -26,14 +26,14 @@ ModelChoice chosen(const std::string& preset, const Names& arguments) {
 Json config_of(const std::string& preset, const Names& arguments) { return model_config(chosen(preset, arguments)); }
 
 TensorMap inputs_for(const std::string& family, const Json& config) {
-  const Tensor tokens = Tensor::from(std::vector<int64_t>{2, 3, 4, 5, 6, 7, 8, 9, 3, 2}, {2, 5});
-  const Tensor mask = Tensor::from(std::vector<int64_t>{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}, {2, 5});
-  const Tensor labels = Tensor::from(std::vector<int64_t>{1, 0}, {2});
+  const Tensor tokens = Tensor::from(std::vector<int64_t>{2, 3, 4, 5, 6, 7, 8, 9, 3, 2}, {2, 5}, kCpu);
+  const Tensor mask = Tensor::from(std::vector<int64_t>{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}, {2, 5}, kCpu);
+  const Tensor labels = Tensor::from(std::vector<int64_t>{1, 0}, {2}, kCpu);
   if (family == "bert") return {{"input_ids", tokens}, {"attention_mask", mask}, {"labels", labels}};
   if (family != "vit") return {{"input_ids", tokens}, {"attention_mask", mask}, {"labels", tokens}};
   Rng rng(3);
   const int64_t side = config["image_size"].get<int64_t>();
-  return {{"pixel_values", random_normal({2, 3, side, side}, 0, 1, rng)}, {"labels", labels}};
+  return {{"pixel_values", random_normal({2, 3, side, side}, 0, 1, rng, kCpu)}, {"labels", labels}};
 }
 
 // Builds a small model, and checks its loss and that all parameters have gradients. Returns config.json.

@@ -46,7 +46,7 @@ TensorMap some_images(int64_t B, int64_t height, int64_t width) {
   Rng rng(5);
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < B; ++i) labels.push_back(i % 3);
-  return {{"pixel_values", random_normal({B, 3, height, width}, 0, 1, rng)}, {"labels", Tensor::from(labels, {B})}};
+  return {{"pixel_values", random_normal({B, 3, height, width}, 0, 1, rng, kCpu)}, {"labels", Tensor::from(labels, {B}, kCpu)}};
 }
 
 TEST(Resnet, stages_halve_the_image) {
@@ -188,7 +188,7 @@ TEST(Resnet, rejects_unsupported_settings) {
   const Model model = make_model(small_config("basic"));
   expect_error(
       [&] {
-        model({{"pixel_values", Tensor::zeros({2, 1, 8, 8})}});
+        model({{"pixel_values", Tensor::zeros({2, 1, 8, 8}, kCpu)}});
       },
       "resnet: pixel_values of shape (2, 1, 8, 8), expected (B, 3, Y, X)");
 }

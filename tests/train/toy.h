@@ -22,7 +22,8 @@ inline Task toy(const TrainOptions& options, float dropout = 0,
     std::vector<float> pixels;
     for (const int64_t i : which) {
       Rng rng(static_cast<uint64_t>(100 + i));
-      for (const float x : random_uniform({kPixels}, -1, 1, rng).to_vector<float>()) pixels.push_back(x + static_cast<float>(i % 3) - 1);
+      for (const float x : random_uniform({kPixels}, -1, 1, rng, kCpu).to_vector<float>())
+        pixels.push_back(x + static_cast<float>(i % 3) - 1);
     }
     return pixels;
   };
@@ -30,7 +31,7 @@ inline Task toy(const TrainOptions& options, float dropout = 0,
     std::vector<int64_t> labels;
     for (const int64_t i : which) labels.push_back(i % 3);
     const int64_t B = std::ssize(which);
-    return TensorMap{{"pixel_values", Tensor::from(pixels, {B, 3, 8, 8})}, {"labels", Tensor::from(labels, {B})}};
+    return TensorMap{{"pixel_values", Tensor::from(pixels, {B, 3, 8, 8}, kCpu)}, {"labels", Tensor::from(labels, {B}, kCpu)}};
   };
   const auto forward = [model = task.model](const TensorMap& batch, const ForwardOptions& forward_options) {
     const Tensor logits = (*model)({{"pixel_values", batch.at("pixel_values")}}, forward_options).at("logits");

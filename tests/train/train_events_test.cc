@@ -36,7 +36,7 @@ Task tracking_task(const std::string& attention = "soft") {
   config["heed"]["attention"] = attention;
   set_labels(config, {"dark", "grey", "bright"});
   Task task{.name = "toy", .model = std::make_shared<Model>(make_model(config))};
-  task.tracked = {.inputs = {{"pixel_values", Tensor::ones({1, 3, 8, 8})}}, .image = {8, 8, std::vector<uint8_t>(3 * 64, 200)}};
+  task.tracked = {.inputs = {{"pixel_values", Tensor::ones({1, 3, 8, 8}, kCpu)}}, .image = {8, 8, std::vector<uint8_t>(3 * 64, 200)}};
   return task;
 }
 
@@ -109,7 +109,7 @@ TEST(TrainEvents, attention_without_maps_shows_none_and_texts_show_weights) {
   const auto ids = [](int64_t count) {
     std::vector<int64_t> out;
     for (int64_t i = 0; i < count; ++i) out.push_back(2 + i % 7);
-    return Tensor::from(out, {1, count});
+    return Tensor::from(out, {1, count}, kCpu);
   };
   task.tracked.inputs = {{"input_ids", ids(40)}, {"labels", ids(5)}};
   task.tracked.columns = std::vector<std::string>(40, "gr\u00fc\u00dfe");

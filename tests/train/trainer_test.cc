@@ -83,7 +83,7 @@ TEST(Trainer, an_interrupted_evaluation_is_repeated) {
     int64_t epochs = 0;
     task.evaluate = [&, evaluate = task.evaluate] {
       if (epochs == 1) interrupted = true;
-      const Tensor x = Tensor::zeros({64, 64});
+      const Tensor x = Tensor::zeros({64, 64}, kCpu);
       for (int i = 0; interrupted; ++i) {
         if (i == 100'000) ADD_FAILURE() << "not interrupted";
         if (i == 100'000) break;

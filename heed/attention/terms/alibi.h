@@ -24,7 +24,7 @@ inline Tensor alibi_slopes(int64_t heads) {
     const double step = h < below ? static_cast<double>(h + 1) : static_cast<double>(h - below) + 0.5;
     slopes.push_back(static_cast<float>(std::exp2(-8 * step / static_cast<double>(below))));
   }
-  return Tensor::from(slopes, {heads});
+  return Tensor::from(slopes, {heads}, kCpu);
 }
 
 struct Alibi {  // - slopes[h] |i - j|

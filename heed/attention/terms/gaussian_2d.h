@@ -16,7 +16,7 @@ struct Gaussian2dArgs {
 #ifndef __CUDACC__
 inline TermParameter gaussian_center() {
   return {"center", "center", "of alpha or spread: rows, columns", {{2}}, [](const Shape& shape, Rng& rng) {
-            return random_normal(shape, 0, 2, rng);
+            return random_normal(shape, 0, 2, rng, kCpu);
           }};
 }
 
@@ -43,7 +43,7 @@ struct Gaussian2d {  // - alpha[h] |delta - center[h]|^2
                         .file_name = "alpha",
                         .meaning = "add -alpha[h] |delta - center[h]|^2, delta = query position - key position on the\ngrid, in rows and "
                                    "columns",
-                        .initial = [](const Shape& shape, Rng& rng) { return random_normal(shape, 1, 0.01f, rng); }},
+                        .initial = [](const Shape& shape, Rng& rng) { return random_normal(shape, 1, 0.01f, rng, kCpu); }},
                        gaussian_center()}};
   }
   static Gaussian2d make(const TermInput& in) { return {in.tensors[0], in.tensors[1], in.place.columns}; }

@@ -26,9 +26,9 @@ struct Gaussian2dFull {  // - |spread[h] (delta - center[h])|^2: covariance (2 s
   }
   static TermInfo info() {
     const auto near_identity = [](const Shape& shape, Rng& rng) {
-      std::vector<float> values = random_normal(shape, 0, 0.01f, rng).to_vector<float>();
+      std::vector<float> values = random_normal(shape, 0, 0.01f, rng, kCpu).to_vector<float>();
       for (size_t i = 0; i < values.size(); ++i) values[i] += i % 4 == 0 || i % 4 == 3 ? 1.0f : 0.0f;
-      return Tensor::from(values, shape);
+      return Tensor::from(values, shape, kCpu);
     };
     return {.name = "gaussian_full",
             .aliases = {"gaussian_2d_full"},

@@ -19,7 +19,7 @@ struct Kerple {  // - scale[h] log(1 + rate[h] |i - j|), both counted as 0.01 wh
     return {{"scale", scale, {z.H}, Sums::numbers}, {"rate", rate, {z.H}, Sums::numbers}};
   }
   static TermInfo info() {
-    const auto uniform = [](float most) { return [=](const Shape& shape, Rng& rng) { return random_uniform(shape, 0, most, rng); }; };
+    const auto uniform = [](float most) { return [=](const Shape& shape, Rng& rng) { return random_uniform(shape, 0, most, rng, kCpu); }; };
     return {.name = "kerple",
             .summary = "subtracts scale log(1 + rate |i - j|), both learned per head",
             .source = "Chi et al. 2022",

@@ -79,7 +79,7 @@ struct Distances {
         first(first_distance(x)),
         width(t.width),
         wide(whole_registers(width)),
-        rows(Tensor::empty({count, wide})) {
+        rows(Tensor::empty({count, wide}, kCpu)) {
     const float* table = t.table + x.h * t.distances * width;
     for (int64_t at = 0; at < count; ++at) {
       float* to = raw<float>(rows) + at * wide;
@@ -94,7 +94,7 @@ struct Distances {
 inline HWY_ATTR void block_score(const RelativeKeysArgs& t, const ScoreBlock& x, float* s, int64_t stride) {
   const Distances distances(t, x);
   const int64_t columns = whole_registers(distances.count), width = distances.width;
-  const Tensor transposed = Tensor::empty({width, columns}), products = Tensor::empty({x.rows() + 1, columns});
+  const Tensor transposed = Tensor::empty({width, columns}, kCpu), products = Tensor::empty({x.rows() + 1, columns}, kCpu);
   for (int64_t d = 0; d < width; ++d)
     for (int64_t at = 0; at < columns; ++at)
       raw<float>(transposed)[d * columns + at] = at < distances.count ? raw<float>(distances.rows)[at * distances.wide + d] : 0.0f;
@@ -110,8 +110,8 @@ inline HWY_ATTR void block_gradient(const RelativeKeysArgs& t, float* const* sin
                                     const float* ds, int64_t stride) {
   const Distances distances(t, x);
   const int64_t columns = whole_registers(distances.count), width = distances.width, wide = distances.wide;
-  const Tensor shifted = Tensor::zeros({x.rows(), columns}), queries = Tensor::zeros({x.rows(), wide});
-  const Tensor dqueries = Tensor::empty({x.rows(), wide}), drows = Tensor::empty({distances.count, wide});
+  const Tensor shifted = Tensor::zeros({x.rows(), columns}, kCpu), queries = Tensor::zeros({x.rows(), wide}, kCpu);
+  const Tensor dqueries = Tensor::empty({x.rows(), wide}, kCpu), drows = Tensor::empty({distances.count, wide}, kCpu);
   for (int64_t r = 0; r < x.rows(); ++r) {
     std::copy_n(ds + r * stride, x.keys(), raw<float>(shifted) + r * columns + x.rows() - 1 - r);
     std::copy_n(t.query({x.b, x.h, x.i0 + r, x.first}), width, raw<float>(queries) + r * wide);
