@@ -21,10 +21,8 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   return z;
 }
 
-// Kernels read f32, on GPUs also bf16.
-bool is_storage(const Tensor& x) {
-  return x.dtype() == DType::f32 || (x.dtype() == DType::bf16 && cuda::computing_device(x.device()) != kCpu);
-}
+// Kernels read f32 and bf16.
+bool is_storage(const Tensor& x) { return x.dtype() == DType::f32 || x.dtype() == DType::bf16; }
 
 // Tokens may have any strides, as long as the numbers of a token are contiguous.
 Tensor readable(const Tensor& x) { return is_storage(x) && x.strides()[3] == 1 ? x.detach() : dense_storage("attention", x); }

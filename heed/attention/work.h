@@ -68,7 +68,7 @@ inline int64_t key_block_of(int64_t M) { return even_block(M, kLargestKeyBlock, 
 
 int64_t padded_width(int64_t width, Device device);  // to whole registers, as the CPU's kernels read them; on other devices as it is
 
-// x with its last axis padded with zeros to `width`; x itself where nothing is missing.
+// x with its last axis padded with zeros to `width`; x itself where nothing is missing, or bf16, which kernels pad when they widen it.
 Tensor padded(const Tensor& x, int64_t width);
 
 }  // namespace heed

@@ -80,7 +80,7 @@ Tensor attention_of(const PositionGrid& grid, const Tensor& p, float beta, int64
 }
 
 Gaussian2d gaussian_at(const PositionGrid& grid, float alpha, float row, float column) {
-  return {.alpha = Tensor::from(std::vector<float>{alpha}, {1}, kCpu),
+  return {.alpha = Tensor::full({1}, alpha, kCpu),
           .center = Tensor::from(std::vector<float>{row, column}, {1, 2}, kCpu),
           .width = grid.columns};
 }
@@ -170,7 +170,6 @@ Report run_positions(const PositionOptions& options, const ProgressCallback&) {
   check<UsageError>(D % 4 == 0, "position-plots: width=", D, ", expected a multiple of 4");
   const int64_t query = grid.at(options.row, options.column);
   Rng rng(options.seed);
-
   const Tensor line = sinusoidal_positions(N, D), plane = sinusoidal_positions_2d(grid.rows, grid.columns, D);
   const Tensor line_products = position_products(line), weights = random_normal({D, D}, 0, 1 / std::sqrt(static_cast<float>(D)), rng, kCpu);
   const std::vector<double> first_line = values_of(slice(line_products, 0, 0, 1));
