@@ -153,7 +153,7 @@ class Run {
   int failed_ = 0;
 };
 
-int run(const GpuOptions& options) {
+int run_gpu(const GpuOptions& options) {
   const GpuSetup setup{.device = device_named(options.device), .tiny = options.tiny};
   check<UsageError>(setup.tiny || options.list || setup.device != kCpu, "gpu_bench: there is no GPU; on the CPU it runs with --tiny only");
   set_default_device(setup.device);
@@ -187,7 +187,7 @@ int main(int argc, char** argv) try {
   try {
     app.parse(argc, argv);
     heed::apply_instruction_set();
-    return heed::bench::run(options);
+    return heed::bench::run_gpu(options);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

@@ -12,7 +12,7 @@ namespace {
 constexpr double kEncoderWeights = 12 * 12 * 768.0 * 768.0;  // 12 layers, each 4 D^2 in attention and 8 D^2 in the feed-forward part
 
 // Two operations per weight and token, and four per pair of tokens, layer and channel.
-double flops(int64_t items, int64_t tokens) {
+double model_flops(int64_t items, int64_t tokens) {
   const auto N = static_cast<double>(tokens);
   return static_cast<double>(items) * (2 * kEncoderWeights * N + 12 * 4 * N * N * 768);
 }
@@ -52,9 +52,9 @@ std::vector<Benchmark> model_benchmarks() {
   std::vector<Benchmark> list;
   const auto add_benchmarks = [&](const std::string& suffix, const std::string& peer, Weights weights) {
     for (const int64_t images : {1, 8})
-      list.push_back({name_of("vit_b16" + suffix + "/forward/" + peer, {images}), Unit::flops, flops(images, 197),
+      list.push_back({name_of("vit_b16" + suffix + "/forward/" + peer, {images}), Unit::flops, model_flops(images, 197),
                       [=] { return vit_call(weights, images); }});
-    list.push_back({name_of("bert_base" + suffix + "/forward/" + peer, {8, 128}), Unit::flops, flops(8, 128),
+    list.push_back({name_of("bert_base" + suffix + "/forward/" + peer, {8, 128}), Unit::flops, model_flops(8, 128),
                     [=] { return bert_call(weights, 8, 128); }});
     const double bytes = 124e6 * (weights == Weights::int8 ? 1 : sizeof(float));
     list.push_back(

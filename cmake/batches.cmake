@@ -1,6 +1,6 @@
-# batches(TARGET): the sources of a module are compiled some five at a time, as most of a build's time goes into headers and templates that
+# heed_batches(TARGET): the sources of a module are compiled some five at a time, as most of a build's time goes into headers and templates that
 # they share. A file's batch follows from its name: a new file changes one batch, not all that come after it.
-function(batches target)
+function(heed_batches target)
   if(NOT HEED_UNITY)
     return()
   endif()

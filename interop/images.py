@@ -62,7 +62,7 @@ def processor_of(rng):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", default="build/heed_interop")
+    parser.add_argument("--program", default="build/heed_interop_images")
     parser.add_argument("--images", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "heed/attention/terms.h"
+#include "heed/core/api.h"
 #include "heed/core/autograd.h"
 #include "heed/core/random.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 namespace op {
 inline constexpr OpName attention{"attention"};

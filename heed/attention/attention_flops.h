@@ -2,8 +2,9 @@
 #pragma once
 
 #include "heed/attention/terms.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Of N queries and N keys. The masks must be made from settings alone (TermUse::pattern).
 int64_t visible_pairs(const std::vector<Term>& masks, int64_t N);

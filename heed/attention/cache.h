@@ -4,8 +4,9 @@
 #include <span>
 
 #include "heed/attention/attention.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Storage grows by doubling, so a token is copied a few times at most, however long the text gets. Nothing is recorded.
 class KeyValueCache {

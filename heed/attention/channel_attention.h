@@ -3,9 +3,10 @@
 
 #include <optional>
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct ChannelOptions {
   std::optional<float> beta = {};  // inverse temperature; 1 / sqrt(channels of a key) unless given, as in the paper

@@ -29,7 +29,7 @@ int64_t feature_count(const LinearAttentionOptions& options, int64_t D) {
   return w.size(0);
 }
 
-LinearAttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const LinearAttentionOptions& options) {
+LinearAttentionSizes linear_sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const LinearAttentionOptions& options) {
   check(q.rank() == 4 && k.rank() == 4 && v.rank() == 4, "linear_attention: q ", q.shape(), ", k ", k.shape(), ", v ", v.shape(),
         ", expected (B, H, N, D), (B, G, M, D), (B, G, M, E)");
   const LinearAttentionSizes s{.B = q.size(0),
@@ -182,7 +182,7 @@ Tensor continue_from(const Tensor& q, const Tensor& k, const Tensor& v, LinearAt
   const NoGrad quiet;
   LinearAttentionOptions options = state.options;
   options.causal = q.defined();
-  LinearAttentionSizes sizes = sizes_of(q.defined() ? q : k, k, v, options);
+  LinearAttentionSizes sizes = linear_sizes_of(q.defined() ? q : k, k, v, options);
   if (!q.defined()) sizes.N = 0;
   const Shape shape{sizes.B, sizes.G, sizes.R, sizes.E};
   check(!state.sums.defined() || state.sums.shape() == shape, "linear_attention: the state has sums of shape ",
@@ -228,7 +228,7 @@ LinearAttentionFeatures linear_attention_features(const Tensor& x, const LinearA
 Tensor linear_attention(const Tensor& query, const Tensor& key, const Tensor& value, const LinearAttentionOptions& options) {
   if (is_half(query) || is_half(key) || is_half(value))
     return in_f32(query, [&](const Tensor& wide) { return linear_attention(wide, widen(key), widen(value), options); });
-  const LinearAttentionSizes sizes = sizes_of(query, key, value, options);
+  const LinearAttentionSizes sizes = linear_sizes_of(query, key, value, options);
   const Tensor lengths = checked_lengths(options, sizes.B);
   if (options.quadratic) return quadratic_order(sizes, lengths, query, key, value, options);
   common_device("linear_attention", {&query, &key, &value, &options.projection, &options.lengths});

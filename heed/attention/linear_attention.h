@@ -5,9 +5,10 @@
 #include <optional>
 
 #include "heed/attention/linear_attention_kernels.h"
+#include "heed/core/api.h"
 #include "heed/core/autograd.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 namespace op {
 inline constexpr OpName linear_attention{"linear_attention"};

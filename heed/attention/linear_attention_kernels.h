@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "heed/core/api.h"
 #include "heed/core/dtype.h"
 #include "heed/core/kernel.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 enum class FeatureMap {
   elu,    // elu(x) + 1: x + 1 above zero, e^x below

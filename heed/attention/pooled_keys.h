@@ -4,9 +4,10 @@
 
 #include <array>
 
+#include "heed/core/api.h"
 #include "heed/core/autograd.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 namespace op {
 inline constexpr OpName pooled_keys{"pooled_keys"};

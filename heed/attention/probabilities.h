@@ -4,8 +4,9 @@
 #include <vector>
 
 #include "heed/attention/attention.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // softmax(beta q k^T + terms), or the one-hot rows of hard attention; without dropout, nothing is recorded.
 // q: (B, H, N, D), k: (B, G, M, D); heads, rows: which of the H and N, in that order, empty: all -> (B, heads, rows, M)

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
+#include "heed/core/api.h"
 #include "heed/core/device.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct AttentionSizes {
   int64_t B, H, G, N, M, D, E;  // items, query heads, key heads, queries, keys, width of q and k, width of v

@@ -4,8 +4,9 @@
 #include <vector>
 
 #include "heed/attention/attention.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // While one of these lives, every attention() on this thread also leaves its probabilities here. The output still comes
 // from the fused kernels, bit for bit. Taps may nest; each sees every call. A checkpoint runs its calls again in backward:

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "heed/attention/score_block.h"
+#include "heed/core/api.h"
 
 #ifndef __CUDACC__
 #include <vector>
@@ -15,7 +16,7 @@
 #include "heed/attention/term_info.h"
 #include "heed/core/raw.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // How the gradient of a tensor is summed over the scores. Every task has sums of its own; they are joined in order.
 enum class Sums {

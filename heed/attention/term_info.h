@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/random.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 using TermValues = std::map<std::string, double>;  // the settings of a term by name; flags are 0 or 1
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heed/attention/term_files.h"
+#include "heed/core/api.h"
 
 // X(name of the struct, name of the kind)
 #define HEED_TERMS(X)                 \
@@ -25,7 +26,7 @@
   X(Gaussian2d, gaussian_2d)          \
   X(Gaussian2dFull, gaussian_2d_full)
 
-namespace heed {
+namespace HEED_API heed {
 
 enum class TermKind : uint8_t {
 #define HEED_TERM_KIND(Name, kind) kind,

@@ -4,8 +4,9 @@
 #include <variant>
 
 #include "heed/attention/term_list.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 namespace detail {
 template <class, class... Terms>

@@ -24,7 +24,7 @@ kind=channel  out[n, c] = sum_d a[c, d] v[n, d], a[c] = softmax over d of beta s
               q: (B, H, N, C), k: (B, H, N, D), v: (B, H, M, D) -> (B, H, M, C), p is a
 )";
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kAttendExamples = R"(Examples:
   heed attend in.safetensors -o out.safetensors
   heed attend in.safetensors causal=true window=128,0 beta=0.125 -o out.safetensors
   heed attend in.safetensors grid=16x16 content=false probabilities=true heads=0 rows=136 -o out.safetensors
@@ -123,7 +123,7 @@ std::string attend_help() {
     put_row(out, t.name + (t.learned ? "*" : ""), t.shape + only_for(t.kinds) + "\n" + t.meaning, kColumn);
   out << "\nOptions, each name=value, for kind=softmax unless marked [kind]:\n";
   for (const AttendOption& o : attend_options()) put_row(out, o.name + "=", o.value + only_for(o.kinds) + "\n" + o.meaning, kColumn);
-  out << '\n' << kExamples;
+  out << '\n' << kAttendExamples;
   return out.str();
 }
 

@@ -12,15 +12,15 @@ namespace heed::cli {
 namespace {
 
 constexpr int64_t kTile = 64, kGap = 4, kMargin = 16, kTitle = 40;
-constexpr double kSize = 20, kLetter = kSize * kLetterStep;
-constexpr size_t kLongest = 16;  // characters of a class name
+constexpr double kSheetLetterSize = 20, kSheetLetter = kSheetLetterSize * kLetterStep;
+constexpr size_t kLongestClass = 16;  // characters of a class name
 constexpr Colour kFaint{110, 110, 110}, kMissing{236, 236, 236};
 
-std::string shortened(const std::string& name) {
+std::string shortened_class(const std::string& name) {
   const std::vector<Letter> letters = letters_of(name);
   std::string out;
-  for (size_t i = 0; i < std::min(letters.size(), kLongest); ++i) out += letters[i].bytes;
-  return letters.size() > kLongest ? out + ".." : out;
+  for (size_t i = 0; i < std::min(letters.size(), kLongestClass); ++i) out += letters[i].bytes;
+  return letters.size() > kLongestClass ? out + ".." : out;
 }
 
 // Scaled to fit a tile: large images are resized, small ones enlarged by an integer factor, so that pixels stay square.
@@ -58,17 +58,17 @@ Drawing contact_sheet(const ImageData& data, const std::string& title, const She
   std::vector<std::vector<int64_t>> of_class(data.classes.size());
   for (int64_t i = 0; i < data.count(); ++i) of_class[static_cast<size_t>(data.labels[static_cast<size_t>(i)])].push_back(i);
   size_t longest = 0;
-  for (const std::string& name : data.classes) longest = std::max(longest, letters_of(shortened(name)).size());
+  for (const std::string& name : data.classes) longest = std::max(longest, letters_of(shortened_class(name)).size());
 
-  const int64_t names = std::lround(static_cast<double>(longest) * kLetter) + 2 * kGap;
+  const int64_t names = std::lround(static_cast<double>(longest) * kSheetLetter) + 2 * kGap;
   const int64_t step = kTile + kGap, block = names + options.each * step + kMargin;
   // The number of columns that makes the sheet about square.
   const auto blocks =
       std::clamp<int64_t>(std::lround(std::sqrt(static_cast<double>(classes * step) / static_cast<double>(block))), 1, classes);
   const int64_t rows = (classes + blocks - 1) / blocks;
-  const auto title_width = std::lround(static_cast<double>(letters_of(title).size()) * kLetter);
+  const auto title_width = std::lround(static_cast<double>(letters_of(title).size()) * kSheetLetter);
   Drawing sheet(kMargin + std::max(blocks * block, title_width + kMargin), kTitle + kMargin + rows * step + kMargin);
-  sheet.add(Drawing::Text{kMargin, kMargin + kSize / 2, title, kSize, Drawing::Anchor::start, false, kFaint});
+  sheet.add(Drawing::Text{kMargin, kMargin + kSheetLetterSize / 2, title, kSheetLetterSize, Drawing::Anchor::start, false, kFaint});
 
   std::vector<std::vector<Image>> tiles(data.classes.size());
   parallel_tasks(classes, [&](int64_t task) {
@@ -79,7 +79,7 @@ Drawing contact_sheet(const ImageData& data, const std::string& title, const She
     const auto place = static_cast<size_t>(i);
     const int64_t left = kMargin + i / rows * block, top = kTitle + kMargin + i % rows * step;
     sheet.add(Drawing::Text{static_cast<double>(left + names - 2 * kGap), static_cast<double>(top + kTile / 2),
-                            shortened(data.classes[place]), kSize, Drawing::Anchor::end});
+                            shortened_class(data.classes[place]), kSheetLetterSize, Drawing::Anchor::end});
     for (int64_t column = 0; column < options.each; ++column) {
       const int64_t x = left + names + column * step;
       if (column < std::ssize(tiles[place]))

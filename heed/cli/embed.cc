@@ -76,7 +76,7 @@ void each_part(const EmbedFlags& options, const Use& use) {
 // x: (n, D) -> the same with rows of length 1
 Tensor unit_rows(const Tensor& x) { return x / scale(sqrt(sum(x * x, {1}, true)), 1, 1e-12f); }
 
-std::string rounded(float cosine) {
+std::string rounded_cosine(float cosine) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(4) << (std::abs(cosine) < 5e-5f ? 0.f : cosine);
   return text.str();
@@ -93,7 +93,7 @@ void print_pairs(const EmbedFlags& options) {
       if (options.json)
         print_json_line({{"text", a}, {"pair", b}, {"cosine", cosines[i]}});
       else
-        std::cout << std::setw(7) << rounded(cosines[i]) << "  " << display_text(a, 40) << " | " << display_text(b, 40) << '\n';
+        std::cout << std::setw(7) << rounded_cosine(cosines[i]) << "  " << display_text(a, 40) << " | " << display_text(b, 40) << '\n';
     }
   });
 }
@@ -114,7 +114,7 @@ void print_matrix(const Embedded& all, bool json) {
   std::cout << '\n';
   for (size_t i = 0; i < n; ++i) {
     std::cout << std::setw(2) << i + 1;
-    for (size_t j = 0; j < n; ++j) std::cout << std::setw(9) << rounded(cosines[i * n + j]);
+    for (size_t j = 0; j < n; ++j) std::cout << std::setw(9) << rounded_cosine(cosines[i * n + j]);
     std::cout << "  " << display_text(all.sentences[i]) << '\n';
   }
 }
@@ -149,14 +149,14 @@ void print_most_similar(const Embedded& all, int64_t top) {
   }
   std::cout << "Most similar of " << n << " sentences\n cosine  sentences\n";
   for (const SimilarPair& each : best)
-    std::cout << std::setw(7) << rounded(each.cosine) << "  " << display_text(all.sentences[static_cast<size_t>(each.a)], 40) << " | "
-              << display_text(all.sentences[static_cast<size_t>(each.b)], 40) << '\n';
+    std::cout << std::setw(7) << rounded_cosine(each.cosine) << "  " << display_text(all.sentences[static_cast<size_t>(each.a)], 40)
+              << " | " << display_text(all.sentences[static_cast<size_t>(each.b)], 40) << '\n';
 }
 
 void print_one(const Embedded& all) {
   const std::vector<float> numbers = all.vectors.to_vector<float>();
   std::cout << numbers.size() << " numbers:";
-  for (size_t i = 0; i < std::min<size_t>(numbers.size(), 6); ++i) std::cout << ' ' << rounded(numbers[i]);
+  for (size_t i = 0; i < std::min<size_t>(numbers.size(), 6); ++i) std::cout << ' ' << rounded_cosine(numbers[i]);
   std::cout << (numbers.size() > 6 ? " ...\n" : "\n") << "--json or --npy give all of them; two or more sentences are compared\n";
 }
 

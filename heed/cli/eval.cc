@@ -21,7 +21,7 @@ namespace heed::cli {
 namespace {
 
 constexpr int64_t kLongestWindow = 512, kLongestSample = 128;
-constexpr size_t kMaxClassWidth = 32, kShownClasses = 200;
+constexpr size_t kMaxShownClassWidth = 32, kShownClasses = 200;
 
 struct EvalFlags {
   bool nonfinite = false;
@@ -177,7 +177,7 @@ void print_metrics(const EvalFlags& options, const EvalResult& result) {
 int64_t widest_of(const Json& names, size_t count) {
   int64_t widest = 5;
   for (size_t i = 0; i < count; ++i)
-    widest = std::max(widest, text::count_chars(display_text(names[i].get<std::string>(), kMaxClassWidth)));
+    widest = std::max(widest, text::count_chars(display_text(names[i].get<std::string>(), kMaxShownClassWidth)));
   return widest;
 }
 
@@ -190,7 +190,7 @@ void print_classes(const Json& detail) {
   std::cout << '\n' << padded("class", widest) << "  precision  recall      f1   count\n";
   for (size_t i = 0; i < count; ++i) {
     const Json& each = detail.at("per_class")[i];
-    std::cout << padded(display_text(each.at("class").get<std::string>(), kMaxClassWidth), widest) << std::setw(11)
+    std::cout << padded(display_text(each.at("class").get<std::string>(), kMaxShownClassWidth), widest) << std::setw(11)
               << fixed(each.at("precision").get<double>(), 4) << std::setw(8) << fixed(each.at("recall").get<double>(), 4) << std::setw(8)
               << fixed(each.at("f1").get<double>(), 4) << std::setw(8) << each.at("count").get<int64_t>() << '\n';
   }
@@ -203,8 +203,8 @@ void print_mistakes(const Json& detail) {
   std::cout << "\ncount  truth -> guess\n";
   for (const Json& each : detail.at("most_confused"))
     std::cout << std::setw(5) << each.at("count").get<int64_t>() << "  "
-              << display_text(each.at("truth").get<std::string>(), kMaxClassWidth) << " -> "
-              << display_text(each.at("guess").get<std::string>(), kMaxClassWidth) << '\n';
+              << display_text(each.at("truth").get<std::string>(), kMaxShownClassWidth) << " -> "
+              << display_text(each.at("guess").get<std::string>(), kMaxShownClassWidth) << '\n';
 }
 
 void print_confusion(const Json& detail) {
@@ -219,7 +219,7 @@ void print_confusion(const Json& detail) {
   for (size_t i = 0; i < classes.size(); ++i) std::cout << std::setw(width) << i;
   std::cout << '\n';
   for (size_t i = 0; i < classes.size(); ++i) {
-    std::cout << padded(std::to_string(i) + ' ' + display_text(classes[i].get<std::string>(), kMaxClassWidth), name_width);
+    std::cout << padded(std::to_string(i) + ' ' + display_text(classes[i].get<std::string>(), kMaxShownClassWidth), name_width);
     for (const Json& count : detail.at("confusion")[i]) std::cout << std::setw(width) << count.get<int64_t>();
     std::cout << '\n';
   }

@@ -77,7 +77,7 @@ void set_length(GenerationOptions& options, const Model& model, const GenerateFl
   }
 }
 
-std::vector<int32_t> parse_ids(const std::string& text, const Model& model) {
+std::vector<int32_t> parse_prompt_ids(const std::string& text, const Model& model) {
   std::vector<int32_t> out;
   std::istringstream in(text);
   const int64_t limit = model.config().value("vocab_size", int64_t{1} << 30);
@@ -206,7 +206,7 @@ void run_generate(const GenerateFlags& flags) {
                     "generate: found --ids and prompts, expected one of the two");
   if (!flags.ids.empty()) {
     Generator generator(flags);
-    for (const std::string& ids : flags.ids) generator.write({ids, parse_ids(ids, generator.model())});
+    for (const std::string& ids : flags.ids) generator.write({ids, parse_prompt_ids(ids, generator.model())});
     return;
   }
   SentenceReader reader(flags.prompts, "generate");
@@ -215,7 +215,7 @@ void run_generate(const GenerateFlags& flags) {
     for (const Sentence& each : some) generator.write({each.text, generator.encode(each.text)});
 }
 
-constexpr const char* kHelp = R"(Without flags generation_config.json decides; without that, decoding is greedy.
+constexpr const char* kGenerateHelp = R"(Without flags generation_config.json decides; without that, decoding is greedy.
 Sampling is reproducible: the same --seed gives the same texts.
 
 Examples:
@@ -261,7 +261,7 @@ const Command generate_command("generate", "Continue a prompt with a language mo
   add_int8_flag(flags, o.int8);
   add_nonfinite_flag(flags, o.nonfinite);
   flags.flag("--json", o.json, "One JSON object per text");
-  flags.footer(kHelp);
+  flags.footer(kGenerateHelp);
   return [options] {
     options->model = resolve_model(options->model);
     run_generate(*options);

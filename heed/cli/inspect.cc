@@ -137,7 +137,7 @@ void run_inspect(const InspectFlags& options) {
     show_inspection(options);
 }
 
-constexpr const char* kHelp = R"(Examples:
+constexpr const char* kInspectHelp = R"(Examples:
   heed inspect vit-base                          modules, shapes, parameters, arithmetic, memory
   heed inspect gpt2 --size 'batch=8 tokens=512'  for another size of input
   heed inspect minilm 'The cat sat on the mat.'  the largest attention weights, in the terminal
@@ -175,7 +175,7 @@ const Command inspect_command("inspect", "Show modules, cost and attention maps 
   flags.option("--png", options->png, "Write a PNG drawing").value("FILE");
   flags.option("--svg", options->svg, "Write an SVG drawing").value("FILE");
   flags.flag("--json", options->json, "Print JSON");
-  flags.footer(kHelp);
+  flags.footer(kInspectHelp);
   flags.completes(preset_candidates);
   return [options] {
     options->folder = resolve_model(options->folder);

@@ -25,7 +25,7 @@ struct ParityFlags {
 
 const std::map<std::string, Weights> kWeights = {{"trainable", Weights::trainable}, {"packed", Weights::packed}, {"int8", Weights::int8}};
 
-std::string text_of(const Shape& shape) {
+std::string shape_text(const Shape& shape) {
   std::ostringstream text;
   text << shape;
   return text.str();
@@ -42,7 +42,7 @@ void run_parity(const ParityFlags& options) {
   size_t name_width = 4, shape_width = 5;
   for (const Difference& each : all) {
     name_width = std::max(name_width, each.name.size());
-    shape_width = std::max(shape_width, text_of(each.shape).size());
+    shape_width = std::max(shape_width, shape_text(each.shape).size());
   }
   const auto row = [&](const std::string& name, const std::string& shape, const std::string& absolute, const std::string& relative,
                        const std::string& verdict) {
@@ -60,7 +60,7 @@ void run_parity(const ParityFlags& options) {
   for (const Difference& each : all) {
     wrong += !each.within;
     const std::string verdict = each.within ? "same" : each.problem.empty() ? "DIFFERS" : "DIFFERS: " + each.problem;
-    row(each.name, text_of(each.shape), number(each.absolute), number(each.relative), verdict);
+    row(each.name, shape_text(each.shape), number(each.absolute), number(each.relative), verdict);
   }
   check(wrong == 0, "parity: ", wrong, " of ", all.size(), " outputs differ by more than ", options.tolerance, " of their largest value");
   std::cout << "all " << all.size() << " are within " << options.tolerance << " of their largest value\n";

@@ -91,7 +91,7 @@ void decode(const Tokenizer& tokenizer, const TokenizeFlags& options) {
   print(all);
 }
 
-Json to_json(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding) {
+Json encoding_json(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding) {
   Json tokens = Json::array(), offsets = Json::array();
   for (const int32_t id : encoding.ids) tokens.push_back(tokenizer.token(id));
   for (const text::Span at : encoding.offsets) offsets.push_back({at.begin, at.end});
@@ -99,10 +99,10 @@ Json to_json(const Tokenizer& tokenizer, const std::string& text, const Encoding
           {"offsets", offsets}, {"type_ids", encoding.type_ids}, {"special_tokens_mask", encoding.special_mask}};
 }
 
-void print(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding, const TokenizeFlags& options) {
+void print_encoding(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding, const TokenizeFlags& options) {
   if (options.json) {
     // error_handler_t::replace: the text may be invalid UTF-8
-    std::cout << to_json(tokenizer, text, encoding).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << encoding_json(tokenizer, text, encoding).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
   } else if (options.ids || options.lines) {
     print_list(encoding.ids);
     if (options.offsets) print_offsets(encoding);
@@ -149,12 +149,12 @@ void run_tokenize(const TokenizeFlags& options) {
   if (options.lines)
     return each_batch_of_lines([&](const std::vector<std::string>& lines) {
       const std::vector<Encoding> encodings = tokenizer.encode_all(lines, encode_options(options));
-      for (size_t i = 0; i < lines.size(); ++i) print(tokenizer, lines[i], encodings[i], options);
+      for (size_t i = 0; i < lines.size(); ++i) print_encoding(tokenizer, lines[i], encodings[i], options);
     });
   const auto print_one = [&](const std::string& text) {
     const Encoding encoding = options.pair.empty() ? tokenizer.encode(text, encode_options(options))
                                                    : tokenizer.encode(text, options.pair, encode_options(options));
-    print(tokenizer, text, encoding, options);
+    print_encoding(tokenizer, text, encoding, options);
   };
   SentenceOptions inputs{.texts = options.texts};
   take_file_argument(inputs, "tokenize");

@@ -6,10 +6,11 @@
 #include <memory>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/random.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // The name of an op that has a gradient. Names come from the lists that the tests walk (ops.h, elementwise.h).
 struct OpName {

@@ -5,11 +5,12 @@
 #include <functional>
 #include <optional>
 
+#include "heed/core/api.h"
 #include "heed/core/random.h"
 #include "heed/core/tensor.h"
 #include "heed/cuda/graph.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class CapturedStep {
  public:

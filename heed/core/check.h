@@ -5,7 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 // A failure with a message for people: the op or file first, then what was found and what was expected.
 class Error : public std::runtime_error {

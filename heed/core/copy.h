@@ -1,9 +1,10 @@
 // Moving and converting elements between layouts.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 void copy_into(const Tensor& from, const Tensor& to);  // same shape; any strides, dtypes and devices
 void transfer(const Tensor& from, const Tensor& to);   // bytes from one device to another; both dense and of one dtype

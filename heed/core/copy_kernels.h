@@ -3,10 +3,11 @@
 
 #include <cstdint>
 
+#include "heed/core/api.h"
 #include "heed/core/dtype.h"
 #include "heed/core/kernel.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Fill {
   void* to;

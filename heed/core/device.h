@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "heed/core/api.h"
+
 // Before a function that CUDA kernels call too.
 #ifdef __CUDACC__
 #define HEED_HOST_DEVICE __host__ __device__
@@ -11,7 +13,7 @@
 #define HEED_HOST_DEVICE
 #endif
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Device {
   enum class Kind : uint8_t { cpu, cuda };

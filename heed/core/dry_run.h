@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 // While one of these lives, ops of this thread take memory that is not really there, and launch() (kernel.h) runs no kernel. Tensors have
 // shapes, but no values that mean anything. Memory that a kernel takes for itself is not counted; its workspace is.

@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "heed/core/api.h"
 #include "heed/core/device.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 enum class DType : uint8_t { f32, bf16, f16, i64, i32, u8, boolean };
 inline constexpr DType kEveryDType[] = {DType::f32, DType::bf16, DType::f16, DType::i64, DType::i32, DType::u8, DType::boolean};

@@ -3,7 +3,9 @@
 
 #include <functional>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 // While one of these lives, work that this thread hands to the pool throws a StoppedError as soon as stop() is true. The innermost one
 // counts; one with an empty function changes nothing.

@@ -3,7 +3,9 @@
 
 #include <string>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 // Reads HEED_ISA (avx512, avx2 or baseline) and binds our kernels and oneDNN to it, the first time. Called before any kernel runs.
 void apply_instruction_set();

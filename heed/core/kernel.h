@@ -5,13 +5,14 @@
 #include <optional>
 #include <type_traits>
 
+#include "heed/core/api.h"
 #include "heed/core/device.h"
 #include "heed/core/dry_run.h"
 #include "heed/core/memory.h"
 #include "heed/core/work_count.h"
 #include "heed/cuda/runtime.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 template <class Args>
 struct Kernel {

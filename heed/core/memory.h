@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "heed/core/api.h"
 #include "heed/core/device.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct MemoryUse {
   int64_t in_use;  // bytes that tensors hold now

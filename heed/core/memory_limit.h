@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 int64_t memory_limit();  // bytes that this machine, or the control group around the process, lets the process have
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 int thread_count();
 void set_thread_count(int threads);  // by default HEED_THREADS, else the cores this process may use

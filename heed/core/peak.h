@@ -1,7 +1,9 @@
 // What this machine can do at most, measured: the yardstick for everything that computes.
 #pragma once
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 // Multiply-adds in registers on all threads, two operations each, per second. Every try takes some milliseconds, in which each thread
 // times many short stretches; what other tenants of the machine take away is left out.

@@ -5,9 +5,10 @@
 #include <array>
 #include <cstdint>
 
+#include "heed/core/api.h"
 #include "heed/core/device.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Names one stream of random numbers. Kernels compute any element of it in any order.
 struct RandomKey {

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/philox.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Hands out streams, one per draw. Two numbers are its whole state: save and restore them.
 class Rng {

@@ -1,9 +1,10 @@
 // Pointers into tensors: for kernels only. Everything above them copies to the host, so that data may live on a GPU.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Raw {
   template <class T>

@@ -6,9 +6,10 @@
 #include <ostream>
 #include <span>
 
+#include "heed/core/api.h"
 #include "heed/core/check.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 inline constexpr int kMaxRank = 8;
 

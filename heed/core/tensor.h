@@ -7,12 +7,13 @@
 #include <span>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/device.h"
 #include "heed/core/dtype.h"
 #include "heed/core/memory.h"
 #include "heed/core/shape.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Slot;  // a gradient and the node that made the tensor: autograd.h
 

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstdint>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 namespace work {
 inline std::atomic<int> counters{0};           // WorkCounts alive

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <string>
 
+#include "heed/core/api.h"
 #include "heed/core/device.h"
 
-namespace heed::cuda {
+namespace HEED_API heed {
+namespace cuda {
 
 struct DeviceInfo {
   std::string name;
@@ -32,4 +34,5 @@ void run_graph(void* graph);
 void destroy_graph(void* graph);
 
 }  // namespace driver
-}  // namespace heed::cuda
+}  // namespace cuda
+}  // namespace heed

@@ -4,9 +4,11 @@
 #include <functional>
 #include <memory>
 
+#include "heed/core/api.h"
 #include "heed/core/device.h"
 
-namespace heed::cuda {
+namespace HEED_API heed {
+namespace cuda {
 
 class Graph {
  public:
@@ -21,4 +23,5 @@ class Graph {
   std::shared_ptr<void> graph_;
 };
 
-}  // namespace heed::cuda
+}  // namespace cuda
+}  // namespace heed

@@ -1,8 +1,12 @@
 // Called by the CUDA functions of a build without CUDA, which cmake/kernels.cmake writes.
 #pragma once
 
-namespace heed::cuda {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
+namespace cuda {
 
 [[noreturn]] void no_cuda(const char* kernel);
 
-}  // namespace heed::cuda
+}  // namespace cuda
+}  // namespace heed

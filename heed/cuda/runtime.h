@@ -2,9 +2,11 @@
 // in builds without CUDA) or by the emulation.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/cuda/driver.h"
 
-namespace heed::cuda {
+namespace HEED_API heed {
+namespace cuda {
 
 int device_count();  // 0 where there is no driver or no GPU
 DeviceInfo device_info(int index);
@@ -26,4 +28,5 @@ class OnDevice {
 // Whose functions compute for a device: its own, but the CPU's where CUDA is emulated. Decides how data is laid out for kernels.
 Device computing_device(Device device);
 
-}  // namespace heed::cuda
+}  // namespace cuda
+}  // namespace heed

@@ -1,11 +1,12 @@
 // Random image augmentation for training. The result depends only on the image and its random key.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/core/random.h"
 #include "heed/core/tensor.h"
 #include "heed/io/image.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct AugmentOptions {
   int64_t pad = 0;               // random crop of the original size after padding with this many black pixels

@@ -1,9 +1,10 @@
 // Decodes all image files once before training, and reports all unreadable ones.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/data/image_data.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct DecodeOptions {
   std::function<Image(const Image& image)> prepare = {};  // applied to each image, e.g. resizing; the result is kept

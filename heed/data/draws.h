@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <numbers>
 
+#include "heed/core/api.h"
 #include "heed/core/random.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class Draws {
  public:

@@ -5,9 +5,10 @@
 #include <span>
 #include <string>
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // The u8 tensor of an IDX file, plain or gzip-compressed. Damaged or truncated files, trailing bytes and other element types are a
 // FileError.

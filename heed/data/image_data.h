@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/image.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct ImageData {
   std::string source = {};                               // for error messages

@@ -1,9 +1,10 @@
 // Synthetic images of coloured shapes on a noisy background, so that everything can be tried without downloads.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/data/image_data.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct ShapesOptions {
   int64_t count = 4000, side = 32;

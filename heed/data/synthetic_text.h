@@ -4,10 +4,11 @@
 #include <functional>
 #include <span>
 
+#include "heed/core/api.h"
 #include "heed/core/random.h"
 #include "heed/data/text_data.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 using WordList = std::span<const char* const>;
 

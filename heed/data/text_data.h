@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/data/image_data.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // A UTF-8 text file, plain or gzip-compressed (detected by its first bytes). A byte order mark is dropped. `limit`: uncompressed bytes.
 std::string read_text_or_gzip(const Path& path, int64_t limit = int64_t{4} << 30);

@@ -86,7 +86,7 @@ Sides by_names(const ColumnNames& names, const LanguageCodes& languages, Sides s
   return sides;
 }
 
-bool has_header(const Table& table, const TextColumns& columns, const LanguageCodes& languages) {
+bool has_language_header(const Table& table, const TextColumns& columns, const LanguageCodes& languages) {
   return header_is_certain(table, columns) || by_names(ColumnNames(table.rows.front().cells), languages, {}).both();
 }
 
@@ -125,7 +125,7 @@ std::vector<Translation> parse_translations(const std::string& name, std::string
                                             const LanguageCodes& languages, ChosenColumns* chosen) {
   Table table = parse_table(name, text, kind);
   check<FileError>(!table.rows.empty(), name, ": found no rows, expected a source and a target in each");
-  if (table.columns.empty() && has_header(table, columns, languages)) take_header(table);
+  if (table.columns.empty() && has_language_header(table, columns, languages)) take_header(table);
   const Sides sides = choose(table, columns, languages);
   record_column(table, "source_column", sides.source, chosen);
   record_column(table, "target_column", sides.target, chosen);

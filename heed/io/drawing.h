@@ -7,9 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/image.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Colour {
   uint8_t red = 0, green = 0, blue = 0;

@@ -6,10 +6,11 @@
 #include <span>
 #include <string>
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 #include "heed/io/file.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // The size of a tensor in bytes; overflow is a FileError. `what`: file and tensor, for error messages.
 int64_t checked_bytes_of(const std::string& what, const Shape& shape, DType dtype);

@@ -9,9 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "heed/core/api.h"
 #include "heed/core/check.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 using Path = std::filesystem::path;
 

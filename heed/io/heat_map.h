@@ -3,9 +3,10 @@
 
 #include <span>
 
+#include "heed/core/api.h"
 #include "heed/io/drawing.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // One pixel per weight, scaled by the largest. weights: (rows, columns)
 Image heat_map(std::span<const float> weights, int64_t rows, int64_t columns);

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/file.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Image {
   int64_t width = 0, height = 0;

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/file.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 inline constexpr const char* kReadFormats = "PNG, JPEG, WebP or BMP";  // for error messages
 

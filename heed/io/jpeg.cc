@@ -84,7 +84,7 @@ void cmyk_to_rgb(const uint8_t* row, uint8_t* out, int64_t width) {
 }
 
 // `cmyk_row`: (width, 4), for CMYK images; otherwise null.
-bool read_rows(Jpeg& jpeg, uint8_t* pixels, uint8_t* cmyk_row, int64_t width) {
+bool read_jpeg_rows(Jpeg& jpeg, uint8_t* pixels, uint8_t* cmyk_row, int64_t width) {
   if (setjmp(jpeg.escape)) return false;  // NOLINT
   jpeg_start_decompress(&jpeg.state);
   while (jpeg.state.output_scanline < jpeg.state.output_height) {
@@ -115,7 +115,7 @@ Image detail::parse_jpeg(Bytes file, const std::string& name, int64_t max_pixels
   const int64_t max_in_file = jpeg.state.arith_code ? max_pixels : static_cast<int64_t>(file.size()) * 8 * 64;
   Image out = blank_image(name, width, height, max_pixels, max_in_file);
   std::vector<uint8_t> cmyk_row(jpeg.state.num_components == 4 ? static_cast<size_t>(width) * 4 : 0);
-  const bool ok = read_rows(jpeg, out.pixels.data(), cmyk_row.empty() ? nullptr : cmyk_row.data(), width);
+  const bool ok = read_jpeg_rows(jpeg, out.pixels.data(), cmyk_row.empty() ? nullptr : cmyk_row.data(), width);
   check_read(ok, jpeg, name, "image cannot be decoded");
   return out;
 }

@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "heed/core/api.h"
 #include "heed/io/file.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Sorted keys, not in file order: lookups in a vocabulary of 250 000 words are fast, and output does not depend on insertion order.
 using Json = nlohmann::json;

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/json.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class JsonReader {
  public:

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 struct Letter {
   char32_t point;          // U+FFFD for an invalid byte

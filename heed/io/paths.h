@@ -4,9 +4,10 @@
 #include <system_error>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/file.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Errors of the disk or of memory rather than of the file; a retry may succeed.
 bool is_system_failure(const std::error_code& error);

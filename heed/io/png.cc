@@ -81,7 +81,7 @@ bool start(Png& png) {
   return true;
 }
 
-bool read_rows(Png& png, uint8_t* pixels, int64_t width, int64_t height) {
+bool read_png_rows(Png& png, uint8_t* pixels, int64_t width, int64_t height) {
   if (setjmp(png_jmpbuf(png.state))) return false;  // NOLINT
   const int passes = png_set_interlace_handling(png.state);
   png_read_update_info(png.state, png.info);
@@ -109,7 +109,7 @@ void check_started(const Png& png) {
   check(png.state && png.info, "png: libpng cannot start: ", png.fault);
 }
 
-int64_t big_endian(std::span<const std::byte> file, size_t at) {
+int64_t read_big_endian(std::span<const std::byte> file, size_t at) {
   int64_t out = 0;
   for (size_t i = 0; i < 4; ++i) out = out << 8 | std::to_integer<int64_t>(file[at + i]);
   return out;
@@ -122,7 +122,7 @@ bool detail::is_png(Bytes file) { return file.size() >= 8 && png_sig_cmp(reinter
 ImageSize detail::png_size(Bytes file, const std::string& name) {
   check<FileError>(file.size() >= kHeader, name, ": found ", file.size(), " bytes, expected a PNG header of ", kHeader);
   check<FileError>(std::memcmp(file.data() + 12, "IHDR", 4) == 0, name, ": found a PNG file without a header");
-  return {big_endian(file, 16), big_endian(file, 20)};
+  return {read_big_endian(file, 16), read_big_endian(file, 20)};
 }
 
 Image detail::parse_png(Bytes file, const std::string& name, int64_t max_pixels) {
@@ -134,7 +134,7 @@ Image detail::parse_png(Bytes file, const std::string& name, int64_t max_pixels)
   if (png.state) png.info = png_create_info_struct(png.state);
   check_started(png);
   png.left = file;
-  const bool ok = start(png) && read_rows(png, out.pixels.data(), out.width, out.height);
+  const bool ok = start(png) && read_png_rows(png, out.pixels.data(), out.width, out.height);
   if (png.no_memory) throw std::bad_alloc();
   check<FileError>(ok, name, ": the PNG image cannot be decoded: ", png.fault);
   return out;

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 // Control characters and invalid UTF-8 become \xNN.
 std::string printable(std::string_view text);

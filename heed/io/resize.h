@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
+#include "heed/core/api.h"
 #include "heed/io/image.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 enum class Resample { nearest = 0, lanczos = 1, bilinear = 2, bicubic = 3, box = 4, hamming = 5 };  // Pillow's numbers
 

@@ -12,10 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 #include "heed/io/file.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Limits: a hostile header cannot use more memory than the file size plus 64 MiB.
 inline constexpr int64_t kMaxHeaderBytes = 100'000'000;       // limit of the format

@@ -1,9 +1,10 @@
 // Temporary folders, and cleanup of temporary files at exit.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/io/file.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // A new empty folder below TMPDIR (default /tmp), removed with its contents by the destructor.
 class TemporaryFolder {

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <string_view>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 // Index of the first non-ASCII byte at or after i, or the size of the text.
 size_t ascii_prefix(std::string_view text, size_t i);

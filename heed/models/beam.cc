@@ -183,7 +183,7 @@ class Search {
   bool open_ = true;
 };
 
-Beams best_of(const std::vector<Search>& searches, const GenerationOptions& options) {
+Beams best_beams_of(const std::vector<Search>& searches, const GenerationOptions& options) {
   // transformers treats a padding token of 0 as none here
   const int64_t fill = options.end.empty() ? -1 : options.pad > 0 ? options.pad : options.end[0];
   Beams out;
@@ -251,7 +251,7 @@ Beams beam_search(const Model& model, const TensorMap& inputs, const GenerationO
     active = std::move(still);
     logits = model.decoder().step(batch.state, Tensor::from(next, {std::ssize(next), 1}, kCpu));
   }
-  return best_of(searches, options);
+  return best_beams_of(searches, options);
 }
 
 }  // namespace heed

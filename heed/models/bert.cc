@@ -155,7 +155,7 @@ Network with_head(const Bert& bert, Reads reads, Finish finish, size_t input_cou
           .inputs = {kInputs.begin(), kInputs.begin() + static_cast<int64_t>(input_count)}};
 }
 
-Network make_inner(const Scope& root, const Config& config) {
+Network make_bare_bert(const Scope& root, const Config& config) {
   const Bert bert = make_bert(root.with(initializer_from(config, "initializer_range", true)), config, true);
   const auto finish = [=](const TensorMap& inputs, const ForwardOptions& options, const Tensor& x, const Tensor&, TensorMap& out) {
     out["last_hidden_state"] = x;
@@ -209,7 +209,7 @@ Network make_pretraining(const Scope& root, const Config& config) {
 }
 
 // Of sentences or of tokens.
-Network make_classifier(const Scope& root, const Config& config, bool sentences) {
+Network make_bert_classifier(const Scope& root, const Config& config, bool sentences) {
   const Scope scope = root.with(initializer_from(config, "initializer_range", true));
   const Bert bert = make_bert(scope / "bert", config, sentences);
   const Linear head(scope / "classifier", bert.word_embeddings.weight.size(1), config.labels());
@@ -226,13 +226,13 @@ Network make_classifier(const Scope& root, const Config& config, bool sentences)
 
 Architectures bert_architectures() {
   const auto classify = [](bool sentences) {
-    return [=](const Scope& scope, const Config& config) { return make_classifier(scope, config, sentences); };
+    return [=](const Scope& scope, const Config& config) { return make_bert_classifier(scope, config, sentences); };
   };
   const auto entry = [](const char* name, auto make) {
     return Architecture{
         .name = name, .base = "bert", .bare = std::string_view(name) == "BertModel", .make = make, .ignored = {"embeddings.position_ids"}};
   };
-  return {entry("BertModel", make_inner),
+  return {entry("BertModel", make_bare_bert),
           entry("BertForPreTraining", make_pretraining),
           entry("BertForMaskedLM", make_masked),
           entry("BertForNextSentencePrediction", make_next),

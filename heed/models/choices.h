@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "heed/attention/terms.h"
+#include "heed/core/api.h"
 #include "heed/models/config.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Choice {
   std::string name;

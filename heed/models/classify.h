@@ -1,9 +1,10 @@
 // From logits to predictions: labels of sentences and images, labels of words, and tokens for masks.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/models/text_model.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Label {
   std::string name;

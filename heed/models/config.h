@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/json_reader.h"
 #include "heed/ops/ops.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 inline constexpr int64_t kLargestImageSide = 65536;  // pixels
 inline constexpr double kLargestNumber = 1e38;       // fits in f32

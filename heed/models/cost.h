@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/models/model.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // The input size of one call.
 struct InputSize {

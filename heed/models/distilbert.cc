@@ -63,7 +63,7 @@ DistilBert make_distilbert(const Scope& scope, const Config& config) {
   return bert;
 }
 
-Network make_inner(const Scope& root, const Config& config) {
+Network make_bare_distilbert(const Scope& root, const Config& config) {
   const DistilBert bert = make_distilbert(root.with(initializer_from(config, "initializer_range", false)), config);
   return {.run =
               [=](const TensorMap& inputs, const ForwardOptions& options) {
@@ -74,7 +74,7 @@ Network make_inner(const Scope& root, const Config& config) {
           .inputs = {"input_ids", "attention_mask", "position_ids"}};
 }
 
-Network make_classifier(const Scope& root, const Config& config) {
+Network make_distilbert_classifier(const Scope& root, const Config& config) {
   const Scope scope = root.with(initializer_from(config, "initializer_range", false));
   const DistilBert bert = make_distilbert(scope / "distilbert", config);
   const int64_t D = bert.word_embeddings.weight.size(1);
@@ -98,8 +98,8 @@ Network make_classifier(const Scope& root, const Config& config) {
 }  // namespace
 
 Architectures distilbert_architectures() {
-  return {{.name = "DistilBertModel", .base = "distilbert", .bare = true, .make = make_inner},
-          {.name = "DistilBertForSequenceClassification", .base = "distilbert", .make = make_classifier}};
+  return {{.name = "DistilBertModel", .base = "distilbert", .bare = true, .make = make_bare_distilbert},
+          {.name = "DistilBertForSequenceClassification", .base = "distilbert", .make = make_distilbert_classifier}};
 }
 
 }  // namespace heed

@@ -2,9 +2,10 @@
 // dot product of two is their cosine.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/models/text_model.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 enum class SentencePooling { mean, first, largest };              // over tokens without padding; first: [CLS]
 SentencePooling sentence_pooling_named(const std::string& name);  // "mean", "cls", "max"

@@ -3,9 +3,10 @@
 
 #include <span>
 
+#include "heed/core/api.h"
 #include "heed/models/model.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class NonfiniteOutput : public FileError {
  public:

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/models/model.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // The score of a key is -(d - center)^T precision (d - center) with d = query - key in rows and columns, so the weights are a
 // Gaussian with covariance (2 precision)^-1 around the position query - center.

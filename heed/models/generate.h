@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/models/model.h"
 #include "heed/models/sample.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // When beam search stops for an input: when no running beam has a better score at its current length than the finished ones (no);
 // when as many sequences are finished as there are beams (yes); when no beam can get better at any length (never).

@@ -9,7 +9,7 @@
 namespace heed {
 namespace {
 
-using Row = TokenRow;
+using Tokens = TokenRow;
 using Scores = std::span<float>;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
@@ -24,8 +24,8 @@ void force(Scores scores, int64_t token) {
 }
 
 // Repetition penalty: tokens that are already in the text become less likely (Keskar et al. 2019).
-void penalize(Scores scores, const Row& text, float penalty) {
-  Row once = text;
+void penalize(Scores scores, const Tokens& text, float penalty) {
+  Tokens once = text;
   std::sort(once.begin(), once.end());
   once.erase(std::unique(once.begin(), once.end()), once.end());
   for (int64_t token : once)
@@ -36,11 +36,11 @@ void penalize(Scores scores, const Row& text, float penalty) {
 }
 
 // Whether the text ends with the `count` tokens from `begin`.
-bool ends_with(const Row& text, Row::const_iterator begin, int64_t count) {
+bool ends_with(const Tokens& text, Tokens::const_iterator begin, int64_t count) {
   return std::ssize(text) >= count && std::equal(text.end() - count, text.end(), begin);
 }
 
-void forbid_repeats(Scores scores, const Row& text, int64_t size) {
+void forbid_repeats(Scores scores, const Tokens& text, int64_t size) {
   for (int64_t i = 0; i + size <= std::ssize(text); ++i)
     if (ends_with(text, text.begin() + i, size - 1)) forbid(scores, text[static_cast<size_t>(i + size - 1)]);
 }
@@ -56,7 +56,7 @@ void renormalize(Scores scores) {
 // The default mask of `transformers`: padding tokens are masked, unless the padding token is also an end token.
 TensorMap with_mask(TensorMap inputs, const Tensor& tokens, const GenerationOptions& options) {
   if (inputs.contains("attention_mask") || options.pad < 0 || contains(options.end, options.pad)) return inputs;
-  Row mask = tokens.to_vector<int64_t>();
+  Tokens mask = tokens.to_vector<int64_t>();
   for (int64_t& each : mask) each = each == options.pad ? 0 : 1;
   inputs["attention_mask"] = Tensor::from(mask, tokens.shape(), kCpu);
   return inputs;
@@ -83,11 +83,11 @@ bool GenerationRules::none() const {
          !options_.renormalize;
 }
 
-void GenerationRules::apply(Scores scores, const Row& text) const {
+void GenerationRules::apply(Scores scores, const Tokens& text) const {
   const int64_t length = std::ssize(text);
   if (options_.repetition_penalty != 1) penalize(scores, text, options_.repetition_penalty);
   if (options_.no_repeat > 0) forbid_repeats(scores, text, options_.no_repeat);
-  for (const Row& word : options_.bad_words)
+  for (const Tokens& word : options_.bad_words)
     if (!(word.size() == 1 && ends(word[0])) && ends_with(text, word.begin(), std::ssize(word) - 1)) forbid(scores, word.back());
   if (length < min_length_)
     for (int64_t token : options_.end) forbid(scores, token);
@@ -106,15 +106,16 @@ DecodeBatch prefill(const Model& model, const TensorMap& inputs, const Generatio
   const int64_t B = ids.size(0);
   check(B > 0, "generate: found no sequences in input_ids, expected at least one");
   check(!decoder.encoder || options.start >= 0, "generate: no decoder_start_token_id, expected one to start with");
-  DecodeBatch out{.tokens = decoder.encoder ? std::vector<Row>(static_cast<size_t>(B), Row{options.start}) : rows_of(ids, B, ids.size(1)),
-                  .state = decoder.start(with_mask(inputs, ids, options))};
+  DecodeBatch out{
+      .tokens = decoder.encoder ? std::vector<Tokens>(static_cast<size_t>(B), Tokens{options.start}) : rows_of(ids, B, ids.size(1)),
+      .state = decoder.start(with_mask(inputs, ids, options))};
   out.logits = decoder.step(out.state, tensor_of(out.tokens));
   return out;
 }
 
-Tensor tensor_of(const std::vector<Row>& rows) {
-  Row flat;
-  for (const Row& row : rows) flat.insert(flat.end(), row.begin(), row.end());
+Tensor tensor_of(const std::vector<Tokens>& rows) {
+  Tokens flat;
+  for (const Tokens& row : rows) flat.insert(flat.end(), row.begin(), row.end());
   return Tensor::from(flat, {std::ssize(rows), std::ssize(flat) / std::max<int64_t>(std::ssize(rows), 1)}, kCpu);
 }
 

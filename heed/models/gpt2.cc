@@ -16,7 +16,7 @@ Initializers gpt2_initializers(const Config& config, int64_t layers) {
   return out;
 }
 
-Network make(const Scope& root, const Config& config, bool head) {
+Network make_gpt2(const Scope& root, const Config& config, bool head) {
   config.only("add_cross_attention", false);
   const int64_t D = config.size("n_embd", 768), H = config.size("n_head", 12), layers = config.size("n_layer", 12, 0);
   const Scope scope = root.with(gpt2_initializers(config, layers)), inner = head ? scope / "transformer" : scope;
@@ -60,12 +60,12 @@ Architectures gpt2_architectures() {
   const std::vector<std::string> masks{".attn.bias", ".attn.masked_bias"};  // causal masks in old checkpoints
   return {{.name = "GPT2LMHeadModel",
            .base = "transformer",
-           .make = [](const Scope& scope, const Config& config) { return make(scope, config, true); },
+           .make = [](const Scope& scope, const Config& config) { return make_gpt2(scope, config, true); },
            .ignored = masks},
           {.name = "GPT2Model",
            .base = "transformer",
            .bare = true,
-           .make = [](const Scope& scope, const Config& config) { return make(scope, config, false); },
+           .make = [](const Scope& scope, const Config& config) { return make_gpt2(scope, config, false); },
            .ignored = masks}};
 }
 

@@ -6,10 +6,11 @@
 #include <span>
 #include <string>
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 #include "heed/io/resize.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class Config;
 class Model;

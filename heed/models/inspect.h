@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/image.h"
 #include "heed/models/model.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Which layers and heads; empty: all.
 struct MapChoice {

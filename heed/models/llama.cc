@@ -50,7 +50,7 @@ Rotary make_rotary(const Config& config, int64_t D) {
   return {positions, D, {.pairing = Pairing::halves, .frequencies = frequencies, .rounded = true}};
 }
 
-Network make(const Scope& root, const Config& config, bool head) {
+Network make_llama(const Scope& root, const Config& config, bool head) {
   const Scope scope = root.with(initializer_from(config, "initializer_range", false)), inner = head ? scope / "model" : scope;
   const bool shared = head && tied(scope, config, false, "lm_head.weight", "model.embed_tokens.weight");
   const int64_t D = config.size("hidden_size", 4096), H = config.size("num_attention_heads", 32);
@@ -94,12 +94,12 @@ Architectures llama_architectures() {
   const std::vector<std::string> tables{"rotary_emb.inv_freq"};  // in old checkpoints; heed computes it
   return {{.name = "LlamaForCausalLM",
            .base = "model",
-           .make = [](const Scope& scope, const Config& config) { return make(scope, config, true); },
+           .make = [](const Scope& scope, const Config& config) { return make_llama(scope, config, true); },
            .ignored = tables},
           {.name = "LlamaModel",
            .base = "model",
            .bare = true,
-           .make = [](const Scope& scope, const Config& config) { return make(scope, config, false); },
+           .make = [](const Scope& scope, const Config& config) { return make_llama(scope, config, false); },
            .ignored = tables}};
 }
 

@@ -101,7 +101,7 @@ Tensor Marian::step(DecodeState& state, const Tensor& tokens) const {
   return head(apply_norm(target.last, reshape(slice(x, 1, n - 1, n), {B, x.size(2)})));
 }
 
-LayerOptions layer_options(const Config& config, int64_t D, const std::string& side) {
+LayerOptions marian_layer_options(const Config& config, int64_t D, const std::string& side) {
   return {.attention = {.width = D,
                         .heads = config.size(side + "_attention_heads", 16),
                         .dropout = config.probability("attention_dropout", 0),
@@ -147,7 +147,8 @@ Marian make_marian(const Scope& scope, const Config& config) {
   const Variant variant(config, P);
   marian.source.positions = variant.added_positions(encoder, D, [&] { return positions_of(encoder, P, D); });
   marian.target.positions = variant.added_positions(decoder, D, [&] { return positions_of(decoder, P, D); });
-  const LayerOptions encoder_options = layer_options(config, D, "encoder"), decoder_options = layer_options(config, D, "decoder");
+  const LayerOptions encoder_options = marian_layer_options(config, D, "encoder"),
+                     decoder_options = marian_layer_options(config, D, "decoder");
   marian.source.last = final_norm(encoder / "layer_norm", variant.apply(encoder_options));
   marian.target.last = final_norm(decoder / "layer_norm", variant.apply(decoder_options));
   for (Side* side : {&marian.source, &marian.target}) {
@@ -164,7 +165,7 @@ Marian make_marian(const Scope& scope, const Config& config) {
   return marian;
 }
 
-Network make(const Scope& root, const Config& config) {
+Network make_translator(const Scope& root, const Config& config) {
   const auto marian = std::make_shared<const Marian>(make_marian(root.with(initializer_from(config, "init_std", false)), config));
   return {.run = [=](const TensorMap& inputs, const ForwardOptions& options) { return marian->run(inputs, options); },
           .inputs = {"input_ids", "attention_mask", "decoder_input_ids", "decoder_attention_mask", "labels"},
@@ -175,6 +176,6 @@ Network make(const Scope& root, const Config& config) {
 
 }  // namespace
 
-Architectures marian_architectures() { return {{.name = "MarianMTModel", .base = "model", .make = make}}; }
+Architectures marian_architectures() { return {{.name = "MarianMTModel", .base = "model", .make = make_translator}}; }
 
 }  // namespace heed

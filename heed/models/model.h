@@ -8,11 +8,12 @@
 #include <string>
 
 #include "heed/attention/cache.h"
+#include "heed/core/api.h"
 #include "heed/io/json.h"
 #include "heed/nn/mode.h"
 #include "heed/nn/params.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 using TensorMap = std::map<std::string, Tensor>;
 

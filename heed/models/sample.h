@@ -5,7 +5,9 @@
 #include <functional>
 #include <span>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 // Returns the next token. scores: V numbers, -infinity for forbidden tokens; may be changed. sequence: its index in the batch.
 // step: the number of tokens generated before.

@@ -3,10 +3,11 @@
 
 #include <functional>
 
+#include "heed/core/api.h"
 #include "heed/models/model.h"
 #include "heed/text/batches.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct TextModel {
   Model model;

@@ -3,10 +3,11 @@
 
 #include <optional>
 
+#include "heed/core/api.h"
 #include "heed/models/generate.h"
 #include "heed/text/tokenizer.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Row `row` of texts (rows, L) after the first `prompt_length` tokens, up to and including the end token, without padding.
 std::vector<int32_t> generated_tokens(const Tensor& texts, int64_t row, int64_t prompt_length, const GenerationOptions& options);

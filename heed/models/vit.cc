@@ -40,7 +40,7 @@ struct Vision {
 
 constexpr LayerNames kVitLayer{"attention", "layernorm_before", "", "layernorm_after"};
 
-LayerOptions layer_options(const Config& config) {
+LayerOptions vit_layer_options(const Config& config) {
   const int64_t D = config.size("hidden_size", 768), heads = config.size("num_attention_heads", 12);
   const float dropout = config.probability("hidden_dropout_prob", 0);
   return {.attention = {.width = D,
@@ -58,7 +58,7 @@ LayerOptions layer_options(const Config& config) {
 }
 
 Vision make_vision(const Scope& scope, const Config& config, bool distilled) {
-  const LayerOptions options = layer_options(config);
+  const LayerOptions options = vit_layer_options(config);
   const int64_t D = options.attention.width;
   const std::array<int64_t, 2> image = config.sides("image_size", 224), patch = config.sides("patch_size", 16);
   for (size_t side = 0; side < 2; ++side)
@@ -103,7 +103,7 @@ Linear classifier(const Scope& scope, const Config& config, int64_t width) {
 }
 Tensor classified(const Linear& head, const Tensor& x) { return head.defined() ? head(x) : x; }
 
-Network make_classifier(const Scope& root, const Config& config, const char* base, bool distilled) {
+Network make_vit_classifier(const Scope& root, const Config& config, const char* base, bool distilled) {
   const Scope scope = root.with(initializer_from(config, "initializer_range", true));
   const Vision vision = make_vision(scope / base, config, distilled);
   const Linear head = classifier(scope / "classifier", config, pooled_width(vision));
@@ -138,7 +138,7 @@ Network make_distilled(const Scope& root, const Config& config) {
           .inputs = {"pixel_values"}};
 }
 
-Network make_inner(const Scope& root, const Config& config, bool distilled) {
+Network make_bare_vit(const Scope& root, const Config& config, bool distilled) {
   const Scope scope = root.with(initializer_from(config, "initializer_range", true));
   const Vision vision = make_vision(scope, config, distilled);
   const int64_t D = config.size("hidden_size", 768);
@@ -158,10 +158,10 @@ Network make_inner(const Scope& root, const Config& config, bool distilled) {
 
 Architectures vit_architectures() {
   const auto classify = [](const char* base, bool distilled) {
-    return [=](const Scope& scope, const Config& config) { return make_classifier(scope, config, base, distilled); };
+    return [=](const Scope& scope, const Config& config) { return make_vit_classifier(scope, config, base, distilled); };
   };
   const auto inner = [](bool distilled) {
-    return [=](const Scope& scope, const Config& config) { return make_inner(scope, config, distilled); };
+    return [=](const Scope& scope, const Config& config) { return make_bare_vit(scope, config, distilled); };
   };
   return {{.name = "ViTForImageClassification", .base = "vit", .make = classify("vit", false)},
           {.name = "ViTModel", .base = "vit", .bare = true, .make = inner(false)},

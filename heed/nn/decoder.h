@@ -1,9 +1,10 @@
 // Decoder layers (Vaswani et al. 2017): causal self-attention, cross-attention to an encoder's output, feed-forward.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/nn/encoder.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Options of the two attentions of a call, for example the lengths of both sequences.
 struct DecoderTerms {

@@ -2,11 +2,12 @@
 // al. 2017, BERT) or before the branch (pre-norm: ViT, GPT). With Causal{} in its terms an encoder is a decoder-only model.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/nn/feed_forward.h"
 #include "heed/nn/mode.h"
 #include "heed/nn/multi_head.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 enum class NormPlace { before, after };
 

@@ -3,10 +3,11 @@
 
 #include <string>
 
+#include "heed/core/api.h"
 #include "heed/nn/linear.h"
 #include "heed/nn/mode.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Parameter names.
 struct FeedForwardNames {

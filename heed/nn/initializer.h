@@ -4,10 +4,11 @@
 #include <functional>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/random.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 using Initializer = std::function<Tensor(const Shape& shape, Rng& rng)>;
 

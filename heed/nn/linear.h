@@ -3,10 +3,11 @@
 
 #include <utility>
 
+#include "heed/core/api.h"
 #include "heed/nn/params.h"
 #include "heed/ops/packed_weight.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct LinearOptions {
   bool bias = true;

@@ -1,9 +1,10 @@
 // Training or evaluation mode. In training it carries the random generator of dropout and stochastic depth.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/ops/ops.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Mode {
   Rng* rng = nullptr;  // null: evaluation

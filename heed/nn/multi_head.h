@@ -10,10 +10,11 @@
 #include "heed/attention/cache.h"
 #include "heed/attention/linear_attention.h"
 #include "heed/attention/pooled_keys.h"
+#include "heed/core/api.h"
 #include "heed/nn/mode.h"
 #include "heed/nn/positions.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Kinds of attention: docs/cheaper_attention.md. Linear attention supports the causal mask and lengths only; channel and
 // pooled attention support no masks.

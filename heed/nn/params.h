@@ -11,10 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/safetensors.h"
 #include "heed/nn/initializer.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct ParameterOptions {
   bool learned = true;             // takes a gradient; false: buffers such as running statistics, which are saved too

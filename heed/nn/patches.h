@@ -1,9 +1,10 @@
 // Images as tokens (Dosovitskiy et al. 2021): a strided convolution, computed as a linear layer on patches.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/nn/linear.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Patches row by row, in the layout of convolution weights. x: (B, C, Y, X) -> (B, Y/P X/Q, C P Q)
 Tensor unfold_patches(const Tensor& x, int64_t P, int64_t Q);

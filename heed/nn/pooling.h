@@ -1,10 +1,11 @@
 // From tokens to one vector: the class token (CLS), the mean (GAP), attention with one learned query (MAP), or concatenation.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/nn/feed_forward.h"
 #include "heed/nn/multi_head.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 Tensor pool_class(const Tensor& x);                             // (B, N, D) -> (B, D): the first token
 Tensor pool_mean(const Tensor& x, const Tensor& lengths = {});  // (B, N, D), lengths: (B) i64 or undefined -> (B, D)

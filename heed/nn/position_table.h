@@ -6,9 +6,10 @@
 #include <memory>
 #include <span>
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class PositionTable {
  public:

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "heed/attention/terms.h"
+#include "heed/core/api.h"
 #include "heed/nn/linear.h"
 #include "heed/nn/position_table.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Which two features share a frequency: (2i, 2i + 1) as in the papers, or (i, i + D / 2) as in Hugging Face's rotate_half.
 enum class Pairing { interleaved, halves };

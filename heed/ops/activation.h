@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace heed {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
 
 enum class Activation : uint8_t { none, relu, silu, gelu, gelu_tanh, tanh, sigmoid };
 

@@ -1,11 +1,12 @@
 // Whether a tensor holds neither NaN nor infinity, at the speed of reading it once.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/core/dtype.h"
 #include "heed/core/kernel.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct FindNonfinite {
   const void* x;

@@ -1,9 +1,10 @@
 // Matrix products of bf16 operands with f32 sums, by oneDNN. Operands stored as f32 are rounded first (Kalamkar et al. 2019).
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/ops/gemm_cpu.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 bool has_bf16();  // whether this machine has bf16 instructions; without them the same rounded numbers are multiplied in f32
 

@@ -47,14 +47,14 @@ Tensor linear_on_patches(const Tensor& x, const Tensor& w, const Tensor& b, cons
 }
 
 // g: (B, O, OY, OX), w: (O, C / groups, KY, KX) -> dx: (B, C, Y, X)
-Tensor input_gradient(const ConvSizes& sizes, const Tensor& g, const Tensor& w) {
+Tensor conv_input_gradient(const ConvSizes& sizes, const Tensor& g, const Tensor& w) {
   const Tensor dx = Tensor::empty({sizes.B, sizes.in, sizes.window.image[0], sizes.window.image[1]}, DType::f32, g.device());
   launch(conv_backward_input, g.device(), {.g = raw<float>(g), .w = raw<float>(w), .dx = raw<float>(dx), .sizes = sizes});
   return dx;
 }
 
 // x: (B, C, Y, X), g: (B, O, OY, OX) -> dw: (O, C / groups, KY, KX), db: (O)
-std::pair<Tensor, Tensor> weight_gradient(const ConvSizes& sizes, const Tensor& x, const Tensor& g) {
+std::pair<Tensor, Tensor> conv_weight_gradient(const ConvSizes& sizes, const Tensor& x, const Tensor& g) {
   const Shape shape{sizes.out, sizes.in / sizes.groups, sizes.window.kernel[0], sizes.window.kernel[1]};
   const Tensor dw = Tensor::empty(shape, DType::f32, x.device()), db = Tensor::empty({sizes.out}, DType::f32, x.device());
   launch(conv_backward_weight, x.device(),
@@ -83,8 +83,8 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, con
   const auto back = [sizes, to_x, to_w, x = to_w ? x : Tensor(), w = to_x ? w : Tensor()](const Tensor& gradient) {
     const Tensor g = contiguous(gradient);
     Grads grads(3);
-    if (to_x) grads[0] = input_gradient(sizes, g, w);
-    if (to_w) std::tie(grads[1], grads[2]) = weight_gradient(sizes, x, g);
+    if (to_x) grads[0] = conv_input_gradient(sizes, g, w);
+    if (to_w) std::tie(grads[1], grads[2]) = conv_weight_gradient(sizes, x, g);
     return grads;
   };
   return record(op::conv2d, y, {input, weight, bias}, back);

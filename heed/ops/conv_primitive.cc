@@ -11,7 +11,7 @@ using Description = dnnl::memory::desc;
 
 Description any_layout(const Description& of) { return {of.dims(), Memory::data_type::f32, Memory::format_tag::any}; }
 
-Memory at(const Description& layout, void* data) { return {layout, dnnl_engine(), data}; }
+Memory memory_at(const Description& layout, void* data) { return {layout, dnnl_engine(), data}; }
 
 // Memory for numbers in a layout.
 Tensor scratch_for(const Description& layout) { return Tensor::empty({static_cast<int64_t>(layout.get_size())}, DType::u8, kCpu); }
@@ -26,9 +26,9 @@ ConvPrimitive::Reorder::Reorder(const Description& source, const Description& ta
 
 void ConvPrimitive::Reorder::operator()(void* source, void* target) const try {
   const Tensor memory = scratch_for(scratch);
-  primitive.execute(
-      dnnl_stream(),
-      {{DNNL_ARG_FROM, at(from, source)}, {DNNL_ARG_TO, at(to, target)}, {DNNL_ARG_SCRATCHPAD, at(scratch, raw<uint8_t>(memory))}});
+  primitive.execute(dnnl_stream(), {{DNNL_ARG_FROM, memory_at(from, source)},
+                                    {DNNL_ARG_TO, memory_at(to, target)},
+                                    {DNNL_ARG_SCRATCHPAD, memory_at(scratch, raw<uint8_t>(memory))}});
 } catch (const dnnl::error& error) {
   fail_with(error, "conv2d: oneDNN's reorder failed");
 }
@@ -102,7 +102,7 @@ void ConvPrimitive::unpack(float* packed, float* weights) const { (*between_weig
 void ConvPrimitive::run(float* x, float* packed, float* bias, float* y) const try {
   float* const given[] = {x, packed, bias, y};
   Tensors scratch{scratch_for(scratch_)};
-  std::unordered_map<int, Memory> bound{{DNNL_ARG_SCRATCHPAD, at(scratch_, raw<uint8_t>(scratch[0]))}};
+  std::unordered_map<int, Memory> bound{{DNNL_ARG_SCRATCHPAD, memory_at(scratch_, raw<uint8_t>(scratch[0]))}};
   void* inside[std::size(given)];
   for (size_t i = 0; i < operands_.size(); ++i) {
     if (given[i] == nullptr) continue;
@@ -110,7 +110,7 @@ void ConvPrimitive::run(float* x, float* packed, float* bias, float* y) const tr
     if (operand.reorder) scratch.push_back(scratch_for(operand.inside));
     inside[i] = operand.reorder ? static_cast<void*>(raw<uint8_t>(scratch.back())) : given[i];
     if (operand.reorder && !operand.written) (*operand.reorder)(given[i], inside[i]);
-    bound.emplace(operand.name, at(operand.inside, inside[i]));
+    bound.emplace(operand.name, memory_at(operand.inside, inside[i]));
   }
   primitive_.execute(dnnl_stream(), bound);
   for (size_t i = 0; i < operands_.size(); ++i)

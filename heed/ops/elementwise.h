@@ -4,6 +4,7 @@
 #ifndef HEED_OPS_ELEMENTWISE_H_
 #define HEED_OPS_ELEMENTWISE_H_
 
+#include "heed/core/api.h"
 #include "heed/core/autograd.h"
 #include "heed/core/kernel.h"
 
@@ -20,7 +21,7 @@
   X(Gelu, gelu)             \
   X(GeluTanh, gelu_tanh)
 
-namespace heed {
+namespace HEED_API heed {
 
 #define HEED_DECLARE(Formula, function) Tensor function(const Tensor& x);
 HEED_ELEMENTWISE(HEED_DECLARE)

@@ -16,7 +16,7 @@ Tensor readable(const Tensor& x) {
 }
 
 // x: (leading axes that broadcast to `leading`..., rows, columns)
-GemmOperand operand(const Tensor& x, const Shape& leading) {
+GemmOperand batch_operand(const Tensor& x, const Shape& leading) {
   const int64_t rows = x.size(-2), columns = x.size(-1), down = x.strides()[x.rank() - 2], along = x.strides()[x.rank() - 1];
   const bool plain = (along == 1 || columns == 1) && (down >= columns || rows == 1);
   GemmOperand out{
@@ -39,7 +39,7 @@ Tensor product(const Tensor& left, const Tensor& right) {
   shape.push_back(N);
   const Device device = common_device("matmul", {&left, &right});
   const Tensor out = Tensor::empty(shape, a.dtype(), device);
-  Gemm args{.M = M, .N = N, .K = K, .a = operand(a, leading), .b = operand(b, leading), .c = operand(out, leading)};
+  Gemm args{.M = M, .N = N, .K = K, .a = batch_operand(a, leading), .b = batch_operand(b, leading), .c = batch_operand(out, leading)};
   args.c.stride = N, args.c.transposed = false;
   args.batch_axes = leading.rank();
   std::copy(leading.begin(), leading.end(), args.batch_size);

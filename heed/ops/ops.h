@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "heed/core/api.h"
 #include "heed/core/autograd.h"
 #include "heed/core/copy.h"
 #include "heed/core/random.h"
@@ -30,7 +31,7 @@
   X(conv2d) X(max_pool2d)
 // clang-format on
 
-namespace heed {
+namespace HEED_API heed {
 
 namespace op {
 #define HEED_NAME(name) inline constexpr OpName name{#name};

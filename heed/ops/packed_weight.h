@@ -4,9 +4,10 @@
 
 #include <memory>
 
+#include "heed/core/api.h"
 #include "heed/ops/ops.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class Int8Weight;
 struct Int8Rows;

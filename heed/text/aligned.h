@@ -5,10 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/check.h"
 #include "heed/text/unicode.h"
 
-namespace heed::text {
+namespace HEED_API heed {
+namespace text {
 
 struct Span {  // bytes [begin, end)
   uint32_t begin = 0, end = 0;
@@ -79,4 +81,5 @@ void each_char(const Aligned& in, const Body& body) {
   }
 }
 
-}  // namespace heed::text
+}  // namespace text
+}  // namespace heed

@@ -1,9 +1,10 @@
 // Many sentences for a model: encoded on all threads, truncated to max_length, batched by length.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/text/tokenizer.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Sentence {
   std::string text;

@@ -3,7 +3,10 @@
 
 #include <vector>
 
-namespace heed::text {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
+namespace text {
 
 struct Range {
   char32_t first, last;
@@ -16,4 +19,5 @@ CharSet union_of(CharSet a, const CharSet& b);
 CharSet complement(const CharSet& set);  // within all code points
 CharSet intersection_of(const CharSet& a, const CharSet& b);
 
-}  // namespace heed::text
+}  // namespace text
+}  // namespace heed

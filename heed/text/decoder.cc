@@ -70,7 +70,7 @@ void decode_fallback(Tokens& tokens) {
 }
 
 // Removes up to `first` characters `c` from the start of each token, and up to `last` from its end.
-void strip(Tokens& tokens, const std::string& c, int64_t first, int64_t last) {
+void strip_tokens(Tokens& tokens, const std::string& c, int64_t first, int64_t last) {
   for (std::string& token : tokens) {
     std::string_view rest = token;
     for (int64_t i = 0; i < first && !c.empty() && rest.starts_with(c); ++i) rest.remove_prefix(c.size());
@@ -131,12 +131,12 @@ Decoder make_shrinking(const JsonReader& json) {
   if (type == "Fuse") return fuse;
   if (type == "Strip")
     return [c = json.text("content"), first = json.whole_or("start", 0), last = json.whole_or("stop", 0)](Tokens& tokens) {
-      strip(tokens, c, first, last);
+      strip_tokens(tokens, c, first, last);
     };
   refuse_type(json, "decoder", "WordPiece, ByteLevel, Metaspace, BPEDecoder, ByteFallback, Fuse, Strip, Replace, Sequence");
 }
 
-Step make_one(const JsonReader& json) {
+Step make_decoder_step(const JsonReader& json) {
   if (json.text("type") != "Replace") return without_limit(make_shrinking(json));
   return [find = find_pattern(json["pattern"]), content = json.text("content")](Tokens& tokens, size_t max_bytes) {
     replace_matches(tokens, find, content, max_bytes);
@@ -147,7 +147,7 @@ Step make_one(const JsonReader& json) {
 
 Decoder make_decoder(const JsonReader& json) {
   std::vector<std::pair<Step, std::string>> steps;
-  for (const JsonReader& step : steps_of(json, "decoders")) steps.emplace_back(make_one(step), step_name(step));
+  for (const JsonReader& step : steps_of(json, "decoders")) steps.emplace_back(make_decoder_step(step), step_name(step));
   return [steps](Tokens& tokens) {
     const size_t max_bytes = growth_limit(bytes_in(tokens));
     for (const auto& [step, name] : steps) with_step_name(name, [&, &apply = step] { apply(tokens, max_bytes); });

@@ -5,9 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/text/vocabulary.h"
 
-namespace heed::text {
+namespace HEED_API heed {
+namespace text {
 
 struct TokenSpan {
   int32_t id = 0;
@@ -61,4 +63,5 @@ struct UnigramOptions {
 ModelPointer make_unigram(Vocabulary vocabulary, const std::vector<double>& scores, const UnigramOptions& options,
                           const std::string& source);
 
-}  // namespace heed::text
+}  // namespace text
+}  // namespace heed

@@ -182,7 +182,7 @@ std::string from_base64(const JsonReader& json) {
   return out;
 }
 
-Normalizer make_one(const JsonReader& json) {
+Normalizer make_normalizer_step(const JsonReader& json) {
   const std::string type = json.text("type");
   if (type == "BertNormalizer") {
     BertNormalizer bert;
@@ -223,7 +223,8 @@ Normalizer make_one(const JsonReader& json) {
 Normalizer make_normalizer(const JsonReader& json) {
   std::vector<Normalizer> steps;
   for (const JsonReader& step : steps_of(json, "normalizers"))
-    steps.push_back([apply = make_one(step), name = step_name(step)](Aligned& text) { with_step_name(name, [&] { apply(text); }); });
+    steps.push_back(
+        [apply = make_normalizer_step(step), name = step_name(step)](Aligned& text) { with_step_name(name, [&] { apply(text); }); });
   if (steps.size() == 1) return steps.front();
   return [steps](Aligned& text) {
     for (const Normalizer& step : steps) step(text);

@@ -6,7 +6,10 @@
 #include <string_view>
 #include <vector>
 
-namespace heed::text {
+#include "heed/core/api.h"
+
+namespace HEED_API heed {
+namespace text {
 
 inline uint64_t hash_bytes(std::string_view bytes) {
   uint64_t hash = 0x9E3779B97F4A7C15u ^ bytes.size();
@@ -83,4 +86,5 @@ class StringTable {
   size_t count_ = 0;
 };
 
-}  // namespace heed::text
+}  // namespace text
+}  // namespace heed

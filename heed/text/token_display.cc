@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-constexpr const char *kSpaceMark = "\u00b7", *kNewlineMark = "\u23ce", *kTabMark = "\u21e5";
+constexpr const char *kShownSpace = "\u00b7", *kShownNewline = "\u23ce", *kShownTab = "\u21e5";
 
 // Byte-level tokenizers are recognized by their decoder: it maps U+0120 to a space.
 bool is_byte_level(const text::Decoder& decoder) {
@@ -41,11 +41,11 @@ std::string visible(std::string_view bytes) {
     const size_t begin = at;
     const char32_t c = text::next_char(bytes, at);
     if (c == ' ' || c == 0x2581) {
-      out += kSpaceMark;
+      out += kShownSpace;
     } else if (c == '\n') {
-      out += kNewlineMark;
+      out += kShownNewline;
     } else if (c == '\t') {
-      out += kTabMark;
+      out += kShownTab;
     } else if (c < 0x20 || c == 0x7f) {
       text::append_utf8(out, c == 0x7f ? 0x2421 : 0x2400 + c);
     } else {

@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 #include "heed/io/file.h"
 #include "heed/text/aligned.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 namespace text {
 struct TokenizerParts;  // tokenizer_parts.h

@@ -26,7 +26,7 @@ std::string word_suffix_of(const Json& document) {
   return model == document.end() ? "" : JsonReader(*model, "").text_or("end_of_word_suffix", "");
 }
 
-AddedTokens special_tokens(const std::vector<std::string>& names, const Vocabulary& vocabulary) {
+AddedTokens added_special_tokens(const std::vector<std::string>& names, const Vocabulary& vocabulary) {
   std::vector<AddedToken> tokens;
   StringTable seen;
   for (const std::string& name : names) {
@@ -62,7 +62,7 @@ TokenizerParts read_bert_folder(const Path& folder) {
   parts.pre_tokenizer = bert_pre_tokenizer();
   parts.model = make_wordpiece(Vocabulary::from_lines(path), options, path.string());
   const Vocabulary& vocabulary = parts.model->vocabulary();
-  parts.added = special_tokens({pad, options.unknown, cls, sep, mask}, vocabulary);
+  parts.added = added_special_tokens({pad, options.unknown, cls, sep, mask}, vocabulary);
   parts.post_processor = bert_post_processor(id_of(vocabulary, cls, path), id_of(vocabulary, sep, path));
   parts.decoder = wordpiece_decoder(options.continuing_prefix, true);
   if (const int32_t id = vocabulary.find(pad); id >= 0) parts.padding_id = id;
@@ -88,7 +88,7 @@ TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary_path,
   const std::string end = special_token(config, "eos_token", roberta ? "</s>" : "<|endoftext|>");
   std::vector<std::string> names = {end, special_token(config, "bos_token", end), special_token(config, "unk_token", end)};
   if (roberta) names = {"<s>", "</s>", "<unk>", "<pad>", "<mask>"};
-  parts.added = special_tokens(names, vocabulary);
+  parts.added = added_special_tokens(names, vocabulary);
   if (roberta)
     parts.post_processor = roberta_post_processor(id_of(vocabulary, "<s>", vocabulary_path), id_of(vocabulary, "</s>", vocabulary_path));
   parts.post_processor.trim_offsets = true;
@@ -114,7 +114,7 @@ TokenizerParts read_marian_folder(const Path& folder, bool target) {
   const int32_t unknown_id = id_of(all, unknown, vocabulary_path);
   parts.model = make_sentencepiece(file, std::move(all), unknown_id, path.string());
   const Vocabulary& vocabulary = parts.model->vocabulary();
-  std::vector<AddedToken> added = special_tokens({end, unknown, pad}, vocabulary).all();
+  std::vector<AddedToken> added = added_special_tokens({end, unknown, pad}, vocabulary).all();
   for (int32_t id = 0; id < vocabulary.id_limit(); ++id)
     if (vocabulary.has(id) && vocabulary.token(id).starts_with(">>") && vocabulary.token(id).ends_with("<<"))
       added.push_back({vocabulary.token(id), id});

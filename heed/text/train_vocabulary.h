@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/file.h"
 #include "heed/text/model.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 enum class VocabularyKind { wordpiece, bpe, words, characters };
 

@@ -7,10 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/utf8.h"
 #include "heed/text/char_set.h"
 
-namespace heed::text {
+namespace HEED_API heed {
+namespace text {
 
 // Bits of classes_of.
 enum CharClass : uint16_t {
@@ -93,4 +95,5 @@ int combining_class(char32_t c);
 char32_t compose_pair(char32_t a, char32_t b);            // their canonical composition, or 0
 bool breaks_cluster(char32_t a, char32_t b, int& state);  // whether a grapheme cluster ends between a and b
 
-}  // namespace heed::text
+}  // namespace text
+}  // namespace heed

@@ -5,11 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/json_reader.h"
 #include "heed/text/string_table.h"
 #include "heed/text/unicode.h"
 
-namespace heed::text {
+namespace HEED_API heed {
+namespace text {
 
 inline constexpr int64_t kMaxTokenId = int64_t{1} << 24;
 
@@ -33,4 +35,5 @@ class Vocabulary {
   StringTable table_;
 };
 
-}  // namespace heed::text
+}  // namespace text
+}  // namespace heed

@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-constexpr size_t kOrders = 4;
+constexpr size_t kBleuOrders = 4;
 
 void replace(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
@@ -103,28 +103,28 @@ std::vector<std::string> tokens_13a(std::string_view line) {
 BleuScore bleu(std::span<const std::string> written, std::span<const std::string> references) {
   check(written.size() == references.size(), "bleu: found ", written.size(), " lines and ", references.size(),
         " references, expected the same number");
-  std::array<NgramCounts, kOrders> counts{};
+  std::array<NgramCounts, kBleuOrders> counts{};
   int64_t written_words = 0, reference_words = 0;
   for (size_t line = 0; line < written.size(); ++line) {
     std::unordered_map<std::string, char32_t> known;
     const std::vector<char32_t> ours = numbered(tokens_13a(written[line]), known), theirs = numbered(tokens_13a(references[line]), known);
     written_words += static_cast<int64_t>(ours.size());
     reference_words += static_cast<int64_t>(theirs.size());
-    for (size_t n = 0; n < kOrders; ++n) counts[n].add(count_ngrams(ours, theirs, n + 1));
+    for (size_t n = 0; n < kBleuOrders; ++n) counts[n].add(count_ngrams(ours, theirs, n + 1));
   }
-  BleuScore out{.bleu = 0, .brevity = 1, .precisions = std::vector<double>(kOrders)};
+  BleuScore out{.bleu = 0, .brevity = 1, .precisions = std::vector<double>(kBleuOrders)};
   if (written_words < reference_words)
     out.brevity = written_words > 0 ? std::exp(1 - static_cast<double>(reference_words) / static_cast<double>(written_words)) : 0;
   if (counts[0].shared == 0) return out;  // then no longer n-grams match either
   double smooth = 1, logs = 0;
-  for (size_t n = 0; n < kOrders; ++n) {
+  for (size_t n = 0; n < kBleuOrders; ++n) {
     const auto total = static_cast<double>(counts[n].written), shared = static_cast<double>(counts[n].shared);
     if (total == 0) return out;  // a zero precision that is not smoothed makes the mean 0
     if (shared == 0) smooth *= 2;
     out.precisions[n] = shared == 0 ? 100 / (smooth * total) : 100 * shared / total;
     logs += std::log(out.precisions[n]);
   }
-  out.bleu = out.brevity * std::exp(logs / kOrders);
+  out.bleu = out.brevity * std::exp(logs / kBleuOrders);
   return out;
 }
 

@@ -9,7 +9,7 @@
 namespace heed {
 namespace {
 
-constexpr size_t kOrders = 6;
+constexpr size_t kChrfOrders = 6;
 constexpr double kBetaSquared = 4;  // beta = 2 weights recall
 
 std::vector<char32_t> without_spaces(const std::string& line) {
@@ -25,10 +25,10 @@ std::vector<char32_t> without_spaces(const std::string& line) {
 double chrf(std::span<const std::string> written, std::span<const std::string> references) {
   check(written.size() == references.size(), "chrf: found ", written.size(), " lines and ", references.size(),
         " references, expected the same number");
-  std::array<NgramCounts, kOrders> counts{};
+  std::array<NgramCounts, kChrfOrders> counts{};
   for (size_t line = 0; line < written.size(); ++line) {
     const std::vector<char32_t> ours = without_spaces(written[line]), theirs = without_spaces(references[line]);
-    for (size_t n = 0; n < kOrders; ++n) {
+    for (size_t n = 0; n < kChrfOrders; ++n) {
       const NgramCounts found = count_ngrams(ours, theirs, n + 1);
       if (found.reference > 0) counts[n].add(found);  // n-grams that the reference is too short for are not counted
     }

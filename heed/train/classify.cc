@@ -128,7 +128,7 @@ struct Images {
   const ImageData& shown() const { return test.count() > 0 ? test : validation; }
 };
 
-ImageData part_of(const ClassifyOptions& options, DataPart part) {
+ImageData image_part(const ClassifyOptions& options, DataPart part) {
   ImageData data = read_images(options.data, part);
   if (part != DataPart::train || options.limit == 0 || data.count() <= options.limit) return data;
   // Strided, as files are often sorted by class.
@@ -166,9 +166,9 @@ void decode_parts(const std::vector<ImageData*>& parts, const std::shared_ptr<co
   notes.push_back(count + " and are left out (skip_bad=true):" + listed_lines(bad));
 }
 
-Task make_task(ClassifyOptions& options, const JobOptions& chosen) {
-  ImageData train = part_of(options, DataPart::train), validation = part_of(options, DataPart::validation),
-            test = part_of(options, DataPart::test);
+Task make_classify_task(ClassifyOptions& options, const JobOptions& chosen) {
+  ImageData train = image_part(options, DataPart::train), validation = image_part(options, DataPart::validation),
+            test = image_part(options, DataPart::test);
   check<FileError>(train.count() > 0, options.data, ": found no images to train on");
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
   set_labels(config, train.classes);
@@ -269,7 +269,7 @@ TaskKind classify_kind() {
                                   ": its preprocessor_config.json defines the images; remove ", key);
               check<UsageError>(from || settings.text("resize") != "model",
                                 "train: resize=model without from=, expected crop, squash or pad");
-              return make_task(*options, chosen);
+              return make_classify_task(*options, chosen);
             };
           },
       .resume_older =

@@ -9,12 +9,12 @@ namespace {
 
 constexpr int64_t kSampled = 32;
 
-std::string counted(std::string_view text) { return std::to_string(text.size()) + ":" + std::string(text); }
+std::string with_length(std::string_view text) { return std::to_string(text.size()) + ":" + std::string(text); }
 
 }  // namespace
 
 void DataFingerprint::add(std::string_view text) {
-  const std::string whole = counted(text);  // the length distinguishes "ab", "c" from "a", "bc"
+  const std::string whole = with_length(text);  // the length distinguishes "ab", "c" from "a", "bc"
   sum_ = crc32_z(sum_, reinterpret_cast<const Bytef*>(whole.data()), whole.size());
   bytes_ += std::ssize(text);
 }

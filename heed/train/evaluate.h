@@ -1,11 +1,12 @@
 // Evaluation of trained models: classification, language modelling, masked words, translation.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/data/text_data.h"
 #include "heed/models/classify.h"
 #include "heed/train/task.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Maps the label names of the data to label ids of the model: by name if the model knows all of them, else by number ("1" is label 1).
 // Throws a FileError that lists both sides if neither works. source: names the data in messages

@@ -5,9 +5,10 @@
 #include <span>
 #include <string>
 
+#include "heed/core/api.h"
 #include "heed/io/image.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class EventFile {
  public:

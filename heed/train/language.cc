@@ -15,7 +15,7 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kEvaluationTokens = 2048;  // tokens per batch; logits are (tokens, vocabulary)
+constexpr int64_t kLanguageEvaluationTokens = 2048;  // tokens per batch; logits are (tokens, vocabulary)
 constexpr int64_t kTrackedTokens = 24;
 
 struct LanguageOptions {
@@ -131,7 +131,7 @@ struct Language {
         if (static_cast<int64_t>(i) % tokens != 0) right.add({guesses[i - 1] == ids[i] ? 1.0 : 0.0, 1});
     };
     const int64_t targets = std::ssize(validation.tokens) - 1, whole = targets / (length - 1), rest = targets % (length - 1);
-    for (std::vector<int64_t> begins : batches_in_order(whole, std::max<int64_t>(kEvaluationTokens / length, 1))) {
+    for (std::vector<int64_t> begins : batches_in_order(whole, std::max<int64_t>(kLanguageEvaluationTokens / length, 1))) {
       for (int64_t& begin : begins) begin *= length - 1;
       score_windows(begins, length);
     }
@@ -178,7 +178,7 @@ struct Language {
   }
 };
 
-Json config_for(const JobOptions& chosen, int64_t length, const Tokenizer& tokenizer) {
+Json language_config(const JobOptions& chosen, int64_t length, const Tokenizer& tokenizer) {
   if (!chosen.from.empty()) return read_json(Path(chosen.from) / "config.json");
   Json config = model_config(chosen.model);
   set_vocabulary(config, tokenizer);
@@ -187,10 +187,10 @@ Json config_for(const JobOptions& chosen, int64_t length, const Tokenizer& token
   return config;
 }
 
-Task make_task(const LanguageOptions& options, const JobOptions& chosen) {
+Task make_language_task(const LanguageOptions& options, const JobOptions& chosen) {
   const Texts texts = read_parts(options.data, chosen.train_options);
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, texts.train);
-  const Json config = config_for(chosen, options.length, tokenizer.tokenizer);
+  const Json config = language_config(chosen, options.length, tokenizer.tokenizer);
   const auto model = model_for(chosen, config, {});
   model->decoder();  // throws if the model does not generate text
   check<UsageError>(options.length <= max_tokens(*model), "language: length=", options.length, ", expected at most ", max_tokens(*model),
@@ -241,7 +241,7 @@ TaskKind language_kind() {
                          {.path = true, .synthetic = {"opinions"}});
             settings.add("length", options->length, "Tokens per training window", {.least = 2, .most = 65536});
             declare(settings, options->vocabulary);
-            return [options](const JobOptions& chosen) { return make_task(*options, chosen); };
+            return [options](const JobOptions& chosen) { return make_language_task(*options, chosen); };
           }};
 }
 

@@ -5,9 +5,10 @@
 #include <limits>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Parameters that share a weight decay: norms, biases and positions usually take none.
 struct ParameterGroup {

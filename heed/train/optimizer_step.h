@@ -3,11 +3,12 @@
 
 #include <variant>
 
+#include "heed/core/api.h"
 #include "heed/models/model.h"
 #include "heed/train/optimizer.h"
 #include "heed/train/train_options.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class OptimizerStep {
  public:

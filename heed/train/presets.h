@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/train/settings.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Preset {
   std::string name, summary;

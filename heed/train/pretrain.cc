@@ -26,7 +26,7 @@ struct TaskOptions {
 using Documents = std::vector<std::vector<std::string>>;
 using Pairs = std::vector<SentencePair>;
 
-struct Texts {
+struct PretrainTexts {
   Documents train = {}, validation = {};
   Pairs train_pairs = {}, validation_pairs = {};
 };
@@ -38,9 +38,9 @@ void part(const std::vector<T>& all, const Split& places, std::vector<T>& kept, 
   for (const int64_t i : places.held_out) held_out.push_back(all[static_cast<size_t>(i)]);
 }
 
-Texts read_texts(const TaskOptions& options, const TrainOptions& train_options) {
+PretrainTexts read_texts(const TaskOptions& options, const TrainOptions& train_options) {
   constexpr int64_t train_count = 8000, held_out_count = 1000;
-  Texts out;
+  PretrainTexts out;
   const double share = std::max(static_cast<double>(train_options.validation), 1e-6);
   if (options.data == "opinions") {
     out.train = synthetic_documents(train_count, 1);
@@ -60,7 +60,7 @@ Texts read_texts(const TaskOptions& options, const TrainOptions& train_options) 
   return out;
 }
 
-std::vector<std::string> all_sentences(const Texts& texts) {
+std::vector<std::string> all_sentences(const PretrainTexts& texts) {
   std::vector<std::string> out;
   for (const std::vector<std::string>& document : texts.train) out.insert(out.end(), document.begin(), document.end());
   for (const SentencePair& pair : texts.train_pairs) out.insert(out.end(), {pair.first, pair.second});
@@ -124,7 +124,7 @@ struct Pretraining {
   }
 };
 
-Json config_for(const JobOptions& chosen, const PretrainOptions& options, const Tokenizer& tokenizer) {
+Json pretrain_config(const JobOptions& chosen, const PretrainOptions& options, const Tokenizer& tokenizer) {
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
   const std::string type = config.value("model_type", "");
   check<UsageError>(type == "bert", "pretrain: found ", chosen.from, " of type '", type, "', expected a BERT model");
@@ -137,13 +137,13 @@ Json config_for(const JobOptions& chosen, const PretrainOptions& options, const 
   return config;
 }
 
-Task make_task(const TaskOptions& options, const JobOptions& chosen) {
+Task make_pretrain_task(const TaskOptions& options, const JobOptions& chosen) {
   const PretrainOptions& samples = options.samples;
   check<UsageError>(samples.masked || !samples.pair_tasks().empty(),
                     "pretrain: found no objective, expected at least one of masked, next, inversion and inference to be true");
-  const Texts texts = read_texts(options, chosen.train_options);
+  const PretrainTexts texts = read_texts(options, chosen.train_options);
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, all_sentences(texts));
-  auto model = model_for(chosen, config_for(chosen, samples, tokenizer.tokenizer), {"cls.", "pooler", "classifier"});
+  auto model = model_for(chosen, pretrain_config(chosen, samples, tokenizer.tokenizer), {"cls.", "pooler", "classifier"});
   check<UsageError>(samples.max_length <= max_tokens(*model), "pretrain: max_length=", samples.max_length, ", expected at most ",
                     max_tokens(*model), ", the model's limit");
   const auto length = static_cast<double>(samples.max_length);
@@ -205,7 +205,7 @@ TaskKind pretrain_kind() {
             settings.add("inference_data", options->inference_data, "Labelled sentence pairs; entailment: synthetic",
                          {.path = true, .synthetic = {"entailment"}});
             declare(settings, options->vocabulary);
-            return [options](const JobOptions& chosen) { return make_task(*options, chosen); };
+            return [options](const JobOptions& chosen) { return make_pretrain_task(*options, chosen); };
           }};
 }
 

@@ -11,7 +11,7 @@ namespace heed {
 namespace {
 
 // Order of the metrics; others follow by name.
-const std::vector<std::string> kFirst{"bleu", "chrf", "accuracy", "perplexity", "loss", "top5", "f1", "calibration_error"};
+const std::vector<std::string> kFirstMetrics{"bleu", "chrf", "accuracy", "perplexity", "loss", "top5", "f1", "calibration_error"};
 
 bool lower_is_better(const std::string& figure) { return !larger_is_better(figure) || figure == "parameters" || figure == "epochs"; }
 
@@ -77,7 +77,7 @@ std::string tile(const std::string& figure, const std::string& label, const std:
 }
 
 std::string tiles_html(std::span<const RunRecord> runs) {
-  std::vector<std::string> names = kFirst;
+  std::vector<std::string> names = kFirstMetrics;
   for (const RunRecord& run : runs)
     for (const auto& [name, value] : final_metrics(run))
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);

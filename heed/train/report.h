@@ -4,9 +4,10 @@
 #include <span>
 #include <string>
 
+#include "heed/core/api.h"
 #include "heed/io/file.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 std::string report_page(std::span<const Path> runs);
 

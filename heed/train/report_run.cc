@@ -11,12 +11,12 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kMaxBytes = int64_t{256} << 20, kMaxSettingsBytes = int64_t{1} << 20;  // per file; of settings files
+constexpr int64_t kMaxRunFileBytes = int64_t{256} << 20, kMaxSettingsBytes = int64_t{1} << 20;  // per file; of settings files
 constexpr size_t kMaxLines = 2'000'000;
 constexpr size_t kLogLines = 40;
 
 // Skips an incomplete last line: the run may be in progress.
-std::vector<std::string> lines_in(const Path& path, int64_t limit = kMaxBytes) {
+std::vector<std::string> lines_in(const Path& path, int64_t limit = kMaxRunFileBytes) {
   std::vector<std::string> out;
   if (!std::filesystem::exists(path)) return out;
   std::istringstream in(read_text(path, limit));

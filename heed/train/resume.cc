@@ -13,7 +13,7 @@ const std::vector<std::string> kMayChange{"epochs", "steps", "patience", "on_nan
 
 bool may_change(const std::string& key) { return std::find(kMayChange.begin(), kMayChange.end(), key) != kMayChange.end(); }
 
-std::string joined(const std::vector<Change>& differences) {
+std::string joined_changes(const std::vector<Change>& differences) {
   std::string out;
   for (const Change& each : differences) out += (out.empty() ? "" : "; ") + each.text();
   return out;
@@ -64,7 +64,7 @@ void ResumedRun::check_edits() {
     else
       refused.push_back(each);
   }
-  check<FileError>(refused.empty(), (run_ / "config.toml").string(), ": was edited since the run was started: ", joined(refused),
+  check<FileError>(refused.empty(), (run_ / "config.toml").string(), ": was edited since the run was started: ", joined_changes(refused),
                    "; a run resumes with its original settings: undo the edit, or start another run: heed train ", training_->kind().name,
                    " ", (run_ / "config.toml").string());
 }
@@ -92,7 +92,7 @@ Task ResumedRun::make(const std::function<void(int64_t done, int64_t all)>& read
   Task task = training_->make(reading);
   const std::vector<Change> differences = known_ ? data_changed(about_.data, task.data) : std::vector<Change>();
   if (differences.empty()) return task;
-  check<FileError>(accept_data_, run_.string(), ": the data have changed since the run was started: ", joined(differences),
+  check<FileError>(accept_data_, run_.string(), ": the data have changed since the run was started: ", joined_changes(differences),
                    "; restore them, or resume with the new data: heed train --resume ", run_.string(), " data_changed=accept");
   for (const Change& each : differences)
     check<FileError>(!each.key.ends_with(" classes"), run_.string(), ": the classes have changed since the run was started: ", each.text(),
@@ -100,7 +100,7 @@ Task ResumedRun::make(const std::function<void(int64_t done, int64_t all)>& read
   const Path last = run_ / "last";
   check<FileError>(std::filesystem::is_directory(last), run_.string(),
                    ": the data have changed since the run was started, and no model is saved yet; start another run");
-  notes_.push_back("the data have changed, accepted by data_changed=accept: " + joined(differences));
+  notes_.push_back("the data have changed, accepted by data_changed=accept: " + joined_changes(differences));
   training_->keep_files_of(last);
   return training_->make(reading);
 }

@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/json.h"
 #include "heed/io/safetensors.h"
 #include "heed/train/event_file.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 using Metrics = std::vector<std::pair<std::string, double>>;  // names and values in column order: "train_loss", "rate", ...
 

@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-std::string state_of(const RunSummary& run, const std::optional<RunJson>& about) {
+std::string run_state(const RunSummary& run, const std::optional<RunJson>& about) {
   if (is_running(run.path)) return "running";
   if (about) return about->state == "running" ? "interrupted" : about->state;
   const bool evaluated = std::filesystem::exists(run.path / "evaluation.json");  // which older versions wrote at the end
@@ -38,7 +38,7 @@ RunSummary summarize_run(const Path& path) {
   if (const RunRow* best = record.best_epoch()) out.best_epoch = best->epoch, out.best = best->figures.at("validation_" + out.metric);
   for (const RunRow& row : record.speed)
     if (const auto found = row.figures.find("seconds"); found != row.figures.end()) out.seconds += found->second;
-  out.state = state_of(out, about);
+  out.state = run_state(out, about);
   if (record.evaluation.is_object()) {
     if (record.evaluation.contains("part") && record.evaluation["part"].is_string())
       out.evaluated_part = record.evaluation["part"].get<std::string>();

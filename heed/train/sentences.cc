@@ -150,7 +150,7 @@ Json fingerprint_of_rows(const std::vector<LabelledText>& rows) {
   return fingerprint.json();
 }
 
-Json config_for(const JobOptions& chosen, const std::vector<std::string>& classes, const Tokenizer& tokenizer) {
+Json sentences_config(const JobOptions& chosen, const std::vector<std::string>& classes, const Tokenizer& tokenizer) {
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
   set_labels(config, classes);
   if (chosen.from.empty()) set_vocabulary(config, tokenizer);
@@ -161,7 +161,7 @@ Json config_for(const JobOptions& chosen, const std::vector<std::string>& classe
   return config;
 }
 
-Task make_task(const std::string& name, SentenceOptions options, const JobOptions& chosen) {
+Task make_sentences_task(const std::string& name, SentenceOptions options, const JobOptions& chosen) {
   options.data = train_table_of(options.data);
   ChosenColumns columns;
   std::vector<LabelledText> rows = read_labelled(options.data, options.columns, &columns);
@@ -177,7 +177,7 @@ Task make_task(const std::string& name, SentenceOptions options, const JobOption
     if (row.pair) texts.push_back(*row.pair);
   }
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, texts);
-  auto model = model_for(chosen, config_for(chosen, classes, tokenizer.tokenizer), {"classifier", "pooler", "cls."});
+  auto model = model_for(chosen, sentences_config(chosen, classes, tokenizer.tokenizer), {"classifier", "pooler", "cls."});
   const auto read = [&](const std::vector<LabelledText>& some, const std::string& source) {
     return encoded(some, classes, tokenizer.tokenizer, std::min(options.max_length, max_tokens(*model)), source);
   };
@@ -241,7 +241,7 @@ TaskKind kind(const std::string& name, const std::string& summary, const std::st
         settings.add("limit", options->limit, "Train on this many texts; 0: all", {.least = 0});
         settings.add("max_length", options->max_length, "Maximum tokens of a text; longer ones are truncated", {.least = 4, .most = 1e6});
         declare(settings, options->vocabulary);
-        return [name, options](const JobOptions& chosen) { return make_task(name, *options, chosen); };
+        return [name, options](const JobOptions& chosen) { return make_sentences_task(name, *options, chosen); };
       }};
 }
 

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/io/json.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Allowed {  // range of a number, or the allowed strings
   double least = -1e300, most = 1e300;

@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kMaxBytes = int64_t{1} << 20;
+constexpr int64_t kMaxTomlBytes = int64_t{1} << 20;
 
 Json as_json(const std::string& file, const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
@@ -64,7 +64,7 @@ std::string toml_value(const Json& value) {
 }  // namespace
 
 std::vector<TomlValue> read_toml(const Path& path, const std::function<bool(const std::string& table)>& open) {
-  const std::string file = path.string(), text = read_text(path, kMaxBytes);
+  const std::string file = path.string(), text = read_text(path, kMaxTomlBytes);
   Walk walk{file, open};
   try {
     walk.table(toml::parse(text), "");

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/models/model.h"
 #include "heed/train/run_folder.h"
 #include "heed/train/settings.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Batch {
   TensorMap inputs = {};

@@ -1,11 +1,12 @@
 // Registry of training tasks. Each is one file that declares its settings and builds the task.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/train/presets.h"
 #include "heed/train/task.h"
 #include "heed/train/train_options.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Options common to all tasks.
 struct JobOptions {

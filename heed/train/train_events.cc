@@ -15,7 +15,7 @@ constexpr double kTile = 64, kMeanSide = 192, kCell = 10;  // sides of sample ti
 constexpr int64_t kSheetColumns = 8, kMaxTokens = 24;
 constexpr size_t kMaxLetters = 10;  // letters per label
 
-std::string shortened(const std::string& label) {
+std::string shortened_label(const std::string& label) {
   const std::vector<Letter> letters = letters_of(label);
   std::string out;
   for (size_t i = 0; i < std::min(letters.size(), kMaxLetters); ++i) out += letters[i].bytes;
@@ -72,9 +72,9 @@ Image drawn(const AttentionMaps& maps, size_t layer, const View& view) {
   return out.pixels();
 }
 
-std::vector<std::string> labels_of(const std::vector<std::string>& tokens, int64_t count) {
+std::vector<std::string> token_labels(const std::vector<std::string>& tokens, int64_t count) {
   std::vector<std::string> out;
-  for (int64_t i = 0; i < std::min(count, std::ssize(tokens)); ++i) out.push_back(shortened(tokens[static_cast<size_t>(i)]));
+  for (int64_t i = 0; i < std::min(count, std::ssize(tokens)); ++i) out.push_back(shortened_label(tokens[static_cast<size_t>(i)]));
   return out;
 }
 
@@ -93,8 +93,8 @@ View view_of(const AttentionMaps& maps, const Task& task) {
           .columns = columns,
           .N = maps.N,
           .M = maps.M,
-          .row_labels = labels_of(written ? sample.rows : sample.columns, rows),
-          .column_labels = labels_of(read ? sample.columns : sample.rows, columns),
+          .row_labels = token_labels(written ? sample.rows : sample.columns, rows),
+          .column_labels = token_labels(read ? sample.columns : sample.rows, columns),
           .by_row = maps.causal()};
 }
 
@@ -120,7 +120,7 @@ void write_first_samples(EventFile& events, const Task& task, int64_t step) {
     const double x = across * static_cast<double>(i % kSheetColumns), y = down * static_cast<double>(i / kSheetColumns);
     const double side = static_cast<double>(std::max(image.width, image.height)) / kTile;
     sheet.add(Drawing::Image{x, y, static_cast<double>(image.width) / side, static_cast<double>(image.height) / side, image});
-    sheet.add(Drawing::Text{x, y + kTile + kSize / 2 + 1, shortened(samples[i].truth), kSize});
+    sheet.add(Drawing::Text{x, y + kTile + kSize / 2 + 1, shortened_label(samples[i].truth), kSize});
   }
   events.image("samples", step, sheet.pixels());
 }

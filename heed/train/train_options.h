@@ -1,10 +1,11 @@
 // Training options common to all tasks: optimizer, learning rate schedule, stopping.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/core/dtype.h"
 #include "heed/train/settings.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct TrainOptions {
   int64_t epochs = 10, steps = 0;      // steps: stop after this many, 0: after all epochs

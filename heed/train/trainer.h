@@ -1,10 +1,11 @@
 // The training loop of all tasks. A run may be interrupted at any point and resumes bit for bit.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/train/task.h"
 #include "heed/train/train_options.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct StepInfo {
   int64_t epoch = 0, epochs = 0;  // epoch counts from 1

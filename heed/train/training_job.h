@@ -1,10 +1,11 @@
 // A whole training run, from settings to a trained model with its report, new or resumed.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/train/tasks.h"
 #include "heed/train/trainer.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // The settings and the task of a run.
 class TrainingJob {

@@ -16,7 +16,7 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kEvaluationBatch = 32;  // sentences; evaluation computes full logits
+constexpr int64_t kEvaluationPairs = 32;  // sentences; evaluation computes full logits
 constexpr int64_t kShownSamples = 8, kListedTranslations = 20;
 constexpr int64_t kNoLabel = -100;
 
@@ -67,7 +67,7 @@ struct SentencePairs {
   Evaluation evaluate(const EncodedPairs& pairs) const {
     double loss = 0;
     RunningMean right;
-    for (const std::vector<int64_t>& which : length_bucketed_batches(pairs.lengths(), kEvaluationBatch, 0, 0)) {
+    for (const std::vector<int64_t>& which : length_bucketed_batches(pairs.lengths(), kEvaluationPairs, 0, 0)) {
       const TensorMap batch = inputs(pairs, which), out = (*model)(batch);
       const std::vector<int64_t> labels = batch.at("labels").to_vector<int64_t>();
       const std::vector<int64_t> guesses = argmax(out.at("logits")).to_vector<int64_t>();
@@ -147,7 +147,7 @@ struct SentencePairs {
   }
 };
 
-Json config_for(const JobOptions& chosen, const Tokenizer& tokenizer) {
+Json translate_config(const JobOptions& chosen, const Tokenizer& tokenizer) {
   if (!chosen.from.empty()) return read_json(Path(chosen.from) / "config.json");
   Json config = model_config(chosen.model);
   set_vocabulary(config, tokenizer);
@@ -185,14 +185,14 @@ void set_decoding(SentencePairs& all, const TranslateOptions& options, const Job
   all.decoding.max_length = all.decoding.max_length > 0 ? std::min(all.decoding.max_length, all.limit) : max_length;
 }
 
-Task make_task(const TranslateOptions& options, const JobOptions& chosen) {
+Task make_translate_task(const TranslateOptions& options, const JobOptions& chosen) {
   ParallelTexts texts = read_parallel_texts(options.data, static_cast<double>(chosen.train_options.validation), chosen.train_options.seed);
   const Json data{{"train", fingerprint_of(lines_of_both(texts.train))},
                   {"validation", fingerprint_of(lines_of_both(texts.validation))},
                   {"test", fingerprint_of(lines_of_both(texts.test))}};
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, lines_of_both(texts.train), true);
   Tokenizer target = chosen.from.empty() ? tokenizer.tokenizer : Tokenizer::open_target(chosen.from);
-  const auto model = model_for(chosen, config_for(chosen, tokenizer.tokenizer), {});
+  const auto model = model_for(chosen, translate_config(chosen, tokenizer.tokenizer), {});
   check<FileError>(model->decoder().encoder, chosen.from, ": found ", model->architecture(),
                    ", expected a translation model: MarianMTModel");
   const int64_t limit = max_tokens(*model), count = std::ssize(texts.train);
@@ -268,7 +268,7 @@ TaskKind translate_kind() {
             declare(settings, options->vocabulary);
             return [options, &settings](const JobOptions& chosen) {
               if (options->data.is_synthetic()) fill_for_numbers(settings);
-              return make_task(*options, chosen);
+              return make_translate_task(*options, chosen);
             };
           }};
 }

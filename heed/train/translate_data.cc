@@ -75,7 +75,7 @@ void fill_from_folder(const Path& folder, ParallelOptions& options) {
   if (options.test.source.empty()) options.test = files_in(folder, options, {"test"});
 }
 
-std::vector<Translation> part_of(const char* name, const ParallelFiles& files) {
+std::vector<Translation> translation_part(const char* name, const ParallelFiles& files) {
   check<UsageError>(files.source.empty() == files.target.empty(), "translate: found one of ", name, "_source and ", name,
                     "_target, expected both");
   return files.source.empty() ? std::vector<Translation>{} : read_parallel(files.source, files.target);
@@ -157,7 +157,8 @@ ParallelTexts read_parallel_texts(const ParallelOptions& options, double share, 
   where.data = train_table_of(where.data);
   const bool is_table = where.train.source.empty() && where.train.target.empty() && (is_table_file(where.data) || is_file_pair(where.data));
   if (where.train.source.empty() && where.train.target.empty() && !is_table) fill_from_folder(where.data, where);
-  ParallelTexts out{part_of("train", where.train), part_of("validation", where.validation), part_of("test", where.test)};
+  ParallelTexts out{translation_part("train", where.train), translation_part("validation", where.validation),
+                    translation_part("test", where.test)};
   if (is_table) read_tables(where, out);
   const int64_t all = std::ssize(out.train);
   if (where.count > 0 && where.count < all) {

@@ -15,12 +15,12 @@ const std::map<std::string, VocabularyKind> kKinds{{"wordpiece", VocabularyKind:
 constexpr std::array kFiles{
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "source.spm",
     "target.spm"};
-constexpr int64_t kMaxBytes = int64_t{256} << 20;
+constexpr int64_t kMaxVocabularyBytes = int64_t{256} << 20;
 
 TaskTokenizer opened(const Path& folder) {
   TaskTokenizer out{Tokenizer::open(folder), {}};
   for (const char* name : kFiles)
-    if (std::filesystem::exists(folder / name)) out.files[name] = read_text(folder / name, kMaxBytes);
+    if (std::filesystem::exists(folder / name)) out.files[name] = read_text(folder / name, kMaxVocabularyBytes);
   return out;
 }
 

@@ -17,7 +17,7 @@ struct ChannelSizes {
   int64_t B, G, N, M, C, D;
 };
 
-Many reference(const ChannelSizes& z, double beta, const Many& x) {
+Many channel_reference(const ChannelSizes& z, double beta, const Many& x) {
   const Doubles &q = x[0], &k = x[1], &v = x[2];
   Doubles out({z.B, z.G, z.M, z.C});
   for (int64_t g = 0; g < z.B * z.G; ++g)
@@ -44,7 +44,7 @@ TEST(ChannelAttention, agrees_for_every_kind_of_size) {
                                        .inputs = {normal_input({z.B, z.G, z.N, z.C}, 1), normal_input({z.B, z.G, z.N, z.D}, 2),
                                                   normal_input({z.B, z.G, z.M, z.D}, 3)},
                                        .run = [=](const Tensors& t) { return Tensors{channel_attention(t[0], t[1], t[2], {beta})}; },
-                                       .reference = [=](const Many& x) { return reference(z, b, x); },
+                                       .reference = [=](const Many& x) { return channel_reference(z, b, x); },
                                        .layout_changes_rounding = true});
     }
 }

@@ -47,11 +47,12 @@ void check_plan(const AttentionPlan& plan, const Sizes& z) {
 }
 
 // Sizes that end inside registers, blocks and chunks.
-const Sizes kSizes[] = {{1, 1, 1, 1, 1, 1, 1},    {2, 2, 1, 5, 7, 3, 2},      {1, 6, 2, 3, 523, 17, 33}, {1, 5, 5, 1, 1031, 64, 64},
-                        {1, 4, 1, 2, 2053, 8, 5}, {1, 1, 1, 8, 4099, 16, 48}, {3, 3, 3, 7, 65, 31, 1}};
+const Sizes kFewQueriesSizes[] = {{1, 1, 1, 1, 1, 1, 1},      {2, 2, 1, 5, 7, 3, 2},    {1, 6, 2, 3, 523, 17, 33},
+                                  {1, 5, 5, 1, 1031, 64, 64}, {1, 4, 1, 2, 2053, 8, 5}, {1, 1, 1, 8, 4099, 16, 48},
+                                  {3, 3, 3, 7, 65, 31, 1}};
 
 TEST(FewQueries, agree_with_the_reference) {
-  for (const Sizes& z : kSizes) {
+  for (const Sizes& z : kFewQueriesSizes) {
     const Inputs x(z);
     SoftmaxRows rows;
     const Tensor out = forward_of_few_queries(plan_of(z, {}), x.q, x.k, x.v, rows);
@@ -76,7 +77,7 @@ TEST(FewQueries, agree_with_blocks_for_every_term_soft_hard_and_dropped) {
 }
 
 TEST(FewQueries, agree_with_blocks_for_every_size) {
-  for (const Sizes& z : kSizes) {
+  for (const Sizes& z : kFewQueriesSizes) {
     AttentionPlan plan = plan_of(z, {});
     check_plan(plan, z);
     plan.beta = 0;

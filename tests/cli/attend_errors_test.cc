@@ -20,7 +20,7 @@ void expect_usage(const std::string& options, const std::string& message, const 
   expect_refused(2, more, options, "attend: " + message);
 }
 
-void expect_bad(const TensorMap& more, const std::string& message, const std::string& options = "") {
+void expect_bad_attend(const TensorMap& more, const std::string& message, const std::string& options = "") {
   expect_refused(3, more, options, "in.safetensors: " + message);
 }
 
@@ -115,18 +115,19 @@ TEST(AttendErrors, missing_requirements) {
   expect_usage("lengths=1,1", "lengths is an option and a tensor of the file, expected one of them", lengths);
   expect_usage("kind=linear features=elu", "features=elu with the tensor projection, expected features=random", projection);
   expect_usage("kind=linear features=exp random_features=3", "random_features and the tensor projection, expected one of them", projection);
-  expect_bad({{"alpha", Tensor::ones({4}, kCpu)}}, "the tensor alpha needs the tensor center (ignore=alpha leaves it out)");
-  expect_bad({{"center", Tensor::ones({4, 2}, kCpu)}},
-             "the tensor center needs the tensor alpha or the tensor spread (ignore=center leaves it out)");
-  expect_bad({{"alpha", Tensor::ones({4}, kCpu)}, {"center", Tensor::ones({4, 2}, kCpu)}},
-             "the tensor alpha needs grid=... (ignore=alpha leaves it out)");
-  expect_bad({{"w", Tensor::ones({4, 5}, kCpu)}}, "the tensor w needs the tensor relative_keys (ignore=w leaves it out)");
-  expect_bad(projection, "the tensor projection has no meaning with kind=softmax, only with kind=linear (ignore=projection leaves it out)");
+  expect_bad_attend({{"alpha", Tensor::ones({4}, kCpu)}}, "the tensor alpha needs the tensor center (ignore=alpha leaves it out)");
+  expect_bad_attend({{"center", Tensor::ones({4, 2}, kCpu)}},
+                    "the tensor center needs the tensor alpha or the tensor spread (ignore=center leaves it out)");
+  expect_bad_attend({{"alpha", Tensor::ones({4}, kCpu)}, {"center", Tensor::ones({4, 2}, kCpu)}},
+                    "the tensor alpha needs grid=... (ignore=alpha leaves it out)");
+  expect_bad_attend({{"w", Tensor::ones({4, 5}, kCpu)}}, "the tensor w needs the tensor relative_keys (ignore=w leaves it out)");
+  expect_bad_attend(projection,
+                    "the tensor projection has no meaning with kind=softmax, only with kind=linear (ignore=projection leaves it out)");
 }
 
 TEST(AttendErrors, unknown_and_missing_tensors) {
   const TensorMap wrong{{"alhpa", Tensor::ones({4}, kCpu)}};
-  expect_bad(wrong, "unknown tensor \"alhpa\"; did you mean 'alpha'? (ignore=alhpa leaves it out)");
+  expect_bad_attend(wrong, "unknown tensor \"alhpa\"; did you mean 'alpha'? (ignore=alhpa leaves it out)");
   expect_usage("ignore=alpa", "ignore=alpa, but in.safetensors has no such tensor; did you mean 'alhpa'?", wrong);
   TensorMap all = small_inputs();
   const Attended without = run_attend(all, "");
@@ -146,22 +147,23 @@ TEST(AttendErrors, shapes) {
   };
   const std::string q = "(2, 4, 12, 5)", k = "(2, 2, 12, 5)", v = "(2, 2, 12, 3)",
                     plain = ", expected (B, H, N, D), (B, G, M, D), (B, G, M, E), all without B or without B and H: ";
-  expect_bad(of("q", {2, 4, 12, 6}), shapes("(2, 4, 12, 6)", k, v) + plain + "widths of q and k differ, 6 and 5");
-  expect_bad(of("q", {3, 4, 12, 5}), shapes("(3, 4, 12, 5)", k, v) + plain + "items of q and k differ, 3 and 2");
-  expect_bad(of("q", {2, 3, 12, 5}), shapes("(2, 3, 12, 5)", k, v) + plain + "3 heads of q are not a multiple of the 2 heads of k");
-  expect_bad(of("q", {4, 12, 5}), shapes("(4, 12, 5)", k, v) + plain + "their ranks differ");
-  expect_bad(of("q", {5}), shapes("(5)", k, v) + plain + "q has 1 axes");
-  expect_bad(of("v", {2, 2, 11, 3}), shapes(q, k, "(2, 2, 11, 3)") + plain + "tokens of k and v differ, 12 and 11");
-  expect_bad({},
-             shapes(q, k, v) +
-                 ", expected (B, H, N, C), (B, H, N, D), (B, H, M, D), all without B or without B and H: heads of q and k differ, 4 and 2",
-             "kind=channel");
+  expect_bad_attend(of("q", {2, 4, 12, 6}), shapes("(2, 4, 12, 6)", k, v) + plain + "widths of q and k differ, 6 and 5");
+  expect_bad_attend(of("q", {3, 4, 12, 5}), shapes("(3, 4, 12, 5)", k, v) + plain + "items of q and k differ, 3 and 2");
+  expect_bad_attend(of("q", {2, 3, 12, 5}), shapes("(2, 3, 12, 5)", k, v) + plain + "3 heads of q are not a multiple of the 2 heads of k");
+  expect_bad_attend(of("q", {4, 12, 5}), shapes("(4, 12, 5)", k, v) + plain + "their ranks differ");
+  expect_bad_attend(of("q", {5}), shapes("(5)", k, v) + plain + "q has 1 axes");
+  expect_bad_attend(of("v", {2, 2, 11, 3}), shapes(q, k, "(2, 2, 11, 3)") + plain + "tokens of k and v differ, 12 and 11");
+  expect_bad_attend(
+      {},
+      shapes(q, k, v) +
+          ", expected (B, H, N, C), (B, H, N, D), (B, H, M, D), all without B or without B and H: heads of q and k differ, 4 and 2",
+      "kind=channel");
   const std::string here = "; here B = 2, H = 4, N = 12, M = 12, D = 5, E = 3";
   const auto expect_shape = [&](const std::string& name, const Shape& shape, const std::string& expected, const std::string& options = "") {
     std::ostringstream text;
     text << name << " has shape " << shape << ", expected " << expected << here;
     const bool numbers = name != "key_mask" && name != "block_pattern" && name != "lengths";
-    expect_bad({{name, Tensor::ones(shape, numbers ? DType::f32 : DType::u8, kCpu)}}, text.str(), options);
+    expect_bad_attend({{name, Tensor::ones(shape, numbers ? DType::f32 : DType::u8, kCpu)}}, text.str(), options);
   };
   expect_shape("beta", {3}, "(H) or (1)");
   expect_shape("bias", {2, 12}, "any shape that broadcasts to (B, H, N, M)");
@@ -175,20 +177,20 @@ TEST(AttendErrors, shapes) {
   expect_shape("slopes", {2}, "(H) or (1)");
   expect_shape("bucket_table", {4, 8}, "(H, buckets) or (buckets)", "bucketed=16");
   expect_shape("projection", {3, 4}, "(R, D)", "kind=linear features=exp");
-  expect_bad(of("grad_out", {2, 4, 12, 5}), "grad_out has shape (2, 4, 12, 5), expected that of out, (2, 4, 12, 3)");
+  expect_bad_attend(of("grad_out", {2, 4, 12, 5}), "grad_out has shape (2, 4, 12, 5), expected that of out, (2, 4, 12, 3)");
 }
 
 TEST(AttendErrors, elements) {
   const Shape q{2, 4, 12, 5}, v{2, 2, 12, 3};
-  expect_bad({{"q", spoiled(q, 239, NAN)}}, "q is nan at (0, 3, 11, 4), expected finite numbers");
-  expect_bad({{"v", spoiled(v, 0, INFINITY)}}, "v is infinity at (0, 0, 0, 0), expected finite numbers");
-  expect_bad({{"grad_out", spoiled({2, 4, 12, 3}, 3, -INFINITY)}}, "grad_out is -infinity at (0, 0, 1, 0), expected finite numbers");
-  expect_bad({{"bias", spoiled({12, 12}, 13, INFINITY)}}, "bias is infinity at (1, 1), expected finite numbers or -infinity");
-  expect_bad({{"mask", spoiled({12}, 3, NAN)}}, "mask is nan at (3), expected finite numbers or -infinity");
-  expect_bad({{"q", Tensor::ones(q, DType::i64, kCpu)}}, "q is i64, expected f32, f16 or bf16");
-  expect_bad({{"key_mask", Tensor::ones({2, 12}, kCpu)}}, "key_mask is f32, expected bool or integers");
-  expect_bad({{"lengths", Tensor::ones({2}, kCpu)}}, "lengths is f32, expected integers");
-  expect_bad({{"lengths", Tensor::from(std::vector<int64_t>{3, -1}, {2}, kCpu)}}, "lengths holds -1, expected 0 to M = 12");
+  expect_bad_attend({{"q", spoiled(q, 239, NAN)}}, "q is nan at (0, 3, 11, 4), expected finite numbers");
+  expect_bad_attend({{"v", spoiled(v, 0, INFINITY)}}, "v is infinity at (0, 0, 0, 0), expected finite numbers");
+  expect_bad_attend({{"grad_out", spoiled({2, 4, 12, 3}, 3, -INFINITY)}}, "grad_out is -infinity at (0, 0, 1, 0), expected finite numbers");
+  expect_bad_attend({{"bias", spoiled({12, 12}, 13, INFINITY)}}, "bias is infinity at (1, 1), expected finite numbers or -infinity");
+  expect_bad_attend({{"mask", spoiled({12}, 3, NAN)}}, "mask is nan at (3), expected finite numbers or -infinity");
+  expect_bad_attend({{"q", Tensor::ones(q, DType::i64, kCpu)}}, "q is i64, expected f32, f16 or bf16");
+  expect_bad_attend({{"key_mask", Tensor::ones({2, 12}, kCpu)}}, "key_mask is f32, expected bool or integers");
+  expect_bad_attend({{"lengths", Tensor::ones({2}, kCpu)}}, "lengths is f32, expected integers");
+  expect_bad_attend({{"lengths", Tensor::from(std::vector<int64_t>{3, -1}, {2}, kCpu)}}, "lengths holds -1, expected 0 to M = 12");
   expect_refused(1, {{"q", Tensor::full(q, 1e30, kCpu)}, {"k", Tensor::full({2, 2, 12, 5}, 1e30, kCpu)}}, "",
                  "attend: out holds nan, though all inputs are finite: values overflowed f32, try a smaller beta");
 }

@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-std::string framed(const std::string& header, size_t data = 0) {
+std::string bad_file(const std::string& header, size_t data = 0) {
   const uint64_t size = header.size();
   return std::string(reinterpret_cast<const char*>(&size), 8) + header + std::string(data, '\0');
 }
@@ -16,7 +16,7 @@ std::string entry(const std::string& dtype, const std::string& shape, const std:
 
 // One tensor "x" with this entry, and data bytes.
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets, size_t data) {
-  return framed("{\"x\":" + entry(dtype, shape, offsets) + "}", data);
+  return bad_file("{\"x\":" + entry(dtype, shape, offsets) + "}", data);
 }
 
 TEST(Safetensors, refuses_bad_files) {
@@ -35,27 +35,27 @@ TEST(Safetensors, refuses_bad_files) {
        "found a header of 32 bytes, expected at most the 2 that follow"},
       {"no header", std::string(8, '\0'), "found no { at byte 8"},
       {"a zip file", "PK\3\4 and then some more bytes", "is this a safetensors file?"},
-      {"header is a list", framed("[]"), "found no { at byte 8"},
-      {"header is not JSON", framed("{x}"), "expected JSON"},
-      {"header cut short", framed(R"({"x":{"dtype":"F32")"), "unexpected end of input"},
-      {"two headers", framed("{}{}"), "expected end of input"},
-      {"zero bytes as padding", framed(std::string("{}\0\0", 4)), "found a zero byte"},
-      {"name is not UTF-8", framed("{\"\xff\":" + good + "}", 4), "expected JSON"},
-      {"tensor twice", framed("{\"x\":" + good + ",\"x\":" + entry(f32, "[1]", "[4,8]") + "}", 8), "found tensor \"x\" a second time"},
-      {"metadata twice", framed(R"({"__metadata__":{},"__metadata__":{}})"), "__metadata__: found a second time"},
-      {"metadata key twice", framed(R"({"__metadata__":{"a":"1","a":"2"}})"), "found the key \"a\" a second time"},
-      {"metadata is a string", framed(R"({"__metadata__":"a"})"), "__metadata__: found \"a\", expected an object"},
-      {"metadata is null", framed(R"({"__metadata__":null})"), "__metadata__: found null, expected an object"},
-      {"metadata holds a number", framed(R"({"__metadata__":{"a":1}})"), "found 1 under \"a\", expected a string"},
-      {"metadata holds an object", framed(R"({"__metadata__":{"a":{}}})"), "found an object or a list, expected a string"},
-      {"entry is a number", framed(R"({"x":5})"), "tensor \"x\": found 5, expected an object"},
-      {"entry is a list", framed(R"({"x":[]})"), "tensor \"x\": found a list, expected an object"},
-      {"entry is empty", framed(R"({"x":{}})"), "tensor \"x\": found no dtype"},
-      {"no shape", framed(R"({"x":{"dtype":"F32","data_offsets":[0,4]}})", 4), "found no shape"},
-      {"no offsets", framed(R"({"x":{"dtype":"F32","shape":[1]}})", 4), "found no data_offsets"},
-      {"unknown key", framed(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"extra":1}})", 4), "found the key \"extra\""},
-      {"dtype twice", framed(R"({"x":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4), "found dtype a second time"},
-      {"shape twice", framed(R"({"x":{"dtype":"F32","shape":[1],"shape":[1],"data_offsets":[0,4]}})", 4), "found shape a second time"},
+      {"header is a list", bad_file("[]"), "found no { at byte 8"},
+      {"header is not JSON", bad_file("{x}"), "expected JSON"},
+      {"header cut short", bad_file(R"({"x":{"dtype":"F32")"), "unexpected end of input"},
+      {"two headers", bad_file("{}{}"), "expected end of input"},
+      {"zero bytes as padding", bad_file(std::string("{}\0\0", 4)), "found a zero byte"},
+      {"name is not UTF-8", bad_file("{\"\xff\":" + good + "}", 4), "expected JSON"},
+      {"tensor twice", bad_file("{\"x\":" + good + ",\"x\":" + entry(f32, "[1]", "[4,8]") + "}", 8), "found tensor \"x\" a second time"},
+      {"metadata twice", bad_file(R"({"__metadata__":{},"__metadata__":{}})"), "__metadata__: found a second time"},
+      {"metadata key twice", bad_file(R"({"__metadata__":{"a":"1","a":"2"}})"), "found the key \"a\" a second time"},
+      {"metadata is a string", bad_file(R"({"__metadata__":"a"})"), "__metadata__: found \"a\", expected an object"},
+      {"metadata is null", bad_file(R"({"__metadata__":null})"), "__metadata__: found null, expected an object"},
+      {"metadata holds a number", bad_file(R"({"__metadata__":{"a":1}})"), "found 1 under \"a\", expected a string"},
+      {"metadata holds an object", bad_file(R"({"__metadata__":{"a":{}}})"), "found an object or a list, expected a string"},
+      {"entry is a number", bad_file(R"({"x":5})"), "tensor \"x\": found 5, expected an object"},
+      {"entry is a list", bad_file(R"({"x":[]})"), "tensor \"x\": found a list, expected an object"},
+      {"entry is empty", bad_file(R"({"x":{}})"), "tensor \"x\": found no dtype"},
+      {"no shape", bad_file(R"({"x":{"dtype":"F32","data_offsets":[0,4]}})", 4), "found no shape"},
+      {"no offsets", bad_file(R"({"x":{"dtype":"F32","shape":[1]}})", 4), "found no data_offsets"},
+      {"unknown key", bad_file(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"extra":1}})", 4), "found the key \"extra\""},
+      {"dtype twice", bad_file(R"({"x":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4), "found dtype a second time"},
+      {"shape twice", bad_file(R"({"x":{"dtype":"F32","shape":[1],"shape":[1],"data_offsets":[0,4]}})", 4), "found shape a second time"},
       {"dtype F64", one("\"F64\"", "[1]", "[0,8]", 8), "found dtype \"F64\", expected F32, BF16, F16, I64, I32, U8 or BOOL; convert"},
       {"dtype I8", one("\"I8\"", "[1]", "[0,1]", 1), "found dtype \"I8\""},
       {"dtype F8_E4M3", one("\"F8_E4M3\"", "[1]", "[0,1]", 1), "found dtype \"F8_E4M3\""},
@@ -83,16 +83,16 @@ TEST(Safetensors, refuses_bad_files) {
       {"data cut short", one(f32, "[4]", "[0,16]", 15), "found data_offsets up to 16, expected at most the 15 bytes of data"},
       {"offset far outside", one(f32, "[1]", "[9223372036854775803,9223372036854775807]", 4), "expected at most the 4 bytes of data"},
       {"bytes after the last tensor", one(f32, "[1]", "[0,4]", 5), "found 1 bytes after the last tensor"},
-      {"data without tensors", framed("{}", 3), "found 3 bytes after the last tensor"},
+      {"data without tensors", bad_file("{}", 3), "found 3 bytes after the last tensor"},
       {"hole at the beginning", one(f32, "[1]", "[4,8]", 8), "found data from byte 4, expected byte 0: there is a gap"},
-      {"hole between", framed("{\"x\":" + good + ",\"y\":" + entry(f32, "[1]", "[8,12]") + "}", 12),
+      {"hole between", bad_file("{\"x\":" + good + ",\"y\":" + entry(f32, "[1]", "[8,12]") + "}", 12),
        "tensor \"y\": found data from byte 8, expected byte 4"},
-      {"overlap", framed("{\"x\":" + entry(f32, "[2]", "[0,8]") + ",\"y\":" + entry(f32, "[2]", "[4,12]") + "}", 12),
+      {"overlap", bad_file("{\"x\":" + entry(f32, "[2]", "[0,8]") + ",\"y\":" + entry(f32, "[2]", "[4,12]") + "}", 12),
        "it overlaps another tensor"},
-      {"the same data twice", framed("{\"x\":" + good + ",\"y\":" + good + "}", 4), "it overlaps another tensor"},
-      {"empty tensor inside another", framed("{\"x\":" + entry(f32, "[2]", "[0,8]") + ",\"y\":" + entry(f32, "[0]", "[4,4]") + "}", 8),
+      {"the same data twice", bad_file("{\"x\":" + good + ",\"y\":" + good + "}", 4), "it overlaps another tensor"},
+      {"empty tensor inside another", bad_file("{\"x\":" + entry(f32, "[2]", "[0,8]") + ",\"y\":" + entry(f32, "[0]", "[4,4]") + "}", 8),
        "it overlaps"},
-      {"name that a terminal would obey", framed(R"({"\u001b[31mx":5})"), "tensor \"\\x1b[31mx\": found 5"},
+      {"name that a terminal would obey", bad_file(R"({"\u001b[31mx":5})"), "tensor \"\\x1b[31mx\": found 5"},
   };
   const Folder folder;
   for (const auto& c : bad) {
@@ -104,7 +104,7 @@ TEST(Safetensors, refuses_bad_files) {
 }
 
 TEST(Safetensors, refuses_invalid_booleans_on_access) {
-  std::string bytes = framed("{\"x\":" + entry("\"BOOL\"", "[4]", "[0,4]") + ",\"y\":" + entry("\"BOOL\"", "[1]", "[4,5]") + "}", 5);
+  std::string bytes = bad_file("{\"x\":" + entry("\"BOOL\"", "[4]", "[0,4]") + ",\"y\":" + entry("\"BOOL\"", "[1]", "[4,5]") + "}", 5);
   bytes[bytes.size() - 3] = 2;
   const Safetensors file = Safetensors::parse(held(bytes));
   expect_refused([&] { file.tensor("x"); }, "held: tensor \"x\": found a boolean that is neither 0 nor 1 at element 2");
@@ -112,7 +112,7 @@ TEST(Safetensors, refuses_invalid_booleans_on_access) {
 }
 
 TEST(Safetensors, every_prefix_of_a_good_file_is_refused) {
-  const std::string whole = framed("{\"x\":" + entry("\"F32\"", "[2]", "[0,8]") + "}", 8);
+  const std::string whole = bad_file("{\"x\":" + entry("\"F32\"", "[2]", "[0,8]") + "}", 8);
   for (size_t length = 0; length < whole.size(); ++length)
     EXPECT_THROW(Safetensors::parse(held(whole.substr(0, length))), FileError) << length << " bytes";
   EXPECT_EQ(Safetensors::parse(held(whole)).tensor("x").count(), 2);

@@ -8,7 +8,7 @@
 namespace heed::test {
 namespace {
 
-void expect_near(const Tensor& a, const Tensor& b, float tolerance = 1e-5f) {
+void expect_near_output(const Tensor& a, const Tensor& b, float tolerance = 1e-5f) {
   ASSERT_EQ(a.shape(), b.shape());
   const std::vector<float> x = a.to_vector<float>(), y = b.to_vector<float>();
   for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], tolerance) << i;
@@ -26,7 +26,7 @@ TEST(AttentionContext, a_cache_gives_what_all_tokens_at_once_give) {
     const Tensor whole = layer(x, causal);
     KeyValueCache cache;
     for (const auto& [begin, end] : {std::pair{0, 3}, {3, 4}, {4, 7}})
-      expect_near(layer(slice(x, 1, begin, end), causal, {}, {.cache = &cache}), slice(whole, 1, begin, end));
+      expect_near_output(layer(slice(x, 1, begin, end), causal, {}, {.cache = &cache}), slice(whole, 1, begin, end));
     EXPECT_EQ(cache.length(), 7);
   }
 }
@@ -36,9 +36,9 @@ TEST(AttentionContext, rotary_positions_may_be_any) {
   const Tensor x = normal_input({2, 3, 2, 8}, 1);
   const Tensor each = Tensor::from(std::vector<int64_t>{4, 5, 11, 2}, {2, 2}, kCpu);
   const Tensor rotated = rotary(x, each);
-  expect_near(slice(rotated, 0, 0, 1), rotary(slice(x, 0, 0, 1), 4), 0);
-  expect_near(slice(slice(rotated, 0, 1, 2), 2, 0, 1), rotary(slice(slice(x, 0, 1, 2), 2, 0, 1), 11), 0);
-  expect_near(slice(slice(rotated, 0, 1, 2), 2, 1, 2), rotary(slice(slice(x, 0, 1, 2), 2, 1, 2), 2), 0);
+  expect_near_output(slice(rotated, 0, 0, 1), rotary(slice(x, 0, 0, 1), 4), 0);
+  expect_near_output(slice(slice(rotated, 0, 1, 2), 2, 0, 1), rotary(slice(slice(x, 0, 1, 2), 2, 0, 1), 11), 0);
+  expect_near_output(slice(slice(rotated, 0, 1, 2), 2, 1, 2), rotary(slice(slice(x, 0, 1, 2), 2, 1, 2), 2), 0);
   expect_error(
       [&] {
         rotary(x, Tensor::from(std::vector<int64_t>{1, 2}, {1, 2}, kCpu));
@@ -49,8 +49,8 @@ TEST(AttentionContext, rotary_positions_may_be_any) {
 
 TEST(AttentionContext, given_frequencies_and_rounding) {
   const Tensor x = normal_input({1, 6, 4}, 1);
-  expect_near(Rotary(6, 4, {.frequencies = {1, 0.01}})(x), Rotary(6, 4)(x), 1e-6f);
-  expect_near(Rotary(6, 4, {.rounded = true})(x), Rotary(6, 4)(x), 1e-6f);
+  expect_near_output(Rotary(6, 4, {.frequencies = {1, 0.01}})(x), Rotary(6, 4)(x), 1e-6f);
+  expect_near_output(Rotary(6, 4, {.rounded = true})(x), Rotary(6, 4)(x), 1e-6f);
 }
 
 TEST(AttentionContext, a_decoder_layer_steps_with_the_keys_of_its_memory) {
@@ -63,7 +63,7 @@ TEST(AttentionContext, a_decoder_layer_steps_with_the_keys_of_its_memory) {
   const auto keys_values = layer.cross_attention.keys_values(memory);
   KeyValueCache cache;
   for (int64_t i = 0; i < 4; ++i)
-    expect_near(layer.step(slice(x, 1, i, i + 1), keys_values, {}, {}, {.cache = &cache}), slice(whole, 1, i, i + 1));
+    expect_near_output(layer.step(slice(x, 1, i, i + 1), keys_values, {}, {}, {.cache = &cache}), slice(whole, 1, i, i + 1));
 }
 
 TEST(AttentionContext, kinds_of_attention_refuse_unsupported_terms) {
@@ -80,7 +80,7 @@ TEST(AttentionContext, kinds_of_attention_refuse_unsupported_terms) {
     return AttentionOptions{.terms = {Mask{reshape(converted(Tensor::from(keys, {1, 6}, kCpu), DType::boolean), {1, 1, 1, 6})}}};
   };
   expect_error([&] { linear(x, mask({1, 0, 1, 1, 0, 0})); }, "multi_head: linear attention supports lengths, not masks with gaps");
-  expect_near(slice(linear(x, mask({1, 1, 1, 1, 0, 0})), 1, 0, 4), linear(slice(x, 1, 0, 4)));
+  expect_near_output(slice(linear(x, mask({1, 1, 1, 1, 0, 0})), 1, 0, 4), linear(slice(x, 1, 0, 4)));
   expect_error([&] { channel(x, {.terms = {Causal{}}}); }, "multi_head: 1 terms for channel or pooled attention, expected none");
 }
 

@@ -43,7 +43,7 @@ Tensor numbers(const Shape& shape, int64_t below, int64_t keep_every = 1) {
   return Tensor::from(out, shape, kCpu);
 }
 
-TensorMap inputs_of(const std::string& architecture) {
+TensorMap loss_inputs_of(const std::string& architecture) {
   Rng rng(3);
   if (architecture.starts_with("ViT")) return {{"pixel_values", random_normal({3, 3, 8, 8}, 0, 1, rng, kCpu)}, {"labels", numbers({3}, 3)}};
   std::vector<int64_t> mask(kTexts * kTokens, 1);
@@ -62,7 +62,7 @@ struct Gradients {
 
 Gradients train(const std::string& architecture, const ForwardOptions& options) {
   const Model model = make_model(config_of(architecture));
-  const Tensor loss = model(inputs_of(architecture), options).at("loss");
+  const Tensor loss = model(loss_inputs_of(architecture), options).at("loss");
   backward(loss);
   Gradients out{loss.item(), {}};
   for (const Parameter& parameter : model.params().all())

@@ -33,7 +33,7 @@ Channel moments(const Doubles& x, int64_t channel) {
   return found;
 }
 
-Doubles reference(const Many& in, bool training) {
+Doubles batch_norm_reference(const Many& in, bool training) {
   const Doubles& x = in[0];
   const BatchNorm state = fresh_state(x.dim(1), training);
   const Doubles mean(state.running_mean), variance(state.running_variance);
@@ -49,11 +49,11 @@ Doubles reference(const Many& in, bool training) {
   return y;
 }
 
-Case make(const std::string& what, const Shape& x, bool training) {
+Case make_batch_norm_case(const std::string& what, const Shape& x, bool training) {
   return {.what = what + (training ? ", training" : ", evaluation"),
           .inputs = {normal_input(x, 1), normal_input({x[1]}, 2), normal_input({x[1]}, 3)},
           .run = [training](const Tensors& in) { return Tensors{batch_norm(in[0], in[1], in[2], fresh_state(in[0].size(1), training))}; },
-          .reference = [training](const Many& in) { return Many{reference(in, training)}; }};
+          .reference = [training](const Many& in) { return Many{batch_norm_reference(in, training)}; }};
 }
 
 std::string batch_norm_error(const Shape& x, const Shape& w, const Shape& b, const BatchNorm& state) {
@@ -78,8 +78,8 @@ std::vector<Case> cases<Op::batch_norm>() {
                                                                                 {"columns with axes of one", {6, 3, 1, 1}},
                                                                                 {"sequences", {3, 2, 17}},
                                                                                 {"one channel", {4, 1, 2, 2}}})
-      all.push_back(make(what, shape, training));
-  all.push_back(make("one row", {1, 4}, false));
+      all.push_back(make_batch_norm_case(what, shape, training));
+  all.push_back(make_batch_norm_case("one row", {1, 4}, false));
   return all;
 }
 
@@ -91,7 +91,7 @@ TEST(BatchNorm, joins_blocks_exactly_enough) {
   const Tensor x = Tensor::from(values, shape, test_device()), w = normal_input({3}, 2), b = normal_input({3}, 3),
                g = normal_input(shape, 4);
   const Doubles wide(x), gradient(g), weight(w);
-  const Doubles expected = reference({wide, weight, Doubles(b)}, true);
+  const Doubles expected = batch_norm_reference({wide, weight, Doubles(b)}, true);
   const int64_t pixels = 17 * 16;
   const double count = 37 * pixels;
   std::vector<float> first_y, first_dx;

@@ -153,7 +153,7 @@ LayerResult layer_result(Activation activation, DType dtype) {
 }
 
 // In the mean over all numbers: rounding changes an operand by some kBf16 / sqrt(3).
-void expect_close(const std::vector<float>& found, const std::vector<float>& exact) {
+void expect_close_product(const std::vector<float>& found, const std::vector<float>& exact) {
   ASSERT_EQ(found.size(), exact.size());
   double error = 0, size = 0;
   for (size_t i = 0; i < exact.size(); ++i) {
@@ -167,10 +167,10 @@ void expect_close(const std::vector<float>& found, const std::vector<float>& exa
 TEST(Bf16Gemm, linear_layers_and_their_gradients_are_near_f32) {
   for (const Activation activation : {Activation::none, Activation::gelu}) {
     const LayerResult exact = layer_result(activation, DType::f32), narrow = layer_result(activation, DType::bf16);
-    expect_close(narrow.y, exact.y);
-    expect_close(narrow.dx, exact.dx);
-    expect_close(narrow.dw, exact.dw);
-    expect_close(narrow.db, exact.db);
+    expect_close_product(narrow.y, exact.y);
+    expect_close_product(narrow.dx, exact.dx);
+    expect_close_product(narrow.dw, exact.dw);
+    expect_close_product(narrow.db, exact.db);
   }
 }
 
@@ -186,8 +186,8 @@ TEST(Bf16Gemm, linear_cross_entropy_is_near_f32) {
   EXPECT_NEAR(loss.item(), exact.item(), 2e-3 * exact.item());
   backward(exact);
   backward(loss);
-  expect_close(cast(narrow.grad(), DType::f32).to_vector<float>(), x.grad().to_vector<float>());
-  expect_close(w2.grad().to_vector<float>(), w.grad().to_vector<float>());
+  expect_close_product(cast(narrow.grad(), DType::f32).to_vector<float>(), x.grad().to_vector<float>());
+  expect_close_product(w2.grad().to_vector<float>(), w.grad().to_vector<float>());
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ Shape result_shape(const Shape& x, const Shape& w, const Conv2d& o) {
   return {x[0], w[0], places(0), places(1)};
 }
 
-Doubles reference(const Many& in, const Conv2d& o) {
+Doubles conv_reference(const Many& in, const Conv2d& o) {
   Doubles y(result_shape(in[0].shape, in[1].shape, o));
   if (in.size() > 2)
     for (int64_t i = 0; i < y.size(); ++i) y[i] = in[2][i / (y.dim(2) * y.dim(3)) % y.dim(1)];
@@ -44,13 +44,13 @@ Doubles reference(const Many& in, const Conv2d& o) {
   return y;
 }
 
-Case make(const std::string& what, const Shape& x, const Shape& w, const Conv2d& o, bool bias = true) {
+Case make_conv_case(const std::string& what, const Shape& x, const Shape& w, const Conv2d& o, bool bias = true) {
   Tensors inputs{normal_input(x, 1), normal_input(w, 2)};
   if (bias) inputs.push_back(normal_input({w[0]}, 3));
   return {.what = what,
           .inputs = inputs,
           .run = [o](const Tensors& in) { return Tensors{conv2d(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), o)}; },
-          .reference = [o](const Many& in) { return Many{reference(in, o)}; }};
+          .reference = [o](const Many& in) { return Many{conv_reference(in, o)}; }};
 }
 
 // Values and gradients against sums in double, and the same bits for any number of threads: for sizes that are cut into
@@ -60,7 +60,7 @@ void check_large(const Shape& x_shape, const Shape& w_shape, const Conv2d& o) {
   const Tensor g = normal_input(result_shape(x_shape, w_shape, o), 4);
   const Many in{Doubles(x), Doubles(w), Doubles(b)};
   const Doubles gradient(g);
-  Many expected{reference(in, o), Doubles(x_shape), Doubles(w_shape), Doubles(b.shape())};
+  Many expected{conv_reference(in, o), Doubles(x_shape), Doubles(w_shape), Doubles(b.shape())};
   for_each_tap(x_shape, w_shape, g.shape(), o, [&](int64_t i, int64_t j, int64_t out) {
     expected[1][i] += gradient[out] * in[1][j];
     expected[2][j] += gradient[out] * in[0][i];
@@ -107,20 +107,20 @@ std::string conv2d_error(const Shape& x, const Shape& w, const Shape& b, const C
 template <>
 std::vector<Case> cases<Op::conv2d>() {
   return {
-      make("3x3", {2, 3, 5, 6}, {4, 3, 3, 3}, {}),
-      make("without bias", {2, 3, 5, 6}, {4, 3, 3, 3}, {}, false),
-      make("1x1", {3, 5, 4, 3}, {6, 5, 1, 1}, {}),
-      make("1x1, stride 2", {2, 5, 5, 4}, {3, 5, 1, 1}, {.stride = {2, 2}}),
-      make("one of everything", {1, 1, 1, 1}, {1, 1, 1, 1}, {}),
-      make("stride and padding that leave pixels over", {2, 2, 8, 7}, {3, 2, 3, 2}, {.stride = {3, 2}, .padding = {1, 0}}),
-      make("dilation", {1, 2, 9, 8}, {3, 2, 3, 2}, {.padding = {2, 1}, .dilation = {2, 3}}),
-      make("groups", {2, 6, 5, 4}, {4, 3, 3, 3}, {.padding = {1, 1}, .groups = 2}),
-      make("a group per channel", {2, 5, 6, 5}, {5, 1, 3, 3}, {.stride = {2, 1}, .padding = {1, 1}, .groups = 5}),
-      make("two outputs for a group per channel", {1, 3, 4, 4}, {6, 1, 2, 2}, {.groups = 3}, false),
-      make("the kernel is larger than the image", {2, 2, 2, 3}, {3, 2, 5, 5}, {.padding = {2, 1}}),
-      make("more padding than kernel", {1, 2, 3, 2}, {2, 2, 2, 1}, {.padding = {3, 2}}),
-      make("patches", {2, 3, 8, 8}, {5, 3, 4, 4}, {.stride = {4, 4}}),
-      make("sixteen channels and over", {1, 17, 3, 3}, {19, 17, 2, 2}, {}),
+      make_conv_case("3x3", {2, 3, 5, 6}, {4, 3, 3, 3}, {}),
+      make_conv_case("without bias", {2, 3, 5, 6}, {4, 3, 3, 3}, {}, false),
+      make_conv_case("1x1", {3, 5, 4, 3}, {6, 5, 1, 1}, {}),
+      make_conv_case("1x1, stride 2", {2, 5, 5, 4}, {3, 5, 1, 1}, {.stride = {2, 2}}),
+      make_conv_case("one of everything", {1, 1, 1, 1}, {1, 1, 1, 1}, {}),
+      make_conv_case("stride and padding that leave pixels over", {2, 2, 8, 7}, {3, 2, 3, 2}, {.stride = {3, 2}, .padding = {1, 0}}),
+      make_conv_case("dilation", {1, 2, 9, 8}, {3, 2, 3, 2}, {.padding = {2, 1}, .dilation = {2, 3}}),
+      make_conv_case("groups", {2, 6, 5, 4}, {4, 3, 3, 3}, {.padding = {1, 1}, .groups = 2}),
+      make_conv_case("a group per channel", {2, 5, 6, 5}, {5, 1, 3, 3}, {.stride = {2, 1}, .padding = {1, 1}, .groups = 5}),
+      make_conv_case("two outputs for a group per channel", {1, 3, 4, 4}, {6, 1, 2, 2}, {.groups = 3}, false),
+      make_conv_case("the kernel is larger than the image", {2, 2, 2, 3}, {3, 2, 5, 5}, {.padding = {2, 1}}),
+      make_conv_case("more padding than kernel", {1, 2, 3, 2}, {2, 2, 2, 1}, {.padding = {3, 2}}),
+      make_conv_case("patches", {2, 3, 8, 8}, {5, 3, 4, 4}, {.stride = {4, 4}}),
+      make_conv_case("sixteen channels and over", {1, 17, 3, 3}, {19, 17, 2, 2}, {}),
   };
 }
 

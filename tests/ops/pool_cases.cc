@@ -9,7 +9,7 @@ namespace heed::test {
 namespace {
 
 // The largest pixel under the window for every place of it.
-Doubles reference(const Doubles& x, const Pool2d& o) {
+Doubles pool_reference(const Doubles& x, const Pool2d& o) {
   const int64_t rows = (x.dim(2) + 2 * o.padding[0] - o.kernel[0]) / o.stride[0] + 1;
   const int64_t columns = (x.dim(3) + 2 * o.padding[1] - o.kernel[1]) / o.stride[1] + 1;
   Doubles y(Shape{x.dim(0), x.dim(1), rows, columns});
@@ -30,7 +30,7 @@ Case pool_case(const std::string& what, const Shape& x, const Pool2d& o) {
   return {.what = what,
           .inputs = {distinct_input(x)},
           .run = [o](const Tensors& in) { return Tensors{max_pool2d(in[0], o)}; },
-          .reference = [o](const Many& in) { return Many{reference(in[0], o)}; }};
+          .reference = [o](const Many& in) { return Many{pool_reference(in[0], o)}; }};
 }
 
 std::string message(const Shape& x, const Pool2d& o) {

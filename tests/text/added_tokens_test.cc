@@ -17,14 +17,14 @@ Tokenizer with_token(const std::string& content, const Json& flags) {
   return tokenizer_of(json);
 }
 
-Ids ids(const Tokenizer& tokenizer, const std::string& text) { return tokenizer.encode(text, {false}).ids; }
+Ids added_ids(const Tokenizer& tokenizer, const std::string& text) { return tokenizer.encode(text, {false}).ids; }
 
 TEST(AddedTokens, are_found_before_anything_else) {
   const Tokenizer tokenizer = with_token("A!a", Json::object());
-  EXPECT_EQ(ids(tokenizer, "aA!aa"), (Ids{15, 30, 15}));
-  EXPECT_EQ(ids(tokenizer, "a!a"), (Ids{15, 13, 15}));  // matched as written, not lowercased
-  EXPECT_EQ(ids(tokenizer, "[MASK]hello[SEP]"), (Ids{4, 14, 3}));
-  EXPECT_EQ(ids(tokenizer, "[mask]"), (Ids{1, 1, 1}));
+  EXPECT_EQ(added_ids(tokenizer, "aA!aa"), (Ids{15, 30, 15}));
+  EXPECT_EQ(added_ids(tokenizer, "a!a"), (Ids{15, 13, 15}));  // matched as written, not lowercased
+  EXPECT_EQ(added_ids(tokenizer, "[MASK]hello[SEP]"), (Ids{4, 14, 3}));
+  EXPECT_EQ(added_ids(tokenizer, "[mask]"), (Ids{1, 1, 1}));
   EXPECT_EQ(tokenizer.id_limit(), 31);
   EXPECT_EQ(tokenizer.token(30), "A!a");
   EXPECT_EQ(tokenizer.decode(Ids{30, 4, 15}), "A!a a");  // it is not special, [MASK] is
@@ -35,7 +35,7 @@ TEST(AddedTokens, leftmost_longest_match_wins) {
   int id = 30;
   for (const char* content : {"!a", "!a,", "a,!"})
     json["added_tokens"].push_back({{"id", id++}, {"content", content}, {"normalized", false}});
-  EXPECT_EQ(ids(tokenizer_of(json), "!a,!"), (Ids{31, 13}));
+  EXPECT_EQ(added_ids(tokenizer_of(json), "!a,!"), (Ids{31, 13}));
 }
 
 TEST(AddedTokens, lstrip_and_rstrip_take_the_spaces) {
@@ -48,15 +48,15 @@ TEST(AddedTokens, lstrip_and_rstrip_take_the_spaces) {
 
 TEST(AddedTokens, single_word_needs_word_boundaries) {
   const Tokenizer tokenizer = with_token("ello", {{"single_word", true}});
-  EXPECT_EQ(ids(tokenizer, "hello"), (Ids{14}));
-  EXPECT_EQ(ids(tokenizer, "a ello!"), (Ids{15, 30, 13}));
-  EXPECT_EQ(ids(tokenizer, "ello"), (Ids{30}));
-  EXPECT_EQ(ids(tokenizer, "ello\u00e9"), (Ids{1}));
+  EXPECT_EQ(added_ids(tokenizer, "hello"), (Ids{14}));
+  EXPECT_EQ(added_ids(tokenizer, "a ello!"), (Ids{15, 30, 13}));
+  EXPECT_EQ(added_ids(tokenizer, "ello"), (Ids{30}));
+  EXPECT_EQ(added_ids(tokenizer, "ello\u00e9"), (Ids{1}));
 }
 
 TEST(AddedTokens, normalized_ones_are_found_in_any_case) {
   const Tokenizer tokenizer = with_token("N\u00e9w", {{"normalized", true}});
-  EXPECT_EQ(ids(tokenizer, "a new NEW N\u00c9w"), (Ids{15, 30, 30, 30}));
+  EXPECT_EQ(added_ids(tokenizer, "a new NEW N\u00c9w"), (Ids{15, 30, 30, 30}));
   const Encoding encoding = tokenizer.encode("\u00c9 N\u00e9w", {false});
   EXPECT_EQ(encoding.offsets, (Spans{{0, 2}, {3, 7}}));
 }

@@ -13,7 +13,7 @@ std::string normalized(const std::string& text, const Json& json) {
   return aligned.text;
 }
 
-Json of_type(const std::string& type) { return {{"type", type}}; }
+Json normalizer_of_type(const std::string& type) { return {{"type", type}}; }
 Json bert(bool lowercase) {
   return {{"type", "BertNormalizer"},
           {"clean_text", true},
@@ -52,17 +52,17 @@ TEST(Normalizer, bert_keeps_offsets) {
 
 TEST(Normalizer, unicode_forms) {
   const std::string angstrom = "\u212B", ligature = "\uFB01", hangul = "\u1112\u1161\u11AB";
-  EXPECT_EQ(normalized(angstrom, of_type("NFD")), "A\u030A");
-  EXPECT_EQ(normalized(angstrom, of_type("NFC")), "\u00C5");
-  EXPECT_EQ(normalized(ligature, of_type("NFC")), ligature);
-  EXPECT_EQ(normalized(ligature, of_type("NFKC")), "fi");
-  EXPECT_EQ(normalized("\u1E9B\u0323", of_type("NFKD")), "s\u0323\u0307");
-  EXPECT_EQ(normalized("\u1E9B\u0323", of_type("NFKC")), "\u1E69");
-  EXPECT_EQ(normalized(hangul, of_type("NFC")), "\uD55C");
-  EXPECT_EQ(normalized("\uD55C", of_type("NFD")), hangul);
-  EXPECT_EQ(normalized("a\u0301\u0323", of_type("NFD")), "a\u0323\u0301");  // marks are ordered
-  EXPECT_EQ(normalized("a\u0315\u0300\u05AE\u0301b", of_type("NFC")), "\u00E0\u05AE\u0301\u0315b");
-  EXPECT_EQ(normalized("\u0301a", of_type("NFC")), "\u0301a");
+  EXPECT_EQ(normalized(angstrom, normalizer_of_type("NFD")), "A\u030A");
+  EXPECT_EQ(normalized(angstrom, normalizer_of_type("NFC")), "\u00C5");
+  EXPECT_EQ(normalized(ligature, normalizer_of_type("NFC")), ligature);
+  EXPECT_EQ(normalized(ligature, normalizer_of_type("NFKC")), "fi");
+  EXPECT_EQ(normalized("\u1E9B\u0323", normalizer_of_type("NFKD")), "s\u0323\u0307");
+  EXPECT_EQ(normalized("\u1E9B\u0323", normalizer_of_type("NFKC")), "\u1E69");
+  EXPECT_EQ(normalized(hangul, normalizer_of_type("NFC")), "\uD55C");
+  EXPECT_EQ(normalized("\uD55C", normalizer_of_type("NFD")), hangul);
+  EXPECT_EQ(normalized("a\u0301\u0323", normalizer_of_type("NFD")), "a\u0323\u0301");  // marks are ordered
+  EXPECT_EQ(normalized("a\u0315\u0300\u05AE\u0301b", normalizer_of_type("NFC")), "\u00E0\u05AE\u0301\u0315b");
+  EXPECT_EQ(normalized("\u0301a", normalizer_of_type("NFC")), "\u0301a");
   Aligned text("e\u0301x");
   normalize_form(text, Form::nfc);
   EXPECT_EQ(text.source(0, 2), (Span{0, 1}));  // the span of the first character, as in the package `tokenizers`
@@ -74,11 +74,11 @@ TEST(Normalizer, unicode_forms) {
 }
 
 TEST(Normalizer, small_ones) {
-  EXPECT_EQ(normalized("ABC \u0130\u00C9", of_type("Lowercase")), "abc i\u0307\u00E9");
-  EXPECT_EQ(normalized("e\u0301\u0903", of_type("StripAccents")), "e");
+  EXPECT_EQ(normalized("ABC \u0130\u00C9", normalizer_of_type("Lowercase")), "abc i\u0307\u00E9");
+  EXPECT_EQ(normalized("e\u0301\u0903", normalizer_of_type("StripAccents")), "e");
   EXPECT_EQ(normalized(" \u3000a b\n", {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}), "a b");
   EXPECT_EQ(normalized(" a ", {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}), " a");
-  EXPECT_EQ(normalized("   ", of_type("Strip")), "");
+  EXPECT_EQ(normalized("   ", normalizer_of_type("Strip")), "");
   EXPECT_EQ(normalized("a b  c", {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}}),
             "a\u2581"
             "b\u2581\u2581"
@@ -88,9 +88,11 @@ TEST(Normalizer, small_ones) {
   EXPECT_EQ(normalized("", {{"type", "Prepend"}, {"prepend", "_"}}), "");
   EXPECT_EQ(normalized("a\u200Bb\x7F"
                        "c\n",
-                       of_type("Nmt")),
+                       normalizer_of_type("Nmt")),
             "a bc ");
-  EXPECT_EQ(normalized("\u00C9A", {{"type", "Sequence"}, {"normalizers", {of_type("NFD"), of_type("StripAccents"), of_type("Lowercase")}}}),
+  EXPECT_EQ(normalized("\u00C9A",
+                       {{"type", "Sequence"},
+                        {"normalizers", {normalizer_of_type("NFD"), normalizer_of_type("StripAccents"), normalizer_of_type("Lowercase")}}}),
             "ea");
 }
 
@@ -116,7 +118,7 @@ TEST(Normalizer, precompiled_map) {
 TEST(Normalizer, refuses_what_it_does_not_know) {
   test::expect_refused(
       [] {
-        make_normalizer({of_type("Sparkle"), "t.json.normalizer"});
+        make_normalizer({normalizer_of_type("Sparkle"), "t.json.normalizer"});
       },
       "t.json.normalizer: found the normalizer \"Sparkle\", expected one of");
   test::expect_refused([] { make_normalizer({Json{{"type", "Sequence"}}, "n"}); }, "n: found no \"normalizers\"");

@@ -29,7 +29,7 @@ Task make_task(TrainingJob& training, const Path& data, const std::vector<std::s
   return training.make();
 }
 
-double figure(const Evaluation& evaluation, const std::string& name) {
+double language_figure(const Evaluation& evaluation, const std::string& name) {
   for (const auto& [key, value] : evaluation.figures)
     if (key == name) return value;
   ADD_FAILURE() << "no figure " << name;
@@ -73,11 +73,11 @@ TEST(Language, a_small_model_learns_and_is_measured_by_bytes) {
   TrainingJob training("language");
   const Task task = make_task(training, folder / "a.txt");
   const Evaluation before = evaluated(task);
-  EXPECT_NEAR(figure(before, "perplexity"), std::exp(figure(before, "loss")), 1e-6);
+  EXPECT_NEAR(language_figure(before, "perplexity"), std::exp(language_figure(before, "loss")), 1e-6);
   // One token per byte and one at the end; the validation part starts after the first line end past 80%.
   const size_t cut = text.find('\n', static_cast<size_t>(static_cast<double>(text.size()) * (1 - static_cast<double>(0.2f)))) + 1;
   const auto bytes = static_cast<double>(text.size() - cut);
-  EXPECT_NEAR(figure(before, "bits_per_byte"), figure(before, "loss") / std::log(2) * (bytes + 1) / bytes, 1e-6);
+  EXPECT_NEAR(language_figure(before, "bits_per_byte"), language_figure(before, "loss") / std::log(2) * (bytes + 1) / bytes, 1e-6);
 
   OptimizerStep optimizer_step(*task.model, training.train_options());
   Rng rng(1);
@@ -88,8 +88,8 @@ TEST(Language, a_small_model_learns_and_is_measured_by_bytes) {
       optimizer_step.step(training.train_options().rate);
     }
   const Evaluation after = evaluated(task);
-  EXPECT_LT(figure(after, "loss"), 0.6 * figure(before, "loss"));
-  EXPECT_GT(figure(after, "accuracy"), 0.5);
+  EXPECT_LT(language_figure(after, "loss"), 0.6 * language_figure(before, "loss"));
+  EXPECT_GT(language_figure(after, "accuracy"), 0.5);
 
   const NoGrad no_grad;
   const std::vector<Sample> samples = task.samples();
@@ -108,7 +108,7 @@ TEST(Language, whole_texts_of_a_folder_are_held_out) {
   EXPECT_EQ(task.model->architecture(), "LlamaForCausalLM");
   Rng rng(1);
   EXPECT_GT(task.forward(task.batch(0, {0, 1}), {.mode = training_with(rng)}).loss.item(), 1);
-  EXPECT_GT(figure(evaluated(task), "loss"), 1);
+  EXPECT_GT(language_figure(evaluated(task), "loss"), 1);
 }
 
 TEST(Language, rejects_wrong_presets_and_files) {

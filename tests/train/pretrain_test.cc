@@ -181,14 +181,14 @@ TEST(PretrainData, reports_missing_data) {
   expect_error<UsageError>([&] { PretrainData(characters, {}, one, {}, ""); }, "the tokenizer has no [MASK]");
 }
 
-const std::vector<std::string> kTiny{"vocabulary=300",  "max_length=40", "layers=1", "width=32", "heads=2",
-                                     "feed_forward=64", "dropout=0",     "batch=16", "rate=1e-2"};
+const std::vector<std::string> kTinyPretraining{"vocabulary=300",  "max_length=40", "layers=1", "width=32", "heads=2",
+                                                "feed_forward=64", "dropout=0",     "batch=16", "rate=1e-2"};
 
-Metrics evaluated(const Task& task) {
+Metrics pretrain_evaluated(const Task& task) {
   const NoGrad no_grad;
   return task.evaluate().figures;
 }
-double figure(const Metrics& figures, const std::string& name) {
+double pretrain_figure(const Metrics& figures, const std::string& name) {
   for (const auto& [key, value] : figures)
     if (key == name) return value;
   ADD_FAILURE() << "no figure " << name;
@@ -218,19 +218,19 @@ double share_of_most_frequent(const Task& task) {
 
 TEST(Pretrain, a_small_model_learns) {
   TrainingJob training("pretrain");
-  training.apply(kTiny);
+  training.apply(kTinyPretraining);
   training.apply({"inversion=true", "inference=true"});
   const Task task = training.make();
   EXPECT_EQ(task.model->architecture(), "BertForPreTraining");
-  const Metrics before = evaluated(task);
-  EXPECT_EQ(evaluated(task), before);  // the same words are masked every time
-  EXPECT_NEAR(figure(before, "masked_loss"), std::log(300), 0.3);
-  EXPECT_NEAR(figure(before, "loss"), figure(before, "masked_loss") + figure(before, "pair_loss"), 1e-9);
+  const Metrics before = pretrain_evaluated(task);
+  EXPECT_EQ(pretrain_evaluated(task), before);  // the same words are masked every time
+  EXPECT_NEAR(pretrain_figure(before, "masked_loss"), std::log(300), 0.3);
+  EXPECT_NEAR(pretrain_figure(before, "loss"), pretrain_figure(before, "masked_loss") + pretrain_figure(before, "pair_loss"), 1e-9);
   train_steps(task, training.train_options(), task.batches(0), 500);
-  const Metrics after = evaluated(task);
-  EXPECT_LT(figure(after, "masked_loss"), figure(before, "masked_loss") - 1.2);
-  EXPECT_GT(figure(after, "masked_accuracy"), share_of_most_frequent(task) + 0.02);
-  for (const char* name : {"pair_accuracy", "next_accuracy", "inversion_accuracy", "inference_accuracy"}) figure(after, name);
+  const Metrics after = pretrain_evaluated(task);
+  EXPECT_LT(pretrain_figure(after, "masked_loss"), pretrain_figure(before, "masked_loss") - 1.2);
+  EXPECT_GT(pretrain_figure(after, "masked_accuracy"), share_of_most_frequent(task) + 0.02);
+  for (const char* name : {"pair_accuracy", "next_accuracy", "inversion_accuracy", "inference_accuracy"}) pretrain_figure(after, name);
   const std::vector<Sample> samples = task.samples();
   ASSERT_FALSE(samples.empty());
   EXPECT_EQ(samples[0].map.size(), samples[0].columns.size());
@@ -240,7 +240,7 @@ TEST(Pretrain, a_small_model_learns) {
 TEST(Pretrain, a_small_model_learns_pairs_by_heart) {
   for (const std::string objective : {"next", "inversion", "inference"}) {
     TrainingJob training("pretrain");
-    training.apply(kTiny);
+    training.apply(kTinyPretraining);
     training.apply({"masked=false", "next=false", objective + "=true", "rate=3e-3"});
     const Task task = training.make();
     const std::vector<int64_t> few = task.batches(0)[0];
@@ -253,9 +253,9 @@ TEST(Pretrain, a_small_model_learns_pairs_by_heart) {
 
 TEST(Pretrain, each_task_alone_has_a_loss) {
   TrainingJob words("pretrain"), pairs("pretrain"), nothing("pretrain");
-  words.apply(kTiny);
+  words.apply(kTinyPretraining);
   words.apply({"next=false"});
-  pairs.apply(kTiny);
+  pairs.apply(kTinyPretraining);
   pairs.apply({"masked=false"});
   for (TrainingJob* training : {&words, &pairs}) {
     const Task task = training->make();
@@ -263,8 +263,8 @@ TEST(Pretrain, each_task_alone_has_a_loss) {
     const StepOutput outcome = task.forward(task.batch(0, {0, 1, 2}), {.mode = training_with(rng)});
     EXPECT_NEAR(outcome.loss.item(), training == &words ? std::log(300.0f) : std::log(2.0f), 0.5);
     EXPECT_EQ(outcome.metrics.contains("pair_accuracy"), training == &pairs);
-    const Metrics figures = evaluated(task);
-    EXPECT_EQ(figure(figures, "loss"), figure(figures, training == &words ? "masked_loss" : "pair_loss"));
+    const Metrics figures = pretrain_evaluated(task);
+    EXPECT_EQ(pretrain_figure(figures, "loss"), pretrain_figure(figures, training == &words ? "masked_loss" : "pair_loss"));
   }
   nothing.apply({"masked=false", "next=false"});
   expect_error<UsageError>([&] { nothing.make(); }, "pretrain: found no objective");

@@ -28,7 +28,7 @@ struct TinyTask {
   Task task;
 };
 
-double figure(const Evaluation& evaluation, const std::string& name) {
+double translate_figure(const Evaluation& evaluation, const std::string& name) {
   for (const auto& [key, value] : evaluation.figures)
     if (key == name) return value;
   ADD_FAILURE() << "there is no " << name;
@@ -37,7 +37,7 @@ double figure(const Evaluation& evaluation, const std::string& name) {
 
 double loss_of(const Task& task) {
   const NoGrad no_grad;
-  return figure(task.evaluate(), "loss");
+  return translate_figure(task.evaluate(), "loss");
 }
 
 void put_numbers(const Path& folder, const std::string& stem, int64_t first, int64_t last, int64_t times = 1) {
@@ -65,11 +65,11 @@ TEST(TranslateTask, trains_on_files_and_saves_a_model_that_translates) {
   write_settings(run, tiny.training.settings());
   const TrainResult trained = train_model(task, tiny.training.train_options(), run);
   const Evaluation final_evaluation = finish_run(task, run, trained.best_epoch);
-  EXPECT_LT(figure(final_evaluation, "loss"), 0.3);
-  EXPECT_GT(figure(final_evaluation, "exact"), 0.8);
-  EXPECT_GT(figure(final_evaluation, "chrf"), 90);
-  EXPECT_GT(figure(final_evaluation, "bleu"), 80);
-  EXPECT_NEAR(figure(final_evaluation, "perplexity"), std::exp(figure(final_evaluation, "loss")), 1e-9);
+  EXPECT_LT(translate_figure(final_evaluation, "loss"), 0.3);
+  EXPECT_GT(translate_figure(final_evaluation, "exact"), 0.8);
+  EXPECT_GT(translate_figure(final_evaluation, "chrf"), 90);
+  EXPECT_GT(translate_figure(final_evaluation, "bleu"), 80);
+  EXPECT_NEAR(translate_figure(final_evaluation, "perplexity"), std::exp(translate_figure(final_evaluation, "loss")), 1e-9);
 
   const Path best = run.path() / "best";
   const Model model = load(best);

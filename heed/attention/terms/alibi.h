@@ -5,8 +5,9 @@
 #include <bit>
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct AlibiArgs {
   static constexpr int sums = 1, totals = 1;  // numbers that add_gradient sums, numbers of the parameters of a head

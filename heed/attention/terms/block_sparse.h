@@ -3,8 +3,9 @@
 #define HEED_ATTENTION_TERMS_BLOCK_SPARSE_H_
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct BlockSparseArgs {
   static constexpr bool is_mask = true, reads_mask = true;

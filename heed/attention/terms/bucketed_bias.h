@@ -5,8 +5,9 @@
 #include <cmath>
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct BucketedBiasArgs {
   const float* table;  // (H, size)

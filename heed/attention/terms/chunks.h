@@ -3,8 +3,9 @@
 #define HEED_ATTENTION_TERMS_CHUNKS_H_
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct ChunksArgs {
   static constexpr bool is_mask = true;

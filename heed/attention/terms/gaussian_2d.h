@@ -4,8 +4,9 @@
 #define HEED_ATTENTION_TERMS_GAUSSIAN_2D_H_
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Gaussian2dArgs {
   static constexpr int sums = 3, totals = 3;  // numbers that add_gradient sums, numbers of the parameters of a head

@@ -3,8 +3,9 @@
 #define HEED_ATTENTION_TERMS_GAUSSIAN_2D_FULL_H_
 
 #include "heed/attention/terms/gaussian_2d.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct Gaussian2dFullArgs {
   static constexpr int sums = 5, totals = 6;

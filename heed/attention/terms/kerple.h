@@ -3,8 +3,9 @@
 #define HEED_ATTENTION_TERMS_KERPLE_H_
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct KerpleArgs {
   static constexpr int sums = 2, totals = 2;  // numbers that add_gradient sums, numbers of the parameters of a head

@@ -3,8 +3,9 @@
 #define HEED_ATTENTION_TERMS_RELATIVE_BIAS_H_
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct RelativeBiasArgs {
   const float* table;  // (H, width)

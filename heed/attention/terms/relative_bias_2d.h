@@ -3,8 +3,9 @@
 #define HEED_ATTENTION_TERMS_RELATIVE_BIAS_2D_H_
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct RelativeBias2dArgs {
   const float* table;     // (H, rows, columns)

@@ -5,8 +5,9 @@
 #define HEED_ATTENTION_TERMS_RELATIVE_KEYS_H_
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct RelativeKeysArgs {
   const float *queries, *table;  // (B, H, N, width), (H, distances, width)

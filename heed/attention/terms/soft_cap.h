@@ -4,8 +4,9 @@
 #define HEED_ATTENTION_TERMS_SOFT_CAP_H_
 
 #include "heed/attention/term.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 struct SoftCapArgs {
   static constexpr bool is_nonlinear = true;
