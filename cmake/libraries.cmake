@@ -116,3 +116,9 @@ function(heed_library name)
     install(EXPORT heed-${name}-targets NAMESPACE heed:: DESTINATION ${heed_config_folder})
   endif()
 endfunction()
+
+# heed_relocatable(PROGRAM): it also finds shared libraries in ../lib, as cmake/bundle packs them; and so do those libraries.
+function(heed_relocatable program)
+  set_target_properties(${program} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
+  target_link_options(${program} PRIVATE LINKER:--disable-new-dtags)
+endfunction()
