@@ -43,11 +43,11 @@ struct BucketedBias {  // + table[h, bucket(j - i)]
   static TermInfo info() {
     return {.name = "bucketed",
             .aliases = {"bucketed_bias", "t5"},
-            .summary = "adds a learned number per head and bucket of distances; buckets widen with the distance",
+            .summary = "adds a learned bias per head and bucket of distances; buckets widen with the distance",
             .source = "Raffel et al. 2020",
             .use = TermUse::position,
-            .settings = {{"buckets", "numbers of a head: buckets in all", 32, 2},
-                         {"far", "distance from which on everything is in the last bucket", 128, 2},
+            .settings = {{"buckets", "number of buckets per head", 32, 2},
+                         {"far", "all distances from here on share the last bucket", 128, 2},
                          {"both_ways", "half of the buckets are for keys after the query", 1, 0, TermSetting::Type::flag}},
             .parameters = {{"table", "bucket_table", "add bucket_table[h, bucket of j - i]", {{0, 1, "buckets"}}}}};
   }

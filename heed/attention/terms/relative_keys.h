@@ -37,7 +37,7 @@ struct RelativeKeys {  // + queries[b, h, i] . table[h, clamp(j - i, -R, R) + R]
   static TermInfo info() {
     return {.name = "relative_content",
             .aliases = {"relative_keys"},
-            .summary = "adds the product of a query with a vector per head and distance, made of its sinusoids",
+            .summary = "adds the product of the query with a vector per head and distance, projected from its sinusoids",
             .source = "Dai et al. 2019",
             .use = TermUse::position,
             .needs_content = true,

@@ -20,7 +20,7 @@ struct SoftCap {  // limit tanh(s / limit)
   static TermInfo info() {
     return {.name = "soft_cap",
             .aliases = {"softcap"},
-            .summary = "holds scores within bounds: limit tanh(s / limit)",
+            .summary = "bounds scores smoothly: limit tanh(s / limit)",
             .source = "Gemma 2, 2024",
             .use = TermUse::key,
             .settings = {{"limit", "the bound", 50, 0, TermSetting::Type::number}}};
