@@ -29,7 +29,7 @@ inline HWY_ATTR void transpose_panels(const float* rows, int64_t stride, int64_t
   }
 }
 
-// s: (rows, stride) = q transposed, then the terms. q: (rows, D) `width` apart; transposed is null when beta is 0.
+// s: (rows, stride) = q transposed, then the terms. q: (rows, D) `width` apart; transposed is null if beta is 0.
 inline void fill_scores(const ScoreArgs& a, const ScoreBlock& x, const float* q, int64_t width, const float* transposed, float* s,
                         int64_t stride, float* slopes = nullptr) {
   const int64_t columns = whole_registers(x.keys()), D = a.sizes.D;
@@ -45,7 +45,7 @@ inline void fill_scores(const ScoreArgs& a, const ScoreBlock& x, const float* q,
 }
 
 // The factors of dropout for the weights of one query: 0, or 1 / (1 - p). Keys from j0 on, a multiple of 64. As in
-// dropout.cc, 64 keys share 16 blocks of 4 random words, whatever the width of a register. factors: keys rounded up to a multiple of 64.
+// dropout.cc, 64 keys share 16 blocks of 4 random words, for any register width. factors: keys rounded up to a multiple of 64.
 static HWY_ATTR void drop_factors(const ScoreArgs& a, const ScoreRow& row, int64_t j0, int64_t keys, float* factors) {
   const AttentionSizes& z = a.sizes;
   const int64_t groups = (z.M + 63) / 64, index = (row.b * z.H + row.h) * z.N + row.i, step = std::min<int64_t>(lane_count(), 16);

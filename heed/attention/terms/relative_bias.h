@@ -1,4 +1,4 @@
-// Learned relative positions: a number for every distance, per head (Shaw et al. 2018, Raffel et al. 2020).
+// Learned relative positions: a bias for every distance, per head (Shaw et al. 2018, Raffel et al. 2020).
 #ifndef HEED_ATTENTION_TERMS_RELATIVE_BIAS_H_
 #define HEED_ATTENTION_TERMS_RELATIVE_BIAS_H_
 

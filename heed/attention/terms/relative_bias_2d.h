@@ -1,4 +1,4 @@
-// Learned relative positions on a grid: a number for every offset by rows and columns, per head (Liu et al., Swin, 2021).
+// Learned relative positions on a grid: a bias for every offset in rows and columns, per head (Liu et al., Swin, 2021).
 #ifndef HEED_ATTENTION_TERMS_RELATIVE_BIAS_2D_H_
 #define HEED_ATTENTION_TERMS_RELATIVE_BIAS_2D_H_
 

@@ -1,4 +1,4 @@
-// Scores held within bounds by a smooth curve (Gemma 2, 2024). It is not linear, so it also scales the gradients of everything
+// Scores bounded by a smooth curve (Gemma 2, 2024). It is not linear, so it also scales the gradients of everything
 // before it; masked scores stay masked.
 #ifndef HEED_ATTENTION_TERMS_SOFT_CAP_H_
 #define HEED_ATTENTION_TERMS_SOFT_CAP_H_
