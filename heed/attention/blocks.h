@@ -81,7 +81,7 @@ inline void fill_scores(const ScoreArgs& a, const ScoreBlock& x, FloatRows q, co
 }
 
 // The factors of dropout for the weights of one query: 0, or 1 / (1 - p). Keys from j0 on, a multiple of 64. As in
-// dropout.cc, 64 keys share 16 blocks of 4 random words, whatever the width of a register. factors: keys rounded up to a multiple of 64.
+// dropout.cc, 64 keys share 16 blocks of 4 random words, for any register width. factors: keys rounded up to a multiple of 64.
 static HWY_ATTR void drop_factors(const ScoreArgs& a, const ScoreRow& row, int64_t j0, int64_t keys, float* factors) {
   const AttentionSizes& z = a.sizes;
   const int64_t groups = (z.M + 63) / 64, index = (row.b * z.H + row.h) * z.N + row.i, step = std::min<int64_t>(lane_count(), 16);

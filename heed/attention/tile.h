@@ -1,4 +1,4 @@
-// The one product that attention is made of: c (+)= a b on small matrices in cache, where rows of b and c are dense and a
+// The matrix product that all of attention uses: c (+)= a b on small matrices in cache, where rows of b and c are dense and a
 // is read element by element with any strides; b is f32 or bf16. Scores, outputs and every gradient are this product with other operands.
 // Included like lanes.h.
 #if defined(HEED_ATTENTION_TILE_H_) == defined(HWY_TARGET_TOGGLE)
@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// A product is added to these: rows of numbers, `down` apart; zeros where data is null.
+// Initial values of a product: rows, `down` apart; zeros if data is null.
 struct InitialScores {
   const float* data = nullptr;
   int64_t down = 0;
@@ -50,11 +50,11 @@ HWY_INLINE void register_column(Broadcast a, const B* b, int64_t b_stride, Initi
 
 static HWY_INLINE int64_t whole_registers(int64_t columns) { return (columns + lane_count() - 1) / lane_count() * lane_count(); }
 
-// Contiguous columns of b when it is stored in panels.
+// Contiguous columns of b if it is stored in panels.
 static HWY_INLINE int64_t panel_width() { return kTileVectors * lane_count(); }
 
 // c = start + a b. c: (rows, columns), b: (depth, columns), columns a multiple of the lanes.
-// panel: where the next panel_width() columns of b begin; 0 when rows of b are whole.
+// panel: offset of the next panel_width() columns of b; 0 if b is not stored in panels.
 template <class B>
 HWY_NOINLINE void tile_product(Broadcast a, const B* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride, int64_t rows,
                                int64_t columns, int64_t depth, int64_t panel = 0) {
@@ -68,7 +68,7 @@ HWY_NOINLINE void tile_product(Broadcast a, const B* b, int64_t b_stride, Initia
   for (; columns >= step; columns -= step, b += step, go_on(step)) register_column<1>(a, b, b_stride, start, c, c_stride, rows, depth);
 }
 
-// add: to what c holds, else it is overwritten.
+// add: adds to c; otherwise c is overwritten.
 template <class B>
 HWY_INLINE void tile_product(Broadcast a, const B* b, int64_t b_stride, float* c, int64_t c_stride, int64_t rows, int64_t columns,
                              int64_t depth, bool add, int64_t panel = 0) {

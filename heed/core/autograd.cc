@@ -80,7 +80,7 @@ class Flag {
   bool &flag_, before_;
 };
 
-// What a leaf keeps: dense, and shared with nobody, so that clipping may change it in place.
+// The gradient of a leaf: dense and not shared, so that clipping may change it in place.
 Tensor own_copy(const Tensor& gradient) {
   if (gradient.is_contiguous() && gradient.owns_data_alone()) return gradient.detach();
   Tensor copy = Tensor::empty(gradient.shape(), gradient.dtype(), gradient.device());
@@ -174,7 +174,7 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
   const auto older = [](const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) { return a->sequence < b->sequence; };
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, decltype(older)> queue(older);
 
-  std::set<std::shared_ptr<Slot>> watched;  // leaves whose gradient somebody wants to see
+  std::set<std::shared_ptr<Slot>> watched;  // leaves with an on_gradient callback
   const auto deliver = [&](const std::shared_ptr<Slot>& slot, const Tensor& gradient) {
     Tensor& sum = slot->node ? slot->node->pending[slot->output] : slot->grad;
     if (!slot->node && !sum.defined()) {
@@ -229,7 +229,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors&
     out = function(inputs).detach();
   }
   if (!recording) return out;
-  // The function may reach parameters that are not among its inputs, so the node is recorded whatever the inputs need.
+  // The function may reach parameters that are not among its inputs, so the node is recorded even if no input requires a gradient.
   Tensors tracked = inputs;
   if (!tracking(tracked)) tracked.push_back(Tensor::zeros({0}, DType::f32, out.device()).require_grad());
   return record({"checkpoint"}, out, tracked,

@@ -1,4 +1,4 @@
-// Long work that can be interrupted: a person pressed Ctrl-C while a model is evaluated.
+// Interruption of long work, such as an evaluation, by Ctrl-C.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace HEED_API heed {
 
-// While one of these lives, work that this thread hands to the pool throws a StoppedError as soon as stop() is true. The innermost one
-// counts; one with an empty function changes nothing.
+// While an object of this class exists, work that this thread gives to the thread pool throws a StoppedError as soon as stop() is true.
+// Only the innermost object is used; one with an empty function has no effect.
 class Interruptible {
  public:
   explicit Interruptible(const std::function<bool()>& stop);
@@ -20,6 +20,6 @@ class Interruptible {
   const std::function<bool()>* before_;
 };
 
-void check_interrupt();  // throws where the innermost Interruptible of this thread says so
+void check_interrupt();  // throws if stop() of the innermost Interruptible of this thread is true
 
 }  // namespace heed

@@ -10,7 +10,7 @@
 
 namespace HEED_API heed {
 
-// Hands out streams, one per draw. Two numbers are its whole state: save and restore them.
+// Provides streams, one per draw. Its whole state is two numbers, which can be saved and restored.
 class Rng {
  public:
   explicit Rng(uint64_t seed, uint64_t next_stream = 0) : seed_(seed), next_(next_stream) {}
@@ -18,7 +18,7 @@ class Rng {
   uint64_t seed() const { return seed_; }
   uint64_t next_stream() const { return next_; }
 
-  uint64_t below(uint64_t bound);  // a whole number in [0, bound), without bias
+  uint64_t below(uint64_t bound);  // an integer in [0, bound), uniformly
 
   void skip(uint64_t streams) { next_ += streams; }
   void set_advance(const uint64_t* advance) { advance_ = advance; }  // of the keys from now on (RandomKey)

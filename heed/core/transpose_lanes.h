@@ -1,4 +1,4 @@
-// Rows for columns, a square of registers at a time. Included like lanes.h.
+// Transposition, one square of registers at a time. Included like lanes.h.
 #if defined(HEED_CORE_TRANSPOSE_LANES_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_CORE_TRANSPOSE_LANES_H_
 #undef HEED_CORE_TRANSPOSE_LANES_H_
@@ -13,7 +13,7 @@ namespace heed {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
-// x: as many registers as one has lanes, turned as a square matrix. First in squares of 4 x 4 within blocks of 128 bits,
+// x: as many registers as one has lanes, transposed as a square matrix. First in squares of 4 x 4 within blocks of 128 bits,
 // then the blocks themselves.
 static HWY_INLINE void transpose_square(Lanes* x) {
   const FloatTag floats;

@@ -113,6 +113,10 @@ Experiment convolution_borders() {
           "The attention layer of a convolution replicates the edges of the image; for zero padding the input must be surrounded by zeros.",
       .formula = R"(\lim_{\alpha \to \infty} a_{qk} = \mathbf{1}[k = \min(\max(q - \Delta, 0), (Y - 1, X - 1))])",
       .published = R"(For zero padding the input has to be padded by at least $\lfloor K / 2 \rfloor$ rings of zeros.)",
+      .setup =
+          "Random kernels of growing size are converted to attention layers as in L19. Their outputs are compared with convolutions that "
+          "replicate the edges and with convolutions that pad with zeros, with rings of zeros around the input of the layer. Errors are "
+          "relative to the largest output.",
       .expected = Verdict::corrected,
       .prepare = prepared(declare_borders, run_borders)};
 }

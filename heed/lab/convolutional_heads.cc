@@ -240,6 +240,10 @@ Experiment convolutional_heads() {
           "that fits all their maps.",
       .formula =
           R"(w_o = \operatorname{mean}_q \, a_{q, q + c + o}, \quad 1 - \frac{\sum_{q, k} (a_{qk} - w_{k - q - c})^2}{\sum_{q, k} a_{qk}^2} \ge 0.9)",
+      .setup =
+          "Two small vision transformers are trained, one with Gaussian positions, one with content and learned positions. For every head, "
+          "the kernel that fits its maps best is computed over images and queries. The heads that one kernel explains are then replaced by "
+          "convolutions, and the error is measured.",
       .prepare = prepared(declare_kernel_heads, run_kernel_heads)};
 }
 

@@ -90,6 +90,9 @@ Experiment dot_product_variance() {
           .formula = R"(q, k \sim \mathcal{N}(\mu, \sigma^2 I): \quad \mathrm{E}[q \cdot k] = \mu \cdot \mu, \quad )"
                      R"(\mathrm{Var}[q \cdot k] = 2 \sigma^2 \mu \cdot \mu + d \sigma^4)",
           .published = R"($\mathrm{Var}[q \cdot k] = d \, (2 \sigma^2 \mu \cdot \mu + \sigma^4)$: both terms have a factor d.)",
+          .setup =
+              "For widths $d$ that double, many pairs of random vectors with elements of mean $\\mu$ and deviation $\\sigma$ are drawn, "
+              "and mean and variance of their dot products are measured.",
           .expected = Verdict::corrected,
           .prepare = prepared(declare_variance, run_variance)};
 }

@@ -150,6 +150,9 @@ Experiment gaussian_limit() {
           .claim = "As α grows, a head with Gaussian positions puts all its weight on the key at $\\delta = \\Delta$.",
           .formula = R"(a_{qk} = \frac{e^{-\alpha |\delta - \Delta|^2}}{\sum_m e^{-\alpha |\delta_m - \Delta|^2}} \to )"
                      R"(\mathbf{1}[\delta = \Delta] \quad (\alpha \to \infty), \quad \delta = q - k)",
+          .setup =
+              "The attention map of one head with Gaussian positions is computed for a query in the middle of a grid, for growing "
+              "$\\alpha$ and for centres on a key, between keys and beyond the edge, and compared with the formula in double precision.",
           .prepare = prepared(declare_limit, run_limit)};
 }
 

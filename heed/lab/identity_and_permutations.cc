@@ -165,6 +165,9 @@ Experiment identity_and_permutations() {
           .claim = "Self-attention with orthonormal position codes can be the identity and any permutation of its tokens.",
           .formula = R"(p_i \cdot p_j = 1[i = j], \quad q_i = p_{\pi(i)}, \quad k_j = p_j \quad \Rightarrow \quad )"
                      R"(a_{i \pi(i)} = \frac{1}{1 + (N - 1) e^{-\beta}} \to 1)",
+          .setup =
+              "Tokens carry orthonormal position codes, and the query weights are set to the wanted permutation. Outputs are compared with "
+              "the permuted tokens: for the identity, the reversal, random permutations of many tokens, and all permutations of 5 tokens.",
           .prepare = prepared(declare_permutations, run_permutations)};
 }
 

@@ -44,6 +44,7 @@ Json result_json(const Result& result) {
            {"title", experiment.title},
            {"claim", sentence_text(experiment.claim)},
            {"formula", experiment.formula},
+           {"setup", sentence_text(experiment.setup)},
            {"statement", sentence_text(result.report.statement)},
            {"verdict", verdict_key(result.verdict)},
            {"expected", verdict_key(experiment.expected)},

@@ -160,6 +160,9 @@ Experiment layer_norm_invariance() {
           .formula = R"(y_d = w_d \frac{x_d - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_d, \quad \mu = \frac{1}{D} \sum_d x_d, \quad )"
                      R"(\sigma^2 = \frac{1}{D} \sum_d (x_d - \mu)^2, \quad y(a x + c) = y(x) \text{ for } a > 0)",
           .published = "The features are normalised by their mean and variance over the batch: that is batch norm.",
+          .setup =
+              "Layer norm and batch norm are applied to the same random batch. Then one token is scaled, shifted or negated, or the other "
+              "items of the batch are replaced, and the change of its output is measured.",
           .expected = Verdict::corrected,
           .prepare = prepared(declare_layer_norm, run_layer_norm)};
 }

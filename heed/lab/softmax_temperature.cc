@@ -60,7 +60,7 @@ Report run_temperature(const TemperatureOptions& options, const ProgressCallback
   Report report;
   report.statement =
       "The entropy of a row falls from log N at β = 0 to 0 as β grows. At β = 0 every query gets the mean of all values, in the limit the "
-      "value of its best key, unchanged. These are fully connected layers with equal weights, and with one-hot rows.";
+      "value of its best key, unchanged. Both limits are fully connected layers: with equal weights, and with one-hot rows.";
   report.measured = {
       equal_to("entropy at β = 0 (log N)", all, tokens.entropy(0), 1e-5),
       equal_to("entropy at the largest β", 0, entropies.back(), 1e-3),
@@ -70,7 +70,7 @@ Report run_temperature(const TemperatureOptions& options, const ProgressCallback
       at_most("largest β: distance from the best key's value", 1e-3, largest_difference(at_most_beta, best)),
       at_most("hard attention: distance from the best key's value", 0,
               largest_difference(reshape(attention(tokens.q, tokens.k, tokens.v, {.hard = Hard::no_gradient}), {N, D}), best)),
-      at_most("a layer with one-hot rows: distance from it", 0, largest_difference(one, best)),
+      at_most("layer with one-hot rows: distance from the best key's value", 0, largest_difference(one, best)),
   };
   report.figures.push_back(figure(
       "Entropy of a row", "Mean over queries, from log N down to 0.",
@@ -97,6 +97,10 @@ Experiment softmax_temperature() {
           .claim = "As the inverse temperature grows from 0, attention changes from the plain mean of all values to the selection of one.",
           .formula = R"(h_i = \sum_j a_{ij} v_j, \quad a_{ij} = \frac{e^{\beta q_i \cdot k_j}}{\sum_m e^{\beta q_i \cdot k_m}}, \quad )"
                      R"(0 \le -\sum_j a_{ij} \log a_{ij} \le \log N)",
+          .setup =
+              "Queries, keys and values are random. The entropy of the attention map is measured over a range of $\\beta$. At both ends "
+              "the outputs are compared with the mean of all values, with the value of the best key, and with fully connected layers that "
+              "have the same weights.",
           .prepare = prepared(declare_temperature, run_temperature)};
 }
 

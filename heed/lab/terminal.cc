@@ -128,7 +128,8 @@ void print_result(std::ostream& out, const Result& result, const Terminal& termi
     print_paragraph(out, "error: ", result.error, terminal);
     return;
   }
-  print_paragraph(out, "found: ", sentence_text(result.report.statement), terminal);
+  if (!experiment.setup.empty()) print_paragraph(out, "setup: ", sentence_text(experiment.setup), terminal);
+  print_paragraph(out, "result: ", sentence_text(result.report.statement), terminal);
   out << '\n';
   print_measured(out, result.report.measured, terminal);
   for (const Table& table : result.report.tables) print_table(out, table, terminal);

@@ -162,6 +162,9 @@ Experiment training_set_size() {
       .title = "Convolution or attention, by training set size",
       .claim =
           "A small convolutional network learns more from the same images than a vision transformer, for small and large training sets.",
+      .setup =
+          "A small convolutional network and a vision transformer are trained with the same number of steps on training sets of growing "
+          "size, with several seeds. Test accuracies are compared by 95 % confidence intervals of the mean difference.",
       .prepare = prepared(declare_set_size, run_set_size)};
 }
 

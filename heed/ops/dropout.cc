@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// 64 elements share 16 blocks of 4 words: element e takes word e / 16 of block e % 16, whatever the width of a register.
+// 64 elements share 16 blocks of 4 words: element e takes word e / 16 of block e % 16, for any register width.
 template <class T>
 void drop_typed(const DropoutForward& f, const T* x, T* y) {
   constexpr int64_t group = 64, row = 16;

@@ -19,6 +19,7 @@ Result example_result() {
                                      .title = "A <title> & more",
                                      .claim = "It is so: $a < b$.",
                                      .formula = R"(\frac{a}{b} \le 1)",
+                                     .setup = "Two numbers $a$ and $b$.",
                                      .prepare = {}};
   Result result{.experiment = &experiment, .settings = {{"seed", 1}}, .seconds = 0.5};
   result.report.statement = "It is so.";
@@ -46,9 +47,10 @@ TEST(Lab, experiments_are_sorted_unique_and_well_formed) {
     EXPECT_GT(std::stoi(experiment.number.substr(1)), last);
     last = std::stoi(experiment.number.substr(1));
     EXPECT_TRUE(experiment.claim.ends_with('.')) << experiment.claim;
+    EXPECT_TRUE(experiment.setup.ends_with('.')) << experiment.setup;
     EXPECT_EQ(experiment.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos);
     EXPECT_EQ(experiment.published.empty(), experiment.expected != Verdict::corrected);
-    for (const std::string& sentence : {experiment.claim, experiment.title, experiment.published})
+    for (const std::string& sentence : {experiment.claim, experiment.title, experiment.published, experiment.setup})
       EXPECT_NE(sentence_markup(sentence), sentence.empty() ? "?" : "");
     if (!experiment.formula.empty()) {
       EXPECT_NE(formula_markup(experiment.formula), "");
@@ -153,6 +155,7 @@ TEST(Lab, json_is_complete_and_parses) {
   const Json& one = json["experiments"][0];
   EXPECT_EQ(one["verdict"], "holds");
   EXPECT_EQ(one["claim"], "It is so: a < b.");
+  EXPECT_EQ(one["setup"], "Two numbers a and b.");
   EXPECT_EQ(one["measured"][0]["measured"], 101);
   EXPECT_TRUE(one["tables"][0]["rows"][1][1].is_null());
   EXPECT_EQ(one["figures"][1]["frames"].size(), 2u);
@@ -193,7 +196,8 @@ TEST(Lab, the_folder_is_complete_and_never_replaces_another) {
 TEST(Lab, the_terminal_shows_claims_numbers_and_figures) {
   std::ostringstream out;
   print_result(out, example_result(), {});
-  for (const char* words : {"L99  A <title> & more", "holds", "It is so: a < b.", "a/b ≤ 1", "100 ± 2 %", "✓", "β = 1", "█"})
+  for (const char* words :
+       {"L99  A <title> & more", "holds", "It is so: a < b.", "setup: Two numbers a and b.", "a/b ≤ 1", "100 ± 2 %", "✓", "β = 1", "█"})
     EXPECT_NE(out.str().find(words), std::string::npos) << words << "\n" << out.str();
   EXPECT_EQ(out.str().find('\x1b'), std::string::npos);
 }
