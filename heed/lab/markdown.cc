@@ -43,7 +43,7 @@ std::string result_in_markdown(const Result& result, const Path& folder) {
   if (!experiment.formula.empty()) out += "$$" + experiment.formula + "$$\n\n";
   out += "**" + verdict_text(result.verdict) + "**: `heed lab " + experiment.name + "`\n\n";
   if (!experiment.published.empty()) out += "> Published: " + experiment.published + "\n\n";
-  return out + result.report.statement + "\n\n" + numbers_in_markdown(result.report) + figures_in_markdown(result, folder);
+  return out + finding_of(result.report) + "\n\n" + numbers_in_markdown(result.report) + figures_in_markdown(result, folder);
 }
 
 }  // namespace
