@@ -44,7 +44,7 @@ std::string result_in_markdown(const Result& result, const Path& folder) {
   if (!experiment.formula.empty()) out += "$$" + experiment.formula + "$$\n\n";
   if (!experiment.published.empty()) out += "**As published.** " + experiment.published + "\n\n";
   out += "**Setup.** " + experiment.setup + " (`heed lab " + experiment.name + "`)\n\n";
-  out += "**Result: " + verdict_text(result.verdict) + ".** " + result.report.statement + "\n\n";
+  out += "**Result: " + verdict_text(result.verdict) + ".** " + finding_of(result.report) + "\n\n";
   return out + numbers_in_markdown(result.report) + figures_in_markdown(result, folder);
 }
 

@@ -12,7 +12,7 @@ namespace heed::lab {
 namespace {
 
 const char* verdict_class(const Result& result) {
-  return result.verdict == Verdict::holds ? "holds" : result.verdict == Verdict::corrected ? "corrected" : "fails";
+  return result.verdict == Verdict::holds ? "holds" : result.verdict == Verdict::fails ? "fails" : "corrected";
 }
 
 std::string badge(const Result& result) {
@@ -105,8 +105,8 @@ std::string experiment_html(const Result& result) {
   if (!experiment.published.empty())
     out += "<p class=\"said wrong\"><b>Published</b> <span>" + sentence_markup(experiment.published) + "</span></p>\n";
   if (!experiment.setup.empty()) out += "<p class=\"said\"><b>Setup</b> <span>" + sentence_markup(experiment.setup) + "</span></p>\n";
-  out += "<p class=\"said right\"><b>" + std::string(experiment.published.empty() ? "Result" : "Correct") + "</b> <span>" +
-         sentence_markup(result.report.statement) + "</span></p>\n";
+  out += "<p class=\"said right\"><b>" + std::string(result.verdict == Verdict::corrected ? "Correct" : "Result") + "</b> <span>" +
+         sentence_markup(finding_of(result.report)) + "</span></p>\n";
   if (!result.as_documented())
     out += "<p class=\"said wrong\"><b>Documented</b> <span>" + verdict_text(experiment.expected) + "</span></p>\n";
   out += evidence_html(result);
@@ -132,7 +132,7 @@ std::string tally_html(std::span<const Result> results) {
   };
   std::string out;
   for (const Kind& kind : {Kind{Verdict::holds, "holds", "as claimed"}, Kind{Verdict::corrected, "corrected", "corrected"},
-                           Kind{Verdict::fails, "fails", "do not hold"}}) {
+                           Kind{Verdict::fails, "fails", "do not hold"}, Kind{Verdict::undecided, "corrected", "not decided"}}) {
     const auto count = std::count_if(results.begin(), results.end(), [&](const Result& each) { return each.verdict == kind.verdict; });
     if (count > 0) out += std::string("<span class=\"badge ") + kind.name + "\">" + std::to_string(count) + " " + kind.text + "</span> ";
   }

@@ -97,7 +97,7 @@ Report run_pooling(const ImageTrainingRuns& options, const ProgressCallback& pro
         {kind.name, steps(1, static_cast<double>(kind.losses.size()), static_cast<int>(kind.losses.size())), kind.losses, Mark::both});
   }
   const auto compare = [&](size_t more, size_t less) {
-    const Interval by = differences(kinds[more].accuracy, kinds[less].accuracy).interval();
+    const Interval by = difference(kinds[more].accuracy, kinds[less].accuracy);
     apart.rows.push_back({kinds[more].name, kinds[less].name, interval_text(by)});
     return by;
   };
