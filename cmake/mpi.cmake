@@ -1,0 +1,20 @@
+# HEED_MPI=OFF|ON|AUTO: several processes, on several machines, over MPI.
+set(HEED_MPI AUTO CACHE STRING "Several processes: OFF, ON, or AUTO (if an MPI is found)")
+set(heed_with_mpi OFF)
+if((HEED_MPI STREQUAL "AUTO" OR HEED_MPI) AND NOT HEED_FUZZ)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(MPI_CXX_FOUND)
+    set(heed_with_mpi ON)
+    message(STATUS "MPI: ${MPI_CXX_LIBRARIES}")
+  elseif(NOT HEED_MPI STREQUAL "AUTO")
+    message(FATAL_ERROR "HEED_MPI is ${HEED_MPI}, but no MPI was found; on Debian install libopenmpi-dev")
+  endif()
+endif()
+
+# The sources that see mpi.h, as objects of the library.
+function(add_mpi_objects target)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/heed/dist/mpi_*.cc)
+  add_library(${target} OBJECT ${sources})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE heed_flags MPI::MPI_CXX)
+endfunction()
