@@ -14,7 +14,7 @@ class KeyValueCache {
   // k: (B, G, n, D), v: (B, G, n, E): n more tokens, in order. The first call fixes B, G, D and E.
   void append(const Tensor& k, const Tensor& v);
 
-  int64_t length() const { return length_; }
+  int64_t length() const { return length_; }       // tokens so far
   Tensor keys() const { return view(keys_); }      // (B, G, length, D): strided, a view of what is stored
   Tensor values() const { return view(values_); }  // (B, G, length, E)
 

@@ -8,6 +8,7 @@
 
 namespace HEED_API heed {
 
+// Options of channel attention.
 struct ChannelOptions {
   std::optional<float> beta = {};  // inverse temperature; 1 / sqrt(channels of a key) unless given, as in the paper
 };

@@ -14,6 +14,7 @@ inline std::atomic<int> counters{0};           // WorkCounts alive
 inline std::atomic<int64_t> multiply_adds{0};  // done while there were any
 }  // namespace work
 
+// Whether any WorkCount lives.
 inline bool counting_work() { return work::counters.load(std::memory_order_relaxed) > 0; }
 
 // Said by every op that multiplies matrices: linear layers, products, convolutions, attention and their gradients. Numbers that padding
