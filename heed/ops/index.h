@@ -68,9 +68,7 @@ struct SelectShortRowsBackward {
   DType dtype;  // of g
   void* workspace = nullptr;
 
-  int64_t workspace_bytes(Device device) const {
-    return device.kind == Device::Kind::cuda ? SortedSums{outer, inner, rows}.bytes() : 0;
-  }
+  int64_t workspace_bytes(Device device) const { return device.kind == Device::Kind::cuda ? SortedSums{outer, inner, rows}.bytes() : 0; }
 };
 HEED_KERNEL(select_short_rows_backward, SelectShortRowsBackward);
 
