@@ -23,11 +23,13 @@ struct Beta {
   std::optional<float> number;
   Tensor tensor;
 
+  // Not given, a number, or a tensor.
   Beta() = default;
   Beta(float value) : number(value) {}
   Beta(std::optional<float> value) : number(value) {}
   Beta(Tensor per_head) : tensor(std::move(per_head)) {}
 
+  // Whether there is a number or a tensor; the number for heads of width D.
   bool given() const { return number || tensor.defined(); }
   float number_for(int64_t D) const { return number.value_or(1 / std::sqrt(static_cast<float>(std::max<int64_t>(D, 1)))); }
 };
@@ -39,12 +41,13 @@ enum class Hard {
   no_gradient,       // only values get a gradient
 };
 
+// How queries and keys are compared, and what is added to their scores.
 struct AttentionOptions {
   Beta beta = {};
   std::vector<Term> terms = {};  // applied in this order to beta q.k, at most kMaxTerms
   Hard hard = Hard::no;
-  float dropout = 0;  // probability of dropping a weight; the others are scaled by 1 / (1 - dropout); needs rng
-  Rng* rng = nullptr;
+  float dropout = 0;        // probability of dropping a weight; the others are scaled by 1 / (1 - dropout); needs rng
+  Rng* rng = nullptr;       // of dropout
   int64_t first_query = 0;  // position of the first query, i in the formulas of terms; with a cache, the number of keys before it
 };
 

@@ -14,7 +14,7 @@ class KeyValueCache {
   // Appends n tokens. k: (B, G, n, D), v: (B, G, n, E). The first call fixes B, G, D and E.
   void append(const Tensor& k, const Tensor& v);
 
-  int64_t length() const { return length_; }
+  int64_t length() const { return length_; }       // tokens so far
   Tensor keys() const { return view(keys_); }      // (B, G, length, D): a strided view
   Tensor values() const { return view(values_); }  // (B, G, length, E)
 

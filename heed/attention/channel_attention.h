@@ -8,6 +8,7 @@
 
 namespace HEED_API heed {
 
+// Options of channel attention.
 struct ChannelOptions {
   std::optional<float> beta = {};  // inverse temperature; by default 1 / sqrt(channels of a key), as in the paper
 };

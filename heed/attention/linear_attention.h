@@ -14,6 +14,7 @@ namespace op {
 inline constexpr OpName linear_attention{"linear_attention"};
 }
 
+// Options of linear attention. map: the features phi (linear_attention_kernels.h)
 struct LinearAttentionOptions {
   FeatureMap map = FeatureMap::elu;
   bool causal = false;             // query i sees the keys j <= i; needs as many keys as queries

@@ -23,11 +23,13 @@ class AttentionTap {
   };
 
   AttentionTap() : AttentionTap(Choice()) {}
+  // Looks at chosen calls, heads and rows.
   explicit AttentionTap(Choice choice);
   ~AttentionTap();
   AttentionTap(const AttentionTap&) = delete;
   AttentionTap& operator=(const AttentionTap&) = delete;
 
+  // What it has seen, in the order of the calls.
   const std::vector<Look>& looks() const { return looks_; }
   int64_t calls() const { return calls_; }  // so far, selected or not
 

@@ -17,4 +17,3 @@
 #include "heed/attention/terms/relative_keys.h"
 #include "heed/attention/terms/soft_cap.h"
 #include "heed/attention/terms/window.h"
-#include "heed/core/api.h"

@@ -28,11 +28,13 @@ struct TermPlace {
 struct UsualValue {
   std::function<double(const TermPlace& place, const TermValues& before)> of;
 
+  // A number, or a function.
   UsualValue(double number) : of([number](const TermPlace&, const TermValues&) { return number; }) {}
   template <std::invocable<const TermPlace&, const TermValues&> Function>
   UsualValue(Function function) : of(std::move(function)) {}
 };
 
+// A setting of a term: its type, name, one line about it, its usual value and its range.
 struct TermSetting {
   enum class Type { whole, number, flag };
   std::string name, meaning;
@@ -58,6 +60,7 @@ struct TermParameter {
   std::function<Tensor(const Shape& shape, Rng& rng)> initial = {};  // initializer; empty: that of other positions
   bool learned = true;                                               // false: computed by models and not in checkpoints
 
+  // For so many heads and these settings.
   Shape shape(int64_t heads, const TermValues& values) const;
   std::string shape_text() const;     // "(H, 2 reach + 1)"
   std::string headless_text() const;  // the same for all heads: "(2 reach + 1)"
@@ -71,19 +74,20 @@ enum class TermUse {
   key,       // by a key of its own, whose value is its first setting
 };
 
+// The description of a term.
 struct TermInfo {
-  std::string name;                       // in settings and in config.json
-  std::vector<std::string> aliases = {};  // other accepted names
-  std::string summary, source = {};       // one line each; source: the paper
-  TermUse use = TermUse::call;
-  bool masks = false;             // only removes keys
-  bool needs_grid = false;        // tokens of an image; else any tokens
-  bool needs_content = false;     // queries and keys
-  bool needs_all_tokens = false;  // at once, so it does not work with a cache
-  int64_t products = 0;           // multiply-adds of a score in matrix products, for every feature of a head
-  std::vector<TermSetting> settings = {};
-  std::vector<TermParameter> parameters = {};
-  std::string struct_name = {}, file = {};  // in C++, filled in by term_infos()
+  std::string name;                            // in settings and in config.json
+  std::vector<std::string> aliases = {};       // other accepted names
+  std::string summary, source = {};            // one line each; source: the paper
+  TermUse use = TermUse::call;                 // by models
+  bool masks = false;                          // only removes keys
+  bool needs_grid = false;                     // tokens of an image; else any tokens
+  bool needs_content = false;                  // queries and keys
+  bool needs_all_tokens = false;               // at once, so it does not work with a cache
+  int64_t products = 0;                        // multiply-adds of a score in matrix products, for every feature of a head
+  std::vector<TermSetting> settings = {};      // in the order of "name:VALUE:VALUE"
+  std::vector<TermParameter> parameters = {};  // in the order of TermInput::tensors
+  std::string struct_name = {}, file = {};     // in C++, filled in by term_infos()
 
   bool is_named(const std::string& typed) const;                  // by name or alias
   std::string settings_text(const std::string& separator) const;  // "BEFORE:AFTER:GLOBALS"
@@ -96,6 +100,7 @@ struct TermInput {
   Tensors tensors = {};
   TermPlace place = {};
 
+  // The value of a setting that is a whole number.
   int64_t whole(const std::string& setting) const { return static_cast<int64_t>(values.at(setting)); }
 };
 

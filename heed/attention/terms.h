@@ -18,6 +18,7 @@ using TermVariantOf = TermVariant<void HEED_TERMS(HEED_TERM_ALTERNATIVE)>;
 #undef HEED_TERM_ALTERNATIVE
 }  // namespace detail
 
+// Any of the terms in attention/terms/: Causal{}, Alibi{slopes}, Bias{tensor}, ... docs/attention.md lists them.
 using Term = detail::TermVariantOf::type;
 
 Tensors parameters_of(Term term);                                             // that can be learned, in order

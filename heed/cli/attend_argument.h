@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "heed/core/check.h"
-#include "heed/models/choices.h"
 #include "heed/core/parse.h"
+#include "heed/models/choices.h"
 
 namespace heed::cli {
 

@@ -11,10 +11,10 @@
 namespace heed::cli {
 namespace {
 
-constexpr int64_t kTile = 64, kGap = 4, kMargin = 16, kTitle = 40;
+constexpr int64_t kTile = 64, kSheetGap = 4, kMargin = 16, kTitle = 40;
 constexpr double kSheetLetterSize = 20, kSheetLetter = kSheetLetterSize * kLetterStep;
 constexpr size_t kLongestClass = 16;  // characters of a class name
-constexpr Colour kFaint{110, 110, 110}, kMissing{236, 236, 236};
+constexpr Colour kSheetFaint{110, 110, 110}, kMissing{236, 236, 236};
 
 std::string shortened_class(const std::string& name) {
   const std::vector<Letter> letters = letters_of(name);
@@ -60,15 +60,15 @@ Drawing contact_sheet(const ImageData& data, const std::string& title, const She
   size_t longest = 0;
   for (const std::string& name : data.classes) longest = std::max(longest, letters_of(shortened_class(name)).size());
 
-  const int64_t names = std::lround(static_cast<double>(longest) * kSheetLetter) + 2 * kGap;
-  const int64_t step = kTile + kGap, block = names + options.each * step + kMargin;
+  const int64_t names = std::lround(static_cast<double>(longest) * kSheetLetter) + 2 * kSheetGap;
+  const int64_t step = kTile + kSheetGap, block = names + options.each * step + kMargin;
   // The number of columns that makes the sheet about square.
   const auto blocks =
       std::clamp<int64_t>(std::lround(std::sqrt(static_cast<double>(classes * step) / static_cast<double>(block))), 1, classes);
   const int64_t rows = (classes + blocks - 1) / blocks;
   const auto title_width = std::lround(static_cast<double>(letters_of(title).size()) * kSheetLetter);
   Drawing sheet(kMargin + std::max(blocks * block, title_width + kMargin), kTitle + kMargin + rows * step + kMargin);
-  sheet.add(Drawing::Text{kMargin, kMargin + kSheetLetterSize / 2, title, kSheetLetterSize, Drawing::Anchor::start, false, kFaint});
+  sheet.add(Drawing::Text{kMargin, kMargin + kSheetLetterSize / 2, title, kSheetLetterSize, Drawing::Anchor::start, false, kSheetFaint});
 
   std::vector<std::vector<Image>> tiles(data.classes.size());
   parallel_tasks(classes, [&](int64_t task) {
@@ -78,7 +78,7 @@ Drawing contact_sheet(const ImageData& data, const std::string& title, const She
   for (int64_t i = 0; i < classes; ++i) {
     const auto place = static_cast<size_t>(i);
     const int64_t left = kMargin + i / rows * block, top = kTitle + kMargin + i % rows * step;
-    sheet.add(Drawing::Text{static_cast<double>(left + names - 2 * kGap), static_cast<double>(top + kTile / 2),
+    sheet.add(Drawing::Text{static_cast<double>(left + names - 2 * kSheetGap), static_cast<double>(top + kTile / 2),
                             shortened_class(data.classes[place]), kSheetLetterSize, Drawing::Anchor::end});
     for (int64_t column = 0; column < options.each; ++column) {
       const int64_t x = left + names + column * step;

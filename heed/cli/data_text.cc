@@ -14,7 +14,7 @@
 namespace heed::cli {
 namespace {
 
-constexpr size_t kLabelsShown = 20, kBar = 40, kWidest = 100;
+constexpr size_t kLabelsShown = 20, kCharBar = 40, kWidest = 100;
 
 int64_t words_in(const std::string& text) {
   std::istringstream in(text);
@@ -104,7 +104,7 @@ void look_at_labelled(const std::string& where, const TextLookOptions& options) 
     const auto& [label, count] = labels[i];
     std::cout << padded(display_text(label, 30), static_cast<int64_t>(widest)) << std::setw(10) << count << std::setw(9)
               << percent(static_cast<float>(count) / static_cast<float>(rows.size())) << "  "
-              << std::string(std::max<size_t>(1, count * kBar / most), '#') << '\n';
+              << std::string(std::max<size_t>(1, count * kCharBar / most), '#') << '\n';
   }
   if (labels.size() > kLabelsShown) std::cout << "... and " << labels.size() - kLabelsShown << " more\n";
   std::cout << '\n';

@@ -40,6 +40,7 @@ class StoppedError : public Error {  // stopped by Ctrl-C, after saving everythi
   int exit_code() const override { return 130; }
 };
 
+// Throws a Kind whose message is all parts, written one after the other.
 template <class Kind = Error, class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
   std::ostringstream text;
@@ -47,6 +48,7 @@ template <class Kind = Error, class... Parts>
   throw Kind(text.str());
 }
 
+// fail<Kind>(parts...) unless `ok`.
 template <class Kind = Error, class... Parts>
 inline void check(bool ok, const Parts&... parts) {
   if (!ok) [[unlikely]]

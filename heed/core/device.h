@@ -15,6 +15,7 @@
 
 namespace HEED_API heed {
 
+// The CPU, or the GPU number `index`.
 struct Device {
   enum class Kind : uint8_t { cpu, cuda };
   Kind kind = Kind::cpu;
@@ -23,7 +24,7 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-inline constexpr Device kCpu{};
+inline constexpr Device kCpu{};  // the CPU
 
 // Where models are created by default: the CPU, until a program sets another device.
 Device default_device();

@@ -11,16 +11,21 @@
 
 namespace HEED_API heed {
 
+// The element type of a tensor.
 enum class DType : uint8_t { f32, bf16, f16, i64, i32, u8, boolean };
-inline constexpr DType kEveryDType[] = {DType::f32, DType::bf16, DType::f16, DType::i64, DType::i32, DType::u8, DType::boolean};
+inline constexpr DType kEveryDType[] = {DType::f32, DType::bf16, DType::f16,    DType::i64,
+                                        DType::i32, DType::u8,   DType::boolean};  // all of them
 
+// bfloat16: the upper half of a float.
 struct Bf16 {
   uint16_t bits;
 };
+// IEEE half precision.
 struct F16 {
   uint16_t bits;
 };
 
+// The size of an element, in bytes.
 inline size_t bytes_of(DType dtype) {
   switch (dtype) {
     case DType::i64: return 8;
@@ -34,6 +39,7 @@ inline size_t bytes_of(DType dtype) {
   return 0;
 }
 
+// "f32", "bf16", ... as in settings and messages.
 inline const char* name_of(DType dtype) {
   switch (dtype) {
     case DType::f32: return "f32";
@@ -47,8 +53,10 @@ inline const char* name_of(DType dtype) {
   return "?";
 }
 
+// Whether elements are f32, bf16 or f16.
 inline bool is_floating(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
 
+// The dtype of a C++ type: f32 of float, and so on.
 template <class T>
 struct DTypeOf;
 template <>
@@ -87,6 +95,7 @@ decltype(auto) with_storage(DType dtype, Visit&& visit) {
   return dtype == DType::bf16 ? visit(Bf16()) : visit(float());
 }
 
+// Exact.
 HEED_HOST_DEVICE inline float to_float(Bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
 
 // Round to nearest even; a NaN stays one.
@@ -107,6 +116,7 @@ HEED_HOST_DEVICE inline float to_float(F16 x) {
   return std::bit_cast<float>(sign | ((magnitude << 13) + (112u << 23)));
 }
 
+// Round to nearest even; numbers that are too large become infinite, a NaN stays one.
 HEED_HOST_DEVICE inline F16 to_f16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x), magnitude = bits & 0x7fffffff;
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
@@ -120,6 +130,7 @@ HEED_HOST_DEVICE inline F16 to_f16(float x) {
   return {static_cast<uint16_t>(sign | ((rounded - (112u << 23)) >> 13))};
 }
 
+// Converts an element, from any type to any other. To bool: whether it is not 0.
 template <class To, class From>
 HEED_HOST_DEVICE inline To convert(From x) {
   if constexpr (std::is_same_v<From, To>) {

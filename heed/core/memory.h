@@ -10,13 +10,16 @@
 
 namespace HEED_API heed {
 
+// How much memory the tensors of a device take.
 struct MemoryUse {
   int64_t in_use;  // bytes used by tensors now
   int64_t peak;    // the maximum since the last reset_peak_memory()
   int64_t cached;  // bytes kept for reuse
 };
 
+// What the pool of a device holds now.
 MemoryUse memory_use(Device device);
+// From now on the peak is counted anew.
 void reset_peak_memory(Device device);
 void release_cached_memory(Device device);  // returns the cached blocks to the system
 void pin_cached_memory(Device device);      // from now on they are never returned, because CUDA graphs use their addresses
@@ -30,6 +33,7 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
+  // The block, its size, and where it is.
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }

@@ -9,6 +9,7 @@
 
 namespace HEED_API heed {
 
+// The number of threads that ops use.
 int thread_count();
 void set_thread_count(int threads);  // default: HEED_THREADS, else the cores available to this process
 

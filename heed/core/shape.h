@@ -11,16 +11,19 @@
 
 namespace HEED_API heed {
 
-inline constexpr int kMaxRank = 8;
+inline constexpr int kMaxRank = 8;  // axes of a tensor at most
 
+// The sizes of a tensor, one for each axis: Shape{2, 3} is a matrix of two rows and three columns.
 class Shape {
  public:
+  // No axes: the shape of a single number.
   Shape() = default;
   Shape(std::initializer_list<int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
   explicit Shape(std::span<const int64_t> sizes) {
     for (int64_t size : sizes) push_back(size);
   }
 
+  // The number of axes, and their sizes. Axes count from 0; they are not checked.
   int rank() const { return rank_; }
   int64_t operator[](int axis) const { return sizes_[axis]; }
   int64_t& operator[](int axis) { return sizes_[axis]; }
@@ -28,11 +31,13 @@ class Shape {
   const int64_t* end() const { return sizes_ + rank_; }
   int64_t back() const { return sizes_[rank_ - 1]; }
 
+  // Adds an axis at the end.
   void push_back(int64_t size) {
     check(rank_ < kMaxRank, "shape: more than ", kMaxRank, " axes");
     sizes_[rank_++] = size;
   }
 
+  // The same axes with the same sizes.
   bool operator==(const Shape& other) const {
     if (rank_ != other.rank_) return false;
     for (int axis = 0; axis < rank_; ++axis)
@@ -45,6 +50,7 @@ class Shape {
   int rank_ = 0;
 };
 
+// Writes (2, 3).
 inline std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   out << '(';
   for (int axis = 0; axis < shape.rank(); ++axis) out << (axis ? ", " : "") << shape[axis];

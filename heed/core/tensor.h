@@ -17,11 +17,13 @@ namespace HEED_API heed {
 
 struct Slot;  // the gradient, and the node that computed the tensor: autograd.h
 
+// An array of up to eight axes on one device. Copies of a Tensor share the data; ops (ops/ops.h) make new ones.
 class Tensor {
  public:
   Tensor() = default;  // undefined: defined() is false
 
   // --- construction ------------------------------------------------------------------------------------------------
+  // Uninitialised (empty), filled with one value (full), 0 or 1.
   static Tensor empty(const Shape& shape, DType dtype, Device device);
   static Tensor full(const Shape& shape, double value, DType dtype, Device device);
   static Tensor zeros(const Shape& shape, DType dtype, Device device) { return full(shape, 0, dtype, device); }
@@ -47,14 +49,19 @@ class Tensor {
   static Tensor borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype);
 
   // --- properties --------------------------------------------------------------------------------------------------
+  // False for a default-constructed Tensor, which stands for a missing optional argument.
   bool defined() const { return data_ != nullptr; }
+  // Sizes and strides by axis; strides are counted in elements.
   const Shape& shape() const { return shape_; }
   const Shape& strides() const { return strides_; }
+  // The number of axes, the size of one (-1: the last), and the number of elements.
   int rank() const { return shape_.rank(); }
   int64_t size(int axis) const { return shape_[axis < 0 ? axis + shape_.rank() : axis]; }
   int64_t count() const { return count_; }
+  // The type of the elements, and where they are stored.
   DType dtype() const { return dtype_; }
   Device device() const { return data_ ? data_->device() : kCpu; }
+  // Whether the elements are stored row-major without gaps; whether two tensors share their data; whether nobody else holds it.
   bool is_contiguous() const;
   bool shares_data_with(const Tensor& other) const { return data_ == other.data_; }
   bool owns_data_alone() const { return data_.use_count() == 1; }
@@ -71,6 +78,7 @@ class Tensor {
     copy_to_host(std::as_writable_bytes(std::span(values)), DTypeOf<T>::value);
     return values;
   }
+  // The value of a tensor with one element.
   template <class T = float>
   T item() const {
     check(count() == 1, "item: the tensor has shape ", shape_, ", expected one element");
@@ -78,11 +86,12 @@ class Tensor {
     copy_to_host(std::as_writable_bytes(std::span(&value, 1)), DTypeOf<T>::value);
     return value;
   }
+  // The elements, row-major, as `as`. out: count() of them
   void copy_to_host(std::span<std::byte> out, DType as) const;
 
   // --- gradients ---------------------------------------------------------------------------------------------------
-  Tensor& require_grad();  // makes this a leaf whose gradient is computed
-  bool needs_grad() const { return slot_ != nullptr; }
+  Tensor& require_grad();                                           // makes this a leaf whose gradient is computed
+  bool needs_grad() const { return slot_ != nullptr; }              // whether ops on it are recorded
   Tensor grad() const;                                              // undefined before the first backward
   void zero_grad() const;                                           // removes the gradient
   Tensor detach() const;                                            // the same data without autograd state
@@ -100,7 +109,7 @@ class Tensor {
   DType dtype_ = DType::f32;
 };
 
-using Tensors = std::vector<Tensor>;
+using Tensors = std::vector<Tensor>;  // several tensors
 
 // The common device of an op's tensors, an error if they differ; undefined tensors are ignored.
 Device common_device(const char* op, std::initializer_list<const Tensor*> tensors);

@@ -13,6 +13,7 @@ inline std::atomic<int> counters{0};           // number of WorkCount objects
 inline std::atomic<int64_t> multiply_adds{0};  // counted while there was one
 }  // namespace work
 
+// Whether any WorkCount lives.
 inline bool counting_work() { return work::counters.load(std::memory_order_relaxed) > 0; }
 
 // Called by every op that multiplies matrices: linear layers, products, convolutions, attention and their gradients. Padding is not

@@ -8,6 +8,7 @@
 
 namespace HEED_API heed {
 
+// Which augmentations, and how strong.
 struct AugmentOptions {
   int64_t pad = 0;               // random crop of the original size after padding with this many black pixels
   bool flip = false;             // horizontal flip with probability 1/2
@@ -17,8 +18,10 @@ struct AugmentOptions {
   float random_strength = 0.5f;  // their magnitude, 0 to 1
   float erase = 0;               // probability of random erasing (Zhong et al. 2020)
 };
+// A new image of the same size.
 Image augmented(const Image& image, const AugmentOptions& options, RandomKey key);
 
+// Mixing of two images of a batch.
 struct MixOptions {
   // Alphas of the Beta distributions (Zhang et al. 2018, Yun et al. 2019); 0: off. With both, each is used half of the time.
   float mixup = 0, cutmix = 0;

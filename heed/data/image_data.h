@@ -10,6 +10,7 @@
 
 namespace HEED_API heed {
 
+// A set of labelled images. The functions read one image when they are called.
 struct ImageData {
   std::string source = {};                               // for error messages
   std::vector<std::string> classes = {};                 // class names
@@ -21,9 +22,10 @@ struct ImageData {
   std::function<ImageSize(int64_t i)> size = {};         // if files: from the header only
   std::vector<std::string> notes = {};                   // messages about skipped files
 
-  int64_t count() const { return std::ssize(labels); }
+  int64_t count() const { return std::ssize(labels); }  // images
 };
 
+// The parts of a data set.
 enum class DataPart { train, validation, test };
 
 // where: a folder with CIFAR-10's or CIFAR-100's binary files, with IDX files like MNIST's (plain or .gz), or with one folder of image

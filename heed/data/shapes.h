@@ -6,6 +6,7 @@
 
 namespace HEED_API heed {
 
+// How many images, and their width and height in pixels.
 struct ShapesOptions {
   int64_t count = 4000, side = 32;
   uint64_t seed = 1;

@@ -4,11 +4,10 @@
 #include <functional>
 #include <span>
 
-#include "heed/core/api.h"
 #include "heed/core/random.h"
 #include "heed/data/text_data.h"
 
-namespace HEED_API heed {
+namespace heed {
 
 using WordList = std::span<const char* const>;
 

@@ -25,6 +25,7 @@ class TextLines {
   std::string_view text_;
 };
 
+// A sentence or a pair of them, with the name of its class.
 struct LabelledText {
   std::string text;
   std::optional<std::string> pair = {};
@@ -39,12 +40,13 @@ struct TextColumns {
 using ColumnSetting = std::pair<const char*, std::string TextColumns::*>;
 const std::vector<ColumnSetting>& column_settings();  // {"text_column", &TextColumns::text}, ...
 
+// A column that was read, and the setting that names it.
 struct ChosenColumn {
   std::string setting, name;  // "text_column", "review"; name is empty without a header
   int64_t number = 0;         // from 1
-  std::string word() const { return name.empty() ? std::to_string(number) : name; }
+  std::string word() const { return name.empty() ? std::to_string(number) : name; }  // as a user would type it
 };
-using ChosenColumns = std::vector<ChosenColumn>;
+using ChosenColumns = std::vector<ChosenColumn>;  // of one table
 std::string columns_text(const std::string& file,
                          const ChosenColumns& chosen);  // "columns of FILE: text_column=review, label_column=stars"
 
@@ -60,6 +62,7 @@ inline const std::vector<std::string> kValidationNames = {"dev", "validation", "
 // read, empty for synthetic data
 std::vector<LabelledText> read_labelled(const std::string& where, const TextColumns& columns = {}, ChosenColumns* chosen = nullptr);
 
+// A sentence and its translation.
 struct Translation {
   std::string source, target;
 };

@@ -14,7 +14,7 @@
 
 namespace HEED_API heed {
 
-using Path = std::filesystem::path;
+using Path = std::filesystem::path;  // a file or folder
 
 // A file or folder that could not be written: full disk, read-only folder. Not caused by the contents of a file.
 class WriteError : public FileError {
@@ -30,12 +30,14 @@ std::string in_quotes(std::string_view text, size_t longest = 100);
 // access; see mapped_ranges.h for files truncated meanwhile.
 class MappedFile {
  public:
+  // Maps a file, or copies bytes that are in memory already.
   static std::shared_ptr<const MappedFile> open(const Path& path);
   static std::shared_ptr<const MappedFile> in_memory(std::string name, std::span<const std::byte> bytes);  // copies
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  // The path for messages, the number of bytes, and the bytes, as they are or as text.
   const std::string& name() const { return name_; }
   int64_t size() const { return size_; }
   std::byte* data() const { return data_; }
@@ -69,6 +71,7 @@ class FileWriter {
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
+  // Appends.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void finish();  // flushes to disk under the temporary name; a full disk is reported here at the latest
@@ -83,6 +86,6 @@ class FileWriter {
   bool committed_ = false;
 };
 
-void write_text(const Path& path, std::string_view text);
+void write_text(const Path& path, std::string_view text);  // atomically
 
 }  // namespace heed

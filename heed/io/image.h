@@ -11,11 +11,13 @@
 
 namespace HEED_API heed {
 
+// An image of 8-bit colours in memory.
 struct Image {
   int64_t width = 0, height = 0;
   std::vector<uint8_t> pixels = {};  // (height, width, 3): red, green, blue
 };
 
+// In pixels.
 struct ImageSize {
   int64_t width = 0, height = 0;
   bool operator==(const ImageSize&) const = default;
@@ -33,6 +35,7 @@ Image parse_image(std::span<const std::byte> file, const std::string& name,
 ImageSize read_image_size(const Path& path);
 ImageSize parse_image_size(std::span<const std::byte> file, const std::string& name);
 
+// The image as a PNG file.
 std::string png_bytes(const Image& image);
 void write_png(const Path& path, const Image& image);  // atomically
 

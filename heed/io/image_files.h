@@ -14,6 +14,7 @@ inline constexpr const char* kReadFormats = "PNG, JPEG, WebP or BMP";  // for er
 // By extension, ignoring case: .png, .jpg, .jpeg, .webp or .bmp.
 bool is_image_name(const Path& path);
 
+// The files of a folder.
 struct FolderImages {
   std::vector<Path> images = {};         // by name
   std::vector<Path> skipped_files = {};  // files with other extensions, by name

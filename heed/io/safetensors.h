@@ -22,13 +22,14 @@ namespace HEED_API heed {
 inline constexpr int64_t kMaxHeaderBytes = 100'000'000;       // limit of the format
 inline constexpr int64_t kMaxHeaderItems = int64_t{1} << 17;  // tensors and metadata entries in one checkpoint
 inline constexpr int64_t kMaxHeaderText = int64_t{8} << 20;   // bytes of all names and all metadata
-inline constexpr int64_t kMaxIndexBytes = int64_t{64} << 20;
+inline constexpr int64_t kMaxIndexBytes = int64_t{64} << 20;  // of a *.index.json
 
-using Metadata = std::map<std::string, std::string>;
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+using Metadata = std::map<std::string, std::string>;               // the file's own key-value pairs
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // in the order of the file
 
-const char* safetensors_name(DType dtype);
+const char* safetensors_name(DType dtype);  // "F32", "BF16", ...
 
+// A tensor as the header describes it.
 struct TensorEntry {
   std::string name;
   Shape shape;
@@ -36,6 +37,7 @@ struct TensorEntry {
   DType dtype = DType::f32;
 };
 
+// The header of a file.
 struct SafetensorsHeader {
   std::deque<TensorEntry> entries;  // in header order; a deque, because a growing vector needs twice the memory
   Metadata metadata;
@@ -47,6 +49,7 @@ SafetensorsHeader parse_safetensors_header(const std::string& source, std::strin
 // Tensor name -> file name, from the text of a *.index.json.
 std::map<std::string, std::string> parse_safetensors_index(const std::string& source, std::string_view text);
 
+// An open checkpoint: one file or several shards.
 class Safetensors {
  public:
   // A file, a *.index.json, or a folder: its model.safetensors, model.safetensors.index.json, the only *.index.json or the only
@@ -55,8 +58,10 @@ class Safetensors {
   static Safetensors parse(std::shared_ptr<const MappedFile> file);
 
   std::vector<std::string> names() const;  // in header order, by shard
+  // Whether there is a tensor of that name.
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const TensorEntry& entry(std::string_view name) const;  // shape and dtype; does not touch the data
+  // The tensor, which borrows the mapped file.
   Tensor tensor(std::string_view name) const;
   void release(std::string_view name) const;  // frees its pages; no tensor may hold them. The next access reads the file again.
   bool same(std::string_view a, std::string_view b) const;  // equal shapes, dtypes and bytes

@@ -6,6 +6,7 @@
 
 namespace HEED_API heed {
 
+// A class with its score.
 struct Label {
   std::string name;
   int64_t id;   // index in the model's outputs
@@ -23,6 +24,7 @@ class Labels {
   // logits: (B, C) -> for each row the `top` best labels, the best first. 0: all. Regression values keep their order.
   std::vector<std::vector<Label>> operator()(const Tensor& logits, int64_t top = 0) const;
 
+  // How logits are read, and the names of the labels.
   Kind kind() const { return kind_; }
   const std::vector<std::string>& names() const { return names_; }
 
@@ -39,6 +41,7 @@ std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const
                                          const Done& done = {});
 std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const Sentence> sentences, int64_t top = 0);
 
+// A word of a sentence with its label.
 struct LabelledWord {
   text::Span at;  // bytes of the sentence
   Label label;    // the best of the word's first token, as such models are trained
@@ -46,6 +49,7 @@ struct LabelledWord {
 // Labels of every word, for token classification models.
 std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::span<const Encoding> encodings, const Done& done = {});
 
+// What a masked language model puts in the place of a mask.
 struct FilledMask {
   text::Span at;             // bytes of the [MASK] in the sentence
   std::vector<Label> words;  // tokens of the vocabulary, the best first

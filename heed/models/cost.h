@@ -33,6 +33,7 @@ struct ModelPart {
   void add(const ModelPart& other);  // adds the counts
 };
 
+// The cost of one call of a model with an input of that size.
 struct ModelCost {
   InputSize size = {};
   std::vector<ModelPart> parts = {};  // in the order in which the model is built
@@ -42,7 +43,9 @@ struct ModelCost {
   int64_t memory_bytes = 0;           // the same for one source token of an encoder-decoder
 };
 
+// What a model reads.
 enum class InputKind { image, text, translation };
+// By its inputs.
 InputKind input_kind(const Model& model);
 // The longest sequence the model can read; practically unlimited if config.json has heed.positions.
 int64_t max_tokens(const Model& model);

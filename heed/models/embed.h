@@ -10,6 +10,7 @@ namespace HEED_API heed {
 enum class SentencePooling { mean, first, largest };              // over tokens without padding; first: [CLS]
 SentencePooling sentence_pooling_named(const std::string& name);  // "mean", "cls", "max"
 
+// How token states become one vector. normalize: to length 1
 struct EmbedOptions {
   SentencePooling pooling = SentencePooling::mean;
   bool normalize = true;

@@ -31,14 +31,14 @@ struct GenerationOptions {
   int64_t no_repeat = 0;     // no_repeat_ngram_size: no n-gram of this size occurs twice
   bool renormalize = false;  // renormalize_logits: log-probabilities are normalized again after the rules
 
-  bool sample = false;  // do_sample; false: greedy
-  Sampling sampling = {};
-  Chooser choose = {};  // replaces both
+  bool sample = false;     // do_sample; false: greedy
+  Sampling sampling = {};  // temperature, top-k, top-p, ...
+  Chooser choose = {};     // replaces both
 
-  int64_t beams = 1;         // num_beams: more than 1 selects beam search (beam.h)
-  float length_penalty = 1;  // scores of beams are divided by their length to this power
-  EarlyStopping early_stopping = EarlyStopping::no;
-  int64_t count = 1;  // num_return_sequences: outputs per input, with sampling or beams
+  int64_t beams = 1;                                 // num_beams: more than 1 selects beam search (beam.h)
+  float length_penalty = 1;                          // scores of beams are divided by their length to this power
+  EarlyStopping early_stopping = EarlyStopping::no;  // of beam search
+  int64_t count = 1;                                 // num_return_sequences: outputs per input, with sampling or beams
 
   // Called with each new token of every sequence, -1 for finished ones. Not with beam search.
   std::function<void(std::span<const int64_t> tokens)> on_tokens = {};

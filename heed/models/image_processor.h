@@ -15,6 +15,7 @@ namespace HEED_API heed {
 class Config;
 class Model;
 
+// Makes pixel_values of images, equal to the image processors of `transformers`.
 class ImageProcessor {
  public:
   // From a model folder. Without preprocessor_config.json: the image_size of config.json, bilinear, (x / 255 - 0.5) / 0.5.

@@ -15,14 +15,16 @@
 
 namespace HEED_API heed {
 
+// Inputs or outputs by name: "input_ids", "pixel_values", "logits", ...
 using TensorMap = std::map<std::string, Tensor>;
 
+// Options of one call of a model.
 struct ForwardOptions {
   bool hidden_states = false, attentions = false;  // additional outputs "hidden_states.0", ... and "attentions.0", ...
-  Mode mode = {};
-  DType precision = DType::f32;  // of activations inside the layers: f32 or bf16; parameters and sums are f32
-  bool loss_only = false;        // skips what "loss" does not need: logits without label, states that no head reads
-  float label_smoothing = 0;     // of "loss" if it is a cross-entropy
+  Mode mode = {};                                  // training or evaluation
+  DType precision = DType::f32;                    // of activations inside the layers: f32 or bf16; parameters and sums are f32
+  bool loss_only = false;                          // skips what "loss" does not need: logits without label, states that no head reads
+  float label_smoothing = 0;                       // of "loss" if it is a cross-entropy
 };
 
 // The state of B sequences being generated.
@@ -32,7 +34,7 @@ struct DecodeState {
   Tensor memory_mask = {};                             // (B, M) of 1 and 0, attention mask of the memory; undefined: all 1
   std::vector<std::vector<int64_t>> mask = {};         // B rows of 1 and 0, attention mask of the tokens so far; empty: all 1
 
-  int64_t length() const { return past.empty() ? 0 : past[0].length(); }
+  int64_t length() const { return past.empty() ? 0 : past[0].length(); }  // tokens so far
   // Sequence i becomes a copy of sequence items[i], for beam search.
   void reorder(std::span<const int64_t> items);
   void reorder_past(std::span<const int64_t> items);  // the cache only, if memory and masks are equal
@@ -52,6 +54,7 @@ struct Network {
   TextDecoder decoder = {};              // of language models
 };
 
+// How a model is made or loaded.
 struct ModelOptions {
   LoadOptions names = {};                // names that may be missing or unused
   Weights weights = Weights::trainable;  // packed, int8: for inference, faster, without gradients; int8 takes a quarter of the memory
@@ -60,18 +63,24 @@ struct ModelOptions {
   uint64_t seed = 1;                     // of parameters that are not in the checkpoint
 };
 
+// A network with its parameters and its config. model({{"input_ids", tokens}})["logits"] runs it.
 class Model {
  public:
+  // For architectures; programs call load() or make_model().
   Model(Network network, std::unique_ptr<Params> params, std::string architecture, Json config, Json generation);
 
+  // Runs the network. Names and shapes of inputs and outputs are those of `transformers`: docs/models.md.
   TensorMap operator()(const TensorMap& inputs, const ForwardOptions& options = {}) const;
   const TextDecoder& decoder() const;  // an error if the model is not a language model
 
-  const std::string& architecture() const { return architecture_; }
+  const std::string& architecture() const { return architecture_; }           // "ViTForImageClassification", ...
   const std::vector<std::string>& inputs() const { return network_.inputs; }  // accepted names
+  // Whether the model has an input of that name.
   bool takes(std::string_view input) const { return std::find(inputs().begin(), inputs().end(), input) != inputs().end(); }
+  // config.json.
   const Json& config() const { return config_; }
   const Json& generation() const { return generation_; }  // generation_config.json, or null
+  // The parameters, and where they are.
   const Params& params() const { return *params_; }
   Device device() const { return params_->device(); }
 
@@ -88,6 +97,7 @@ Model load(const Path& folder, const ModelOptions& options = {});
 // With initialized parameters.
 Model make_model(const Json& config, const ModelOptions& options = {});
 
+// How a model is written.
 struct SaveOptions {
   DType dtype = DType::f32;  // or bf16, f16
   int64_t shard_bytes = 0;   // maximum size of a file; 0: one model.safetensors

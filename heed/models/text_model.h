@@ -9,6 +9,7 @@
 
 namespace HEED_API heed {
 
+// A model and the tokenizer of its folder.
 struct TextModel {
   Model model;
   Tokenizer tokenizer;
@@ -23,6 +24,7 @@ TextModel with_tokenizer(Model model, const Path& folder);  // adds the tokenize
 // Truncates to max_length tokens, or to the model's maximum if it is smaller or max_length is 0.
 EncodedSentences encode_sentences(const TextModel& model, std::span<const Sentence> sentences, int64_t max_length = 0);
 
+// Some sentences of a call, and what the model gives for them.
 struct TextBatch {
   std::vector<size_t> places;    // indices of its B sentences
   std::vector<int64_t> lengths;  // tokens without padding

@@ -15,11 +15,13 @@ std::vector<int32_t> generated_tokens(const Tensor& texts, int64_t row, int64_t 
 // Skips special tokens, and ids beyond the tokenizer's: some vocabularies are padded to a round number.
 std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> ids);
 
+// The tokenizers of both languages.
 struct TranslationTokenizers {
   const Tokenizer &source, &target;
   int64_t pad;  // padding token of the source
 };
 
+// One translation.
 struct Translated {
   std::vector<int32_t> tokens = {};
   std::string text = {};

@@ -12,6 +12,7 @@ struct DecoderTerms {
   bool causal = true;  // adds the causal mask to self; false: the terms of self contain it
 };
 
+// One layer; make_decoder_layer() builds it. Each of its three parts is on a residual branch with a norm.
 struct DecoderLayer {
   MultiHeadAttention self_attention = {}, cross_attention = {};
   FeedForward feed_forward = {};
@@ -28,6 +29,7 @@ struct DecoderLayer {
               const AttentionContext& context = {}) const;
 };
 
+// The usual names.
 inline constexpr LayerNames kDecoderNames{"self_attention",    "self_norm",       "feed_forward",
                                           "feed_forward_norm", "cross_attention", "cross_norm"};
 

@@ -9,6 +9,7 @@
 
 namespace HEED_API heed {
 
+// The norm of a residual branch: before it, or after the addition.
 enum class NormPlace { before, after };
 
 // Regularization of a residual branch in training: dropout, then stochastic depth.
@@ -30,6 +31,7 @@ struct LayerOptions {
   Branch branch = {};
 };
 
+// One layer; make_encoder_layer() builds it.
 struct EncoderLayer {
   MultiHeadAttention attention = {};
   FeedForward feed_forward = {};
@@ -45,8 +47,10 @@ struct EncoderLayer {
 struct LayerNames {
   std::string_view attention, attention_norm, feed_forward, feed_forward_norm, cross_attention = {}, cross_norm = {};
 };
+// The usual names.
 inline constexpr LayerNames kEncoderNames{"attention", "attention_norm", "feed_forward", "feed_forward_norm"};
 
+// Its parameters come from the scope.
 EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options, const LayerNames& names = kEncoderNames);
 // The options of layer `layer` of `layers`: stochastic depth grows linearly over the layers up to the value in `options`.
 LayerOptions options_of_layer(LayerOptions options, int64_t layer, int64_t layers);

@@ -14,6 +14,7 @@ struct FeedForwardNames {
   std::string_view up = "up", gate = "gate", down = "down";
 };
 
+// Options of a feed-forward block, with D = width and W = hidden_width.
 struct FeedForwardOptions {
   int64_t width = 0;         // of x and the output
   int64_t hidden_width = 0;  // between the layers; 0: 4 width
@@ -25,6 +26,7 @@ struct FeedForwardOptions {
   FeedForwardNames names = {};
 };
 
+// down(activation(up(x))), or with a gate; make_feed_forward() builds it.
 struct FeedForward {
   Linear up = {}, down = {};  // (W, D), (D, W)
   Linear gate = {};           // (W, D) or undefined
@@ -37,6 +39,7 @@ struct FeedForward {
   }
 };
 
+// Its parameters come from the scope.
 FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& options);
 
 // Names as in config.json: relu, gelu (erf), gelu_new and gelu_pytorch_tanh (tanh), silu or swish ...

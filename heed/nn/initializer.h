@@ -10,6 +10,7 @@
 
 namespace HEED_API heed {
 
+// Makes the first value of a parameter.
 using Initializer = std::function<Tensor(const Shape& shape, Rng& rng)>;
 
 // The initializers of a model, by kind of parameter. Biases start at 0, norm weights at 1.
@@ -23,10 +24,12 @@ struct Initializers {
 
 namespace initializer {
 
+// The same number everywhere.
 Initializer constant(float value);
 inline Initializer zeros() { return constant(0); }
 inline Initializer ones() { return constant(1); }
 Initializer uniform(float bound);  // [-bound, bound)
+// Normal numbers.
 Initializer normal(float deviation, float mean = 0);
 Initializer truncated_normal(float deviation);  // redrawn beyond two deviations; the result has a deviation of 0.88 times that
 

@@ -9,22 +9,26 @@
 
 namespace HEED_API heed {
 
+// Options of a linear layer.
 struct LinearOptions {
   bool bias = true;
   bool stored_transposed = false;  // files store the weight as (I, O)
   Initializer weight = {};         // default: the scope's initializer for linear layers
 };
 
+// x w^T + b.
 struct Linear {
   Tensor weight;                                    // (O, I); undefined if packed
   Tensor bias;                                      // (O) or undefined
   std::shared_ptr<const PackedWeight> packed = {};  // replaces `weight` for inference
 
   Linear() = default;
+  // With parameters "weight" (O, I) and "bias" (O) of the scope.
   Linear(const Scope& scope, int64_t inputs, int64_t outputs, const LinearOptions& options = {});
   // With a shared (tied) weight. weight: (O, I), bias: (O) or undefined
   Linear(const Scope& scope, const Tensor& weight, const Tensor& bias = {});
 
+  // Whether there is a layer; where its weight is; I and O.
   bool defined() const { return weight.defined() || packed; }
   Device device() const { return packed ? packed->device() : weight.device(); }
   int64_t inputs() const { return packed ? packed->inputs() : weight.size(1); }
@@ -41,12 +45,14 @@ Linear pack_together(const std::vector<Scope>& scopes, int64_t inputs, const std
 
 enum class NormKind { layer, root_mean_square };  // Ba et al. 2016; Zhang and Sennrich 2019
 
+// Layer norm or RMS norm over the last axis.
 struct Norm {
   Tensor weight;  // (D)
   Tensor bias;    // (D); undefined: RMS norm
   float eps = 1e-5f;
 
   Norm() = default;
+  // With parameters "weight" and "bias" of the scope, (D) each.
   Norm(const Scope& scope, int64_t D, float epsilon = 1e-5f, NormKind kind = NormKind::layer)
       : weight(scope.get("weight", {D}, initializer::ones(), {.decays = false})), eps(epsilon) {
     if (kind == NormKind::layer) bias = scope.get("bias", {D}, initializer::zeros(), {.decays = false});
@@ -63,10 +69,12 @@ struct Norm {
   }
 };
 
+// A vector for every token.
 struct Embedding {
   Tensor weight;  // (V, D)
 
   Embedding() = default;
+  // With the parameter "weight" of the scope: (V, D) for V tokens.
   Embedding(const Scope& scope, int64_t V, int64_t D) : weight(scope.get("weight", {V, D}, scope.initializer().embedding)) {}
 
   Tensor operator()(const Tensor& indices) const { return embedding(weight, indices.to(weight.device())); }  // (...) -> (..., D)

@@ -6,14 +6,16 @@
 
 namespace HEED_API heed {
 
+// Training or evaluation.
 struct Mode {
   Rng* rng = nullptr;  // null: evaluation
 
-  bool training() const { return rng != nullptr; }
+  bool training() const { return rng != nullptr; }  // whether random numbers are drawn
 };
 
-inline Mode training_with(Rng& rng) { return {&rng}; }
+inline Mode training_with(Rng& rng) { return {&rng}; }  // draws from rng
 
+// The op in training, x itself in evaluation.
 inline Tensor dropout(const Tensor& x, float p, Mode mode) { return mode.training() ? dropout(x, p, *mode.rng) : x; }
 
 // Stochastic depth (Huang et al. 2016): in training, each item of a residual branch is dropped with probability p and the

@@ -31,6 +31,7 @@ struct MultiHeadNames {
   std::string_view query = "query", key = "key", value = "value", qkv = "qkv", output = "output", positions = "positions";
 };
 
+// Options of multi-head attention.
 struct MultiHeadOptions {
   int64_t width = 0;         // of x
   int64_t heads = 1;         // H
@@ -64,12 +65,14 @@ struct AttentionContext {
 // Gathers tokens of every item. x: (B, N, D), indices: (B, n) i64 -> (B, n, D)
 Tensor gather_tokens(const Tensor& x, const Tensor& indices);
 
+// Queries, keys and values of all heads.
 struct Heads {
   Tensor q;  // (B, H, N, D)
   Tensor k;  // (B, G, M, D)
   Tensor v;  // (B, G, M, E)
 };
 
+// A multi-head attention; make_multi_head() builds it. Options of a call are added to its own.
 struct MultiHeadAttention {
   int64_t heads = 1, key_heads = 1;
   Linear query = {}, key = {}, value = {};  // (H D, I), (G D, I'), (G E, I'); without content or value projection: undefined
@@ -97,6 +100,7 @@ struct MultiHeadAttention {
   Tensor join(const Tensor& attended) const;                                                                    // (B, H, N, E) -> (B, N, O)
 };
 
+// Its parameters come from the scope.
 MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& options);
 
 }  // namespace heed

@@ -17,12 +17,14 @@
 
 namespace HEED_API heed {
 
+// How a parameter is trained and stored.
 struct ParameterOptions {
   bool learned = true;             // takes a gradient; false: buffers such as running statistics, which are saved too
   bool decays = true;              // weight decay applies: to matrices, not to norms, biases and positions
   bool stored_transposed = false;  // files store (I, O), as GPT-2 does; the tensor here is (O, I)
 };
 
+// A parameter of a model.
 struct Parameter {
   std::string name;
   Tensor tensor;  // f32; a placeholder of the same shape if the weight is packed
@@ -35,6 +37,7 @@ struct Parameter {
 // How linear layers store their weights: f32 with gradients, packed for fast products, or packed and quantized to int8.
 enum class Weights { trainable, packed, int8 };
 
+// Takes a message for the user.
 using Warn = std::function<void(const std::string& message)>;
 
 // Name fragments of parameters that a file may lack, and of tensors that may be unused. {""} matches every name.
@@ -46,6 +49,7 @@ struct LoadOptions {
   Warn allow_nonfinite = {};  // called with a message if weights are NaN or infinite; unset: such files are an error
 };
 
+// All parameters of a model.
 class Params {
  public:
   explicit Params(uint64_t seed, LoadOptions options = {}, Weights weights = Weights::trainable)
@@ -100,12 +104,15 @@ class Scope {
   Scope(Params& params, Initializers initializer)
       : params_(&params), initializers_(std::make_shared<const Initializers>(std::move(initializer))) {}
 
+  // The scope below: "encoder" / 3 is the prefix "encoder.3.".
   Scope operator/(std::string_view name) const;
   Scope operator/(int64_t number) const { return *this / std::to_string(number); }
   Scope with(Initializers initializer) const;  // the same path, other initializers
 
+  // As in Params, with names below this scope.
   Tensor get(std::string_view name, const Shape& shape, const Initializer& initializer, const ParameterOptions& options = {}) const;
   void release(std::string_view name) const { params_->release((*this / name).path_); }
+  // What the scope was made of.
   const Initializers& initializer() const { return *initializers_; }
   const std::string& path() const { return path_; }
   Params& params() const { return *params_; }

@@ -25,8 +25,10 @@ struct AttentionPooling {
 AttentionPooling make_attention_pooling(const Scope& scope, const MultiHeadOptions& attention, const FeedForwardOptions& feed_forward,
                                         float eps = 1e-6f);
 
+// The kinds of pooling above.
 enum class Pooling { class_token, mean, attention, flatten };
 
+// A pooling of any kind. attention: used if the kind is attention
 struct Pool {
   Pooling kind = Pooling::class_token;
   AttentionPooling attention = {};

@@ -11,14 +11,17 @@
 
 namespace HEED_API heed {
 
+// A table (positions, width) of which only the rows that are used are computed.
 class PositionTable {
  public:
+  // Writes the row of a position.
   using Fill = std::function<void(int64_t position, std::span<float> row)>;
 
   // positions: the maximum. prepare: called before the first row is computed; returns a function that writes one row of
   // `width` numbers and is called from several threads
   PositionTable(int64_t positions, int64_t width, std::function<Fill()> prepare);
 
+  // Its sizes.
   int64_t positions() const { return positions_; }
   int64_t width() const { return width_; }
   // The first rows. Copies of a table share computed rows. In a dry run the result has a shape but no values. -> (count, width)

@@ -24,15 +24,19 @@ Tensor sinusoidal_positions(int64_t N, int64_t D, Pairing pairing = Pairing::int
 struct SinusoidalPositions2d {
   PositionTable row, column;  // of D / 2 features each
 
+  // For a grid of rows and columns.
   SinusoidalPositions2d(int64_t rows, int64_t columns, int64_t D);
   Tensor operator()(Device device) const;  // (rows columns, D)
 };
+// All positions of a grid. -> (rows columns, D)
 inline Tensor sinusoidal_positions_2d(int64_t rows, int64_t columns, int64_t D) { return SinusoidalPositions2d(rows, columns, D)(kCpu); }
 
+// A learned vector for each of N positions, added to the tokens.
 struct LearnedPositions {
   Tensor weight;  // (N, D)
 
   LearnedPositions() = default;
+  // With the parameter "weight" of the scope.
   LearnedPositions(const Scope& scope, int64_t N, int64_t D);
   Tensor operator()(int64_t count, int64_t first = 0) const { return slice(weight, 0, first, first + count); }  // (count, D)
 };
@@ -42,10 +46,12 @@ struct LearnedPositions2d {  // half of the features for rows, half for columns:
   Tensor column;             // (columns, D / 2)
 
   LearnedPositions2d() = default;
+  // With the parameters "row" and "column" of the scope.
   LearnedPositions2d(const Scope& scope, int64_t rows, int64_t columns, int64_t D);
   Tensor operator()() const;  // (rows columns, D)
 };
 
+// Options of rotary positions: which features form a pair, and their frequencies.
 struct RotaryOptions {
   Pairing pairing = Pairing::interleaved;
   double base = 10000;
@@ -59,6 +65,7 @@ struct Positions {
   int64_t first = 0;
   Tensor each = {};  // (B, N) i64
 
+  // From a number, or from a tensor.
   Positions(int64_t first_one) : first(first_one) {}
   Positions(Tensor every_one) : each(std::move(every_one)) {}
 };
@@ -69,6 +76,7 @@ struct Rotary {
   int64_t rotated;
   Pairing pairing;
 
+  // For at most so many positions and heads of width D.
   Rotary(int64_t positions, int64_t D, const RotaryOptions& options = {});
   Tensor operator()(const Tensor& x, const Positions& positions = 0) const;  // x: (..., N, D); (B, H, N, D) with positions.each
 };
@@ -92,11 +100,13 @@ struct RelativeContent {
   Tensor position_bias;  // (H, D): v
 
   RelativeContent() = default;
+  // With parameters of the scope. R: number of sinusoids
   RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R);
   // q: (B, H, N, D), M keys; both start at the same position -> queries that replace q, and the term
   std::pair<Tensor, RelativeKeys> operator()(const Tensor& q, int64_t M, float beta) const;
 };
 
+// What adds positions to scores.
 using ScorePositions = std::variant<Term, RelativeContent>;
 
 }  // namespace heed

@@ -7,6 +7,7 @@
 
 namespace HEED_API heed {
 
+// What linear() applies to its result.
 enum class Activation : uint8_t { none, relu, silu, gelu, gelu_tanh, tanh, sigmoid };
 
 }  // namespace heed

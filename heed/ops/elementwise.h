@@ -24,9 +24,11 @@
 namespace HEED_API heed {
 
 #define HEED_DECLARE(Formula, function) Tensor function(const Tensor& x);
+// The function of every element, with its gradient. x: any shape -> the same shape
 HEED_ELEMENTWISE(HEED_DECLARE)
 #undef HEED_DECLARE
 
+// Names a function in the arguments of kernels.
 enum class Elementwise : uint8_t {
 #define HEED_ENUMERATE(Formula, function) function,
   HEED_ELEMENTWISE(HEED_ENUMERATE)

@@ -41,20 +41,23 @@ HEED_OPS(HEED_NAME)
 
 // --- views: only reshape may copy -------------------------------------------------------------------------------- view.cc
 Tensor reshape(const Tensor& x, Shape shape);  // one size may be -1
+// Axis i of the result is axis axes[i] of x.
 Tensor permute(const Tensor& x, std::initializer_list<int> axes);
 Tensor permute(const Tensor& x, std::span<const int> axes);
-Tensor transpose(const Tensor& x, int a, int b);
+Tensor transpose(const Tensor& x, int a, int b);                                        // exchanges two axes
 Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end, int64_t step = 1);  // negative: from the end
 Tensor expand(const Tensor& x, const Shape& shape);                                     // repeats axes of size 1
-Tensor cast(const Tensor& x, DType dtype);
+Tensor cast(const Tensor& x, DType dtype);                                              // converts the elements
 
 // --- arithmetic with broadcasting -------------------------------------------------------------------------------- binary.cc
+// a and b broadcast against each other: axes are aligned at the last, and an axis of size 1 is repeated.
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor subtract(const Tensor& a, const Tensor& b);
 Tensor multiply(const Tensor& a, const Tensor& b);
 Tensor divide(const Tensor& a, const Tensor& b);
 Tensor scale(const Tensor& x, float factor, float shift = 0);  // factor x + shift
 
+// The same as operators.
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return subtract(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return multiply(a, b); }
@@ -70,14 +73,15 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = {}, Activation activation = Activation::none);
 
 // --- normalisation ------------------------------------------------------------------------------- softmax.cc, norm.cc, batch_norm.cc
-Tensor softmax(const Tensor& x, int axis = -1);
-Tensor log_softmax(const Tensor& x, int axis = -1);
+Tensor softmax(const Tensor& x, int axis = -1);      // e^x / sum of e^x along the axis. x: any shape -> the same shape
+Tensor log_softmax(const Tensor& x, int axis = -1);  // its logarithm
 // Over the last axis. x: (..., D), w, b: (D)
 Tensor layer_norm(const Tensor& x, const Tensor& w, const Tensor& b, float eps = 1e-5f);
 // s = x + residual and layer_norm(s), in one pass.
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& w, const Tensor& b, float eps = 1e-5f);
 Tensor rms_norm(const Tensor& x, const Tensor& w, float eps = 1e-6f);  // x / sqrt(mean(x^2) + eps) * w
 
+// The state of a batch norm (Ioffe and Szegedy 2015). In training, batches are normalised by their own statistics.
 struct BatchNorm {
   Tensor running_mean{}, running_variance{};  // (C), updated in training
   bool training = true;
@@ -91,6 +95,7 @@ Tensor embedding(const Tensor& table, const Tensor& indices);           // table
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices);  // indices: (K): those slices of x, in that order
 
 // --- losses -------------------------------------------------------------------------------------------------------- loss.cc
+// Options of the cross-entropy. Targets with ignore_index do not count; label_smoothing: share of the target spread over all classes.
 struct CrossEntropy {
   int64_t ignore_index = -100;
   float label_smoothing = 0;
@@ -101,7 +106,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 // cross_entropy(linear(x, w, b), targets, options), but never stores all logits. x: (rows, D), w: (C, D), b: (C) or
 // undefined
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& targets, const CrossEntropy& options = {});
-Tensor mean_squared_error(const Tensor& a, const Tensor& b);
+Tensor mean_squared_error(const Tensor& a, const Tensor& b);  // mean of (a - b)^2 -> ()
 
 // --- random -------------------------------------------------------------------------------------------------------- dropout.cc
 // Zeroes each element with probability p and scales the others by 1/(1-p). The mask is recomputed in backward, not saved.
@@ -110,14 +115,16 @@ Tensor dropout(const Tensor& x, float p, Rng& rng);
 // --- reductions ---------------------------------------------------------------------------------------------------- reduce.cc
 using Axes = std::vector<int>;  // empty: all axes
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep = false,
-           std::optional<DType> dtype = {});  // dtype: of the result, if not that of x
-Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep = false);
-Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);  // equal maxima share the gradient
-Tensor variance(const Tensor& x, const Axes& axes = {}, bool keep = false, bool unbiased = false);
+           std::optional<DType> dtype = {});                             // dtype: of the result, if not that of x
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep = false);  // over the axes; keep: they stay, with size 1
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);   // equal maxima share the gradient
+Tensor variance(const Tensor& x, const Axes& axes = {}, bool keep = false,
+                bool unbiased = false);              // mean of (x - mean)^2; unbiased: divided by n - 1
 Tensor sum_to(const Tensor& x, const Shape& shape);  // reverses a broadcast: sums what expand() repeated
 Tensor argmax(const Tensor& x, int axis = -1);       // i64, no gradient; the first of equal maxima
 
-// --- concatenation, selection, padding -------------------------------------------------------------- join.cc, choose.cc, pad.cc
+// --- concatenation, selection, padding --------------------------------------------------------- join.cc, choose.cc, pad.cc
+// concat joins tensors along an axis, split reverses it (sizes: of the parts), stack joins them along a new axis.
 Tensor concat(const Tensors& parts, int axis);
 Tensors split(const Tensor& x, std::span<const int64_t> sizes, int axis);
 Tensor stack(const Tensors& parts, int axis);
@@ -126,6 +133,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, float value);           
 Tensor pad(const Tensor& x, std::span<const std::array<int64_t, 2>> before_after, float value = 0);  // a pair per axis
 
 // --- images ----------------------------------------------------------------------------------------- conv.cc, pool.cc
+// Rows first, then columns. groups: channels of a group see only inputs of the same group.
 struct Conv2d {
   std::array<int64_t, 2> stride{1, 1}, padding{0, 0}, dilation{1, 1};
   int64_t groups = 1;
@@ -133,9 +141,10 @@ struct Conv2d {
 // x: (B, C, Y, X), w: (O, C / groups, KY, KX), b: (O) or undefined
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b = {}, const Conv2d& options = {});
 
+// Rows first, then columns.
 struct Pool2d {
   std::array<int64_t, 2> kernel{2, 2}, stride{2, 2}, padding{0, 0};
 };
-Tensor max_pool2d(const Tensor& x, const Pool2d& options = {});
+Tensor max_pool2d(const Tensor& x, const Pool2d& options = {});  // (B, C, Y, X) -> the largest of every window; (B, C, Y', X')
 
 }  // namespace heed

@@ -12,14 +12,17 @@ namespace HEED_API heed {
 class Int8Weight;
 struct Int8Rows;
 
+// f32 in panels as the matrix product reads them, or int8.
 enum class WeightForm { panels, bytes };
 
+// A weight (O, I), packed once and used by many calls.
 class PackedWeight {
  public:
   // parts: weights (O_i, I) of one or several layers with the same input, one below the other.
   PackedWeight(const Tensors& parts, WeightForm form);
   ~PackedWeight();
 
+  // Where it is, I and O.
   Device device() const { return device_; }
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }

@@ -6,15 +6,18 @@
 
 namespace HEED_API heed {
 
+// A sentence, or a pair of them.
 struct Sentence {
   std::string text;
   std::optional<std::string> pair = {};  // second sentence of a pair
 };
 
+// Sentences as tokens.
 struct EncodedSentences {
   std::vector<Encoding> encodings = {};  // in input order
   int64_t cut = 0;                       // number of truncated sentences
 };
+// On all threads.
 EncodedSentences encode_sentences(const Tokenizer& tokenizer, std::span<const Sentence> sentences, const EncodeOptions& options = {});
 
 // Activations of about this many tokens stay in a core's caches: with four times as many a small encoder took 8% longer.

@@ -19,9 +19,11 @@ namespace text {
 struct TokenizerParts;  // tokenizer_parts.h
 }
 
+// Of a sequence of tokens.
 enum class Side { left, right };
 enum class Truncation { longest_first, only_first, only_second };  // which text of a pair is truncated
 
+// How text becomes tokens: special tokens such as [CLS], and where long texts are cut.
 struct EncodeOptions {
   bool add_special_tokens = true;
   int64_t max_length = 0;  // tokens including special ones; 0: no limit
@@ -29,6 +31,7 @@ struct EncodeOptions {
   Side truncation_side = Side::right;  // the side where tokens are dropped
 };
 
+// How the encodings of a batch get the same length.
 struct Padding {
   int64_t length = 0;       // minimum length; 0: the longest of the batch
   int64_t multiple_of = 1;  // lengths are rounded up to a multiple
@@ -42,7 +45,7 @@ struct Encoding {
   std::vector<uint8_t> attention_mask, special_mask;  // attention 0: padding; special 1: added by the post-processor, or padding
   std::vector<text::Span> offsets;                    // byte range of the token in its text
 
-  int64_t size() const { return std::ssize(ids); }
+  int64_t size() const { return std::ssize(ids); }  // tokens
 };
 
 // Model inputs, each (B, N) i64.
@@ -50,6 +53,7 @@ struct EncodedBatch {
   Tensor input_ids, token_type_ids, attention_mask;
 };
 
+// Text to token ids and back, equal to the `tokenizers` package.
 class Tokenizer {
  public:
   // Opens a model folder with tokenizer.json, or vocab.txt (BERT), or vocab.json and merges.txt (GPT-2, RoBERTa), or vocab.json and
@@ -66,6 +70,7 @@ class Tokenizer {
   EncodedBatch batch(std::span<const Encoding> encodings, const Padding& padding = {}) const;
   void pad(Encoding& encoding, int64_t length, const Padding& padding = {}) const;
 
+  // The text of tokens. skip_special: without [CLS] and the like
   std::string decode(std::span<const int32_t> ids, bool skip_special = true) const;
 
   int64_t id_limit() const;                    // largest id + 1

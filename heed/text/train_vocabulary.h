@@ -11,8 +11,10 @@
 
 namespace HEED_API heed {
 
+// What becomes a token.
 enum class VocabularyKind { wordpiece, bpe, words, characters };
 
+// How large a vocabulary, and of what.
 struct TrainVocabularyOptions {
   VocabularyKind kind = VocabularyKind::wordpiece;
   int64_t size = 30000;           // maximum number of tokens, including special ones
@@ -21,6 +23,7 @@ struct TrainVocabularyOptions {
   bool lowercase = true;          // and strip accents; not for BPE
 };
 
+// What was written.
 struct TrainedVocabulary {
   int64_t tokens = 0, words = 0, bytes = 0;  // tokens in the vocabulary, distinct words and bytes read
 };
@@ -31,11 +34,13 @@ TrainedVocabulary train_vocabulary(std::span<const Path> files, const Path& fold
 
 namespace text {
 
+// A distinct word of the text, and how often it occurs.
 struct CountedWord {
   std::string text;
   int64_t count = 0;
 };
 
+// The tokens of BPE and the merges that make them.
 struct TrainedMerges {
   std::vector<std::string> tokens;  // by id
   Merges merges;

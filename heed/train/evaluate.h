@@ -18,6 +18,7 @@ Evaluation evaluate_images(const Model& model, const Path& folder, const ImageDa
 Evaluation evaluate_labelled(const TextModel& model, const std::vector<LabelledText>& texts, const std::string& source,
                              int64_t* cut = nullptr, const Done& done = {});
 
+// A text and the name of its file.
 struct NamedText {
   std::string name, text;
 };
@@ -27,6 +28,7 @@ std::vector<NamedText> read_texts(const Path& path);  // a file, or every .txt (
 // tokens; the first token of a text is not scored.
 Evaluation evaluate_language(const TextModel& model, const std::vector<NamedText>& texts, int64_t length, const Done& done = {});
 
+// Scores, and the translations that they are for.
 struct TranslationEvaluation {
   Evaluation evaluation;  // bleu, chrf, exact, brevity; detail: "precisions" of 1- to 4-grams
   std::vector<std::string> written;
@@ -41,6 +43,7 @@ class PretrainScores {
   // by_task: accuracies of every pair task, beside those of all pairs ("pair"); false: the pairs are next sentences ("next")
   PretrainScores(const Model& model, bool by_task) : model_(model), by_task_(by_task) {}
 
+  // Runs the model on a batch.
   void add(const Batch& batch);
   Evaluation evaluation() const;  // "loss" is the sum of both losses
 

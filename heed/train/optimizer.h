@@ -35,6 +35,7 @@ class StepNumbersOnDevice {
   Tensor tensor_ = {};
 };
 
+// Options of stochastic gradient descent. nesterov: the gradient is taken ahead of the momentum
 struct SgdOptions {
   float momentum = 0;
   bool nesterov = false;
@@ -54,6 +55,7 @@ class Sgd {
   SgdOptions options_;
 };
 
+// Options of Adam and AdamW, as in the formula below.
 struct AdamOptions {
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f;
   bool decoupled = true;  // true: AdamW (Loshchilov and Hutter 2019); false: Adam (Kingma and Ba 2015), decay inside the gradient

@@ -10,6 +10,7 @@
 
 namespace HEED_API heed {
 
+// The optimizer of a model with the options of a run.
 class OptimizerStep {
  public:
   OptimizerStep(const Model& model, const TrainOptions& options);
@@ -24,6 +25,7 @@ class OptimizerStep {
 
   NamedTensors tensors() const;  // parameters, optimizer state and averages by name; not copies
   void load(const NamedTensors& tensors, int64_t steps, const std::string& source);  // restores them; source: names the file in messages
+  // Steps that changed the parameters.
   int64_t steps() const { return steps_; }
 
   const std::vector<Parameter>& parameters() const { return all_; }  // trainable and frozen

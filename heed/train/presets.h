@@ -10,6 +10,7 @@
 
 namespace HEED_API heed {
 
+// A model of known size, with the settings to train it.
 struct Preset {
   std::string name, summary;
   std::string family;  // "vit", "resnet", "bert", "gpt", "encoder-decoder"
@@ -17,9 +18,11 @@ struct Preset {
   std::vector<std::pair<std::string, std::string>> settings = {};  // training settings
 };
 
+// All presets; one, by name; the names of those in the families.
 const std::vector<Preset>& presets();
 const Preset& preset_named(const std::string& name);  // UsageError that lists all presets if there is none
 std::vector<std::string> presets_of(const std::vector<std::string>& families);
+// Sets what the preset says and the user has not set.
 void apply_training_settings(const Preset& preset, Settings& settings);
 
 // Changes to the preset. Empty strings, 0 and negative fractions mean no change.

@@ -9,6 +9,7 @@
 
 namespace HEED_API heed {
 
+// The page as HTML. runs: folders of runs
 std::string report_page(std::span<const Path> runs);
 
 }  // namespace heed

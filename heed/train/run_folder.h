@@ -20,6 +20,7 @@ using Metrics = std::vector<std::pair<std::string, double>>;  // names and value
 
 std::string figures_text(const Metrics& figures);  // "train_loss 0.6931, rate 0.001", four significant digits
 
+// The folder of one run, open for writing.
 class RunFolder {
  public:
   // Creates runs/<task>/<name>; without a name, the next free number: 001, 002, ... An existing name is a UsageError.
@@ -29,6 +30,7 @@ class RunFolder {
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&& other) noexcept;
 
+  // The folder.
   const Path& path() const { return path_; }
 
   // The first call to any of the following opens the files and locks the run against other processes.
@@ -60,6 +62,7 @@ class RunFolder {
 // Calls `write` with a temporary folder next to `folder` and renames it into place. The old folder stays until then.
 void replace_folder(const Path& folder, const std::function<void(const Path& temporary)>& write);
 
+// What a run needs to go on: parameters and optimizer state, and where it was.
 struct Checkpoint {
   NamedTensors tensors = {};
   Json state = {};

@@ -23,6 +23,7 @@ struct Allowed {  // range of a number, or the allowed strings
   std::vector<std::string> synthetic = {};          // for paths: names of synthetic data, e.g. "shapes"; also shapes:5 and shapes/test
 };
 
+// The settings of a command.
 class Settings {
  public:
   explicit Settings(std::string command = "train");  // prefix of error messages
@@ -55,6 +56,7 @@ class Settings {
   std::string toml() const;        // all current values under their headings, with descriptions as comments; read() accepts it
   std::string given_toml() const;  // only the values given by the user, and the task
   std::string help() const;        // one line per key: name, current value, description
+  // All current values.
   Json json() const;
 
   // For shell completion: calls visit for every key in order. values: the allowed values, or empty if anything goes

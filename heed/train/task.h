@@ -14,6 +14,7 @@
 
 namespace HEED_API heed {
 
+// The inputs of one step: `samples` samples, as tensors by name.
 struct Batch {
   TensorMap inputs = {};
   int64_t samples = 0;
@@ -33,9 +34,10 @@ struct StepMetric {
   Tensor sum;  // ()
   double count = 0;
 
-  RunningMean value() const { return {static_cast<double>(sum.item()), count}; }
+  RunningMean value() const { return {static_cast<double>(sum.item()), count}; }  // copies it to the host
 };
 
+// What a forward pass in training gives.
 struct StepOutput {
   Tensor loss;                                     // (), differentiable
   std::map<std::string, StepMetric> metrics = {};  // training metrics, e.g. "accuracy"
@@ -61,14 +63,16 @@ struct TrackedSample {
   std::vector<std::string> rows = {}, columns = {};  // for text: columns are input tokens, rows are output tokens
 };
 
+// Scores of a model on a part of the data.
 struct Evaluation {
   Metrics figures = {};  // "loss", "accuracy", "top5", "perplexity", "bleu", ...
   Json detail = {};      // for classification: see ClassScores
 };
 
+// Everything that the training loop needs to know about a task.
 struct Task {
-  std::string name = {};  // "classify", ...
-  std::shared_ptr<Model> model = {};
+  std::string name = {};                                     // "classify", ...
+  std::shared_ptr<Model> model = {};                         // to be trained
   std::string metric = "accuracy";                           // selects the best epoch
   std::vector<std::pair<std::string, int64_t>> counts = {};  // samples per part, to show to the user
   Json data = {};                       // fingerprint of each part before preprocessing, see data_fingerprint.h; the same on every machine

@@ -17,6 +17,7 @@ struct JobOptions {
   std::function<void(int64_t done, int64_t all)> reading = {};  // called with the number of decoded image files; may be null
 };
 
+// A kind of task: heed train NAME.
 struct TaskKind {
   std::string name, summary, preset;  // preset: the default
   std::vector<std::string> families;  // supported preset families
@@ -27,6 +28,7 @@ struct TaskKind {
   std::function<void(Settings& settings)> resume_older = {};
 };
 
+// All kinds, and one by name.
 const std::vector<TaskKind>& task_kinds();
 const TaskKind& task_kind(const std::string& name);  // UsageError that lists all tasks if there is none
 

@@ -7,6 +7,7 @@
 
 namespace HEED_API heed {
 
+// Settings of heed train that all tasks have; docs/training.md describes each.
 struct TrainOptions {
   int64_t epochs = 10, steps = 0;      // steps: stop after this many, 0: after all epochs
   int64_t batch = 64, accumulate = 1;  // batch size; batches per optimizer step
@@ -30,6 +31,7 @@ struct TrainOptions {
   int64_t loaders = 1;                     // data loading threads
   std::string device = "auto", graph = "auto";
 };
+// Adds them to the settings of a command.
 void declare(Settings& settings, TrainOptions& options);
 // UsageError if bf16 is not supported by the hardware, where it would only be slower.
 inline DType precision_of(const TrainOptions& options) { return options.precision == "bf16" ? DType::bf16 : DType::f32; }

@@ -7,6 +7,7 @@
 
 namespace HEED_API heed {
 
+// What is known after a step.
 struct StepInfo {
   int64_t epoch = 0, epochs = 0;  // epoch counts from 1
   int64_t step = 0, steps = 0;    // in this epoch, from 1
@@ -17,6 +18,7 @@ struct StepInfo {
   double seconds_left = 0;
 };
 
+// What is known after an epoch.
 struct EpochInfo {
   int64_t epoch = 0, epochs = 0, step = 0;
   Metrics figures = {};  // train_loss, ..., validation_loss, ..., rate
@@ -32,8 +34,10 @@ struct TrainCallbacks {
   std::function<bool()> stop = {};                        // polled after every step; true: save and stop
 };
 
+// Why training ended: all epochs done, no improvement for too long, or stopped by the user.
 enum class StopReason { complete, patience, stopped };
 
+// How training ended, and the best value of the metric with its epoch.
 struct TrainResult {
   StopReason ending = StopReason::complete;
   int64_t epochs = 0, steps = 0, skipped = 0;  // skipped: steps with a non-finite loss or gradient

@@ -16,6 +16,7 @@ class TrainingJob {
   static std::unique_ptr<TrainingJob> for_evaluation(const Path& run, const Path& model);
 
   void apply(const std::vector<std::string>& arguments);  // key=value, or a TOML file
+  // The settings, the kind of task, and the options of the training loop.
   const Settings& settings() const { return settings_; }
   const TaskKind& kind() const { return kind_; }
   const TrainOptions& train_options() const { return chosen_.train_options; }

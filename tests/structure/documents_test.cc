@@ -11,7 +11,7 @@ namespace heed::test {
 namespace {
 
 TEST(Documents, the_readme_program_is_the_tested_one) {
-  EXPECT_NE(read_source("README.md").find("```cpp\n" + read_source("tests/structure/outside/main.cc") + "```"), std::string::npos);
+  EXPECT_NE(read_source("README.md").find("```cpp\n" + read_source("tests/structure/outside/core.cc") + "```"), std::string::npos);
 }
 
 TEST(Documents, the_new_op_example_is_in_the_tree) {

@@ -133,7 +133,7 @@ std::vector<std::string> violations(const Sources& sources) {
 Sources read_tree() {
   Sources sources;
   const std::filesystem::path root = HEED_SOURCE_DIR;
-  for (const char* folder : {"heed", "tests", "bench"}) {
+  for (const char* folder : {"heed", "tests", "bench", "examples"}) {
     if (!std::filesystem::exists(root / folder)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       const std::string end = entry.path().extension();

@@ -15,6 +15,7 @@ struct Gaussian2dArgs {
 };
 
 #ifndef __CUDACC__
+// The parameter "center" of both Gaussian terms.
 inline TermParameter gaussian_center() {
   return {"center", "center", "of alpha or spread: rows, columns", {{2}}, [](const Shape& shape, Rng& rng) {
             return random_normal(shape, 0, 2, rng, kCpu);
