@@ -1,4 +1,4 @@
-// Slots and nodes. A tensor's slot points to the node that made it; a node points to the slots of its inputs.
+// Slots and nodes. A tensor's slot points to the node that computed it; a node points to the slots of its inputs.
 #include "heed/core/autograd.h"
 
 #include <atomic>
@@ -14,8 +14,8 @@ using Look = std::function<void(const Tensor&)>;
 struct Node {
   OpName op;
   uint64_t sequence;
-  std::vector<std::shared_ptr<Slot>> inputs;   // null: that input takes no gradient
-  std::function<Grads(const Grads&)> back;     // empty after a walk that did not keep the graph
+  std::vector<std::shared_ptr<Slot>> inputs;   // null: that input needs no gradient
+  std::function<Grads(const Grads&)> back;     // empty after a backward that freed the graph
   std::vector<Tensor> pending;                 // gradients of the outputs, as far as they have arrived
   std::vector<std::pair<size_t, Look>> looks;  // hooks on the outputs
   std::vector<Shape> input_shapes;
@@ -23,7 +23,7 @@ struct Node {
   bool queued = false;
 };
 
-// Several ops may keep one output: the first that asks for it computes it for all of them.
+// Several ops may save one output: the first that needs it recomputes it for all of them.
 struct SavedInput::Recompute {
   std::function<Tensor()> again;
   Tensor value;         // between the first that asked and the last

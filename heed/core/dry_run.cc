@@ -9,7 +9,7 @@
 
 namespace heed {
 
-struct DryRun::Counts {  // outlives the run where tensors do
+struct DryRun::Counts {  // outlives the dry run if tensors do
   std::atomic<int64_t> in_use{0}, peak{0};
 };
 

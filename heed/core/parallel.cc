@@ -204,7 +204,7 @@ class ThreadPool {
       }
     }
     inside_task = false;
-    hwy::FlushStream();  // what tasks wrote past the caches is visible from here on
+    hwy::FlushStream();  // makes non-temporal stores of tasks visible
   }
 
   const int threads_;

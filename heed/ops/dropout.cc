@@ -87,7 +87,7 @@ Tensor dropout(const Tensor& input, float p, Rng& rng) {
   const Tensor x = dense_storage("dropout", input);
   Tensor out =
       record(op::dropout, dropped(x, key, p), {input}, [key, p](const Tensor& g) { return Grads{dropped(contiguous(g), key, p)}; });
-  if (!has_recompute(input)) return out;  // else x would be kept in its place
+  if (!has_recompute(input)) return out;  // else x would be saved instead
   return with_recompute(std::move(out), [kept = SavedInput(input, x), key, p] { return dropped(kept.get(), key, p); });
 }
 
