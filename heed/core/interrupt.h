@@ -6,18 +6,21 @@
 namespace heed {
 
 // While one of these lives, work that this thread hands to the pool throws a StoppedError as soon as stop() is true. The innermost one
-// counts; one with an empty function changes nothing.
+// counts; one with an empty function changes nothing. at_once = false: nothing is thrown, and the work itself asks interrupt_requested()
+// where several processes can end it together.
 class Interruptible {
  public:
-  explicit Interruptible(const std::function<bool()>& stop);
+  explicit Interruptible(const std::function<bool()>& stop, bool at_once = true);
   ~Interruptible();
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
  private:
   const std::function<bool()>* before_;
+  bool at_once_before_;
 };
 
-void check_interrupt();  // throws where the innermost Interruptible of this thread says so
+bool interrupt_requested();  // whether the innermost Interruptible of this thread says so
+void check_interrupt();      // throws then, unless it says not to do so at once
 
 }  // namespace heed

@@ -41,6 +41,8 @@ class PretrainScores {
   PretrainScores(const Model& model, bool by_task) : model_(model), by_task_(by_task) {}
 
   void add(const Batch& batch);
+  // Batches 0 to count - 1, split across processes. done: called with the number of samples of each
+  void add_all(int64_t count, const std::function<Batch(int64_t i)>& batch, const Done& done = {});
   Evaluation evaluation() const;  // "loss" is the sum of both losses
 
  private:

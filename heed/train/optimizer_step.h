@@ -3,6 +3,7 @@
 
 #include <variant>
 
+#include "heed/dist/group.h"
 #include "heed/models/model.h"
 #include "heed/train/optimizer.h"
 #include "heed/train/train_options.h"
@@ -23,6 +24,7 @@ class OptimizerStep {
 
   NamedTensors tensors() const;  // parameters, optimizer state and averages by name; not copies
   void load(const NamedTensors& tensors, int64_t steps, const std::string& source);  // restores them; source: names the file in messages
+  void broadcast(Group& group);                                                      // everything of the first process, to the others
   int64_t steps() const { return steps_; }
 
   const std::vector<Parameter>& parameters() const { return all_; }  // trainable and frozen
