@@ -6,6 +6,7 @@
 #include <set>
 
 #include "heed/core/copy.h"
+#include "heed/core/set_gradient.h"
 
 namespace heed {
 
@@ -275,8 +276,10 @@ Tensor& Tensor::require_grad() {
 
 Tensor Tensor::grad() const { return slot_ ? slot_->grad : Tensor(); }
 
-void Tensor::zero_grad() const {
-  if (slot_) slot_->grad = {};
+void Tensor::zero_grad() const { set_gradient(*this, {}); }
+
+void set_gradient(const Tensor& leaf, Tensor gradient) {
+  if (const auto& slot = History::slot(leaf)) slot->grad = std::move(gradient);
 }
 
 Tensor Tensor::detach() const {

@@ -8,18 +8,21 @@
 namespace HEED_API heed {
 
 // While an object of this class exists, work that this thread gives to the thread pool throws a StoppedError as soon as stop() is true.
-// Only the innermost object is used; one with an empty function has no effect.
+// Only the innermost object is used; one with an empty function has no effect. at_once = false: nothing is thrown, and the work calls
+// interrupt_requested() where several processes can stop together.
 class Interruptible {
  public:
-  explicit Interruptible(const std::function<bool()>& stop);
+  explicit Interruptible(const std::function<bool()>& stop, bool at_once = true);
   ~Interruptible();
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
  private:
   const std::function<bool()>* before_;
+  bool at_once_before_;
 };
 
-void check_interrupt();  // throws if stop() of the innermost Interruptible of this thread is true
+bool interrupt_requested();  // whether stop() of the innermost Interruptible of this thread is true
+void check_interrupt();      // throws then, unless at_once is false
 
 }  // namespace heed

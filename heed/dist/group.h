@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/core/tensor.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class Group {
  public:
