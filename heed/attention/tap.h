@@ -27,6 +27,10 @@ class AttentionTap {
   AttentionTap(const AttentionTap&) = delete;
   AttentionTap& operator=(const AttentionTap&) = delete;
 
+  struct Shapes {
+    Shape q, k;  // (B, H, N, D), (B, G, M, D)
+  };
+  const std::vector<Shapes>& shapes() const { return shapes_; }  // of every call
   const std::vector<Look>& looks() const { return looks_; }
   int64_t calls() const { return calls_; }  // seen so far, chosen or not
 
@@ -39,6 +43,7 @@ class AttentionTap {
 
   Choice choice_;
   std::vector<Look> looks_;
+  std::vector<Shapes> shapes_;
   int64_t calls_ = 0;
   AttentionTap* outer_;
 };
