@@ -32,7 +32,8 @@ bool matches(const std::string& pattern, const std::vector<std::string>& segment
 Endpoints all_endpoints() {
   Endpoints out;
   for (const auto& list : {server_endpoints, info_endpoints, completion_endpoints, chat_endpoints, embedding_endpoints, classify_endpoints,
-                           translate_endpoints, tokenize_endpoints, term_endpoints, attend_endpoints})
+                           translate_endpoints, tokenize_endpoints, term_endpoints, attend_endpoints, inspect_endpoints, run_endpoints,
+                           setting_endpoints, lab_endpoints, cost_endpoints})
     for (Endpoint& each : list()) out.push_back(std::move(each));
   return out;
 }
@@ -104,9 +105,9 @@ App::App(const ServeOptions& options, std::function<int64_t()> connections)
       guard_{.host = options.http.host, .token = options.token, .origins = options.origins},
       endpoints_(all_endpoints()),
       models_(options.models, metrics_),
+      run_watch_([this] { return stopping(); }),
       workers_(4, 512),
-      lab_(1, 8),
-      watchers_(1, 64) {}
+      lab_(1, 8) {}
 
 const Endpoint* App::find(const Request& request, std::map<std::string, std::string>& path, std::string& allowed) const {
   const std::string method = request.method == "HEAD" ? "GET" : request.method;

@@ -6,6 +6,8 @@
 #include "heed/serve/answer.h"
 #include "heed/serve/guard.h"
 #include "heed/serve/models.h"
+#include "heed/serve/run_processes.h"
+#include "heed/serve/run_watch.h"
 #include "heed/serve/server.h"
 #include "heed/serve/workers.h"
 
@@ -53,7 +55,8 @@ class App {
   Models& models() { return models_; }
   Metrics& metrics() { return metrics_; }
   Workers& workers() { return workers_; }
-  Workers& watchers() { return watchers_; }
+  RunWatch& run_watch() { return run_watch_; }
+  RunProcesses& run_processes() { return run_processes_; }
   bool stopping() const { return stopping_; }
   int64_t connections() const { return connections_(); }
 
@@ -68,7 +71,9 @@ class App {
   Metrics metrics_;
   Models models_;
   std::atomic<bool> stopping_{false};
-  Workers workers_, lab_, watchers_;  // last: they end first
+  RunProcesses run_processes_;
+  RunWatch run_watch_;
+  Workers workers_, lab_;  // last: they end first
 };
 
 // The endpoints, one function for each file api_*.cc.

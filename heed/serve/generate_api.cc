@@ -172,6 +172,7 @@ void answer_texts(const Call& call, const JsonReader& body, const std::shared_pt
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto request = std::make_shared<GenerationRequest>(options);
     request->prompt = prompts[i];
+    request->options.sampling.seed += i;
     request->options.max_new_tokens = std::min(options.options.max_new_tokens, host->info().max_tokens - std::ssize(prompts[i]));
     const int64_t first = static_cast<int64_t>(i) * options.choices;
     const bool keep = options.top_logprobs >= 0;
