@@ -4,13 +4,14 @@
 #include "heed/models/finite.h"
 #include "heed/serve/app.h"
 #include "heed/serve/request_image.h"
+#include "heed/serve/tensor_json.h"
 
 namespace heed::serve {
 namespace {
 
 Json labels_json(const std::vector<Label>& labels) {
   Json out = Json::array();
-  for (const Label& each : labels) out.push_back({{"label", each.name}, {"id", each.id}, {"score", each.score}});
+  for (const Label& each : labels) out.push_back({{"label", each.name}, {"id", each.id}, {"score", short_number(each.score)}});
   return out;
 }
 
@@ -64,7 +65,7 @@ Json words_json(const std::string& text, const std::vector<LabelledWord>& words)
                    {"begin", each.at.begin},
                    {"end", each.at.end},
                    {"label", each.label.name},
-                   {"score", each.label.score}});
+                   {"score", short_number(each.label.score)}});
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include "heed/io/json_reader.h"
 #include "heed/io/markup.h"
 #include "heed/serve/app.h"
+#include "heed/serve/tensor_json.h"
 
 namespace heed::serve {
 namespace {
@@ -24,6 +25,12 @@ std::vector<Encoding> inputs_in(const JsonReader& input, const Tokenizer& tokeni
   if (items[0].json().is_number()) return {encoding_of(input, vocabulary)};
   std::vector<Encoding> out;
   for (const JsonReader& each : items) out.push_back(each.json().is_array() ? encoding_of(each, vocabulary) : encode(each));
+  return out;
+}
+
+Json floats_json(const std::vector<float>& values) {
+  Json out = Json::array();
+  for (const float each : values) out.push_back(short_number(each));
   return out;
 }
 
@@ -63,7 +70,7 @@ void embed_texts(const Call& call) {
         shorten(vector, dimensions);
         data.push_back({{"object", "embedding"},
                         {"index", i},
-                        {"embedding", format == "base64" ? Json(base64(std::as_bytes(std::span(vector)))) : Json(vector)}});
+                        {"embedding", format == "base64" ? Json(base64(std::as_bytes(std::span(vector)))) : floats_json(vector)}});
       }
       return Json{
           {"object", "list"}, {"data", std::move(data)}, {"model", id}, {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};

@@ -1,5 +1,7 @@
 // /api/inspect: tokens, attention maps, predictions and shapes of one input, also with changed attention.
 #include <chrono>
+#include <cmath>
+#include <numeric>
 
 #include "heed/io/json_reader.h"
 #include "heed/models/inspection.h"
@@ -72,7 +74,10 @@ Json chosen_maps(const Inspection& found, const InspectRequest& request) {
   for (const AttentionMaps& each : found.maps) {
     for (const int64_t row : request.queries) require(row < each.N, 400, "body: queries: found ", row, ", expected less than ", each.N);
     std::vector<int64_t> rows = request.queries;
-    for (int64_t i = 0; rows.empty() && i < each.N; ++i) rows.push_back(i);
+    if (rows.empty()) {
+      rows.resize(static_cast<size_t>(each.N));
+      std::iota(rows.begin(), rows.end(), int64_t{0});
+    }
     const int64_t weights = std::ssize(each.layers) * std::ssize(each.heads) * std::ssize(rows) * each.M;
     require(weights <= kMostWeights, 400, "body: ", weights, " weights are too many, expected some layers, heads or queries");
     Json maps = maps_json(each, rows);
