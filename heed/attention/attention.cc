@@ -1,6 +1,7 @@
 // The op: shapes are checked, forward saves one log-sum-exp per query, backward recomputes the rest.
 #include "heed/attention/attention.h"
 
+#include "heed/attention/edit.h"
 #include "heed/attention/separable.h"
 #include "heed/attention/tap.h"
 #include "heed/attention/work.h"
@@ -76,6 +77,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   const bool as_stored = is_storage(query) && key.dtype() == query.dtype() && value.dtype() == query.dtype();
   if (!as_stored && (is_half(query) || is_half(key) || is_half(value)))
     return in_f32(query, [&](const Tensor& wide) { return attention(wide, widen(key), widen(value), options); });
+  if (AttentionEdit* edit = AttentionEdit::newest()) return edit->call(query, key, value, options);
   if (options.beta.tensor.defined()) {
     AttentionOptions scaled = options;
     scaled.beta = 1.0f;

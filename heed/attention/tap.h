@@ -29,6 +29,11 @@ class AttentionTap {
   AttentionTap(const AttentionTap&) = delete;
   AttentionTap& operator=(const AttentionTap&) = delete;
 
+  // Shapes of one call.
+  struct Shapes {
+    Shape q, k;  // (B, H, N, D), (B, G, M, D)
+  };
+  const std::vector<Shapes>& shapes() const { return shapes_; }  // of every call
   // What it has seen, in the order of the calls.
   const std::vector<Look>& looks() const { return looks_; }
   int64_t calls() const { return calls_; }  // so far, selected or not
@@ -42,6 +47,7 @@ class AttentionTap {
 
   Choice choice_;
   std::vector<Look> looks_;
+  std::vector<Shapes> shapes_;
   int64_t calls_ = 0;
   AttentionTap* outer_;
 };

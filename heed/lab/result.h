@@ -34,6 +34,7 @@ struct Plan {
 void check_plan(const Plan& plan);  // checks names, keys and values before anything runs
 Result run_one(const Experiment& experiment, const std::vector<std::string>& settings, const ProgressCallback& progress);
 std::string settings_help(const Experiment& experiment);
+std::vector<SettingInfo> settings_of(const Experiment& experiment);
 
 // --- output
 struct Terminal {
