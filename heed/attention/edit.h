@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "heed/attention/attention.h"
+#include "heed/core/api.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // While one of these lives, every attention() on this thread is changed. The newest counts.
 class AttentionEdit {
