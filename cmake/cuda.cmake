@@ -1,6 +1,6 @@
-# HEED_CUDA=OFF|ON|AUTO: GPU support, which needs nvcc 12.4 or newer. Kernels are compiled for Hopper (sm_90a) and, as PTX that the driver
+# HEED_CUDA=AUTO|ON|OFF: GPU support, which needs nvcc 12.4 or newer. Kernels are compiled for Hopper (sm_90a) and, as PTX that the driver
 # compiles, for everything from sm_80 on. cuBLASLt is loaded when the program runs, so the build needs nothing of it.
-set(HEED_CUDA OFF CACHE STRING "GPU support: OFF, ON, or AUTO (if nvcc 12.4 or newer is found)")
+set(HEED_CUDA AUTO CACHE STRING "GPU support: AUTO (if nvcc 12.4 or newer is found), ON or OFF")
 set(heed_with_cuda OFF)
 if(HEED_CUDA STREQUAL "AUTO" OR HEED_CUDA)
   find_program(HEED_NVCC nvcc HINTS /usr/local/cuda/bin)

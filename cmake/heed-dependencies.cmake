@@ -16,6 +16,16 @@ function(heed_find_library target library header package)
   set_target_properties(heed::${target} PROPERTIES IMPORTED_LOCATION ${${prefix}_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${${prefix}_INCLUDE_DIR})
 endfunction()
 
+# heed::cudart: CUDA's runtime, static, for builds with CUDA.
+macro(heed_find_cuda)
+  if(NOT TARGET heed::cudart)
+    find_library(HEED_CUDART_LIBRARY cudart_static HINTS /usr/local/cuda/lib64 $ENV{CUDA_HOME}/lib64 REQUIRED)
+    mark_as_advanced(HEED_CUDART_LIBRARY)
+    add_library(heed::cudart UNKNOWN IMPORTED)
+    set_target_properties(heed::cudart PROPERTIES IMPORTED_LOCATION ${HEED_CUDART_LIBRARY} INTERFACE_LINK_LIBRARIES "${CMAKE_DL_LIBS};rt")
+  endif()
+endmacro()
+
 # heed_find_dependencies(LIBRARY): what a library of heed links.
 macro(heed_find_dependencies library)
   find_package(Threads REQUIRED)

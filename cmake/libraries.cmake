@@ -1,8 +1,11 @@
-# heed_module(MODULE [COMPOSES] [PRIVATE library...]): the sources of heed/MODULE as objects, in the target heed_module_MODULE. COMPOSES: the
-# module only puts ops together, so it need not be compiled as hard as what computes.
+# heed_module(MODULE [COMPOSES] [EXCLUDE REGEX] [PRIVATE library...]): the sources of heed/MODULE as objects, in the target
+# heed_module_MODULE. COMPOSES: the module only puts ops together, so it need not be compiled as hard as what computes. EXCLUDE: without these.
 function(heed_module module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPOSES" "" "PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPOSES" "EXCLUDE" "PRIVATE")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/heed/${module}/*.cc)
+  if(arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE}")
+  endif()
   set(target heed_module_${module})
   set(cuda_target heed_cuda_${module})
   if(heed_with_cuda)
@@ -123,4 +126,10 @@ function(heed_library name)
     install(TARGETS heed_${name} EXPORT heed-${name}-targets FILE_SET HEADERS)
     install(EXPORT heed-${name}-targets NAMESPACE heed:: DESTINATION ${heed_config_folder})
   endif()
+endfunction()
+
+# heed_relocatable(PROGRAM): it also finds shared libraries in ../lib, as cmake/bundle packs them; and so do those libraries.
+function(heed_relocatable program)
+  set_target_properties(${program} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
+  target_link_options(${program} PRIVATE LINKER:--disable-new-dtags)
 endfunction()

@@ -1,4 +1,5 @@
-// Score terms on a block of scores and on its gradient: the one place where a term is chosen, once per block. Included like lanes.h.
+// Score terms on a block of scores and on its gradient: the only place that dispatches on the kind of a term, once per block. Included like
+// lanes.h.
 #if defined(HEED_ATTENTION_APPLY_TERMS_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_ATTENTION_APPLY_TERMS_H_
 #undef HEED_ATTENTION_APPLY_TERMS_H_
@@ -19,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// initial_scores: the rows of numbers that a term adds to a block, if they are stored somewhere.
+// initial_scores: the rows of numbers that a term adds to a block, if they are stored in memory.
 template <class T>
 InitialScores initial_scores(const T&, const AttentionSizes&, const ScoreBlock&, int64_t) {
   return {};
@@ -42,8 +43,8 @@ HWY_INLINE void block_score(const T& t, const ScoreBlock& x, float* s, int64_t s
 template <class T>
 HWY_INLINE void block_gradient(const T&, float* const*, const AttentionSizes&, const ScoreBlock&, const float*, int64_t) {}
 
-// The part of a block that no term masks as a whole; false when none of it is left. What is cut off in front is a
-// multiple of kKeyUnit, where panels and random numbers begin.
+// Shrinks a block to the keys that no term masks completely; false if none are left. The number of keys removed at the front is a multiple
+// of kKeyUnit, where panels and random numbers start.
 inline bool narrow(const TermSequence& terms, ScoreBlock& x) {
   KeyRange kept{x.j0, x.j1};
   for (const TermArgs& term : terms) {
@@ -59,13 +60,13 @@ inline bool narrow(const TermSequence& terms, ScoreBlock& x) {
 inline bool masked_whole(const TermSequence& terms, ScoreBlock x) { return !narrow(terms, x); }
 
 // The numbers that a term adds to a block, where they are stored in rows of `columns` readable numbers: then the product of queries and
-// keys begins with them, and the term is done.
+// keys starts from them, and the term needs no pass of its own.
 inline InitialScores initial_scores_of(const TermArgs& term, const AttentionSizes& sizes, const ScoreBlock& x, int64_t columns) {
   return visit_term(term, [&](const auto& t) { return initial_scores(t, sizes, x, columns); });
 }
 
-// The terms from the first-th on. s: rows `stride` apart, each readable and writable to the end of a register after its last
-// key. slopes, where given: a block for every term that is not linear.
+// The terms from the first-th on. s: rows `stride` apart, each readable and writable up to a whole register after its
+// last key. slopes, if given: a block for every nonlinear term.
 static void apply_terms(const TermSequence& terms, const ScoreBlock& x, float* s, int64_t stride, float* slopes = nullptr, int first = 0) {
   for (int index = first; index < terms.count; ++index)
     visit_term(terms[index], [&]<class T>(const T& t) HWY_ATTR {
@@ -78,7 +79,7 @@ static void apply_terms(const TermSequence& terms, const ScoreBlock& x, float* s
     });
 }
 
-// Backwards, last term first: a term that is not linear changes ds, a learned one adds to its sinks. slopes: after the last block.
+// In reverse order: a nonlinear term changes ds, a learned one adds to its sinks. slopes: after the last block.
 // sinks_of(index, sinks) sets those of a term, two pointers, null where it has none.
 template <class SinksOf>
 void unapply_terms(const TermSequence& terms, const AttentionSizes& sizes, const ScoreBlock& x, float* ds, int64_t stride,

@@ -1,6 +1,7 @@
 // The op: shapes are checked, forward saves one log-sum-exp per query, backward recomputes the rest.
 #include "heed/attention/attention.h"
 
+#include "heed/attention/edit.h"
 #include "heed/attention/separable.h"
 #include "heed/attention/tap.h"
 #include "heed/attention/work.h"
@@ -21,10 +22,8 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   return z;
 }
 
-// Kernels read f32, on GPUs also bf16.
-bool is_storage(const Tensor& x) {
-  return x.dtype() == DType::f32 || (x.dtype() == DType::bf16 && cuda::computing_device(x.device()) != kCpu);
-}
+// Kernels read f32 and bf16.
+bool is_storage(const Tensor& x) { return x.dtype() == DType::f32 || x.dtype() == DType::bf16; }
 
 // Tokens may have any strides, as long as the numbers of a token are contiguous.
 Tensor readable(const Tensor& x) { return is_storage(x) && x.strides()[3] == 1 ? x.detach() : dense_storage("attention", x); }
@@ -78,6 +77,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   const bool as_stored = is_storage(query) && key.dtype() == query.dtype() && value.dtype() == query.dtype();
   if (!as_stored && (is_half(query) || is_half(key) || is_half(value)))
     return in_f32(query, [&](const Tensor& wide) { return attention(wide, widen(key), widen(value), options); });
+  if (AttentionEdit* edit = AttentionEdit::newest()) return edit->call(query, key, value, options);
   if (options.beta.tensor.defined()) {
     AttentionOptions scaled = options;
     scaled.beta = 1.0f;

@@ -17,7 +17,7 @@ namespace op {
 inline constexpr OpName attention{"attention"};
 }
 
-// The inverse temperature: 1 / sqrt(D) unless given, as a number or as a tensor (1) or (H) that may be learned.
+// The inverse temperature: by default 1 / sqrt(D); a number, or a tensor (1) or (H) that may be learned.
 // 0: scores come from the terms alone.
 struct Beta {
   std::optional<float> number;
@@ -34,10 +34,10 @@ struct Beta {
   float number_for(int64_t D) const { return number.value_or(1 / std::sqrt(static_cast<float>(std::max<int64_t>(D, 1)))); }
 };
 
-// Hard attention is the limit of a growing beta: a query takes the value of its best key, equally shared between ties.
+// Hard attention is the limit of large beta: a query gets the value of its best key, or the mean over ties.
 enum class Hard {
   no,
-  straight_through,  // scores get the gradient that the soft map would have, values that of the hard one
+  straight_through,  // scores get the gradient of soft attention, values that of hard attention
   no_gradient,       // only values get a gradient
 };
 
@@ -46,13 +46,13 @@ struct AttentionOptions {
   Beta beta = {};
   std::vector<Term> terms = {};  // applied in this order to beta q.k, at most kMaxTerms
   Hard hard = Hard::no;
-  float dropout = 0;        // probability that a weight is dropped, the others growing by 1 / (1 - dropout); needs rng
+  float dropout = 0;        // probability of dropping a weight; the others are scaled by 1 / (1 - dropout); needs rng
   Rng* rng = nullptr;       // of dropout
-  int64_t first_query = 0;  // its position: i of a term's formula; with a cache, the number of keys before it
+  int64_t first_query = 0;  // position of the first query, i in the formulas of terms; with a cache, the number of keys before it
 };
 
 // softmax(beta q k^T + terms) v. q: (B, H, N, D), k: (B, G, M, D), v: (B, G, M, E), H a multiple of G -> (B, H, N, E)
-// A query whose every key is masked gives zeros and takes no gradient.
+// A query with all keys masked gives zeros and gets no gradient.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 
 }  // namespace heed

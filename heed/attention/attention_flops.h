@@ -1,4 +1,4 @@
-// Counting the pairs of tokens that masks leave visible.
+// Counts the pairs of query and key that masks keep.
 #pragma once
 
 #include "heed/attention/terms.h"

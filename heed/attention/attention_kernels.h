@@ -23,8 +23,8 @@ struct ScoreArgs {
     return {b, h, sizes.first_query + i0, sizes.first_query + i1, j0, j1, sizes.first_query};
   }
 
-  // Pairs of query and key that masks let through, in all heads and items. Masks in memory are read only where the host can; in a dry
-  // run, where they have no values, they let everything through.
+  // Pairs of query and key that masks keep, in all heads and items. Masks in memory are read only if the host can access them; otherwise,
+  // and in a dry run, they count as keeping all pairs.
   int64_t visible_pairs() const;
   int64_t score_width() const;  // multiply-adds of one score
 };
@@ -34,7 +34,7 @@ struct AttentionForward {
   TokenRows q, k, v, out;  // (B, H, N, D), (B, G, M, D), (B, G, M, width_e), (B, H, N, E)
   float *log_sum, *peak;   // (B, H, N): log of the sum of e^s, infinity where every key is masked; hard: (B, H, N, 2), else null:
                            // the largest score and 1 / how many keys have it
-  int64_t width_e;         // E, padded as padded_width() says
+  int64_t width_e;         // E, padded by padded_width()
   DType dtype;             // of q, k, v and out
   void* workspace = nullptr;
 
@@ -68,8 +68,8 @@ HEED_KERNEL(attention_delta, AttentionDelta);
 
 inline constexpr int64_t kQueryTile = 64;  // queries of a tile on GPUs
 
-// Where the gradient of one tensor of a term is summed: sums of their own per head and part of the keys, on GPUs of the queries. They begin
-// with zeros.
+// Where the gradient of one tensor of a term is summed: separate sums per head and part of the keys, on GPUs part of the queries. Initially
+// zero.
 struct GradientSink {
   float* data = nullptr;
   int64_t per_part = 0, per_head = 0;
@@ -79,17 +79,17 @@ struct GradientSink {
 struct AttentionBackward {
   ScoreArgs scores;
   TokenRows q, k, v, g;                 // (B, H, N, width_d), (B, G, M, width_d), (B, G, M, width_e), (B, H, N, width_e)
-  const float *log_sum, *delta, *peak;  // delta is null when scores get no gradient; peak is null unless hard
+  const float *log_sum, *delta, *peak;  // delta is null if scores get no gradient; peak is null unless hard
   TokenRows dq, dk, dv;                 // (B, H, N, width_d) of the first part, (B, G, M, D), (B, G, M, E)
-  int64_t dq_part;                      // from one part's dq to the next
-  int64_t width_d, width_e;             // D and E, padded as padded_width() says
+  int64_t dq_part;                      // stride between the dq of parts
+  int64_t width_d, width_e;             // D and E, padded by padded_width()
   int64_t parts;                        // of the keys, each with its own dq and sinks: backward_parts()
   int64_t query_parts = 1;              // on GPUs: of the queries, tile by tile in turn, each with its own sinks
-  GradientSink sinks[kMaxTerms][2];     // of every term; null: not wanted
+  GradientSink sinks[kMaxTerms][2];     // of every term; null: not needed
   DType dtype;                          // of q, k, v, g, dk and dv, and of dq where there is one part of width D; else it is f32
   void* workspace = nullptr;
 
-  int64_t multiply_adds() const {  // scores again and values; with delta also gradients of weights, of queries and of keys
+  int64_t multiply_adds() const {  // recomputed scores, and values; with delta also gradients of weights, queries and keys
     const int64_t width = scores.score_width(), E = scores.sizes.E;
     return scores.visible_pairs() * (width + E + (delta ? E + 2 * width : 0));
   }
@@ -97,7 +97,7 @@ struct AttentionBackward {
 };
 HEED_KERNEL(attention_backward, AttentionBackward);
 
-// The map itself, for chosen heads and rows.
+// The attention map, for selected heads and rows.
 struct AttentionProbabilities {
   ScoreArgs scores;
   const float* q;               // (B, H, N, D)

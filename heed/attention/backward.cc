@@ -19,6 +19,7 @@ namespace heed {
 struct BackwardScratch {
   float *s, *ds;            // (query_block, stride); there are zeros before and after every row of ds
   float *keys, *values;     // transposed
+  float *q, *k, *g;         // bf16 widened: (query_block, width_d), (key_block, width_d), (query_block, width_e)
   float *dk, *dv;           // (key_block, width)
   float *factors, *slopes;  // of dropout; of terms that are not linear, a block each
   int64_t stride, query_block, key_block, nonlinear_terms;
@@ -60,23 +61,25 @@ HWY_INLINE void weight_row(const AttentionBackward& w, const ScoreRow& row, int6
 }
 
 // One block of queries against one of keys: adds to dq (of this part), dk, dv and to the terms' sinks. The first block of a part sets dq.
-void backward_block(const AttentionBackward& w, const ScoreBlock& x, int64_t part, bool first_keys, const BackwardScratch& t) {
+// k: the block of keys.
+void backward_block(const AttentionBackward& w, const ScoreBlock& x, FloatRows k, int64_t part, bool first_keys, const BackwardScratch& t) {
   const ScoreArgs& a = w.scores;
   const AttentionSizes& z = a.sizes;
   const int64_t rows = x.rows(), keys = x.keys(), first = x.i0 - x.first, at = (x.b * z.H + x.h) * z.N + first;
-  const int64_t g_head = x.h / (z.H / z.G), shift = x.j0 / t.key_block * t.key_block;  // where the block of keys begins
-  const float *q = w.q.at(x.b, x.h, first), *g = w.g.at(x.b, x.h, first);
+  const int64_t shift = x.j0 / t.key_block * t.key_block;  // where the block of keys begins
+  const FloatRows q = float_rows(w.q, w.dtype, x.b, x.h, first, rows, z.D, w.width_d, t.q);
+  const FloatRows g = float_rows(w.g, w.dtype, x.b, x.h, first, rows, z.E, w.width_e, t.g);
   float *dk = t.dk + (x.j0 - shift) * w.width_d, *dv = t.dv + (x.j0 - shift) * w.width_e;
-  fill_scores(a, x, q, w.q.token, a.beta != 0 ? t.keys + (x.j0 - shift) * z.D : nullptr, t.s, t.stride, t.slopes);
+  fill_scores(a, x, q, a.beta != 0 ? t.keys + (x.j0 - shift) * z.D : nullptr, t.s, t.stride, t.slopes);
   if (w.delta)
-    tile_product({g, w.g.token, 1}, t.values + (x.j0 - shift) * z.E, panel_width(), t.ds, t.stride, rows, whole_registers(keys), z.E, false,
-                 z.E * panel_width());
+    tile_product({g.data, g.stride, 1}, t.values + (x.j0 - shift) * z.E, panel_width(), t.ds, t.stride, rows, whole_registers(keys), z.E,
+                 false, z.E * panel_width());
   for (int64_t r = 0; r < rows; ++r) {
     float* d = t.ds + r * t.stride;
     weight_row(w, {x.b, x.h, first + r}, at + r, x, t.s + r * t.stride, d, t.factors);
     std::fill(d + keys, d + t.stride, 0.0f);
   }
-  tile_product({t.s, 1, t.stride}, g, w.g.token, dv, w.width_e, keys, w.width_e, rows, true);
+  tile_product({t.s, 1, t.stride}, g.data, g.stride, dv, w.width_e, keys, w.width_e, rows, true);
   if (!w.delta) return;
   unapply_terms(a.terms, z, x, t.ds, t.stride, t.slopes + t.nonlinear_terms * rows * t.stride, [&](int term, float** sinks) {
     for (int i = 0; i < 2; ++i) sinks[i] = w.sinks[term][i].at(part, x.b * z.H + x.h);
@@ -86,9 +89,9 @@ void backward_block(const AttentionBackward& w, const ScoreBlock& x, int64_t par
     float* d = t.ds + r * t.stride;
     for (int64_t j = 0; j < keys; j += lane_count()) (Lanes::load(d + j) * a.beta).store(d + j);
   }
-  tile_product({t.ds, 1, t.stride}, q, w.q.token, dk, w.width_d, keys, w.width_d, rows, true);
-  tile_product({t.ds, t.stride, 1}, w.k.at(x.b, g_head, x.j0), w.k.token, w.dq.at(x.b, x.h, first) + part * w.dq_part, w.dq.token, rows,
-               w.width_d, keys, !first_keys);
+  tile_product({t.ds, 1, t.stride}, q.data, q.stride, dk, w.width_d, keys, w.width_d, rows, true);
+  tile_product({t.ds, t.stride, 1}, k.data + (x.j0 - shift) * k.stride, k.stride, w.dq.at(x.b, x.h, first) + part * w.dq_part, w.dq.token,
+               rows, w.width_d, keys, !first_keys);
 }
 
 // Every parts-th block of keys of one key head, so that causal work is shared evenly.
@@ -103,8 +106,10 @@ void backward_task(const AttentionBackward& w, int64_t key_head, int64_t part) {
   const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, first_head = g * group;
   const int64_t block = t.query_block * t.stride, panels_d = panels_size(t.key_block, z.D), panels_e = panels_size(t.key_block, z.E);
   const int64_t key_sums = t.key_block * w.width_d, value_sums = t.key_block * w.width_e;
+  const int64_t q_size = float_rows_size(w.dtype, t.query_block, w.width_d), k_size = float_rows_size(w.dtype, t.key_block, w.width_d);
+  const int64_t widened = q_size + k_size + float_rows_size(w.dtype, t.query_block, w.width_e);
   const Tensor scratch = Tensor::empty(
-      {2 * block + kRowPadding + panels_d + panels_e + key_sums + value_sums + t.key_block + t.nonlinear_terms * block}, kCpu);
+      {2 * block + kRowPadding + panels_d + panels_e + key_sums + value_sums + t.key_block + t.nonlinear_terms * block + widened}, kCpu);
   t.s = raw<float>(scratch);
   t.ds = t.s + block + kRowPadding;
   t.keys = t.ds + block;
@@ -113,6 +118,9 @@ void backward_task(const AttentionBackward& w, int64_t key_head, int64_t part) {
   t.dv = t.dk + key_sums;
   t.factors = t.dv + value_sums;
   t.slopes = t.factors + t.key_block;
+  t.q = t.slopes + t.nonlinear_terms * block;
+  t.k = t.q + q_size;
+  t.g = t.k + k_size;
   std::fill_n(t.ds - kRowPadding, kRowPadding, 0.0f);
 
   for (int64_t j0 = part * t.key_block; j0 < z.M; j0 += w.parts * t.key_block) {
@@ -120,7 +128,8 @@ void backward_task(const AttentionBackward& w, int64_t key_head, int64_t part) {
     const bool first_keys = j0 == part * t.key_block;
     std::fill_n(t.dk, keys * w.width_d, 0.0f);
     std::fill_n(t.dv, keys * w.width_e, 0.0f);
-    bool is_transposed = false;
+    bool is_loaded = false;
+    FloatRows k{};
     for (int64_t h = first_head; h < first_head + group; ++h)
       for (int64_t i0 = 0; i0 < z.N; i0 += t.query_block) {
         ScoreBlock x = a.block(b, h, i0, std::min(z.N, i0 + t.query_block), j0, j0 + keys);
@@ -129,16 +138,17 @@ void backward_task(const AttentionBackward& w, int64_t key_head, int64_t part) {
             std::fill_n(w.dq.at(b, h, i) + part * w.dq_part, w.width_d, 0.0f);
           continue;
         }
-        if (!is_transposed) {
-          if (a.beta != 0) transpose_panels(w.k.at(b, g, j0), w.k.token, keys, z.D, a.beta, t.keys);
-          transpose_panels(w.v.at(b, g, j0), w.v.token, keys, z.E, 1, t.values);
-          is_transposed = true;
+        if (!is_loaded) {
+          if (a.beta != 0) transpose_panels(w.k, w.dtype, b, g, j0, keys, z.D, a.beta, t.keys);
+          transpose_panels(w.v, w.dtype, b, g, j0, keys, z.E, 1, t.values);
+          k = float_rows(w.k, w.dtype, b, g, j0, keys, z.D, w.width_d, t.k);
+          is_loaded = true;
         }
-        backward_block(w, x, part, first_keys, t);
+        backward_block(w, x, k, part, first_keys, t);
       }
     for (int64_t j = 0; j < keys; ++j) {
-      std::copy_n(t.dk + j * w.width_d, z.D, w.dk.at(b, g, j0 + j));
-      std::copy_n(t.dv + j * w.width_e, z.E, w.dv.at(b, g, j0 + j));
+      store_row(w.dk, w.dtype, b, g, j0 + j, t.dk + j * w.width_d, z.D);
+      store_row(w.dv, w.dtype, b, g, j0 + j, t.dv + j * w.width_e, z.E);
     }
   }
 }
@@ -152,9 +162,12 @@ void delta_all(const AttentionDelta& w) {
   const AttentionSizes& z = w.sizes;
   parallel_for(z.B * z.H * z.N, rows_per_task(z.E), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t at = begin; at < end; ++at) {
-      const int64_t head = at / z.N, i = at % z.N;
-      const float *left = w.g.at(head / z.H, head % z.H, i), *right = w.out.at(head / z.H, head % z.H, i);
-      w.delta[at] = sum_over(z.E, [&](int64_t e, auto load) HEED_LANES { return load(left + e) * load(right + e); });
+      const int64_t b = at / z.N / z.H, h = at / z.N % z.H, i = at % z.N;
+      const auto product = [&](const auto* left, const auto* right) HEED_LANES {
+        return sum_over(z.E, [&](int64_t e, auto load) HEED_LANES { return load(left + e) * load(right + e); });
+      };
+      w.delta[at] = w.dtype == DType::bf16 ? product(w.g.at<Bf16>(b, h, i), w.out.at<Bf16>(b, h, i))
+                                           : product(w.g.at<float>(b, h, i), w.out.at<float>(b, h, i));
     }
   });
 }
@@ -237,8 +250,9 @@ AttentionGradients attention_gradients(const AttentionPlan& plan, const Tensor& 
   const int64_t width_d = padded_width(z.D, device), width_e = padded_width(z.E, device), parts = backward_parts(z, device);
   const Tensor wide_q = padded(q, width_d), wide_k = padded(k, width_d), wide_v = padded(v, width_e), wide_g = padded(g, width_e);
   const Tensor delta = soft_out.defined() ? delta_of(g, soft_out, z) : Tensor();
-  // One part writes dq with the strides of q; several are dense, and summed.
-  const bool in_place = parts == 1 && width_d == z.D, untouched = plan.beta == 0 || !delta.defined() || z.M == 0;
+  // One part writes dq with the strides of q; several are dense, and summed. On the CPU dq is summed in place, so it is f32.
+  const bool sums_in_f32 = q.dtype() == DType::f32 || cuda::computing_device(device) != kCpu;
+  const bool in_place = parts == 1 && width_d == z.D && sums_in_f32, untouched = plan.beta == 0 || !delta.defined() || z.M == 0;
   const Shape shape_of_parts{parts, z.B, z.H, z.N, width_d};
   const Tensor dq = in_place    ? strided_like(q, z.D, untouched)
                     : untouched ? Tensor::zeros(shape_of_parts, DType::f32, device)
@@ -290,7 +304,7 @@ AttentionGradients attention_gradients(const AttentionPlan& plan, const Tensor& 
   }
   launch(attention_backward, device, args);
 
-  AttentionGradients grads{.q = in_place ? dq : contiguous(slice(sum(dq, {0}), -1, 0, z.D)), .k = dk, .v = dv, .parameters = {}};
+  AttentionGradients grads{.q = in_place ? dq : converted(slice(sum(dq, {0}), -1, 0, z.D), q.dtype()), .k = dk, .v = dv, .parameters = {}};
   for (const auto& x : summed) grads.parameters.push_back(x ? x->joined(z) : Tensor());
   return grads;
 }

@@ -20,7 +20,8 @@ namespace HWY_NAMESPACE {
 static HWY_INLINE int64_t panels_size(int64_t keys, int64_t D) { return (keys + panel_width() - 1) / panel_width() * panel_width() * D; }
 
 // rows: (keys, D), `stride` apart -> panels of keys: (panels, D, panel_width), times factor, zero after the last key.
-inline HWY_ATTR void transpose_panels(const float* rows, int64_t stride, int64_t keys, int64_t D, float factor, float* to) {
+template <class T>
+HWY_ATTR void transpose_panels(const T* rows, int64_t stride, int64_t keys, int64_t D, float factor, float* to) {
   const int64_t wide = panel_width();
   for (int64_t first = 0; first < keys; first += wide, to += D * wide) {
     const int64_t count = std::min(wide, keys - first);
@@ -28,16 +29,51 @@ inline HWY_ATTR void transpose_panels(const float* rows, int64_t stride, int64_t
     for (int64_t d = 0; d < D && count < wide; ++d) std::fill_n(to + d * wide + count, wide - count, 0.0f);
   }
 }
+// Tokens [first, first + keys) of a head.
+inline HWY_ATTR void transpose_panels(const TokenRows& x, DType dtype, int64_t b, int64_t h, int64_t first, int64_t keys, int64_t D,
+                                      float factor, float* to) {
+  if (dtype == DType::bf16) return transpose_panels(x.at<const Bf16>(b, h, first), x.token, keys, D, factor, to);
+  transpose_panels(x.at<const float>(b, h, first), x.token, keys, D, factor, to);
+}
 
-// s: (rows, stride) = q transposed, then the terms. q: (rows, D) `width` apart; transposed is null when beta is 0.
-inline void fill_scores(const ScoreArgs& a, const ScoreBlock& x, const float* q, int64_t width, const float* transposed, float* s,
-                        int64_t stride, float* slopes = nullptr) {
+// Tokens of a head as f32: (count, width), `stride` apart.
+struct FloatRows {
+  const float* data;
+  int64_t stride;
+};
+// Floats of scratch memory that float_rows needs: none for f32, which is read in place.
+static HWY_INLINE int64_t float_rows_size(DType dtype, int64_t count, int64_t width) { return dtype == DType::bf16 ? count * width : 0; }
+// Tokens [first, first + count) of a head. bf16 is widened into scratch, with zeros from column D up to `width`.
+inline HWY_ATTR FloatRows float_rows(const TokenRows& x, DType dtype, int64_t b, int64_t h, int64_t first, int64_t count, int64_t D,
+                                     int64_t width, float* scratch) {
+  if (dtype != DType::bf16) return {x.at<const float>(b, h, first), x.token};
+  for (int64_t r = 0; r < count; ++r) {
+    const Bf16* from = x.at<const Bf16>(b, h, first + r);
+    float* to = scratch + r * width;
+    for_lanes(D, [&](int64_t d, auto load, auto store) HEED_LANES { store(to + d, load(from + d)); });
+    std::fill(to + D, to + width, 0.0f);
+  }
+  return {scratch, width};
+}
+
+// One token of a head = factor row. row: (width)
+inline HWY_ATTR void store_row(const TokenRows& x, DType dtype, int64_t b, int64_t h, int64_t i, const float* row, int64_t width,
+                               float factor = 1) {
+  const auto store_as = [&](auto* to) HEED_LANES {
+    for_lanes(width, [&](int64_t e, auto load, auto store) HEED_LANES { store(to + e, load(row + e) * factor); });
+  };
+  dtype == DType::bf16 ? store_as(x.at<Bf16>(b, h, i)) : store_as(x.at<float>(b, h, i));
+}
+
+// s: (rows, stride) = q transposed, then the terms. q: (rows, D); transposed is null when beta is 0.
+inline void fill_scores(const ScoreArgs& a, const ScoreBlock& x, FloatRows q, const float* transposed, float* s, int64_t stride,
+                        float* slopes = nullptr) {
   const int64_t columns = whole_registers(x.keys()), D = a.sizes.D;
   // Not hard rows: backward looks for the largest score bit for bit, in blocks of other sizes.
   const bool starts = transposed && !a.hard && !a.terms.empty();
   const InitialScores start = starts ? initial_scores_of(a.terms[0], a.sizes, x, columns) : InitialScores{};
   if (transposed) {
-    tile_product({q, width, 1}, transposed, panel_width(), start, s, stride, x.rows(), columns, D, D * panel_width());
+    tile_product({q.data, q.stride, 1}, transposed, panel_width(), start, s, stride, x.rows(), columns, D, D * panel_width());
   } else {
     for (int64_t r = 0; r < x.rows(); ++r) std::fill_n(s + r * stride, columns, 0.0f);
   }
@@ -45,7 +81,7 @@ inline void fill_scores(const ScoreArgs& a, const ScoreBlock& x, const float* q,
 }
 
 // The factors of dropout for the weights of one query: 0, or 1 / (1 - p). Keys from j0 on, a multiple of 64. As in
-// dropout.cc, 64 keys share 16 blocks of 4 random words, whatever the width of a register. factors: keys rounded up to a multiple of 64.
+// dropout.cc, 64 keys share 16 blocks of 4 random words, for any register width. factors: keys rounded up to a multiple of 64.
 static HWY_ATTR void drop_factors(const ScoreArgs& a, const ScoreRow& row, int64_t j0, int64_t keys, float* factors) {
   const AttentionSizes& z = a.sizes;
   const int64_t groups = (z.M + 63) / 64, index = (row.b * z.H + row.h) * z.N + row.i, step = std::min<int64_t>(lane_count(), 16);

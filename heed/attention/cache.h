@@ -1,4 +1,4 @@
-// Keys and values of the tokens so far, for decoding step by step: a step costs what its tokens cost.
+// KV cache: keys and values of the tokens so far, for incremental decoding.
 #pragma once
 
 #include <span>
@@ -8,19 +8,19 @@
 
 namespace HEED_API heed {
 
-// Storage grows by doubling, so a token is copied a few times at most, however long the text gets. Nothing is recorded.
+// Its capacity grows by doubling, so the cost of growing is amortised. Does not record gradients.
 class KeyValueCache {
  public:
-  // k: (B, G, n, D), v: (B, G, n, E): n more tokens, in order. The first call fixes B, G, D and E.
+  // Appends n tokens. k: (B, G, n, D), v: (B, G, n, E). The first call fixes B, G, D and E.
   void append(const Tensor& k, const Tensor& v);
 
   int64_t length() const { return length_; }       // tokens so far
-  Tensor keys() const { return view(keys_); }      // (B, G, length, D): strided, a view of what is stored
+  Tensor keys() const { return view(keys_); }      // (B, G, length, D): a strided view
   Tensor values() const { return view(values_); }  // (B, G, length, E)
 
-  // Item i becomes what item items[i] was: beams that go on, fork or end. The number of items may change.
+  // Item i becomes the former item items[i], for beam search. The number of items may change.
   void reorder(std::span<const int64_t> items);
-  // Only the first `length` tokens stay. Views that were handed out see what is appended in the place of the others.
+  // Keeps the first `length` tokens. Existing views see the tokens that are appended later in place of the others.
   void truncate(int64_t length);
 
  private:
@@ -30,8 +30,8 @@ class KeyValueCache {
   int64_t length_ = 0;
 };
 
-// Attention of the last N tokens of a cache, whose keys and values are appended already, to all of them: first_query is
-// the cache's length - N. q: (B, H, N, D) -> (B, H, N, E)
+// Attention of the last N tokens of a cache, whose keys and values have been appended already, to all tokens: first_query is the length of
+// the cache - N. q: (B, H, N, D) -> (B, H, N, E)
 Tensor attention(const Tensor& q, const KeyValueCache& cache, AttentionOptions options = {});
 
 }  // namespace heed

@@ -42,8 +42,10 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// sums: (rows, E) += weights v. weights: (rows, keys), `stride` apart, v: (keys, E), `token` apart
-void add_values(const float* weights, int64_t stride, const float* v, int64_t token, float* sums, int64_t rows, int64_t keys, int64_t E) {
+// sums: (rows, E) += weights v. weights: (rows, keys), `stride` apart, v: (keys, E), `token` apart, f32 or bf16
+template <class T>
+HWY_ATTR void add_values(const float* weights, int64_t stride, const T* v, int64_t token, float* sums, int64_t rows, int64_t keys,
+                         int64_t E) {
   const int64_t whole = E / lane_count() * lane_count(), rest = E - whole;
   tile_product({weights, stride, 1}, v, token, sums, E, rows, whole, keys, true);
   if (rest == 0) return;
@@ -54,12 +56,14 @@ void add_values(const float* weights, int64_t stride, const float* v, int64_t to
   }
 }
 
-// Every query of every head that shares a key head, against one chunk of keys.
-void few_queries_task(const FewQueriesForward& w, const FewQueriesSplit& split, int64_t key_head, int64_t chunk) {
+// Every query of every head that shares a key head, against one chunk of keys. T: float or Bf16
+template <class T>
+HWY_ATTR void few_queries_task(const FewQueriesForward& w, const FewQueriesSplit& split, int64_t key_head, int64_t chunk) {
   const ScoreArgs& a = w.scores;
   const AttentionSizes& z = a.sizes;
   const int64_t b = key_head / z.G, g = key_head % z.G, group = z.H / z.G, rows = group * z.N, stride = split.key_block + kRowPadding;
-  const Tensor scratch = Tensor::empty({rows * stride + split.key_block}, kCpu);
+  const int64_t q_size = float_rows_size(w.dtype, rows, z.D);
+  const Tensor scratch = Tensor::empty({rows * stride + split.key_block + q_size}, kCpu);
   float *s = raw<float>(scratch), *factors = s + rows * stride;
   const int64_t place = (key_head * split.chunks + chunk) * rows;
   float *sums = split.sums + place * z.E, *row_max = split.row_max + place, *row_sum = split.row_sum + place;
@@ -67,7 +71,8 @@ void few_queries_task(const FewQueriesForward& w, const FewQueriesSplit& split, 
   std::fill_n(row_max, rows, -HUGE_VALF);
   std::fill_n(row_sum, rows, 0.0f);
   std::fill_n(s, rows * stride, 0.0f);
-  const float* q = static_cast<const float*>(w.q) + (b * z.H + g * group) * z.N * z.D;
+  const TokenRows queries{const_cast<void*>(w.q), z.H * z.N * z.D, z.N * z.D, z.D};
+  const FloatRows q = float_rows(queries, w.dtype, b, g * group, 0, rows, z.D, z.D, factors + split.key_block);
 
   const int64_t end = std::min(z.M, (chunk + 1) * split.chunk);
   for (int64_t j0 = chunk * split.chunk; j0 < end; j0 += split.key_block) {
@@ -83,7 +88,7 @@ void few_queries_task(const FewQueriesForward& w, const FewQueriesSplit& split, 
       }
       if (!started) {  // scores of all heads at once; heads before this one see nothing here: their weights are zero
         if (a.beta != 0)
-          dot_scores(q, w.k.at(b, g, j0), w.k.token, rows, keys, z.D, a.beta, s, stride);
+          dot_scores(q.data, w.k.at<const T>(b, g, j0), w.k.token, rows, keys, z.D, a.beta, s, stride);
         else
           std::fill_n(s, rows * stride, 0.0f);
         for (int64_t r = 0; r < member * z.N; ++r) std::fill_n(s + r * stride, keys, 0.0f);
@@ -101,7 +106,7 @@ void few_queries_task(const FewQueriesForward& w, const FewQueriesSplit& split, 
         }
       }
     }
-    if (started) add_values(s, stride, w.v.at(b, g, j0), w.v.token, sums, rows, keys, z.E);
+    if (started) add_values(s, stride, w.v.at<const T>(b, g, j0), w.v.token, sums, rows, keys, z.E);
   }
 }
 
@@ -117,12 +122,14 @@ void join_chunks(const FewQueriesForward& w, const FewQueriesSplit& split, int64
     row_sum += split.row_sum[first + c * rows] * rescales[c];
   }
   const float share = row_sum > 0 ? 1 / row_sum : 0.0f;
-  float* out = static_cast<float*>(w.out) + at * z.E;
-  for_lanes(z.E, [&](int64_t e, auto load, auto store) HEED_LANES {
-    Lanes sum = 0;
-    for (int64_t c = 0; c < split.chunks; ++c) sum = fma(load(split.sums + (first + c * rows) * z.E + e), rescales[c], sum);
-    store(out + e, sum * share);
-  });
+  const auto store_as = [&](auto* out) HEED_LANES {
+    for_lanes(z.E, [&](int64_t e, auto load, auto store) HEED_LANES {
+      Lanes sum = 0;
+      for (int64_t c = 0; c < split.chunks; ++c) sum = fma(load(split.sums + (first + c * rows) * z.E + e), rescales[c], sum);
+      store(out + e, sum * share);
+    });
+  };
+  w.dtype == DType::bf16 ? store_as(static_cast<Bf16*>(w.out) + at * z.E) : store_as(static_cast<float*>(w.out) + at * z.E);
   if (w.log_sum) w.log_sum[at] = row_sum > 0 ? row_max + std::log(row_sum) : HUGE_VALF;
   if (w.peak) {
     w.peak[2 * at] = row_max;
@@ -133,7 +140,8 @@ void join_chunks(const FewQueriesForward& w, const FewQueriesSplit& split, int64
 void few_queries_all(const FewQueriesForward& w) {
   const AttentionSizes& z = w.scores.sizes;
   const FewQueriesSplit split(z, w.workspace);
-  parallel_tasks(z.B * z.G * split.chunks, [&](int64_t task) { few_queries_task(w, split, task / split.chunks, task % split.chunks); });
+  const auto task_of = w.dtype == DType::bf16 ? few_queries_task<Bf16> : few_queries_task<float>;
+  parallel_tasks(z.B * z.G * split.chunks, [&](int64_t task) { task_of(w, split, task / split.chunks, task % split.chunks); });
   parallel_for(z.B * z.H * z.N, rows_per_task(z.E * split.chunks), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t at = begin; at < end; ++at) join_chunks(w, split, at);
   });

@@ -1,4 +1,4 @@
-// How GPUs cut the keys of few queries into chunks, by shape alone. Read by g++, for the size of the workspace, and nvcc.
+// How GPUs split the keys of few queries into chunks, depending on the shape alone. Read by g++, for the size of the workspace, and nvcc.
 #pragma once
 
 #include <algorithm>

@@ -48,10 +48,13 @@ void forward_task(const AttentionForward& w, const ForwardSplit& split, int64_t 
   const bool content = a.beta != 0;
   const int64_t own_panels = content && !split.share_keys ? panels_size(split.key_block, z.D) : 0,
                 padded_queries = (group * queries + 15) / 16 * 16;
-  const Tensor scratch =
-      Tensor::empty({own_panels + split.query_block * stride + group * queries * E + 2 * padded_queries + split.key_block}, kCpu);
+  const int64_t q_size = content ? float_rows_size(w.dtype, split.query_block, z.D) : 0,
+                v_size = float_rows_size(w.dtype, split.key_block, E);
+  const Tensor scratch = Tensor::empty(
+      {own_panels + split.query_block * stride + group * queries * E + 2 * padded_queries + split.key_block + q_size + v_size}, kCpu);
   float *own = raw<float>(scratch), *s = own + own_panels, *sums = s + split.query_block * stride, *row_max = sums + group * queries * E;
-  float *row_sum = row_max + padded_queries, *factors = row_sum + padded_queries;
+  float *row_sum = row_max + padded_queries, *factors = row_sum + padded_queries, *own_q = factors + split.key_block,
+        *own_v = own_q + q_size;
   std::fill_n(sums, group * queries * E, 0.0f);
   std::fill_n(row_max, padded_queries, -HUGE_VALF);
   std::fill_n(row_sum, padded_queries, 0.0f);
@@ -60,15 +63,20 @@ void forward_task(const AttentionForward& w, const ForwardSplit& split, int64_t 
     const int64_t j1 = std::min(z.M, j0 + split.key_block);
     const int64_t shared = key_head * panels_size(z.M, z.D) + j0 * z.D;
     const float* transposed = !content ? nullptr : split.share_keys ? static_cast<const float*>(w.workspace) + shared : own;
-    bool to_transpose = transposed == own;
+    bool to_load = true;
+    FloatRows v{};
     for (int64_t member = 0; member < group; ++member)
       for (int64_t i0 = first; i0 < last; i0 += split.query_block) {
         ScoreBlock x = a.block(b, first_head + member, i0, std::min(last, i0 + split.query_block), j0, j1);
         if (!narrow(a.terms, x)) continue;
-        if (to_transpose) transpose_panels(w.k.at(b, g, j0), w.k.token, j1 - j0, z.D, a.beta, own);
-        to_transpose = false;
+        if (to_load) {
+          if (transposed == own) transpose_panels(w.k, w.dtype, b, g, j0, j1 - j0, z.D, a.beta, own);
+          v = float_rows(w.v, w.dtype, b, g, j0, j1 - j0, z.E, E, own_v);
+          to_load = false;
+        }
         const int64_t place = member * queries + i0 - first, keys = x.keys();
-        fill_scores(a, x, w.q.at(b, x.h, i0), w.q.token, transposed ? transposed + (x.j0 - j0) * z.D : nullptr, s, stride);
+        const FloatRows q = content ? float_rows(w.q, w.dtype, b, x.h, i0, x.rows(), z.D, z.D, own_q) : FloatRows{};
+        fill_scores(a, x, q, transposed ? transposed + (x.j0 - j0) * z.D : nullptr, s, stride);
         for (int64_t r = 0; r < x.rows(); ++r) {
           float *row = s + r * stride, *sum = sums + (place + r) * E, &largest = row_max[place + r], &total = row_sum[place + r];
           const float rescale = a.hard ? hard_row(row, keys, largest, total) : soft_row(row, keys, largest, total);
@@ -78,7 +86,7 @@ void forward_task(const AttentionForward& w, const ForwardSplit& split, int64_t 
             for_lanes(keys, [&](int64_t j, auto load, auto store) HEED_LANES { store(row + j, load(row + j) * load(factors + j)); });
           }
         }
-        tile_product({s, stride, 1}, w.v.at(b, g, x.j0), w.v.token, sums + place * E, E, x.rows(), E, keys, true);
+        tile_product({s, stride, 1}, v.data + (x.j0 - j0) * v.stride, v.stride, sums + place * E, E, x.rows(), E, keys, true);
       }
   }
 
@@ -86,9 +94,7 @@ void forward_task(const AttentionForward& w, const ForwardSplit& split, int64_t 
     for (int64_t r = 0; r < queries; ++r) {
       const int64_t at = (b * z.H + first_head + member) * z.N + first + r, place = member * queries + r;
       const float total = row_sum[place], share = total > 0 ? 1 / total : 0.0f;
-      const float* sum = sums + place * E;
-      float* to = w.out.at(b, first_head + member, first + r);
-      for_lanes(z.E, [&](int64_t e, auto load, auto store) HEED_LANES { store(to + e, load(sum + e) * share); });
+      store_row(w.out, w.dtype, b, first_head + member, first + r, sums + place * E, z.E, share);
       if (w.log_sum) w.log_sum[at] = total > 0 ? row_max[place] + std::log(total) : HUGE_VALF;  // e^(s - infinity) = 0: no gradient
       if (w.peak) {
         w.peak[2 * at] = row_max[place];
@@ -104,7 +110,7 @@ void forward_all(const AttentionForward& w) {
   if (split.share_keys)
     parallel_tasks(z.B * z.G * key_blocks, [&](int64_t task) {
       const int64_t head = task / key_blocks, j0 = task % key_blocks * split.key_block;
-      transpose_panels(w.k.at(head / z.G, head % z.G, j0), w.k.token, std::min(split.key_block, z.M - j0), z.D, w.scores.beta,
+      transpose_panels(w.k, w.dtype, head / z.G, head % z.G, j0, std::min(split.key_block, z.M - j0), z.D, w.scores.beta,
                        static_cast<float*>(w.workspace) + head * panels_size(z.M, z.D) + j0 * z.D);
     });
   const int64_t blocks = (z.N + split.query_block - 1) / split.query_block;
@@ -142,7 +148,7 @@ int64_t AttentionForward::workspace_bytes(Device device) const {
 }
 
 Tensor padded(const Tensor& x, int64_t width) {
-  if (x.size(-1) == width) return x;
+  if (x.size(-1) == width || x.dtype() == DType::bf16) return x;
   Shape shape = x.shape();
   shape[x.rank() - 1] = width;
   const Tensor wide = Tensor::zeros(shape, x.dtype(), x.device());

@@ -1,6 +1,6 @@
-// Which calls of attention the Hopper kernels take, and how they lay out their scratch memory. Compiled by g++ too: workspace_bytes asks.
+// Which calls of attention the Hopper kernels support, and the layout of their scratch memory. Compiled by g++ too, for workspace_bytes.
 //
-// Taken: bf16, D = E in {32, 64, 128}, rows that the copy engine (TMA) can read, softmax without dropout, beta > 0, with one of
+// Supported: bf16, D = E in {32, 64, 128}, rows that the copy engine (TMA) can read, softmax without dropout, beta > 0, with one of
 //   no term
 //   Causal
 //   Gaussian2d, at D 64 and 128, on grids of up to 256 x 256

@@ -28,7 +28,7 @@ inline constexpr int64_t kChunkTokens = 32;       // tokens: 14% faster than 64 
 inline constexpr int64_t kShortestSegment = 256;  // tokens
 inline constexpr float kNoGain = -1e30f;          // the largest gain before the first key
 
-// How the tokens of a head are cut into segments, which run side by side. By shape alone.
+// How the tokens of a head are split into segments, which run in parallel. Depends on the shape alone.
 struct TokenSplit {
   int64_t segments = 0, segment_tokens = 1;
 };
@@ -39,7 +39,7 @@ inline TokenSplit split_tokens(int64_t heads, int64_t tokens) {
   return {(tokens + segment_tokens - 1) / segment_tokens, segment_tokens};
 }
 
-// On GPUs chunks are longer, and all of them run side by side: where queries see only keys before them, every chunk is a segment.
+// On GPUs chunks are longer, and all of them run in parallel: in causal attention every chunk is a segment.
 inline constexpr int64_t kCudaChunkTokens = 64;
 inline TokenSplit cuda_split_tokens(int64_t tokens, bool causal) {
   const int64_t segment_tokens = causal ? kCudaChunkTokens : 4 * kCudaChunkTokens;

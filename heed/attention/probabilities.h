@@ -1,4 +1,4 @@
-// The attention probabilities of chosen heads and queries, for inspection. attention() itself never stores them.
+// The attention probabilities of selected heads and queries, for inspection; attention() does not store them.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace HEED_API heed {
 
-// softmax(beta q k^T + terms), or the one-hot rows of hard attention; without dropout, nothing is recorded.
+// softmax(beta q k^T + terms), or the one-hot rows of hard attention; without dropout and without gradients.
 // q: (B, H, N, D), k: (B, G, M, D); heads, rows: which of the H and N, in that order, empty: all -> (B, heads, rows, M)
-// A query whose every key is masked has zeros.
+// Zeros for a query with all keys masked.
 Tensor attention_probabilities(const Tensor& q, const Tensor& k, const AttentionOptions& options = {}, std::vector<int64_t> heads = {},
                                std::vector<int64_t> rows = {});
 

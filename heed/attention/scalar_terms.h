@@ -1,5 +1,5 @@
-// The element functions of score terms for one float: what CUDA kernels call. On the CPU they count visible keys, and tests hold them
-// against the reference.
+// The element functions of score terms for one float: called by CUDA kernels. On the CPU they count visible keys, and tests compare
+// them with the reference.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,7 @@ HEED_ELEMENT float term_score(const TermArgs& term, float s, const ScoreRow& row
   return visit_term(term, [&](const auto& t) { return score(t, s, row, Keys<float>{j}, LoadFloat()); });
 }
 
-// Whether a term leaves key j visible; those that are no masks do.
+// Whether a term keeps key j; true for terms that are not masks.
 HEED_ELEMENT bool term_keeps(const TermArgs& term, const ScoreRow& row, int64_t j) {
   return visit_term(term, [&]<class T>(const T& t) -> bool {
     if constexpr (kIsMask<T>) {

@@ -1,4 +1,4 @@
-// What attention kernels and score terms are written with: sizes, blocks of scores, rows of tokens. Read by g++ and nvcc.
+// Types shared by attention kernels and score terms: sizes, blocks of scores, rows of tokens. Read by g++ and nvcc.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace HEED_API heed {
 
 struct AttentionSizes {
   int64_t B, H, G, N, M, D, E;  // items, query heads, key heads, queries, keys, width of q and k, width of v
-  int64_t first_query = 0;      // its position: queries after a cache do not begin at 0
+  int64_t first_query = 0;      // position of the first query: with a cache it is not 0
 };
 
 // A block of scores of one head of one item: queries at positions [i0, i1), keys at [j0, j1). `first` is the position of
@@ -52,13 +52,13 @@ struct BroadcastMap {
   HEED_HOST_DEVICE bool same_for_all_keys() const { return keys == 1; }
 };
 
-inline constexpr int64_t kKeyUnit = 64;    // blocks of keys begin at multiples of it
+inline constexpr int64_t kKeyUnit = 64;    // blocks of keys start at multiples of it
 inline constexpr int64_t kSinkLanes = 16;  // as many as the widest register has
 
 HEED_HOST_DEVICE inline int64_t clamp_index(int64_t x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : x; }
 
-// What a term may say about a block (found by its argument; these are the answers of a term that says nothing):
-// reach: outside [first, end) it masks all keys of the block. skip: it masks the whole block. idle: it changes nothing in the block.
+// What a term may define for a block (overloads for its Args; these are the defaults):
+// reach: all keys of the block outside [first, end) are masked. skip: the whole block is masked. idle: the term does not change the block.
 template <class T>
 HEED_HOST_DEVICE KeyRange reach(const T&, const ScoreBlock& x) {
   return {x.j0, x.j1};

@@ -14,7 +14,7 @@ inline constexpr OpName separable_attention{"separable_attention"};
 // rows: (H, Y, R), columns: (H, X, C), v: (B, G, R C, E), H a multiple of G -> (B, H, Y X, E)
 Tensor separable_attention(const Tensor& rows, const Tensor& columns, const Tensor& v);
 
-// The same as attention() on N queries with beta = 0 and this one term: N and M must be whole rows of the grid.
+// The same as attention() on N queries with beta = 0 and this one term: N and M must be complete rows of the grid.
 Tensor gaussian_attention(const Gaussian2d& term, int64_t N, const Tensor& v);
 
 }  // namespace heed

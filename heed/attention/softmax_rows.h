@@ -76,9 +76,9 @@ static HWY_INLINE void store_four_sums(const Lanes* x, float factor, float* to) 
 }
 #endif
 
-// s: (rows, 4) = factor q key. q: (rows, D), four keys: (D) each
-template <int rows>
-static HWY_INLINE void dot_tile(const float* q, const float* const* key, int64_t D, float factor, float* s, int64_t stride) {
+// s: (rows, 4) = factor q key. q: (rows, D), four keys: (D) each, f32 or bf16
+template <int rows, class K>
+static HWY_INLINE void dot_tile(const float* q, const K* const* key, int64_t D, float factor, float* s, int64_t stride) {
   Lanes total[rows][4];
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < 4; ++c) total[r][c] = 0;
@@ -94,15 +94,16 @@ static HWY_INLINE void dot_tile(const float* q, const float* const* key, int64_t
 
 // s: (rows, keys), `stride` apart = factor q k^T, up to three numbers more after the end of a row. Keys are read once,
 // without a copy. q: (rows, D), k: (keys, D), k_stride apart
-inline HWY_ATTR void dot_scores(const float* q, const float* k, int64_t k_stride, int64_t rows, int64_t keys, int64_t D, float factor,
-                                float* s, int64_t stride) {
+template <class K>
+HWY_ATTR void dot_scores(const float* q, const K* k, int64_t k_stride, int64_t rows, int64_t keys, int64_t D, float factor, float* s,
+                         int64_t stride) {
 #if HWY_TARGET <= HWY_AVX3
   constexpr int most = 4;
 #else
   constexpr int most = 2;
 #endif
   for (int64_t j = 0; j < keys; j += 4) {
-    const float* key[4];
+    const K* key[4];
     for (int64_t c = 0; c < 4; ++c) key[c] = k + std::min(j + c, keys - 1) * k_stride;
     int64_t r = 0;
     for (; r + most <= rows; r += most) dot_tile<most>(q + r * D, key, D, factor, s + r * stride + j, stride);

@@ -13,6 +13,7 @@ AttentionTap::~AttentionTap() { newest_ = outer_; }
 void AttentionTap::look(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
   for (AttentionTap* tap = newest_; tap; tap = tap->outer_) {
     const int64_t call = tap->calls_++;
+    tap->shapes_.push_back({q.shape(), k.shape()});
     const std::vector<int64_t>& calls = tap->choice_.calls;
     if (!calls.empty() && std::find(calls.begin(), calls.end(), call) == calls.end()) continue;
     tap->looks_.push_back({call, attention_probabilities(q, k, options, tap->choice_.heads, tap->choice_.rows)});

@@ -1,4 +1,4 @@
-// Looking into a network while it runs: probabilities of attention calls, without a change in the network or its output.
+// Captures the attention probabilities of a network while it runs, without changing the network or its output.
 #pragma once
 
 #include <vector>
@@ -8,18 +8,18 @@
 
 namespace HEED_API heed {
 
-// While one of these lives, every attention() on this thread also leaves its probabilities here. The output still comes
-// from the fused kernels, bit for bit. Taps may nest; each sees every call. A checkpoint runs its calls again in backward:
-// hold a tap around the forward pass alone.
+// While a tap exists, every attention() on this thread also stores its probabilities here. The output still comes from the fused kernels,
+// bit for bit. Taps may be nested; each sees every call. checkpoint() repeats its calls in backward, so a tap should exist during the
+// forward pass only.
 class AttentionTap {
  public:
   struct Choice {                  // empty: all
-    std::vector<int64_t> calls{};  // counted from 0 since the tap began: layers, in the order they run
+    std::vector<int64_t> calls{};  // numbered from 0 since the construction of the tap: layers in the order of execution
     std::vector<int64_t> heads{}, rows{};
   };
   struct Look {
     int64_t call;
-    Tensor probabilities;  // (B, heads, rows, M), as attention_probabilities() gives them
+    Tensor probabilities;  // (B, heads, rows, M), as from attention_probabilities()
   };
 
   AttentionTap() : AttentionTap(Choice()) {}
@@ -29,11 +29,16 @@ class AttentionTap {
   AttentionTap(const AttentionTap&) = delete;
   AttentionTap& operator=(const AttentionTap&) = delete;
 
+  // Shapes of one call.
+  struct Shapes {
+    Shape q, k;  // (B, H, N, D), (B, G, M, D)
+  };
+  const std::vector<Shapes>& shapes() const { return shapes_; }  // of every call
   // What it has seen, in the order of the calls.
   const std::vector<Look>& looks() const { return looks_; }
-  int64_t calls() const { return calls_; }  // seen so far, chosen or not
+  int64_t calls() const { return calls_; }  // so far, selected or not
 
-  // For attention() alone: the tap that began last on this thread, or null, and what a call has to show to all of them.
+  // For attention() only: the newest tap of this thread, or null, and the function that passes a call to all taps.
   static AttentionTap* newest() { return newest_; }
   static void look(const Tensor& q, const Tensor& k, const AttentionOptions& options);
 
@@ -42,6 +47,7 @@ class AttentionTap {
 
   Choice choice_;
   std::vector<Look> looks_;
+  std::vector<Shapes> shapes_;
   int64_t calls_ = 0;
   AttentionTap* outer_;
 };

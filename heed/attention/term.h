@@ -1,9 +1,9 @@
 // What a score term is made of. Each term is a file in terms/ with up to four parts:
-//   Args: pointers and numbers, what kernels read; with reach, skip and idle where it can say more than the defaults (score_block.h)
-//   a struct for users, which names the tensors it reads and how their gradients are summed, makes the Args, has a TermInfo, and, where
+//   Args: pointers and numbers that kernels read; optionally with reach, skip and idle (score_block.h)
+//   a struct for users, which names the tensors it reads and how their gradients are summed, creates the Args, has a TermInfo, and, if
 //   models can use it, a function make(TermInput)
 //   HEED_TERM_ELEMENTS: functions of one score, templates over the value: Lanes on the CPU, float in CUDA (scalar_terms.h)
-//   HEED_TERM_BLOCKS: functions of a block of scores, where the CPU can do better than element by element (apply_terms.h)
+//   HEED_TERM_BLOCKS: functions of a block of scores, if the CPU can be faster than element by element (apply_terms.h)
 // term_list.h lists them.
 #pragma once
 
@@ -18,16 +18,16 @@
 
 namespace HEED_API heed {
 
-// How the gradient of a tensor is summed over the scores. Every task has sums of its own; they are joined in order.
+// How the gradient of a tensor is summed over the scores. Every task has its own sums; they are combined in order.
 enum class Sums {
   none,     // not learned
   numbers,  // (H, ...), few numbers: each is summed in kSinkLanes lanes on the CPU
   table,    // (H, ...)
   queries,  // (B, H, N, ...)
-  map,      // whatever broadcasts to (B, H, N, M): the sum is the whole map, so this costs memory
+  map,      // broadcasts to (B, H, N, M): the sum is the whole map, which takes memory
 };
 
-// A tensor that a term reads, and what it must be like.
+// A tensor that a term reads, and its required shape and dtype.
 struct TermTensor {
   const char* name;
   Tensor& tensor;
@@ -37,7 +37,7 @@ struct TermTensor {
   bool broadcast = false;  // shapes that broadcast to `shape` are accepted
 };
 
-// The last size of a tensor that may be missing, which `checked` reports.
+// The last size of a tensor, 0 if it is undefined or has rank 0; `checked` reports these.
 inline int64_t last_of(const Tensor& x) { return x.defined() && x.rank() > 0 ? x.size(-1) : 0; }
 
 template <class T>

@@ -1,4 +1,4 @@
-// What a score term says about itself. config.json, key=value settings, `heed attend`, costs, help and the tables in docs/ read it.
+// The descriptor of a score term. config.json, key=value settings, `heed attend`, costs, help and the tables in docs/ read it.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ struct TermPlace {
   int64_t layer = 0;
 };
 
-// The value of a setting that is not given: a number, or a function of the place and of the settings before it.
+// The default of a setting: a number, or a function of the place and of the settings before it.
 struct UsualValue {
   std::function<double(const TermPlace& place, const TermValues& before)> of;
 
@@ -39,7 +39,7 @@ struct TermSetting {
   enum class Type { whole, number, flag };
   std::string name, meaning;
   UsualValue usual;
-  double least = 0;  // whole numbers are at least that, other numbers above it
+  double least = 0;  // integers: minimum; other numbers must be greater
   Type type = Type::whole;
 
   std::string expected() const;  // "a whole number of 0 or more"
@@ -51,14 +51,14 @@ struct TermSize {
   std::string setting = {};
 };
 
-// A tensor with as many numbers for every head: (H, sizes).
+// A tensor of shape (H, sizes).
 struct TermParameter {
   std::string name;       // in checkpoints
   std::string file_name;  // in files of `heed attend`
   std::string meaning;    // of such a file
   std::vector<TermSize> sizes = {};
-  std::function<Tensor(const Shape& shape, Rng& rng)> initial = {};  // in a new model; empty: as its other positions
-  bool learned = true;                                               // false: models compute it, and checkpoints lack it
+  std::function<Tensor(const Shape& shape, Rng& rng)> initial = {};  // initializer; empty: that of other positions
+  bool learned = true;                                               // false: computed by models and not in checkpoints
 
   // For so many heads and these settings.
   Shape shape(int64_t heads, const TermValues& values) const;
@@ -66,9 +66,9 @@ struct TermParameter {
   std::string headless_text() const;  // the same for all heads: "(2 reach + 1)"
 };
 
-// How models name a term.
+// How a term is selected in models.
 enum class TermUse {
-  call,      // not at all: it needs tensors of a call
+  call,      // not: it needs tensors of a call
   position,  // in the list "positions", setting position=
   pattern,   // in the list "pattern"
   key,       // by a key of its own, whose value is its first setting
@@ -77,13 +77,13 @@ enum class TermUse {
 // The description of a term.
 struct TermInfo {
   std::string name;                            // in settings and in config.json
-  std::vector<std::string> aliases = {};       // other names that are read
+  std::vector<std::string> aliases = {};       // other accepted names
   std::string summary, source = {};            // one line each; source: the paper
   TermUse use = TermUse::call;                 // by models
-  bool masks = false;                          // removes keys, changes nothing else
+  bool masks = false;                          // only removes keys
   bool needs_grid = false;                     // tokens of an image; else any tokens
   bool needs_content = false;                  // queries and keys
-  bool needs_all_tokens = false;               // at once, so that there can be no cache
+  bool needs_all_tokens = false;               // at once, so it does not work with a cache
   int64_t products = 0;                        // multiply-adds of a score in matrix products, for every feature of a head
   std::vector<TermSetting> settings = {};      // in the order of "name:VALUE:VALUE"
   std::vector<TermParameter> parameters = {};  // in the order of TermInput::tensors
@@ -94,7 +94,7 @@ struct TermInfo {
   std::string usage() const;                                      // "window:BEFORE:AFTER:GLOBALS"
 };
 
-// What a term is made of: a value for every setting, a tensor for every parameter.
+// The input of make(): a value for every setting, a tensor for every parameter.
 struct TermInput {
   TermValues values = {};
   Tensors tensors = {};
@@ -104,11 +104,11 @@ struct TermInput {
   int64_t whole(const std::string& setting) const { return static_cast<int64_t>(values.at(setting)); }
 };
 
-// Adds the settings that are not given. An error if there are others than those of the term.
+// Adds the defaults of missing settings. Unknown settings are an error.
 void complete_settings(const TermInfo& info, TermValues& values, const TermPlace& place);
 // "4", "shifted": an error that says what was expected.
 double parse_setting(const TermSetting& setting, const std::string& text);
-// Settings in their order, trailing ones may be missing: "4:2". Empty: none
+// Settings in order, trailing ones may be missing: "4:2". Empty: none
 TermValues parse_settings(const TermInfo& info, const std::string& text, char separator);
 
 // Keys that a query i sees: those j of the ranges with j - i divisible by step.

@@ -1,4 +1,4 @@
-// The score terms as users write them: what attention adds to or removes from a score before the softmax.
+// The score terms for users: they add to a score or mask it before the softmax.
 #pragma once
 
 #include <variant>
@@ -21,13 +21,13 @@ using TermVariantOf = TermVariant<void HEED_TERMS(HEED_TERM_ALTERNATIVE)>;
 // Any of the terms in attention/terms/: Causal{}, Alibi{slopes}, Bias{tensor}, ... docs/attention.md lists them.
 using Term = detail::TermVariantOf::type;
 
-Tensors parameters_of(Term term);                                             // those that it may learn, in order
+Tensors parameters_of(Term term);                                             // that can be learned, in order
 std::vector<TermTensor> learned_of(Term& term, const AttentionSizes& sizes);  // the same, inside the term
 // With dense tensors of the right shapes, which must be on the device.
 Term checked(Term term, const AttentionSizes& sizes, Device device);
-TermArgs term_args(const Term& term);  // of a checked term, which keeps its tensors alive
+TermArgs term_args(const Term& term);  // of a checked term, which must outlive the result
 
-// The descriptors of all terms, in the order of the list; of one, by name or alias, null where there is none; of a term.
+// The descriptors of all terms, in the order of the list; of one, by name or alias, or null; of a term.
 const std::vector<TermInfo>& term_infos();
 const TermInfo* find_term(const std::string& name);
 const TermInfo& info_of(const Term& term);

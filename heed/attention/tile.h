@@ -1,5 +1,5 @@
-// The one product that attention is made of: c (+)= a b on small matrices in cache, where rows of b and c are dense and a
-// is read element by element with any strides. Scores, outputs and every gradient are this product with other operands.
+// The matrix product that all of attention uses: c (+)= a b on small matrices in cache, where rows of b and c are dense and a
+// is read element by element with any strides; b is f32 or bf16. Scores, outputs and every gradient are this product with other operands.
 // Included like lanes.h.
 #if defined(HEED_ATTENTION_TILE_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_ATTENTION_TILE_H_
@@ -8,53 +8,32 @@
 #define HEED_ATTENTION_TILE_H_
 #endif
 
-#include "heed/core/lanes.h"
+#include "heed/ops/register_tile.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// The part of c that stays in registers: rows x vectors accumulators.
-#if HWY_TARGET <= HWY_AVX3
-inline constexpr int kTileRows = 6, kTileVectors = 4;
-#else
-inline constexpr int kTileRows = 6, kTileVectors = 2;
-#endif
-
-// Element (row, k) of a at data[row * down + k * along].
-struct Broadcast {
-  const float* data;
-  int64_t down, along;
-};
-
-// A product is added to these: rows of numbers, `down` apart; zeros where data is null.
+// Initial values of a product: rows, `down` apart; zeros if data is null.
 struct InitialScores {
   const float* data = nullptr;
   int64_t down = 0;
 };
 
-template <int rows, int vectors>
-HWY_INLINE void register_tile(Broadcast a, const float* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride,
-                              int64_t depth) {
+template <int rows, int vectors, class B>
+HWY_INLINE void register_tile(Broadcast a, const B* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride, int64_t depth) {
   const int64_t step = lane_count();
-  Lanes sum[rows][vectors];
+  Lanes sums[rows][vectors];
   for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < vectors; ++v) sum[r][v] = start.data ? Lanes::load(start.data + r * start.down + v * step) : Lanes(0);
-  for (int64_t k = 0; k < depth; ++k) {
-    Lanes right[vectors];
-    for (int v = 0; v < vectors; ++v) right[v] = Lanes::load(b + k * b_stride + v * step);
-    for (int r = 0; r < rows; ++r) {
-      const Lanes left = a.data[r * a.down + k * a.along];
-      for (int v = 0; v < vectors; ++v) sum[r][v] = fma(left, right[v], sum[r][v]);
-    }
-  }
+    for (int v = 0; v < vectors; ++v) sums[r][v] = start.data ? Lanes::load(start.data + r * start.down + v * step) : Lanes(0);
+  add_product(sums, a, b, b_stride, depth, [](int64_t) HEED_LANES {});
   for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < vectors; ++v) sum[r][v].store(c + r * c_stride + v * step);
+    for (int v = 0; v < vectors; ++v) sums[r][v].store(c + r * c_stride + v * step);
 }
 
-template <int vectors>
-HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride,
-                                int64_t rows, int64_t depth) {
+template <int vectors, class B>
+HWY_INLINE void register_column(Broadcast a, const B* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride, int64_t rows,
+                                int64_t depth) {
   for (; rows >= kTileRows; rows -= kTileRows, a.data += kTileRows * a.down, c += kTileRows * c_stride) {
     register_tile<kTileRows, vectors>(a, b, b_stride, start, c, c_stride, depth);
     if (start.data) start.data += kTileRows * start.down;
@@ -71,13 +50,14 @@ HWY_INLINE void register_column(Broadcast a, const float* b, int64_t b_stride, I
 
 static HWY_INLINE int64_t whole_registers(int64_t columns) { return (columns + lane_count() - 1) / lane_count() * lane_count(); }
 
-// Contiguous columns of b when it is stored in panels.
+// Contiguous columns of b if it is stored in panels.
 static HWY_INLINE int64_t panel_width() { return kTileVectors * lane_count(); }
 
 // c = start + a b. c: (rows, columns), b: (depth, columns), columns a multiple of the lanes.
-// panel: where the next panel_width() columns of b begin; 0 when rows of b are whole.
-static HWY_NOINLINE void tile_product(Broadcast a, const float* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride,
-                                      int64_t rows, int64_t columns, int64_t depth, int64_t panel = 0) {
+// panel: offset of the next panel_width() columns of b; 0 if b is not stored in panels.
+template <class B>
+HWY_NOINLINE void tile_product(Broadcast a, const B* b, int64_t b_stride, InitialScores start, float* c, int64_t c_stride, int64_t rows,
+                               int64_t columns, int64_t depth, int64_t panel = 0) {
   const int64_t step = lane_count(), wide = panel_width();
   const auto go_on = [&](int64_t by) {
     c += by;
@@ -88,9 +68,10 @@ static HWY_NOINLINE void tile_product(Broadcast a, const float* b, int64_t b_str
   for (; columns >= step; columns -= step, b += step, go_on(step)) register_column<1>(a, b, b_stride, start, c, c_stride, rows, depth);
 }
 
-// add: to what c holds, else it is overwritten.
-static HWY_INLINE void tile_product(Broadcast a, const float* b, int64_t b_stride, float* c, int64_t c_stride, int64_t rows,
-                                    int64_t columns, int64_t depth, bool add, int64_t panel = 0) {
+// add: adds to c; otherwise c is overwritten.
+template <class B>
+HWY_INLINE void tile_product(Broadcast a, const B* b, int64_t b_stride, float* c, int64_t c_stride, int64_t rows, int64_t columns,
+                             int64_t depth, bool add, int64_t panel = 0) {
   tile_product(a, b, b_stride, {add ? c : nullptr, c_stride}, c, c_stride, rows, columns, depth, panel);
 }
 

@@ -56,7 +56,9 @@ constexpr const char* kExamples = R"(Examples:
 
 heed help COMMAND or heed COMMAND --help explains a command.
 Models run on device=auto, cpu, cuda or cuda:1; auto, the default, is the first GPU if there is one. attend and lab use the CPU.
-Environment: HEED_DEVICE (like device=), HEED_THREADS (1 to 1024), HEED_ISA (avx512, avx2, baseline), TMPDIR, NO_COLOR.
+mpirun -n 4 heed train ... trains with several processes, also on several machines: docs/scale.md.
+Environment: HEED_DEVICE (like device=), HEED_THREADS (1 to 1024, of each process), HEED_ISA (avx512, avx2, baseline),
+HEED_PROCESS_TIMEOUT (seconds without a sign of life after which a process counts as lost, 20), TMPDIR, NO_COLOR.
 Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl-C.
 heed completion SHELL prints a completion script, heed man the manual pages.)";
 
@@ -200,6 +202,14 @@ int parse_and_run(int argc, const char* const* argv) {
   fail<UsageError>("no command given; heed --help lists them");
 }
 
+RunResult path_error(const std::filesystem::filesystem_error& error) {
+  try {
+    refuse_path(error);
+  } catch (const Error& translated) {
+    return {translated.exit_code(), translated.what()};
+  }
+}
+
 }  // namespace
 
 Command::Command(std::string command_name, std::string command_summary, Setup command_setup, Prepare command_prepare)
@@ -213,20 +223,13 @@ Command::Command(std::string command_name, std::string command_summary, Setup co
 
 const std::vector<const Command*>& all_commands() { return commands(); }
 
-int run(int argc, const char* const* argv) {
-  const auto report = [](const std::string& message, int exit_code) {
-    std::cout.exceptions(std::ios::goodbit);
-    std::cout.flush();  // keep the order of output and error
-    std::cerr << styled("heed:", TextStyle::red, has_colour(STDERR_FILENO)) << ' ' << shown_message(message) << '\n';
-    return exit_code;
-  };
-  const auto report_path = [&](const std::filesystem::filesystem_error& error) {
-    try {
-      refuse_path(error);
-    } catch (const Error& translated) {
-      return report(translated.what(), translated.exit_code());
-    }
-  };
+void print_error(const std::string& message) {
+  std::cout.exceptions(std::ios::goodbit);
+  std::cout.flush();  // keep the order of output and error
+  std::cerr << styled("heed:", TextStyle::red, has_colour(STDERR_FILENO)) << ' ' << shown_message(message) << '\n';
+}
+
+RunResult run_without_message(int argc, const char* const* argv) {
   exit_on_truncated_mapping();
   try {
     std::cout.exceptions(std::ios::badbit);  // stop as soon as the output cannot be written
@@ -234,24 +237,30 @@ int run(int argc, const char* const* argv) {
     const int exit_code = parse_and_run(argc, argv);
     check(std::cout.flush().good(), "standard output: cannot write");
     std::cout.exceptions(std::ios::goodbit);
-    return exit_code;
+    return {exit_code};
   } catch (const std::ios_base::failure&) {
-    return report("standard output: cannot write", 1);
+    return {1, "standard output: cannot write"};
   } catch (const Error& error) {
-    return report(error.what(), error.exit_code());
+    return {error.exit_code(), error.what()};
   } catch (const std::filesystem::filesystem_error& error) {
-    return report_path(error);
+    return path_error(error);
   } catch (const std::bad_alloc&) {
-    return report("out of memory", 1);
+    return {1, "out of memory"};
   } catch (const std::length_error&) {  // a container size beyond max_size()
-    return report("out of memory: a requested size is larger than any memory", 1);
+    return {1, "out of memory: a requested size is larger than any memory"};
   } catch (const Json::exception& error) {
-    return report(std::string("a value of a JSON file is not what heed expects: ") + error.what(), FileError("").exit_code());
+    return {FileError("").exit_code(), std::string("a value of a JSON file is not what heed expects: ") + error.what()};
   } catch (const std::exception& error) {
-    return report(std::string("unexpected: ") + error.what(), 1);
+    return {1, std::string("unexpected: ") + error.what()};
   } catch (...) {
-    return report("unexpected failure", 1);
+    return {1, "unexpected failure"};
   }
+}
+
+int run(int argc, const char* const* argv) {
+  const RunResult result = run_without_message(argc, argv);
+  if (result.exit_code != 0) print_error(result.error);
+  return result.exit_code;
 }
 
 }  // namespace heed::cli

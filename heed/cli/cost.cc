@@ -8,7 +8,6 @@
 #include "heed/cli/model_name.h"
 #include "heed/cli/print_cost.h"
 #include "heed/cli/print_json.h"
-#include "heed/core/peak.h"
 #include "heed/io/paths.h"
 
 namespace heed::cli {
@@ -19,64 +18,6 @@ struct CostOptions {
   std::string question = {};
   bool all = false, json = false, settings = false;
 };
-
-// Settings after the model.
-struct CostSettings {
-  InputSize size = {};
-  int64_t image = 0, rounds = 5;
-  bool measure = false;
-  std::string optimizer = "adamw";
-  ModelChoice choice = {};  // for a preset
-  Json model = {};          // keys of config.json, otherwise
-};
-
-void declare(Settings& settings, CostSettings& of, bool preset) {
-  const Allowed size{.least = 0, .most = 1e9};
-  settings.heading("The call");
-  settings.add("batch", of.size.batch, "items at a time", {.least = 1, .most = 1e9});
-  settings.add("length", of.size.tokens, "tokens per text, or per source of a translation; 0: 128, or the number of positions if smaller",
-               size);
-  settings.add("target", of.size.target, "tokens of a translation; 0: the length of its source", size);
-  settings.add("labels", of.size.labels, "masked tokens per text in training; 0: 15%", size);
-  settings.add("image", of.image, "side of images in pixels; 0: as in the model's config", {.least = 0, .most = 65536});
-  settings.add("optimizer", of.optimizer, "whose state training keeps", {.choices = {"adamw", "adam", "sgd", "none"}});
-  settings.heading("Measuring");
-  settings.add("measure", of.measure, "run the model and print time, arithmetic and memory next to the prediction");
-  settings.add("rounds", of.rounds, "timed repetitions", {.least = 1, .most = 1000});
-  if (preset)
-    heed::declare(settings, of.choice);
-  else
-    settings.add_open("model.", of.model, "keys of config.json: model.num_hidden_layers=6", {});
-}
-
-// The work of the last token with a KV cache: the difference between a text and the text without it.
-int64_t last_token_work(const Model& model, InputSize size) {
-  const int64_t all = cost_of(model, size).total.multiply_adds;
-  int64_t& length = size.target > 0 ? size.target : size.tokens;
-  return length > 1 ? all - cost_of(model, (--length, size)).total.multiply_adds : all;
-}
-
-CostReport report_on(const std::string& name, const Json& config, const CostSettings& of, bool as_it_is) {
-  const Model model = shapes_only_model(name, config, as_it_is);
-  check<UsageError>(of.image == 0 || input_kind(model) == InputKind::image, "cost: image=", of.image, ", but ", model.architecture(),
-                    " reads no images");
-  CostReport out{.name = Path(name).filename().empty() ? name : Path(name).filename().string(),
-                 .architecture = model.architecture(),
-                 .cost = cost_of(model, of.size),
-                 .optimizer = of.optimizer};
-  const CostedModel costed{.config = config};
-  const InputSize& size = out.cost.size;
-  if (out.cost.cache_bytes > 0) out.step_multiply_adds = last_token_work(model, size);
-  out.inference = predicted_memory(costed, size, Purpose::inference);
-  if (has_loss(model)) out.training = predicted_memory(costed, size, Purpose::training);
-  if (!of.measure) return out;
-  const int rounds = static_cast<int>(of.rounds);
-  out.measured = {.peak_flops = peak_flops(),
-                  .bytes_per_second = read_bandwidth(),
-                  .inference = measured_cost(costed, size, Purpose::inference, rounds)};
-  if (out.training) out.measured->training = measured_cost(costed, size, Purpose::training, rounds);
-  return out;
-}
 
 void run_cost(const CostOptions& options) {
   if (!options.question.empty()) {
@@ -96,11 +37,7 @@ void run_cost(const CostOptions& options) {
     std::cout << settings.help();
     return;
   }
-  Json config = config_named("cost", name, of.choice);
-  const bool as_it_is = of.model.empty() && of.image == 0;
-  if (of.model.is_object()) config.merge_patch(of.model);
-  if (of.image > 0) config["image_size"] = of.image;
-  const CostReport report = report_on(name, config, of, as_it_is);
+  const CostReport report = cost_report(name, config_named("cost", name, of.choice), of);
   if (options.json)
     print_json_line(cost_json(report));
   else

@@ -241,7 +241,7 @@ const Command generate_command("generate", "Continue a prompt with a language mo
       .value("N")
       .must_be(above(1));
   flags.option("--min-new-tokens", o.min_new_tokens, "Minimum number of new tokens").value("N").must_be(above(0));
-  flags.flag("--greedy", o.greedy, "Greedy decoding, whatever the model's files say");
+  flags.flag("--greedy", o.greedy, "Greedy decoding, overriding the model's files");
   flags.option("--temperature", o.temperature, "Sample with this temperature; 0 is greedy").value("T").must_be(above(0));
   flags.option("--top-k", o.top_k, "Sample among the K most probable tokens, 50; 0: all").value("K").must_be(above(0));
   flags.option("--top-p", o.top_p, "Sample among the most probable tokens with this total probability")

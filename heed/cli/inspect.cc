@@ -10,6 +10,7 @@
 #include "heed/cli/model_name.h"
 #include "heed/cli/print_json.h"
 #include "heed/io/paths.h"
+#include "heed/train/cost_report.h"
 #include "heed/train/settings_value.h"
 
 namespace heed::cli {

@@ -107,27 +107,7 @@ std::string text_view(const Inspection& inspection, int64_t query) {
 
 Json inspection_json(const Inspection& inspection) {
   Json maps = Json::array();
-  for (const AttentionMaps& each : inspection.maps) {
-    Json weights = Json::array();
-    for (size_t layer = 0; layer < each.layers.size(); ++layer) {
-      weights.push_back(Json::array());
-      for (size_t head = 0; head < each.heads.size(); ++head) {
-        weights.back().push_back(Json::array());
-        const std::span<const float> map = each.map(layer, head);
-        for (int64_t i = 0; i < each.N; ++i) {
-          Json row = Json::array();
-          for (int64_t j = 0; j < each.M; ++j) row.push_back(std::round(map[static_cast<size_t>(i * each.M + j)] * 1e6) / 1e6);
-          weights.back().back().push_back(std::move(row));
-        }
-      }
-    }
-    maps.push_back({{"kind", each.kind},
-                    {"queries", each.rows},
-                    {"keys", each.columns},
-                    {"layers", each.layers},
-                    {"heads", each.heads},
-                    {"weights", std::move(weights)}});
-  }
+  for (const AttentionMaps& each : inspection.maps) maps.push_back(maps_json(each));
   Json predictions = Json::array();
   for (const Prediction& prediction : inspection.predictions) {
     Json labels = Json::array();

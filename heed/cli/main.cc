@@ -7,5 +7,5 @@
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);  // a closed pipe is reported as a write error instead
   heed::cli::exit_on_out_of_memory();
-  return heed::cli::run(argc, argv);
+  return heed::cli::run_in_processes(argc, argv);
 }

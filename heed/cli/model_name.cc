@@ -44,11 +44,4 @@ Json config_named(const std::string& command, const std::string& name, const Mod
   return model_config(choice);
 }
 
-Model shapes_only_model(const std::string& name, const Json& config, bool with_weights) {
-  const ModelOptions options{.names = {.shapes_only = true}};
-  const Path folder = name;
-  const bool weights = path_exists(folder / "model.safetensors") || path_exists(folder / "model.safetensors.index.json");
-  return with_weights && weights ? load(folder, options) : make_model(config, options);
-}
-
 }  // namespace heed::cli

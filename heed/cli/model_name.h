@@ -21,7 +21,4 @@ bool is_preset(const std::string& name);                                        
 // The config.json of a folder or file, or the config of a preset with `choice` applied.
 Json config_named(const std::string& command, const std::string& name, const ModelChoice& choice);
 
-// A model with shapes but no data. With the folder's weights their stored dtypes and layouts are known; without, only `config`.
-Model shapes_only_model(const std::string& name, const Json& config, bool with_weights = true);
-
 }  // namespace heed::cli

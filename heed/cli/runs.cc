@@ -114,7 +114,7 @@ void compare_runs(const std::vector<RunSummary>& runs) {
     }));
   const ComparedSettings settings = settings_of(runs);
   rows.push_back(row("", [](size_t) { return ""; }));
-  rows.push_back(row(settings.empty() ? "settings: all the same" : "settings that differ", [](size_t) { return ""; }));
+  rows.push_back(row(settings.empty() ? "settings: identical" : "settings that differ", [](size_t) { return ""; }));
   for (const auto& [key, values] : settings)
     rows.push_back(row("  " + key, [&texts = values](size_t i) { return texts[i].empty() ? "-" : path_cell(texts[i]); }));
   print_table(rows);

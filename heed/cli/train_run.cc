@@ -4,13 +4,16 @@
 
 #include <iomanip>
 #include <iostream>
+#include <optional>
 
 #include "heed/cli/progress.h"
 #include "heed/cli/signal_guard.h"
 #include "heed/core/interrupt.h"
 #include "heed/core/isa.h"
 #include "heed/core/parallel.h"
+#include "heed/dist/group.h"
 #include "heed/train/resume.h"
+#include "heed/train/same_job.h"
 
 namespace heed::cli {
 namespace {
@@ -80,20 +83,26 @@ class TrainOutput {
   Progress progress_;
 };
 
+std::string processes_text(const Group& group) {
+  if (group.size() == 1) return "";
+  const int hosts = group.host_count();
+  return " each, " + std::to_string(group.size()) + " processes on " + std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
+}
+
 void print_header(const Task& task, const TrainingJob& training, RunFolder& run, TrainOutput& out) {
   std::ostringstream text;
   text << training.kind().name << ": ";
   for (const auto& [part, count] : task.counts)
     text << count << " to " << (part == "train" ? "train on" : part == "test" ? "test on" : "validate on") << ", ";
   text << task.model->architecture() << " with " << task.model->params().count() << " parameters, " << instruction_set()
-       << ", threads: " << thread_count();
-  run.log(text.str());
-  out.say(text.str());
+       << ", threads: " << thread_count() << processes_text(world());
+  const auto say = [&](const std::string& line) {
+    if (world().is_first()) run.log(line);
+    out.say(line);
+  };
+  say(text.str());
   for (const std::string& note : training.notes()) out.say(note);
-  for (const std::string& note : task.notes) {
-    run.log(note);
-    out.say(note);
-  }
+  for (const std::string& note : task.notes) say(note);
   out.say("run: " + run.path().string() + " (config.toml there has every setting)");
 }
 
@@ -111,7 +120,7 @@ void train(const Task& task, const TrainingJob& training, RunFolder& run, TrainO
   if (result.skipped > 0) out.say("skipped steps: " + std::to_string(result.skipped));
   Evaluation evaluation;
   try {
-    const Interruptible interruptible(callbacks.stop);
+    const Interruptible interruptible(callbacks.stop, world().size() == 1);
     evaluation = finish_run(task, run, result.best_epoch);
   } catch (const StoppedError&) {
     check_stopped(true, "while the best model was evaluated");
@@ -127,7 +136,7 @@ void train_and_record(const Task& task, const TrainingJob& training, RunFolder& 
   about.data = task.data;
   const auto record = [&](const char* state) {
     about.state = state;
-    write_run_json(run.path(), about);
+    if (world().is_first()) write_run_json(run.path(), about);
   };
   record("running");
   try {
@@ -148,25 +157,39 @@ void train_and_record(const Task& task, const TrainingJob& training, RunFolder& 
 Path start_training(TrainingJob& training, const TrainRun& options) {
   SignalGuard guard;
   TrainOutput out(options.output);
+  check_same_settings(world(), training.settings());
   const Task task = training.make(out.read_progress());
-  RunFolder run = RunFolder::create(options.runs, training.kind().name, options.name);
-  write_settings(run, training.settings());
+  check_same_data(world(), task);
+  const auto create = [&] {
+    RunFolder run = RunFolder::create(options.runs, training.kind().name, options.name);
+    write_settings(run, training.settings());
+    return run;
+  };
+  std::optional<RunFolder> run;
+  if (world().is_first()) run.emplace(create());
+  const std::string path = world().broadcast(run ? run->path().string() : "", 0);
+  if (!run) run.emplace(RunFolder::of_first_process(path));
   guard.save_first();
-  print_header(task, training, run, out);
-  train_and_record(task, training, run, out, guard, {.directory = std::filesystem::current_path().string()});
-  return run.path();
+  print_header(task, training, *run, out);
+  train_and_record(task, training, *run, out, guard, {.directory = std::filesystem::current_path().string()});
+  return run->path();
 }
 
 Path resume_training(const Path& folder, const std::vector<std::string>& settings, const TrainRun& options) {
   SignalGuard guard;
   TrainOutput out(options.output);
   ResumedRun resumption(folder, settings);
+  check_same_settings(world(), resumption.training().settings());
   RunFolder run = RunFolder::open(folder);
   const Task task = resumption.make(out.read_progress());
+  check_same_data(world(), task);
   guard.save_first();
   print_header(task, resumption.training(), run, out);
-  for (const std::string& note : resumption.notes()) run.log(note), out.say(note);
-  if (resumption.settings_changed()) rewrite_settings(run, resumption.training().settings());
+  for (const std::string& note : resumption.notes()) {
+    if (world().is_first()) run.log(note);
+    out.say(note);
+  }
+  if (resumption.settings_changed() && world().is_first()) rewrite_settings(run, resumption.training().settings());
   train_and_record(task, resumption.training(), run, out, guard, resumption.about());
   return run.path();
 }

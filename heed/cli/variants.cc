@@ -29,7 +29,7 @@ void print_choices(const Choices& list) {
 }
 
 void print_terms() {
-  std::cout << "terms: what attention adds to or removes from the score of query i and key j\n  structs in heed/attention/terms/\n\n";
+  std::cout << "terms: score terms, which add to the score of query i and key j or mask it\n  structs in heed/attention/terms/\n\n";
   for (const TermInfo& each : term_infos()) {
     std::string text = with_source(each.summary, each.source) + "\n";
     for (const TermParameter& parameter : each.parameters) text += parameter.name + ": " + parameter.shape_text() + "\n";

@@ -1,4 +1,4 @@
-// Slots and nodes. A tensor's slot points to the node that made it; a node points to the slots of its inputs.
+// Slots and nodes. A tensor's slot points to the node that computed it; a node points to the slots of its inputs.
 #include "heed/core/autograd.h"
 
 #include <atomic>
@@ -6,6 +6,7 @@
 #include <set>
 
 #include "heed/core/copy.h"
+#include "heed/core/set_gradient.h"
 
 namespace heed {
 
@@ -14,8 +15,8 @@ using Look = std::function<void(const Tensor&)>;
 struct Node {
   OpName op;
   uint64_t sequence;
-  std::vector<std::shared_ptr<Slot>> inputs;   // null: that input takes no gradient
-  std::function<Grads(const Grads&)> back;     // empty after a walk that did not keep the graph
+  std::vector<std::shared_ptr<Slot>> inputs;   // null: that input needs no gradient
+  std::function<Grads(const Grads&)> back;     // empty after a backward that freed the graph
   std::vector<Tensor> pending;                 // gradients of the outputs, as far as they have arrived
   std::vector<std::pair<size_t, Look>> looks;  // hooks on the outputs
   std::vector<Shape> input_shapes;
@@ -23,7 +24,7 @@ struct Node {
   bool queued = false;
 };
 
-// Several ops may keep one output: the first that asks for it computes it for all of them.
+// Several ops may save one output: the first that needs it recomputes it for all of them.
 struct SavedInput::Recompute {
   std::function<Tensor()> again;
   Tensor value;         // between the first that asked and the last
@@ -80,7 +81,7 @@ class Flag {
   bool &flag_, before_;
 };
 
-// What a leaf keeps: dense, and shared with nobody, so that clipping may change it in place.
+// The gradient of a leaf: dense and not shared, so that clipping may change it in place.
 Tensor own_copy(const Tensor& gradient) {
   if (gradient.is_contiguous() && gradient.owns_data_alone()) return gradient.detach();
   Tensor copy = Tensor::empty(gradient.shape(), gradient.dtype(), gradient.device());
@@ -174,7 +175,7 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
   const auto older = [](const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) { return a->sequence < b->sequence; };
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, decltype(older)> queue(older);
 
-  std::set<std::shared_ptr<Slot>> watched;  // leaves whose gradient somebody wants to see
+  std::set<std::shared_ptr<Slot>> watched;  // leaves with an on_gradient callback
   const auto deliver = [&](const std::shared_ptr<Slot>& slot, const Tensor& gradient) {
     Tensor& sum = slot->node ? slot->node->pending[slot->output] : slot->grad;
     if (!slot->node && !sum.defined()) {
@@ -229,7 +230,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors&
     out = function(inputs).detach();
   }
   if (!recording) return out;
-  // The function may reach parameters that are not among its inputs, so the node is recorded whatever the inputs need.
+  // The function may reach parameters that are not among its inputs, so the node is recorded even if no input requires a gradient.
   Tensors tracked = inputs;
   if (!tracking(tracked)) tracked.push_back(Tensor::zeros({0}, DType::f32, out.device()).require_grad());
   return record({"checkpoint"}, out, tracked,
@@ -275,8 +276,10 @@ Tensor& Tensor::require_grad() {
 
 Tensor Tensor::grad() const { return slot_ ? slot_->grad : Tensor(); }
 
-void Tensor::zero_grad() const {
-  if (slot_) slot_->grad = {};
+void Tensor::zero_grad() const { set_gradient(*this, {}); }
+
+void set_gradient(const Tensor& leaf, Tensor gradient) {
+  if (const auto& slot = History::slot(leaf)) slot->grad = std::move(gradient);
 }
 
 Tensor Tensor::detach() const {

@@ -1,4 +1,5 @@
-// The tape. An op records how to send a gradient back; backward() walks the nodes from the newest to the oldest.
+// Autograd. An op records a function that computes the gradients of its inputs; backward() calls these functions from the newest op to the
+// oldest.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@
 
 namespace HEED_API heed {
 
-// The name of an op that has a gradient. Names come from the lists that the tests walk (ops.h, elementwise.h).
+// The name of an op that has a gradient. Names come from the lists in ops.h and elementwise.h, which the tests iterate over.
 struct OpName {
   const char* text;
 };
@@ -23,21 +24,23 @@ using Grads = std::vector<Tensor>;  // one per input, undefined where no gradien
 bool tracking(std::initializer_list<const Tensor*> inputs);
 bool tracking(const Tensors& inputs);
 
-// Gives `out` a history. `back` maps the gradient of `out` to the gradients of `inputs`; what it captures is what is saved.
+// Records the op that computed `out`. `back` maps the gradient of `out` to the gradients of `inputs`; whatever it captures is saved for
+// backward.
 Tensor record(OpName op, Tensor out, Tensors inputs, std::function<Grads(const Tensor& g)> back);
 
-// The same for an op with several outputs; a gradient that never arrived is undefined.
+// The same for an op with several outputs; the gradient of an output that was not used is undefined.
 Tensors record_all(OpName op, Tensors outs, Tensors inputs, std::function<Grads(const Grads& gs)> back);
 
-// An output that is cheaply computed again from what its op keeps anyway: norms, activations, dropout. `again` gives the same bits.
+// For outputs that are cheap to recompute from what their op saves anyway: norms, activations, dropout. `again` returns the same bits.
 Tensor with_recompute(Tensor out, std::function<Tensor()> again);
 bool has_recompute(const Tensor& x);
 
-// What an op keeps of an input for its gradient: the tensor, or the recipe where it has one, so that its memory is free meanwhile.
+// What an op saves of an input for its gradient: the tensor, or the function that recomputes it if there is one, so that its memory is
+// free.
 class SavedInput {
  public:
   SavedInput() = default;
-  // value: the input as the op reads it, which is what it is kept as
+  // value: the input as the op reads it (dense, converted); this is what is saved
   SavedInput(const Tensor& input, const Tensor& value);
   Tensor get() const;
 
@@ -50,14 +53,14 @@ class SavedInput {
   std::shared_ptr<Recompute> recompute_ = {};
 };
 
-// Whether the walk that calls a gradient is the last one through it: what only it has kept may be overwritten.
+// Whether the graph is freed by this backward: tensors that only the calling closure holds may then be overwritten.
 bool final_backward();
 
 // Adds d(root)/d(leaf) to the gradient of every leaf. `seed` is the gradient of root, by default 1 for a single element.
-// The graph is freed on the way, unless it is kept for another walk.
+// The graph is freed on the way, unless `keep_graph` is set.
 void backward(const Tensor& root, const Tensor& seed = {}, bool keep_graph = false);
 
-// While one of these lives, this thread records nothing.
+// While an object of this class exists, this thread records nothing.
 class NoGrad {
  public:
   NoGrad();
@@ -69,8 +72,8 @@ class NoGrad {
   bool before_;
 };
 
-// function(inputs) without keeping its activations: backward computes them again. The second form hands the function
-// random numbers and hands it the same ones the second time.
+// function(inputs) without saving its activations: backward recomputes them. The second form passes random numbers to the
+// function, the same ones both times.
 Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors& inputs);
 Tensor checkpoint(std::function<Tensor(const Tensors&, Rng&)> function, const Tensors& inputs, Rng& rng);
 

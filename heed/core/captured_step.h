@@ -1,5 +1,5 @@
-// A step that is repeated with the same shapes: run as it is for the first times, then recorded as a CUDA graph. A graph of 300 small
-// kernels starts four times faster than the kernels one by one.
+// A step that is repeated with the same shapes: the first runs are normal, then it is captured as a CUDA graph. Launching a graph of 300
+// small kernels takes a quarter of the time of launching them one by one.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class CapturedStep {
   // The results: the same tensors in every run once the step is recorded.
   const Tensors& run();
   bool is_recorded() const { return graph_.has_value(); }
-  bool failed_to_record() const { return failed_; }  // then run() has thrown, and nothing has happened
+  bool failed_to_record() const { return failed_; }  // then run() has thrown, and the step was not executed
 
  private:
   static constexpr int kWarmUpRuns = 2;  // fill the memory pool, choose algorithms
@@ -34,7 +34,7 @@ class CapturedStep {
   int runs_ = 0;
   bool failed_ = false;
   std::optional<cuda::Graph> graph_ = {};
-  Tensor advance_ = {};  // one i64 on the device: what a run adds to the recorded streams of random numbers
+  Tensor advance_ = {};  // one i64 on the device: added to the captured random number streams in every run
   uint64_t first_stream_ = 0, streams_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// One exception family, one way to raise it. The program maps each class to its exit code.
+// The exceptions of heed and the functions that throw them. The program maps each class to an exit code.
 #pragma once
 
 #include <sstream>
@@ -9,7 +9,7 @@
 
 namespace HEED_API heed {
 
-// A failure with a message for people: the op or file first, then what was found and what was expected.
+// An error with a message for users: the op or file first, then what was found and what was expected.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -22,7 +22,7 @@ class UsageError : public Error {  // wrong command line
   int exit_code() const override { return 2; }
 };
 
-class FileError : public Error {  // an input file that is missing, damaged or of the wrong kind
+class FileError : public Error {  // an input file that is missing, damaged or of the wrong type
  public:
   using Error::Error;
   int exit_code() const override { return 3; }
@@ -34,7 +34,7 @@ class DivergedError : public Error {  // training reached a loss that is not a n
   int exit_code() const override { return 4; }
 };
 
-class StoppedError : public Error {  // somebody pressed Ctrl-C, and everything is saved
+class StoppedError : public Error {  // stopped by Ctrl-C, after saving everything
  public:
   using Error::Error;
   int exit_code() const override { return 130; }

@@ -1,6 +1,7 @@
 #include "heed/core/device.h"
 
 #include <atomic>
+#include <bit>
 #include <charconv>
 
 #include "heed/core/check.h"
@@ -9,12 +10,13 @@
 namespace heed {
 namespace {
 
-std::atomic<Device> chosen{kCpu};
+// As bits: clang calls a library for atomic structs.
+std::atomic<uint16_t> chosen{std::bit_cast<uint16_t>(kCpu)};
 
 }  // namespace
 
-Device default_device() { return chosen; }
-void set_default_device(Device device) { chosen = device; }
+Device default_device() { return std::bit_cast<Device>(chosen.load()); }
+void set_default_device(Device device) { chosen = std::bit_cast<uint16_t>(device); }
 
 Device device_named(const std::string& name) {
   if (name == "cpu") return kCpu;

@@ -6,7 +6,7 @@
 
 #include "heed/core/api.h"
 
-// Before a function that CUDA kernels call too.
+// Marks functions that CUDA kernels call too.
 #ifdef __CUDACC__
 #define HEED_HOST_DEVICE __host__ __device__
 #else
@@ -29,7 +29,7 @@ inline constexpr Device kCpu{};  // the CPU
 // Where models are created by default: the CPU, until a program sets another device.
 Device default_device();
 void set_default_device(Device device);
-// "cpu", "cuda", "cuda:1", or "auto": the first GPU where there is one. A usage error for everything else, and for GPUs that are not there.
+// "cpu", "cuda", "cuda:1", or "auto": the first GPU if there is one. Anything else, or a GPU that does not exist, is a UsageError.
 Device device_named(const std::string& name);
 
 inline std::string name_of(Device device) {  // "cpu", "cuda:0"

@@ -9,7 +9,7 @@
 
 namespace heed {
 
-struct DryRun::Counts {  // outlives the run where tensors do
+struct DryRun::Counts {  // outlives the dry run if tensors do
   std::atomic<int64_t> in_use{0}, peak{0};
 };
 
@@ -22,7 +22,7 @@ int64_t DryRun::in_use() const { return counts_->in_use; }
 int64_t DryRun::peak() const { return counts_->peak; }
 void DryRun::reset_peak() { counts_->peak = counts_->in_use.load(); }
 
-// Pages are only there once somebody touches them.
+// Pages are allocated on first access.
 std::shared_ptr<std::byte> DryRun::take(int64_t bytes) const {
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   void* const pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,4 +1,4 @@
-// Running a program for the memory it would take, and for nothing else: of a model of any size, in no time.
+// Predicts the memory that code would use, by running it without computing: fast for models of any size.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace HEED_API heed {
 
-// While one of these lives, ops of this thread take memory that is not really there, and launch() (kernel.h) runs no kernel. Tensors have
-// shapes, but no values that mean anything. Memory that a kernel takes for itself is not counted; its workspace is.
+// While an object of this class exists, ops of this thread allocate no real memory, and launch() (kernel.h) runs no kernel. Tensors have
+// shapes but no meaningful values. Workspaces of kernels are counted, other memory that a kernel allocates is not.
 class DryRun {
  public:
   DryRun();
@@ -18,13 +18,13 @@ class DryRun {
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
 
-  // Bytes that tensors made in it would hold, rounded as the memory pool does.
+  // Bytes that tensors created during the dry run would use, rounded as in the memory pool.
   int64_t in_use() const;
-  int64_t peak() const;  // the most since the last reset_peak()
+  int64_t peak() const;  // the maximum since the last reset_peak()
   void reset_peak();
 
   static const DryRun* newest() { return newest_; }      // of this thread, or null
-  std::shared_ptr<std::byte> take(int64_t bytes) const;  // for Storage: to be read and written, zeros at first
+  std::shared_ptr<std::byte> take(int64_t bytes) const;  // for Storage: readable and writable, initially zero
 
  private:
   struct Counts;
@@ -34,6 +34,6 @@ class DryRun {
   std::shared_ptr<Counts> counts_;
 };
 
-int64_t pool_bytes(int64_t bytes);  // that the memory pool takes for so many (memory.cc)
+int64_t pool_bytes(int64_t bytes);  // size of the block that the memory pool allocates for `bytes` (memory.cc)
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// Element types and their conversions. Arithmetic is f32 whatever the storage.
+// Element types and their conversions. Arithmetic is f32 for every storage type.
 #pragma once
 
 #include <bit>
@@ -105,7 +105,7 @@ HEED_HOST_DEVICE inline Bf16 to_bf16(float x) {
   return {static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
 }
 
-// Scaling by powers of two lets the float unit do the work of the subnormals.
+// Scaling by powers of two lets floating-point instructions handle subnormals.
 HEED_HOST_DEVICE inline float to_float(F16 x) {
   const uint32_t sign = uint32_t{x.bits & 0x8000u} << 16, magnitude = x.bits & 0x7fffu;
   if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);

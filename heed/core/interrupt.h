@@ -1,4 +1,4 @@
-// Long work that can be interrupted: a person pressed Ctrl-C while a model is evaluated.
+// Interruption of long work, such as an evaluation, by Ctrl-C.
 #pragma once
 
 #include <functional>
@@ -7,19 +7,22 @@
 
 namespace HEED_API heed {
 
-// While one of these lives, work that this thread hands to the pool throws a StoppedError as soon as stop() is true. The innermost one
-// counts; one with an empty function changes nothing.
+// While an object of this class exists, work that this thread gives to the thread pool throws a StoppedError as soon as stop() is true.
+// Only the innermost object is used; one with an empty function has no effect. at_once = false: nothing is thrown, and the work calls
+// interrupt_requested() where several processes can stop together.
 class Interruptible {
  public:
-  explicit Interruptible(const std::function<bool()>& stop);
+  explicit Interruptible(const std::function<bool()>& stop, bool at_once = true);
   ~Interruptible();
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
  private:
   const std::function<bool()>* before_;
+  bool at_once_before_;
 };
 
-void check_interrupt();  // throws where the innermost Interruptible of this thread says so
+bool interrupt_requested();  // whether stop() of the innermost Interruptible of this thread is true
+void check_interrupt();      // throws then, unless at_once is false
 
 }  // namespace heed

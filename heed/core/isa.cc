@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-// Highway 1.0 forgets what was disabled as soon as it is asked again what the machine has. So it is asked here, once.
+// Highway 1.0 resets disabled targets when the supported ones are queried again, so they are queried here, once.
 std::string choose() {
   const int64_t targets = hwy::SupportedTargets();
   const char* wish = std::getenv("HEED_ISA");

@@ -1,4 +1,4 @@
-// Which vector instructions the kernels use: the best that this machine has, or less when HEED_ISA says so.
+// Which vector instructions the kernels use: the best that the CPU supports, or a lower set selected by HEED_ISA.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace HEED_API heed {
 
-// Reads HEED_ISA (avx512, avx2 or baseline) and binds our kernels and oneDNN to it, the first time. Called before any kernel runs.
+// Reads HEED_ISA (avx512, avx2 or baseline) and applies it to heed's kernels and oneDNN, on the first call. Called before any kernel runs.
 void apply_instruction_set();
 
-std::string instruction_set();  // the level in use, for people
+std::string instruction_set();  // the set in use, for messages
 
 }  // namespace heed

@@ -1,5 +1,5 @@
-// A kernel is one struct of pointers and sizes and one function per device. launch() is the only place that chooses the device, leaves
-// out work in a dry run and counts multiply-adds. Headers with argument structs are read by g++ and nvcc.
+// A kernel is one struct of pointers and sizes and one function per device. launch() is the only place that chooses the device, skips
+// kernels in a dry run and counts multiply-adds. Headers with argument structs are read by g++ and nvcc.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct Kernel {
 };
 
 // Args may have
-//   int64_t multiply_adds() const                    what counts as the kernel's work
+//   int64_t multiply_adds() const                    the work of the kernel
 //   int64_t workspace_bytes(Device device) const     scratch memory, which launch puts into `void* workspace`
 template <class Args>
 void launch(const Kernel<Args>& kernel, Device device, std::type_identity_t<Args> args) {

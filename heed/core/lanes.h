@@ -16,7 +16,7 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
-// After the parameters of a lambda that works on lanes: it must vanish into its loop, or its lanes go through memory.
+// After the parameters of a lambda that works on lanes: it must be inlined into its loop, or its lanes go through memory.
 #ifndef HEED_LANES
 #define HEED_LANES HWY_ATTR __attribute__((always_inline))
 #endif
@@ -85,7 +85,7 @@ static HWY_INLINE Lanes abs(Lanes a) { return hn::Abs(a.v); }
 static HWY_INLINE Lanes sqrt(Lanes a) { return hn::Sqrt(a.v); }
 static HWY_INLINE Lanes select(LaneMask condition, Lanes yes, Lanes no) { return hn::IfThenElse(condition.m, yes.v, no.v); }
 
-// Where one is NaN, the second, as the machine does it; Highway's own ones for no machine in particular do not.
+// If one is NaN, the second operand, as x86 does; Highway's portable versions differ.
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 static HWY_INLINE Lanes max(Lanes a, Lanes b) { return select(a > b, a, b); }
 static HWY_INLINE Lanes min(Lanes a, Lanes b) { return select(a < b, a, b); }
@@ -141,14 +141,14 @@ static HWY_INLINE void store_some(Lanes a, Bf16* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i].bits = buffer[i];
 }
 
-// Past the caches; bf16 is half as much and goes through them.
+// Non-temporal stores; bf16, half as many bytes, is stored normally.
 static HWY_INLINE void stream(Lanes a, float* to) { hn::Stream(a.v, FloatTag(), to); }
 static HWY_INLINE void stream(Lanes a, Bf16* to) { a.store(to); }
 
-// Results larger than the caches are written past them: nobody will find them there, and reading them first is wasted.
+// Results larger than the caches use non-temporal stores: they would not stay in the cache, and normal stores read the memory first.
 inline constexpr int64_t kStreamFrom = int64_t{4} << 20;  // elements
 
-// Walks [0, count) a register at a time: body(offset, load, store) where load(p) and store(p, x) handle the tail.
+// Iterates over [0, count) one register at a time: body(offset, load, store) where load(p) and store(p, x) handle the tail.
 template <class Body>
 static HWY_INLINE void for_lanes(int64_t count, const Body& body) {
   const int64_t step = lane_count();
@@ -166,7 +166,7 @@ static HWY_INLINE void for_lanes(int64_t count, const Body& body) {
 // x within [low, high]; NaN stays NaN.
 static HWY_INLINE Lanes clamped(Lanes x, Lanes low, Lanes high) { return max(low, min(high, x)); }
 
-// 1/x to the last bit or two, for finite normal x: the machine's guess and one step of Newton's method.
+// 1/x, exact to one or two last places, for finite normal x: the approximation of the CPU and one Newton step.
 static HWY_INLINE Lanes reciprocal(Lanes x) {
   const Lanes guess = hn::ApproximateReciprocal(x.v);
   return guess * hn::NegMulAdd(x.v, guess.v, Lanes(2).v);
@@ -209,8 +209,8 @@ static HWY_INLINE Lanes exp_between(Lanes x) {
   return times_power_of_two(p, shifted);
 }
 
-// e^x for x <= 0, the softmax's: zero where x is below the smallest normal result, in tasks, where subnormals are zero.
-// AVX-512 scales by powers of two in one step, whatever they are; a third of the work is saved.
+// e^x for x <= 0, for softmax: zero if the result would be subnormal (inside tasks, where subnormals are zero).
+// AVX-512 scales by any power of two in one instruction, which saves a third of the work.
 static HWY_INLINE Lanes exp_below(Lanes x) {
 #if HWY_TARGET <= HWY_AVX3
   const Lanes bounded = max(-120.0f, x), n = hn::Round((bounded * 1.44269504f).v);

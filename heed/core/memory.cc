@@ -1,4 +1,4 @@
-// Blocks are rounded to size classes (eight to every power of two), kept when freed and handed out again.
+// Blocks are rounded up to size classes (eight per power of two), kept when freed and reused.
 #include "heed/core/memory.h"
 
 #include <sys/mman.h>
@@ -55,7 +55,7 @@ class MemoryPool {
     const int64_t size = held = size_class(bytes);
     std::lock_guard lock(mutex_);
     std::byte* block = nullptr;
-    // A large block may serve what is a little smaller: shapes of forward and backward differ, their memory need not.
+    // A large block may be used for a slightly smaller request, since shapes in forward and backward differ a little.
     const int64_t most = size < kShareFrom ? size : size + size / 4;
     auto fit = free_.lower_bound(size);
     while (fit != free_.end() && fit->first <= most && fit->second.blocks.empty()) ++fit;
@@ -72,7 +72,7 @@ class MemoryPool {
     return block;
   }
 
-  // Allocates nothing: destructors call it, also when there is no memory.
+  // Allocates nothing, because destructors call it, even if there is no memory left.
   void give(std::byte* block, int64_t bytes, int64_t held) {
     std::lock_guard lock(mutex_);
     free_.find(held)->second.blocks.push_back(block);

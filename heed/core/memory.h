@@ -12,8 +12,8 @@ namespace HEED_API heed {
 
 // How much memory the tensors of a device take.
 struct MemoryUse {
-  int64_t in_use;  // bytes that tensors hold now
-  int64_t peak;    // the most since the last reset_peak_memory()
+  int64_t in_use;  // bytes used by tensors now
+  int64_t peak;    // the maximum since the last reset_peak_memory()
   int64_t cached;  // bytes kept for reuse
 };
 
@@ -21,10 +21,10 @@ struct MemoryUse {
 MemoryUse memory_use(Device device);
 // From now on the peak is counted anew.
 void reset_peak_memory(Device device);
-void release_cached_memory(Device device);  // gives the cached blocks back to the system
-void pin_cached_memory(Device device);      // from now on they are not given back: CUDA graphs use them
+void release_cached_memory(Device device);  // returns the cached blocks to the system
+void pin_cached_memory(Device device);      // from now on they are never returned, because CUDA graphs use their addresses
 
-// A block of bytes aligned to 64, from the pool, or a window onto memory that somebody else keeps alive.
+// A block of bytes, aligned to 64, from the pool, or a view of memory that `owner` keeps alive.
 class Storage {
  public:
   Storage(int64_t bytes, Device device);

@@ -6,6 +6,6 @@
 
 namespace HEED_API heed {
 
-int64_t memory_limit();  // bytes that this machine, or the control group around the process, lets the process have
+int64_t memory_limit();  // bytes available to this process: limited by the machine or by its control group
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// "Did you mean": the known name that is closest to what somebody typed.
+// "Did you mean": finds the known name closest to what the user typed.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,9 @@
 
 namespace heed {
 
-// How many letters must be added, taken away or exchanged, or neighbours swapped, to turn a into b (Levenshtein 1966,
-// Damerau 1964).
+// Edit distance: letters to insert, delete or replace, or neighbours to swap, to turn a into b (Levenshtein 1966, Damerau 1964).
 inline size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> above, before, row(b.size() + 1);  // distances from a[0, i - 2), a[0, i - 1), a[0, i) to every beginning of b
+  std::vector<size_t> above, before, row(b.size() + 1);  // distances from a[0, i - 2), a[0, i - 1), a[0, i) to every prefix of b
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
     above = std::exchange(before, row);
@@ -26,7 +25,7 @@ inline size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// The nearest of `names`, or an empty string when none is near: more than a third of the letters would have to change.
+// The nearest of `names`, or an empty string if none is close: at most a third of the letters may differ.
 inline std::string nearest(std::string_view typed, const std::vector<std::string>& names) {
   std::string best;
   size_t distance = std::max<size_t>(typed.size() / 3, 1) + 1;

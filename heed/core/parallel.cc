@@ -1,6 +1,6 @@
-// A pool of workers that spin for a short while and then sleep. Each thread has its own stretch of the tasks, the same one
-// for ops of the same shape, so that what it wrote is still in its cache; who is done early takes from the others.
-// Every worker tells oneDNN (through OpenMP's thread-local setting) to stay in its own thread: there is only this pool.
+// A pool of workers that spin for a short while and then sleep. Each thread has its own range of the tasks, the same one for ops of the
+// same shape, so that what it wrote is still in its cache; threads that finish early take tasks of others. Every worker limits oneDNN to
+// one thread, through OpenMP's thread-local setting.
 #include "heed/core/parallel.h"
 
 #include <sched.h>
@@ -29,7 +29,7 @@
 #include "heed/core/parse.h"
 #include "heed/core/thread.h"
 
-// OpenMP's run-time library is there for oneDNN; this is all we need of it.
+// oneDNN links the OpenMP runtime; this is the only function of it used here.
 extern "C" void omp_set_num_threads(int threads);
 
 namespace heed {
@@ -43,7 +43,7 @@ void relax() {
 #endif
 }
 
-// Subnormals are slow and never matter: inside tasks they are zero.
+// Subnormals are slow and too small to matter: inside tasks they are zero.
 class FlushToZero {
  public:
 #if defined(__x86_64__)
@@ -116,7 +116,7 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // One job at a time. Opening the gate publishes it; closing it sends late sleepers away, so nobody waits for them.
+  // One job at a time. Opening the gate publishes it; closing it turns away threads that wake up late, so that no job waits for them.
   void run(const Job& job) {
     const std::lock_guard lock(one_job_);
     job_ = job;
@@ -181,7 +181,7 @@ class ThreadPool {
     for (uint32_t now = watched.load(); !ready(now); now = watched.load()) watched.wait(now);
   }
 
-  // Tasks that belong to one thread, as far as nobody has taken them.
+  // The tasks of one thread that no other thread has taken.
   struct alignas(64) Stretch {
     std::atomic<int64_t> next{0};
     int64_t end = 0;
@@ -204,7 +204,7 @@ class ThreadPool {
       }
     }
     inside_task = false;
-    hwy::FlushStream();  // what tasks wrote past the caches is visible from here on
+    hwy::FlushStream();  // makes non-temporal stores of tasks visible
   }
 
   const int threads_;

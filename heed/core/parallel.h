@@ -1,5 +1,5 @@
-// The one thread pool. Work is cut into tasks by its shape alone, never by the number of threads, so results never
-// depend on that number; the threads take tasks as they become free.
+// The thread pool. Work is split into tasks by its shape alone, never by the number of threads, so results do not depend on that
+// number; threads take tasks as they become free.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace HEED_API heed {
 
 // The number of threads that ops use.
 int thread_count();
-void set_thread_count(int threads);  // by default HEED_THREADS, else the cores this process may use
+void set_thread_count(int threads);  // default: HEED_THREADS, else the cores available to this process
 
-// While one of these lives, all work of this thread stays in it: for background threads that must not wait for the pool.
+// While an object of this class exists, work of this thread does not use the pool: for background threads that must not wait for it.
 class StayInThread {
  public:
   StayInThread();
@@ -29,8 +29,8 @@ namespace detail {
 void run_tasks(int64_t tasks, void (*call)(const void* body, int64_t task), const void* body);
 }
 
-// body(task) for task in [0, tasks), in any order, on all threads. Subnormal numbers count as zero inside. A call made
-// inside a task runs in that task's thread. The first exception that a task throws reaches the caller.
+// body(task) for task in [0, tasks), in any order, on all threads. Subnormal numbers are zero inside. A nested call
+// runs in the thread of its task. The first exception thrown by a task is rethrown to the caller.
 template <class Body>
 void parallel_tasks(int64_t tasks, const Body& body) {
   detail::run_tasks(
@@ -45,7 +45,7 @@ void parallel_for(int64_t count, int64_t grain, const Body& body) {
   parallel_tasks((count + grain - 1) / grain, [&](int64_t task) { body(task * grain, std::min(count, (task + 1) * grain)); });
 }
 
-// How many rows of this width make a task worth its overhead.
+// Rows of this width per task, enough to be worth the overhead of a task.
 inline int64_t rows_per_task(int64_t width) {
   constexpr int64_t elements = 1 << 13;
   return width < elements ? elements / std::max<int64_t>(width, 1) : 1;

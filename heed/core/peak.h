@@ -1,12 +1,12 @@
-// What this machine can do at most, measured: the yardstick for everything that computes.
+// The measured peak arithmetic of this machine, to which speeds are compared.
 #pragma once
 
 #include "heed/core/api.h"
 
 namespace HEED_API heed {
 
-// Multiply-adds in registers on all threads, two operations each, per second. Every try takes some milliseconds, in which each thread
-// times many short stretches; what other tenants of the machine take away is left out.
+// Operations per second of multiply-adds (two operations each) in registers, on all threads. A try takes a few milliseconds, in which each
+// thread times many short intervals, so that interruptions by other programs do not count.
 double peak_flops(int tries = 15);
 
 }  // namespace heed

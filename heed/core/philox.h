@@ -10,7 +10,7 @@
 
 namespace HEED_API heed {
 
-// Names one stream of random numbers. Kernels compute any element of it in any order.
+// Identifies one stream of random numbers. Kernels compute its elements in any order.
 struct RandomKey {
   uint64_t seed, stream;
   const uint64_t* advance = nullptr;  // in device memory: added to the stream, so that a captured kernel draws new numbers in every run

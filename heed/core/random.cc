@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // a multiple of 4: every task begins at a whole block of the generator
+constexpr int64_t kGrain = 1 << 14;  // a multiple of 4: every task starts at a block of the generator
 
 // Fills with make(four random words) -> four floats.
 template <class Make>

@@ -10,7 +10,7 @@
 
 namespace HEED_API heed {
 
-// Hands out streams, one per draw. Two numbers are its whole state: save and restore them.
+// Provides streams, one per draw. Its whole state is two numbers, which can be saved and restored.
 class Rng {
  public:
   // Streams of `seed`, from number `next_stream` on.
@@ -20,7 +20,7 @@ class Rng {
   uint64_t seed() const { return seed_; }
   uint64_t next_stream() const { return next_; }
 
-  uint64_t below(uint64_t bound);  // a whole number in [0, bound), without bias
+  uint64_t below(uint64_t bound);  // an integer in [0, bound), uniformly
 
   // Leaves out streams.
   void skip(uint64_t streams) { next_ += streams; }

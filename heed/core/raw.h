@@ -1,4 +1,4 @@
-// Pointers into tensors: for kernels only. Everything above them copies to the host, so that data may live on a GPU.
+// Pointers into tensors, for kernels only. All other code copies data to the host, since it may be on a GPU.
 #pragma once
 
 #include "heed/core/api.h"

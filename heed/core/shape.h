@@ -1,4 +1,4 @@
-// Sizes of a tensor's axes, kept inline: a shape never touches the heap. Every product of sizes is made here, checked.
+// Sizes of a tensor's axes, stored inline without heap allocation. All products of sizes are computed here, checked for overflow.
 #pragma once
 
 #include <cstdint>
@@ -57,14 +57,14 @@ inline std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << ')';
 }
 
-// a * b for sizes: an error instead of an overflow or a negative size.
+// a * b for sizes; overflow and negative sizes are errors.
 inline int64_t checked_multiply(int64_t a, int64_t b) {
   int64_t product = 0;
   check(a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, &product), "shape: ", a, " x ", b, " is not a size that memory can hold");
   return product;
 }
 
-// How many elements a tensor of this shape has. All sizes are checked, even beside a zero.
+// Number of elements of a tensor of this shape. All sizes are checked, even if one is zero.
 inline int64_t count(const Shape& shape) {
   int64_t product = 1, bound = 1;
   for (int64_t size : shape) {

@@ -1,4 +1,4 @@
-// Tensor: a handle. The data is shared between handles and views; the history of gradients rides on the handle.
+// Tensor: a handle. Handles and views share data; the autograd state belongs to the handle.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,15 @@
 
 namespace HEED_API heed {
 
-struct Slot;  // a gradient and the node that made the tensor: autograd.h
+struct Slot;  // the gradient, and the node that computed the tensor: autograd.h
 
 // An array of up to eight axes on one device. Copies of a Tensor share the data; ops (ops/ops.h) make new ones.
 class Tensor {
  public:
-  Tensor() = default;  // no tensor: defined() is false
+  Tensor() = default;  // undefined: defined() is false
 
-  // --- made from nothing -------------------------------------------------------------------------------------------
-  // Without values (empty), with one value everywhere (full), 0 or 1.
+  // --- construction ------------------------------------------------------------------------------------------------
+  // Uninitialised (empty), filled with one value (full), 0 or 1.
   static Tensor empty(const Shape& shape, DType dtype, Device device);
   static Tensor full(const Shape& shape, double value, DType dtype, Device device);
   static Tensor zeros(const Shape& shape, DType dtype, Device device) { return full(shape, 0, dtype, device); }
@@ -45,11 +45,11 @@ class Tensor {
   }
   static Tensor from_bytes(std::span<const std::byte> values, const Shape& shape, DType dtype, Device device);
 
-  // Shares memory that `owner` keeps alive, row-major (a file mapped into memory, say).
+  // A view of row-major memory that `owner` keeps alive, such as a memory-mapped file.
   static Tensor borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype);
 
-  // --- what it is --------------------------------------------------------------------------------------------------
-  // Whether there is a tensor at all: optional arguments are undefined.
+  // --- properties --------------------------------------------------------------------------------------------------
+  // False for a default-constructed Tensor, which stands for a missing optional argument.
   bool defined() const { return data_ != nullptr; }
   // Sizes and strides by axis; strides are counted in elements.
   const Shape& shape() const { return shape_; }
@@ -66,9 +66,9 @@ class Tensor {
   bool shares_data_with(const Tensor& other) const { return data_ == other.data_; }
   bool owns_data_alone() const { return data_.use_count() == 1; }
 
-  Tensor to(Device device) const;  // a copy there, row-major and without history; itself (without history) if it is there already
+  Tensor to(Device device) const;  // a row-major copy on the device, detached; the tensor itself (detached) if it is there already
 
-  // Another view of the same data, without history. The ops reshape, permute, slice, expand are built on it.
+  // Another view of the same data, detached. The ops reshape, permute, slice and expand use it.
   Tensor view(const Shape& shape, const Shape& strides, int64_t offset_change = 0) const;
 
   // --- explicit copies to the host ---------------------------------------------------------------------------------
@@ -90,19 +90,19 @@ class Tensor {
   void copy_to_host(std::span<std::byte> out, DType as) const;
 
   // --- gradients ---------------------------------------------------------------------------------------------------
-  Tensor& require_grad();                                           // makes this a leaf whose gradient is kept
+  Tensor& require_grad();                                           // makes this a leaf whose gradient is computed
   bool needs_grad() const { return slot_ != nullptr; }              // whether ops on it are recorded
   Tensor grad() const;                                              // undefined before the first backward
-  void zero_grad() const;                                           // drops the gradient
-  Tensor detach() const;                                            // the same data without history
-  void on_gradient(std::function<void(const Tensor&)> look) const;  // called with the whole gradient, once it is known
+  void zero_grad() const;                                           // removes the gradient
+  Tensor detach() const;                                            // the same data without autograd state
+  void on_gradient(std::function<void(const Tensor&)> look) const;  // called with the complete gradient during backward
 
  private:
   friend struct Raw;
   friend struct History;
 
   std::shared_ptr<Storage> data_;
-  std::shared_ptr<Slot> slot_;  // null: no history
+  std::shared_ptr<Slot> slot_;  // null: no autograd state
   Shape shape_, strides_;
   int64_t offset_ = 0;  // in elements
   int64_t count_ = 0;
@@ -111,7 +111,7 @@ class Tensor {
 
 using Tensors = std::vector<Tensor>;  // several tensors
 
-// The device of an op's tensors, which must be the same for all; undefined tensors do not count.
+// The common device of an op's tensors, an error if they differ; undefined tensors are ignored.
 Device common_device(const char* op, std::initializer_list<const Tensor*> tensors);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// Threads that the system may refuse.
+// Starting threads, with an error if the system cannot.
 #pragma once
 
 #include <system_error>
@@ -9,7 +9,7 @@
 
 namespace heed {
 
-// A thread that runs body(), which must not throw. what: the thread's name for the message when the system has none to give.
+// A thread that runs body(), which must not throw. what: names the thread in the error message if the system cannot create it.
 template <class Body>
 std::thread start_thread(const std::string& what, Body&& body) {
   try {

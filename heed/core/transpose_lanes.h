@@ -1,4 +1,4 @@
-// Rows for columns, a square of registers at a time. Included like lanes.h.
+// Transposition, one square of registers at a time. Included like lanes.h.
 #if defined(HEED_CORE_TRANSPOSE_LANES_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_CORE_TRANSPOSE_LANES_H_
 #undef HEED_CORE_TRANSPOSE_LANES_H_
@@ -13,7 +13,7 @@ namespace heed {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
-// x: as many registers as one has lanes, turned as a square matrix. First in squares of 4 x 4 within blocks of 128 bits,
+// x: as many registers as one has lanes, transposed as a square matrix. First in squares of 4 x 4 within blocks of 128 bits,
 // then the blocks themselves.
 static HWY_INLINE void transpose_square(Lanes* x) {
   const FloatTag floats;
@@ -51,9 +51,9 @@ static HWY_INLINE void transpose_square(Lanes* x) {
 }
 #endif
 
-// rows: (count, depth), `stride` apart -> to: (depth, count), its rows `wide` apart, times factor.
-static HWY_ATTR void transpose_rows(const float* rows, int64_t stride, int64_t count, int64_t depth, float factor, float* to,
-                                    int64_t wide) {
+// rows: (count, depth), `stride` apart, f32 or bf16 -> to: (depth, count), its rows `wide` apart, times factor.
+template <class T>
+HWY_ATTR void transpose_rows(const T* rows, int64_t stride, int64_t count, int64_t depth, float factor, float* to, int64_t wide) {
   int64_t j = 0;
 #if HWY_TARGET != HWY_SCALAR
   for (; j + kLanes <= count; j += kLanes) {
@@ -65,11 +65,11 @@ static HWY_ATTR void transpose_rows(const float* rows, int64_t stride, int64_t c
       for (int64_t r = 0; r < kLanes; ++r) square[r].store(to + (d + r) * wide + j);
     }
     for (; d < depth; ++d)
-      for (int64_t r = j; r < j + kLanes; ++r) to[d * wide + r] = rows[r * stride + d] * factor;
+      for (int64_t r = j; r < j + kLanes; ++r) to[d * wide + r] = convert<float>(rows[r * stride + d]) * factor;
   }
 #endif
   for (; j < count; ++j)
-    for (int64_t d = 0; d < depth; ++d) to[d * wide + j] = rows[j * stride + d] * factor;
+    for (int64_t d = 0; d < depth; ++d) to[d * wide + j] = convert<float>(rows[j * stride + d]) * factor;
 }
 
 }  // namespace HWY_NAMESPACE

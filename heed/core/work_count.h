@@ -1,5 +1,4 @@
-// How many multiply-adds the ops do, for those who want to know: the count that predictions are held against. It costs one look at a
-// number per op while nobody counts.
+// Counts the multiply-adds of ops, for example to check predicted costs. While no count is active, the cost is reading one number per op.
 #pragma once
 
 #include <atomic>
@@ -10,21 +9,21 @@
 namespace HEED_API heed {
 
 namespace work {
-inline std::atomic<int> counters{0};           // WorkCounts alive
-inline std::atomic<int64_t> multiply_adds{0};  // done while there were any
+inline std::atomic<int> counters{0};           // number of WorkCount objects
+inline std::atomic<int64_t> multiply_adds{0};  // counted while there was one
 }  // namespace work
 
 // Whether any WorkCount lives.
 inline bool counting_work() { return work::counters.load(std::memory_order_relaxed) > 0; }
 
-// Said by every op that multiplies matrices: linear layers, products, convolutions, attention and their gradients. Numbers that padding
-// adds are left out, and so are pairs of tokens that a mask hides.
+// Called by every op that multiplies matrices: linear layers, products, convolutions, attention and their gradients. Padding is not
+// counted, nor are pairs of tokens that a mask removes.
 inline void count_work(int64_t multiply_adds) {
   if (counting_work()) [[unlikely]]
     work::multiply_adds.fetch_add(multiply_adds, std::memory_order_relaxed);
 }
 
-// While one of these lives, the ops of all threads are counted.
+// While an object of this class exists, the ops of all threads are counted.
 class WorkCount {
  public:
   WorkCount() : before_(work::multiply_adds) { ++work::counters; }
@@ -32,7 +31,7 @@ class WorkCount {
   WorkCount(const WorkCount&) = delete;
   WorkCount& operator=(const WorkCount&) = delete;
 
-  int64_t multiply_adds() const { return work::multiply_adds - before_; }  // since it began
+  int64_t multiply_adds() const { return work::multiply_adds - before_; }  // since its construction
 
  private:
   int64_t before_;

@@ -143,7 +143,7 @@ std::string read_text(const Path& path, int64_t limit) {
   Descriptor file;
   const int64_t size = open_file(path, file);
   check<FileError>(size <= limit, path.string(), ": found ", size, " bytes, expected at most ", limit, "; is this the right file?");
-  std::string text(static_cast<size_t>(size), '\0');
+  std::string text(static_cast<size_t>(size) + 1, '\0');  // the last byte is for the read that finds the end: growing would copy the text
   size_t filled = 0;
   for (;;) {  // until end of file: files in /proc report size 0
     if (filled == text.size()) text.resize(text.size() + 4096);

@@ -154,6 +154,9 @@ Experiment attention_cost() {
               "Attention of n tokens of width d takes $n d (2 d_q + d_v) + n^2 (d_q + d_v)$ multiply-adds, and h heads of width $d/h$ take "
               "as many as one head of width d.",
           .formula = R"(n \, d \, (2 d_q + d_v) + n^2 (d_q + d_v), \quad h \cdot n^2 \frac{d_q + d_v}{h} = n^2 (d_q + d_v))",
+          .setup =
+              "Attention runs for sequence lengths that double and for a growing number of heads. The ops count their multiply-adds, and "
+              "processor time is measured.",
           .prepare = prepared(declare_cost, run_cost)};
 }
 

@@ -125,6 +125,9 @@ Experiment convolution_dilation() {
           .title = "Dilated convolutions",
           .claim = "The layer expresses a dilated convolution when the centres of its heads are the dilation times the shifts of the taps.",
           .formula = R"(\Delta_h = -d \, s_h, \quad s_h \in \{-\lfloor K/2 \rfloor, \ldots, \lfloor K/2 \rfloor\}^2)",
+          .setup =
+              "A random kernel is converted for several dilations. Outputs are compared with the dilated convolution, and the pixels on "
+              "which an output depends are counted by its gradient.",
           .prepare = prepared(declare_dilation, run_dilation)};
 }
 

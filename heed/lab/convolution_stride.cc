@@ -145,6 +145,9 @@ Experiment convolution_stride() {
           .title = "Strided convolutions",
           .claim = "With all queries the layer is no strided convolution; it is one with only the queries on the strided grid.",
           .formula = R"(y_p = \sum_h \sum_k a^h_{(s p) k} x_k W_h + b, \quad p \in \{0, \ldots, Y/s - 1\} \times \{0, \ldots, X/s - 1\})",
+          .setup =
+              "A random kernel is converted for several strides. The layer runs with all queries and with every $s$-th query of a row and "
+              "column; outputs are compared with the strided convolution, also for an image shifted by one pixel.",
           .prepare = prepared(declare_stride, run_stride)};
 }
 

@@ -243,6 +243,10 @@ Experiment convolution_theorem() {
               "heads get sharper.",
           .formula = R"(a^h_{qk} \propto e^{-\alpha |\delta - \Delta_h|^2}, \quad \delta = q - k: \quad )"
                      R"(\sum_h \sum_k a^h_{qk} x_k W_h + b \to \sum_h x_{q - \Delta_h} W_h + b \quad (\alpha \to \infty))",
+          .setup =
+              "Random kernels and a kernel trained on synthetic shapes are converted to attention layers: the centre of each head is the "
+              "shift of a tap, its output weights are the tap. Outputs are compared with the convolution on random images for growing "
+              "$\\alpha$. Errors are relative to the largest output.",
           .prepare = prepared(declare_theorem, run_theorem)};
 }
 

@@ -26,6 +26,7 @@ struct Experiment {
   std::string claim;           // one sentence; like all texts of the lab it may contain $TeX$
   std::string formula = {};    // TeX, as far as formula.h reads it
   std::string published = {};  // the claim as published, if that is wrong
+  std::string setup = {};      // what is computed and what is measured
   Verdict expected = Verdict::holds;
   // Declares the settings (defaults may depend on the size) and returns the function that runs the experiment.
   std::function<Run(Settings& settings, Size size)> prepare;

@@ -8,7 +8,8 @@
 namespace heed::lab {
 namespace {
 
-constexpr int64_t kKernelHalf = kKernelSide / 2, kRandomValues = 16;  // kRandomValues: random channels per token
+constexpr int64_t kKernelHalf = kKernelSide / 2, kTaps = kKernelSide * kKernelSide;
+constexpr int64_t kRandomValues = 1024;  // random channels per token
 
 struct QuerySpan {
   int64_t begin, end;
@@ -59,44 +60,76 @@ struct OneHead {
   }
 };
 
+// Mean weights over the queries whose window is on the grid: the least-squares fit to them.
 void fit_kernel(const OneHead& maps, HeadKernel& out) {
   const auto [down, along] = out.center;
   const auto count = static_cast<double>(maps.count(down, along, kKernelHalf));
-  out.kernel.assign(kKernelSide * kKernelSide, 0);
-  double squares = 0;
+  out.kernel.assign(kTaps, 0);
   maps.queries(down, along, kKernelHalf, [&, down = down, along = along](int64_t b, int64_t y, int64_t x) {
-    for (int64_t i = 0; i < kKernelSide * kKernelSide; ++i)
+    for (int64_t i = 0; i < kTaps; ++i)
       out.kernel[static_cast<size_t>(i)] +=
           maps.at(b, y, x, y + down + i / kKernelSide - kKernelHalf, x + along + i % kKernelSide - kKernelHalf) / count;
-    for (int64_t key = 0; key < maps.Y * maps.X; ++key) squares += std::pow(maps.at(b, y, x, key / maps.X, key % maps.X), 2);
   });
-  double fitted = 0;  // replacing n numbers by their mean w explains n w^2 of their squares
-  for (size_t i = 0; i < out.kernel.size(); ++i) {
-    const int64_t row = static_cast<int64_t>(i) / kKernelSide - kKernelHalf, column = static_cast<int64_t>(i) % kKernelSide - kKernelHalf;
-    fitted += count * out.kernel[i] * out.kernel[i];
-    out.mass5 += out.kernel[i];
-    if (std::abs(row) <= 1 && std::abs(column) <= 1) out.mass3 += out.kernel[i];
-  }
-  out.explained = squares > 0 ? fitted / squares : 0;
 }
 
-// attended: (B, N, E), the head applied to values: (1, E, Y, X).
+// What a convolution of this kernel with replicated edges reads: the key of every tap, for every query. -> (N, 25)
+std::vector<int64_t> keys_of_taps(const OneHead& maps, const HeadKernel& head) {
+  std::vector<int64_t> out;
+  for (int64_t y = 0; y < maps.Y; ++y)
+    for (int64_t x = 0; x < maps.X; ++x)
+      for (int64_t i = 0; i < kTaps; ++i) {
+        const int64_t row = y + head.center[0] + i / kKernelSide - kKernelHalf, column = x + head.center[1] + i % kKernelSide - kKernelHalf;
+        out.push_back(std::clamp<int64_t>(row, 0, maps.Y - 1) * maps.X + std::clamp<int64_t>(column, 0, maps.X - 1));
+      }
+  return out;
+}
+
+// Over all queries: the share of the maps' squares that the kernel explains, sum a^2 - sum (a - w)^2, and the mass inside the windows.
+void compare_maps(const OneHead& maps, HeadKernel& out) {
+  const int64_t N = maps.Y * maps.X;
+  const std::vector<int64_t> keys = keys_of_taps(maps, out);
+  double squares = 0, distance = 0, mass3 = 0, mass5 = 0;
+  std::vector<double> expected(static_cast<size_t>(N));
+  for (int64_t q = 0; q < N; ++q) {
+    std::fill(expected.begin(), expected.end(), 0);
+    for (int64_t i = 0; i < kTaps; ++i)
+      expected[static_cast<size_t>(keys[static_cast<size_t>(q * kTaps + i)])] += out.kernel[static_cast<size_t>(i)];
+    const int64_t middle = keys[static_cast<size_t>(q * kTaps + kTaps / 2)];
+    for (int64_t b = 0; b < maps.B; ++b)
+      for (int64_t k = 0; k < N; ++k) {
+        const double weight = maps.maps[b * maps.item + q * N + k];
+        const int64_t far = std::max(std::abs(k / maps.X - middle / maps.X), std::abs(k % maps.X - middle % maps.X));
+        squares += weight * weight;
+        distance += std::pow(weight - expected[static_cast<size_t>(k)], 2);
+        mass3 += far <= 1 ? weight : 0;
+        mass5 += far <= kKernelHalf ? weight : 0;
+      }
+  }
+  const auto count = static_cast<double>(maps.B * N);
+  out.mass3 = mass3 / count, out.mass5 = mass5 / count;
+  out.explained = squares > 0 ? 1 - distance / squares : 0;
+}
+
+// values: (N, E); attended: (B, N, E), the head applied to them.
 double convolution_error(const OneHead& maps, const HeadKernel& head, const Tensor& values, const Tensor& attended) {
-  const int64_t E = values.size(1);
-  const std::vector<float> taps(head.kernel.begin(), head.kernel.end());
-  const Tensor kernel = contiguous(expand(Tensor::from(taps, {1, 1, kKernelSide, kKernelSide}, kCpu), {E, 1, kKernelSide, kKernelSide}));
-  const Tensor seen = conv2d(values, kernel, {}, {.groups = E});  // (1, E, Y - 4, X - 4), indexed by the window's corner
-  const std::vector<float> expected = seen.to_vector<float>(), found = attended.to_vector<float>();
-  const auto [down, along] = head.center;
+  const int64_t E = values.size(1), N = maps.Y * maps.X;
+  const std::vector<float> v = values.to_vector<float>(), found = attended.to_vector<float>();
+  const std::vector<int64_t> keys = keys_of_taps(maps, head);
   double distance = 0, squares = 0;
-  maps.queries(down, along, kKernelHalf, [&, down = down, along = along](int64_t b, int64_t y, int64_t x) {
-    for (int64_t e = 0; e < E; ++e) {
-      const int64_t corner = (e * seen.size(2) + y + down - kKernelHalf) * seen.size(3) + x + along - kKernelHalf;
-      const double here = found[static_cast<size_t>(((b * maps.Y + y) * maps.X + x) * E + e)];
-      distance += std::pow(here - expected[static_cast<size_t>(corner)], 2);
-      squares += here * here;
-    }
-  });
+  std::vector<double> convolved(static_cast<size_t>(E));
+  for (int64_t q = 0; q < N; ++q) {
+    std::fill(convolved.begin(), convolved.end(), 0);
+    for (int64_t i = 0; i < kTaps; ++i)
+      for (int64_t e = 0; e < E; ++e)
+        convolved[static_cast<size_t>(e)] +=
+            head.kernel[static_cast<size_t>(i)] * v[static_cast<size_t>(keys[static_cast<size_t>(q * kTaps + i)] * E + e)];
+    for (int64_t b = 0; b < maps.B; ++b)
+      for (int64_t e = 0; e < E; ++e) {
+        const double here = found[static_cast<size_t>((b * N + q) * E + e)];
+        distance += std::pow(here - convolved[static_cast<size_t>(e)], 2);
+        squares += here * here;
+      }
+  }
   return squares > 0 ? std::sqrt(distance / squares) : 0;
 }
 
@@ -112,15 +145,15 @@ std::vector<HeadKernel> head_kernels(const Tensor& all_maps, int64_t layer, int6
   const Tensor maps = contiguous(slice(slice(all_maps, 2, M - N, M), 3, M - N, M));  // attention to other tokens is outside every window
   const std::vector<float> numbers = maps.to_vector<float>();
   Rng rng(1);
-  const Tensor values = random_normal({1, kRandomValues, Y, X}, 0, 1, rng, kCpu),
-               tokens = transpose(reshape(values, {kRandomValues, N}), 0, 1);
+  const Tensor values = random_normal({N, kRandomValues}, 0, 1, rng, kCpu);
   std::vector<HeadKernel> out;
   for (int64_t h = 0; h < H; ++h) {
     const OneHead one{.maps = numbers.data() + h * N * N, .B = B, .item = H * N * N, .Y = Y, .X = X};
     HeadKernel head{.layer = layer, .head = h, .center = one.center()};
     fit_kernel(one, head);
+    compare_maps(one, head);
     const Tensor own = reshape(slice(maps, 1, h, h + 1), {B, N, N});
-    head.error = convolution_error(one, head, values, matmul(own, tokens));
+    head.error = convolution_error(one, head, values, matmul(own, values));
     out.push_back(std::move(head));
   }
   return out;

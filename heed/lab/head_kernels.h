@@ -11,12 +11,12 @@ namespace heed::lab {
 
 inline constexpr int64_t kKernelSide = 5;
 
-// Statistics over the queries whose 5 x 5 window around the centre is on the grid.
+// Statistics over all queries. Where a tap reaches beyond the grid, the convolution reads the nearest key at the edge, as sharp heads do.
 struct HeadKernel {
   int64_t layer = 0, head = 0;
   std::array<int64_t, 2> center{};  // key - query, rows and columns: the most frequent argmax
-  double mass3 = 0, mass5 = 0;      // mean attention inside 3 x 3 and 5 x 5 around it
-  std::vector<double> kernel = {};  // (5, 5): the mean weights, the least-squares fit to the maps
+  double mass3 = 0, mass5 = 0;      // mean attention inside 3 x 3 and 5 x 5 around it, or around the nearest key at the edge
+  std::vector<double> kernel = {};  // (5, 5): the mean weights over the queries whose window is on the grid
   double explained = 0;             // fraction of the maps' sum of squares explained by this kernel
   double error = 0;                 // relative RMS error of convolving random values with the kernel instead of applying the head
 

@@ -231,6 +231,10 @@ Experiment heads_as_groups() {
           "numbers.",
       .formula =
           R"(\text{heads}(Z) = \sum_h \softmax(A^h) Z W^h + b, \quad W^h = W_v^h W_o^h, \quad A^h = I \Rightarrow Z \, \operatorname{diag}(W^1, \ldots, W^H) + b)",
+      .setup =
+          "A multi-head layer with random weights is compared with the sum of its heads. Then every head is restricted to its own "
+          "channels, and the layer is compared with separate layers and with grouped convolutions. Influence is measured by replacing one "
+          "input channel with random numbers.",
       .prepare = prepared(declare_groups, run_groups)};
 }
 

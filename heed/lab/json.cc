@@ -10,7 +10,13 @@ namespace {
 Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 const char* verdict_key(Verdict verdict) {
-  return verdict == Verdict::holds ? "holds" : verdict == Verdict::corrected ? "corrected" : "fails";
+  switch (verdict) {
+    case Verdict::holds: return "holds";
+    case Verdict::corrected: return "corrected";
+    case Verdict::fails: return "fails";
+    case Verdict::undecided: return "undecided";
+  }
+  return "";
 }
 
 Json measured_json(const Measured& each) {
@@ -44,7 +50,8 @@ Json result_json(const Result& result) {
            {"title", experiment.title},
            {"claim", sentence_text(experiment.claim)},
            {"formula", experiment.formula},
-           {"statement", sentence_text(result.report.statement)},
+           {"setup", sentence_text(experiment.setup)},
+           {"statement", sentence_text(finding_of(result.report))},
            {"verdict", verdict_key(result.verdict)},
            {"expected", verdict_key(experiment.expected)},
            {"as_documented", result.as_documented()},

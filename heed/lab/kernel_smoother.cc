@@ -236,6 +236,10 @@ Experiment kernel_smoother() {
       .formula =
           R"(\hat{f}(x) = \frac{\sum_j K(x, x_j) y_j}{\sum_j K(x, x_j)} = \sum_j \softmax_j(\beta q \cdot k_j) y_j, \quad q = (x, 1), \quad )"
           R"(k_j = (x_j, -\frac{|x_j|^2}{2}), \quad K = e^{-\frac{\beta}{2} |x - x_j|^2})",
+      .setup =
+          "A noisy curve and a noisy image are smoothed by attention, with positions or patches as queries and keys and the noisy values "
+          "as values. Outputs are compared with Nadaraya and Watson's formula and with non-local means, computed in double precision, and "
+          "with the values without noise.",
       .prepare = prepared(declare_smoother, run_smoother)};
 }
 

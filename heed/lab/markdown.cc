@@ -16,9 +16,10 @@ std::string page_name(Topic topic) {
 }
 
 std::string numbers_in_markdown(const Report& report) {
-  std::string out = "| | predicted | measured |\n|---|---|---|\n";
+  std::string out = "| quantity | predicted | measured |\n|---|---|---|\n";
   for (const Measured& each : report.measured)
-    out += "| " + each.name + " | " + each.prediction() + " | " + number_text(each.measured) + " |\n";
+    out += "| " + each.name + " | " + (each.rule == Measured::Rule::contradicts ? "published: " : "") + each.prediction() + " | " +
+           number_text(each.measured) + " |\n";
   return out + "\n";
 }
 
@@ -39,11 +40,12 @@ std::string figures_in_markdown(const Result& result, const Path& folder) {
 
 std::string result_in_markdown(const Result& result, const Path& folder) {
   const Experiment& experiment = *result.experiment;
-  std::string out = "## " + experiment.number + ": " + experiment.title + "\n\n" + experiment.claim + "\n\n";
+  std::string out = "## " + experiment.number + ": " + experiment.title + "\n\n**Claim.** " + experiment.claim + "\n\n";
   if (!experiment.formula.empty()) out += "$$" + experiment.formula + "$$\n\n";
-  out += "**" + verdict_text(result.verdict) + "**: `heed lab " + experiment.name + "`\n\n";
-  if (!experiment.published.empty()) out += "> Published: " + experiment.published + "\n\n";
-  return out + result.report.statement + "\n\n" + numbers_in_markdown(result.report) + figures_in_markdown(result, folder);
+  if (!experiment.published.empty()) out += "**As published.** " + experiment.published + "\n\n";
+  out += "**Setup.** " + experiment.setup + " (`heed lab " + experiment.name + "`)\n\n";
+  out += "**Result: " + verdict_text(result.verdict) + ".** " + finding_of(result.report) + "\n\n";
+  return out + numbers_in_markdown(result.report) + figures_in_markdown(result, folder);
 }
 
 }  // namespace
@@ -52,7 +54,9 @@ void write_markdown(const Path& folder, std::span<const Result> results) {
   std::filesystem::create_directories(folder / "figures");
   std::map<Topic, std::string> pages;
   std::string list =
-      "# The lab\n\nClaims about attention, each tested by an experiment and judged by its measurements. `heed lab all` runs them; `./dev "
+      "# The lab\n\nClaims about attention, each tested by an experiment: its measurements decide the verdict. \"Holds, corrected\" means "
+      "that the "
+      "claim holds as stated here, and that the measurements contradict the published form. `heed lab all` runs all experiments; `./dev "
       "lab-docs` writes these pages.\n";
   for (const Result& result : results) {
     check(result.error.empty(), "lab: ", result.experiment->number, " failed: ", result.error);
@@ -67,7 +71,8 @@ void write_markdown(const Path& folder, std::span<const Result> results) {
       if (result.experiment->topic == topic)
         list += "| " + result.experiment->number + " | " + result.experiment->title + " | " + verdict_text(result.verdict) + " |\n";
   }
-  write_text(folder / "README.md", list + "\n[Where the heads of a vision transformer go](heads.md) is a separate experiment.\n");
+  write_text(folder / "README.md",
+             list + "\n[Attention heads of a vision transformer during training](heads.md) is a separate experiment.\n");
 }
 
 }  // namespace heed::lab

@@ -100,6 +100,15 @@ Interval confidence(std::span<const double> values) {
   return {mean, mean - half, mean + half};
 }
 
+Interval share_confidence(std::span<const double> shares, double samples) {
+  const Interval plain = confidence(shares);
+  const double p = plain.mean, z = student(shares.size() - 1), error = (plain.high - p) / z;  // standard error of the mean
+  const double most = samples * static_cast<double>(shares.size());
+  const double n = std::min(error > 0 ? p * (1 - p) / (error * error) : most, most), shrink = 1 + z * z / n;
+  const double middle = (p + z * z / (2 * n)) / shrink, half = z / shrink * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  return {p, std::clamp(middle - half, 0.0, p), std::clamp(middle + half, p, 1.0)};
+}
+
 double Power::at(double x) const { return factor * std::pow(x, exponent); }
 
 Power fitted_power(std::span<const double> x, std::span<const double> y) {

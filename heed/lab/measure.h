@@ -22,6 +22,9 @@ struct Interval {
   double mean, low, high;
 };
 Interval confidence(std::span<const double> values);  // 95 % confidence interval of the mean, Student's t
+// The same for shares such as accuracies: Wilson's interval (1927), which stays between 0 and 1. Its number of samples is the one that
+// explains the spread of the values, at most `samples` each; its quantile is Student's.
+Interval share_confidence(std::span<const double> shares, double samples = 1e9);
 
 // factor x^exponent, least squares in log-log; error: the standard error of the exponent.
 struct Power {

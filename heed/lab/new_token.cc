@@ -150,6 +150,9 @@ Experiment new_token() {
       .claim = "Under a causal mask a new token costs one projection, $N+1$ scores and one weighted sum; earlier outputs do not change.",
       .formula = R"(3 D^2 + 2 D (N + 1) \quad \mathrm{against} \quad 3 D^2 (N + 1) + D (N + 1)(N + 2))",
       .published = "The map grows to $(N+1) \\times (N+1)$ and all outputs are computed again.",
+      .setup =
+          "A layer with a causal mask computes the output of one more token after $N$ others: once from a KV cache, once by recomputing "
+          "everything. Outputs are compared, multiply-adds are counted, and processor time is measured.",
       .expected = Verdict::corrected,
       .prepare = prepared(declare_new_token, run_new_token)};
 }

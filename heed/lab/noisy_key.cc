@@ -158,6 +158,9 @@ Experiment noisy_key() {
           .title = "A small noise on a key",
           .claim = "A small noise $e$ on key $j$ changes an output by $a_j (v_j - h) \\, \\beta q \\cdot e$ to first order.",
           .formula = R"(h(k_j + e) - h(k_j) = a_j (v_j - h) \, \beta \, q \cdot e + \mathcal{O}(|e|^2))",
+          .setup =
+              "Random noise $e$ of many sizes is added to one key of a layer with random tokens. The change of all outputs is compared "
+              "with the first-order formula, and the derivative with respect to the key with the one that autograd computes.",
           .prepare = prepared(declare_noisy_key, run_noisy_key)};
 }
 

@@ -138,6 +138,7 @@ Experiment parameter_counts() {
               "the same N tokens has $D^2 N^2$ weights and $D N$ biases.",
           .formula = R"(N_h (2 D_i D_{hid} + D_i D_o) + N_h D_o D_{out} + D_{out})",
           .published = R"(One head has 3 biases, and the fully connected layer $N^2$.)",
+          .setup = "The layers are built, and their parameters are counted for a growing number of tokens.",
           .expected = Verdict::corrected,
           .prepare = prepared(declare_counts, run_counts)};
 }

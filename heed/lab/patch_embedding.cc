@@ -226,6 +226,9 @@ Experiment patch_embedding() {
       .claim = "Patch embedding, a convolution with stride equal to its kernel size, and a linear layer on flattened patches are the same.",
       .formula = R"(t_{n d} = b_d + \sum_c \sum_{y=0}^{P-1} \sum_{x=0}^{P-1} W_{d c y x} \, X_{c, \, P n_1 + y, \, P n_2 + x} = )"
                  R"(b_d + \sum_k W_{d k} \, \mathrm{flat}(X_n)_k)",
+      .setup =
+          "The three forms compute the embedding of an image with the same weights: random integers, for which sums of any order are "
+          "exact, and random floats, whose errors are measured in units of the last place.",
       .prepare = prepared(declare_patches, run_patches)};
 }
 

@@ -213,6 +213,9 @@ Experiment permutation_equivariance() {
       .claim =
           "Self-attention of permuted tokens is the permuted self-attention, for every permutation; each position encoding breaks that.",
       .formula = R"(\operatorname{Sa}[X P] = \operatorname{Sa}[X] P \quad \forall P)",
+      .setup =
+          "Random tokens pass through layers of every kind, in their order and in random other orders. The distance is between the output "
+          "of permuted tokens and the permuted output, relative to the largest output.",
       .prepare = prepared(declare_equivariance, run_equivariance)};
 }
 

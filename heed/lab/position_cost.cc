@@ -162,6 +162,9 @@ Experiment position_cost() {
           "Scores cost $N D^2 + N^2 D$ multiply-adds with absolute positions, and $N^2 D_p$ with Gaussian ones, with $D_p = 3$ numbers per "
           "pair of positions.",
       .formula = R"((Z + P) W_q W_k^T (Z + P)^T \quad \mathrm{against} \quad v^T r_\delta = -\alpha (|\delta - \Delta|^2 - |\Delta|^2))",
+      .setup =
+          "Scores and full attention are computed on grids of growing size, once from random tokens with absolute positions and once from "
+          "Gaussian positions alone. Multiply-adds are counted, and processor time is measured.",
       .prepare = prepared(declare_position_cost, run_position_cost)};
 }
 

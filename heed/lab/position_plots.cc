@@ -80,7 +80,7 @@ Tensor attention_of(const PositionGrid& grid, const Tensor& p, float beta, int64
 }
 
 Gaussian2d gaussian_at(const PositionGrid& grid, float alpha, float row, float column) {
-  return {.alpha = Tensor::from(std::vector<float>{alpha}, {1}, kCpu),
+  return {.alpha = Tensor::full({1}, alpha, kCpu),
           .center = Tensor::from(std::vector<float>{row, column}, {1, 2}, kCpu),
           .width = grid.columns};
 }
@@ -170,7 +170,6 @@ Report run_positions(const PositionOptions& options, const ProgressCallback&) {
   check<UsageError>(D % 4 == 0, "position-plots: width=", D, ", expected a multiple of 4");
   const int64_t query = grid.at(options.row, options.column);
   Rng rng(options.seed);
-
   const Tensor line = sinusoidal_positions(N, D), plane = sinusoidal_positions_2d(grid.rows, grid.columns, D);
   const Tensor line_products = position_products(line), weights = random_normal({D, D}, 0, 1 / std::sqrt(static_cast<float>(D)), rng, kCpu);
   const std::vector<double> first_line = values_of(slice(line_products, 0, 0, 1));
@@ -240,11 +239,9 @@ Report run_positions(const PositionOptions& options, const ProgressCallback&) {
       .title = "Attention of a query",
       .caption = "Attention over all keys from positions alone. Relative terms move with the query and are cut off at the border.",
       .parameter = "query"};
-  constexpr int64_t kStops = 9;
-  for (int64_t stop = 0; stop < kStops; ++stop) {
-    const auto along = [&](const PositionGrid& g) {
-      return g.at(stop * (g.rows - 1) / (kStops - 1), stop * (g.columns - 1) / (kStops - 1));
-    };
+  constexpr int64_t kLast = 8;
+  for (int64_t stop = 0; stop <= kLast; ++stop) {
+    const auto along = [&](const PositionGrid& g) { return g.at(stop * (g.rows - 1) / kLast, stop * (g.columns - 1) / kLast); };
     const int64_t place = along(grid);
     const std::string name = "(" + std::to_string(place / grid.columns) + ", " + std::to_string(place % grid.columns) + ")";
     similar.frames.push_back({name,
@@ -262,9 +259,7 @@ Report run_positions(const PositionOptions& options, const ProgressCallback&) {
   report.figures.push_back(std::move(attended));
 
   Figure narrow{.title = "A Gaussian that narrows",
-                .caption = "From the whole image to one pixel: the query at row " + std::to_string(options.row) + ", column " +
-                           std::to_string(options.column) + ", minus Δ = (" + number_text(options.center_row) + ", " +
-                           number_text(options.center_column) + ").",
+                .caption = "From the whole image to one pixel, at the position of the query minus Δ.",
                 .parameter = "α"};
   for (const float alpha : {0.003f, 0.01f, 0.03f, 0.1f, 0.2f, 0.3f, 0.5f, 1.0f, 2.0f, 5.0f, 20.0f})
     narrow.frames.push_back(
@@ -295,6 +290,9 @@ Experiment position_plots() {
               "absolute positions need not.",
           .formula = R"(p_i \cdot p_j = \sum_m \cos\left(\frac{i - j}{10000^{2 m / D}}\right), \quad )"
                      R"(a_{q k} \propto e^{-\alpha |\delta - \Delta|^2}, \quad \delta = q - k)",
+          .setup =
+              "Position vectors and attention maps are computed on a grid and on a sequence. Products at equal distances are compared with "
+              "each other, and maps with those of a shifted query, by their log-odds, which normalisation at the border does not change.",
           .prepare = prepared(declare_positions, run_positions)};
 }
 

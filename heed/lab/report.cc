@@ -34,7 +34,13 @@ std::string brief_text(double value) {
 }  // namespace
 
 std::string verdict_text(Verdict verdict) {
-  return verdict == Verdict::holds ? "holds" : verdict == Verdict::corrected ? "holds, corrected" : "does not hold";
+  switch (verdict) {
+    case Verdict::holds: return "holds";
+    case Verdict::corrected: return "holds, corrected";
+    case Verdict::fails: return "does not hold";
+    case Verdict::undecided: return "not decided";
+  }
+  return "";
 }
 
 bool Measured::passes() const {
@@ -84,8 +90,26 @@ Measured by_clock(Measured measured) {
 Verdict verdict_of(const Report& report) {
   const auto& all = report.measured;
   if (all.empty() || !std::all_of(all.begin(), all.end(), [](const Measured& each) { return each.passes(); })) return Verdict::fails;
+  if (!report.undecided.empty()) return Verdict::undecided;
   const bool corrected = std::any_of(all.begin(), all.end(), [](const Measured& each) { return each.rule == Measured::Rule::contradicts; });
   return corrected ? Verdict::corrected : Verdict::holds;
+}
+
+std::string finding_of(const Report& report) {
+  constexpr size_t kNamed = 3;
+  const Verdict verdict = verdict_of(report);
+  if (verdict == Verdict::undecided) return report.undecided;
+  if (verdict != Verdict::fails) return report.statement + (report.agrees.empty() ? "" : " " + report.agrees);
+  if (report.measured.empty()) return "Nothing was measured.";
+  std::string out;
+  size_t failed = 0;
+  for (const Measured& each : report.measured) {
+    if (each.passes() || ++failed > kNamed) continue;
+    const bool against = each.rule == Measured::Rule::contradicts;
+    out += (out.empty() ? "" : "; ") + each.name + " is " + number_text(each.measured) +
+           (against ? ", as published" : ", predicted was " + each.prediction());
+  }
+  return "Not as predicted at these settings: " + out + (failed > kNamed ? "; and " + std::to_string(failed - kNamed) + " more." : ".");
 }
 
 std::string setting_text(double value) {

@@ -9,8 +9,9 @@
 
 namespace heed::lab {
 
-enum class Verdict { holds, corrected, fails };  // corrected: the published claim is wrong, the right one holds
-std::string verdict_text(Verdict verdict);       // "holds", "holds, corrected", "does not hold"
+// corrected: the published claim is wrong, the right one holds; undecided: these settings cannot tell, for example after too few steps
+enum class Verdict { holds, corrected, fails, undecided };
+std::string verdict_text(Verdict verdict);  // "holds", "holds, corrected", "does not hold", "not decided"
 
 // A measurement and its prediction, made by the functions below.
 struct Measured {
@@ -40,13 +41,17 @@ struct Table {
 };
 
 struct Report {
-  std::string statement = {};  // the finding, one or two sentences
+  std::string statement = {};  // the finding if all measurements are as predicted, one or two sentences
+  std::string agrees = {};     // why the published claim is right at these settings, if it is
+  std::string undecided = {};  // why these settings cannot decide the claim, if they cannot
   std::vector<Measured> measured = {};
   std::vector<Table> tables = {};
   std::vector<Figure> figures = {};
 };
 // fails if a measurement fails or there is none; corrected if a published claim is contradicted.
 Verdict verdict_of(const Report& report);
+// What was found: the statement, or the measurements that are not as predicted, or why nothing can be decided.
+std::string finding_of(const Report& report);
 
 std::string number_text(double value);   // about four significant digits
 std::string setting_text(double value);  // shortest form: 0.5, not 0.5000

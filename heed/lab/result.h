@@ -19,7 +19,11 @@ struct Result {
   Json settings = {};      // effective values
   double seconds = 0;
 
-  bool as_documented() const { return error.empty() && verdict == experiment->expected; }
+  // Settings at which the published claim is right, or which cannot decide, contradict nothing.
+  bool as_documented() const {
+    const bool agrees = verdict == Verdict::holds && !report.agrees.empty();
+    return error.empty() && (verdict == experiment->expected || verdict == Verdict::undecided || agrees);
+  }
 };
 
 // settings: key=value. Each must be a setting of at least one of the experiments; "full=true" belongs to all.
@@ -30,6 +34,7 @@ struct Plan {
 void check_plan(const Plan& plan);  // checks names, keys and values before anything runs
 Result run_one(const Experiment& experiment, const std::vector<std::string>& settings, const ProgressCallback& progress);
 std::string settings_help(const Experiment& experiment);
+std::vector<SettingInfo> settings_of(const Experiment& experiment);
 
 // --- output
 struct Terminal {

@@ -66,4 +66,6 @@ Result run_one(const Experiment& experiment, const std::vector<std::string>& set
 
 std::string settings_help(const Experiment& experiment) { return prepare_experiment(experiment, {}).settings->help(); }
 
+std::vector<SettingInfo> settings_of(const Experiment& experiment) { return prepare_experiment(experiment, {}).settings->infos(); }
+
 }  // namespace heed::lab

@@ -117,12 +117,12 @@ Report run_running(const RunningOptions& options, const ProgressCallback&) {
   Report report;
   report.statement =
       "If the map is the identity, each token goes through $W_o W_v$ alone: a linear layer applied to each token, the 1x1 convolution with "
-      "that kernel. Equal weights give every token the same mean, which is as far from it as a constant.";
+      "that kernel. With equal weights every token gets the same mean, so that all differences between tokens are lost.";
   report.measured = {
       equal_to("narrow map: smallest weight on the diagonal", 1, own, 1e-6),
       at_most("narrow map: distance from the 1x1 convolution", 1e-5, running_distance(random.with(random.gaussian(100), x), wanted)),
-      at_most("diagonal mask: distance from it", 1e-5, running_distance(random.with(Window{}, x), wanted)),
-      at_most("linear layer, token by token: distance from it", 1e-5, running_distance(random.linear_layer(x), wanted)),
+      at_most("diagonal mask: distance from the 1x1 convolution", 1e-5, running_distance(random.with(Window{}, x), wanted)),
+      at_most("linear layer, token by token: distance from the 1x1 convolution", 1e-5, running_distance(random.linear_layer(x), wanted)),
       at_most("equal weights: distance of every token from the output of the mean", 1e-4, largest_difference(equal, mean_out)),
       equal_to("equal weights: distance from the 1x1 convolution", 1, running_distance(equal, wanted), 1e-3),
       contradicts("equal weights: published distance from that convolution", 0, running_distance(equal, wanted)),
@@ -134,15 +134,19 @@ Report run_running(const RunningOptions& options, const ProgressCallback&) {
 }  // namespace
 
 Experiment running_linear_layer() {
-  return {.number = "L5",
-          .name = "running-linear-layer",
-          .topic = Topic::expression,
-          .title = "A linear layer applied to each token",
-          .claim = "Self-attention whose map is the identity is a linear layer applied to each token, that is, a 1x1 convolution.",
-          .formula = R"(a_{ij} = 1[i = j] \quad \Rightarrow \quad h_i = W_o W_v z_i + b = (z \ast K)_i, \quad K = W_o W_v)",
-          .published = "Self-attention acts as a running linear layer when all attention weights are equal.",
-          .expected = Verdict::corrected,
-          .prepare = prepared(declare_running, run_running)};
+  return {
+      .number = "L5",
+      .name = "running-linear-layer",
+      .topic = Topic::expression,
+      .title = "A linear layer applied to each token",
+      .claim = "Self-attention whose map is the identity is a linear layer applied to each token, that is, a 1x1 convolution.",
+      .formula = R"(a_{ij} = 1[i = j] \quad \Rightarrow \quad h_i = W_o W_v z_i + b = (z \ast K)_i, \quad K = W_o W_v)",
+      .published = "Self-attention acts as a running linear layer when all attention weights are equal.",
+      .setup =
+          "One layer with random $W_v$ and $W_o$ runs on a random image with different maps: a Gaussian from constant to very narrow, and "
+          "a diagonal mask. Its output is compared with a 1x1 convolution with the kernel $W_o W_v$, relative to the spread of the tokens.",
+      .expected = Verdict::corrected,
+      .prepare = prepared(declare_running, run_running)};
 }
 
 }  // namespace heed::lab

@@ -174,6 +174,10 @@ Experiment softmax_saturation() {
           .title = "Where the gradient of the softmax vanishes",
           .claim = "At $z = (-3, 1, 100, 5, -1)$ all 25 entries of the derivative of the softmax vanish; scaling the scores restores them.",
           .formula = R"(\frac{\partial y_i}{\partial z_j} = y_i (1[i = j] - y_j), \quad y = \softmax(z))",
+          .setup =
+              "The derivative of the softmax is computed by autograd, at the given scores and at the same scores times $\\beta$ from 0.001 "
+              "to 1. Then the trace of the derivative is averaged over the scores of random queries and keys, with and without division by "
+              "$\\sqrt{d}$.",
           .prepare = prepared(declare_saturation, run_saturation)};
 }
 

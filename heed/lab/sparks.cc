@@ -20,13 +20,17 @@ double on_axis(const Axis& axis, double value) { return axis.log ? std::log10(st
 TextLines spark_lines(const Lines& lines) {
   double left = 1e300, right = -1e300, least = 1e300, most = -1e300;
   size_t widest = 0;
+  const auto shown = [&](double y) { return !lines.up.log || y > 0; };  // zero has no place on a logarithmic axis
   for (const Series& series : lines.series) {
     widest = std::max(widest, display_width(series.name));
     for (size_t i = 0; i < series.x.size(); ++i) {
       left = std::min(left, on_axis(lines.across, series.x[i])), right = std::max(right, on_axis(lines.across, series.x[i]));
-      least = std::min(least, on_axis(lines.up, series.y[i])), most = std::max(most, on_axis(lines.up, series.y[i]));
+      if (shown(series.y[i]))
+        least = std::min(least, on_axis(lines.up, series.y[i])), most = std::max(most, on_axis(lines.up, series.y[i]));
     }
   }
+  if (lines.up.least) least = on_axis(lines.up, *lines.up.least);
+  if (lines.up.most) most = on_axis(lines.up, *lines.up.most);
   TextLines out;
   for (const Series& series : lines.series) {
     if (series.x.empty()) continue;
@@ -43,7 +47,7 @@ TextLines spark_lines(const Lines& lines) {
       }
       const auto before = after == points.begin() ? after : after - 1;
       const double share = after->first > before->first ? std::clamp((x - before->first) / (after->first - before->first), 0.0, 1.0) : 1;
-      const double y = before->second + share * (after->second - before->second);
+      const double y = std::max(before->second, least) + share * (std::max(after->second, least) - std::max(before->second, least));
       const double height = most > least ? (y - least) / (most - least) : 0.5;
       spark += kSparks[static_cast<int>(std::clamp(height * 8, 0.0, 7.0))];
     }

@@ -180,6 +180,9 @@ Experiment stretched_key() {
       .formula = R"(a_j(s) = \frac{1}{1 + e^{r - s \beta q \cdot k_j}}, \quad r = \log \sum_{m \ne j} e^{\beta q \cdot k_m}, \quad )"
                  R"(a_j(\infty) = 1 \;\text{or}\; 0)",
       .published = "The attention that a stretched key gets is higher.",
+      .setup =
+          "One of several random keys is multiplied by a growing factor $s$, and its weight is measured for every query. A factor large "
+          "enough for every weight to saturate stands for the limit.",
       .expected = Verdict::corrected,
       .prepare = prepared(declare_stretch, run_stretch)};
 }

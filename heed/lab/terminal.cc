@@ -10,7 +10,7 @@ namespace heed::lab {
 namespace {
 
 TextStyle paint_of(Verdict verdict) {
-  return verdict == Verdict::holds ? TextStyle::green : verdict == Verdict::corrected ? TextStyle::yellow : TextStyle::red;
+  return verdict == Verdict::holds ? TextStyle::green : verdict == Verdict::fails ? TextStyle::red : TextStyle::yellow;
 }
 
 void print_paragraph(std::ostream& out, const std::string& first, const std::string& text, const Terminal& terminal) {
@@ -128,7 +128,8 @@ void print_result(std::ostream& out, const Result& result, const Terminal& termi
     print_paragraph(out, "error: ", result.error, terminal);
     return;
   }
-  print_paragraph(out, "found: ", sentence_text(result.report.statement), terminal);
+  if (!experiment.setup.empty()) print_paragraph(out, "setup: ", sentence_text(experiment.setup), terminal);
+  print_paragraph(out, "result: ", sentence_text(finding_of(result.report)), terminal);
   out << '\n';
   print_measured(out, result.report.measured, terminal);
   for (const Table& table : result.report.tables) print_table(out, table, terminal);

@@ -73,7 +73,8 @@ Report run_maps(const MapOptions& options, const ProgressCallback&) {
                      "order and does not grow with their number.";
   report.measured = {
       equal_to("entries of heed's map between tokens (N²)", n * n, static_cast<double>(token_map.count())),
-      at_most("softmax(Qᵀ K): distance from it", 1e-5, largest_difference(at.between_tokens(beta), reshape(token_map, {N, N}))),
+      at_most("softmax(Qᵀ K): distance from heed's map between tokens", 1e-5,
+              largest_difference(at.between_tokens(beta), reshape(token_map, {N, N}))),
       at_most("V softmax(Qᵀ K)ᵀ: distance from heed's attention", 1e-4,
               largest_difference(matmul(at.v, transpose(at.between_tokens(beta), 0, 1)),
                                  at.as_columns(attention(at.rows.q, at.rows.k, at.rows.v, {.beta = beta})))),
@@ -140,6 +141,9 @@ Experiment token_or_channel_map() {
       .formula =
           R"(Q, K, V \in \mathbb{R}^{D \times N}: \quad \softmax(\beta Q^T K) \in \mathbb{R}^{N \times N}, \quad \softmax(\beta Q K^T) \in \mathbb{R}^{D \times D})",
       .published = "The attention map of $X$, $\\softmax(Q K^T)$, is of shape 768 x 768.",
+      .setup =
+          "Queries, keys and values of a random matrix $X$ with tokens in columns are multiplied in both orders. The results are compared "
+          "with heed's attention and channel attention; then tokens are permuted, and one is added.",
       .expected = Verdict::corrected,
       .prepare = prepared(declare_maps, run_maps)};
 }

@@ -82,12 +82,13 @@ int64_t work_of_image(const Model& model) {
   return count.multiply_adds();
 }
 
-Trials differences(const Trials& a, const Trials& b) {
-  check(a.values.size() == b.values.size(), "differences: found ", a.values.size(), " and ", b.values.size(),
+Interval difference(const Trials& a, const Trials& b) {
+  check(a.values.size() == b.values.size(), "difference: found ", a.values.size(), " and ", b.values.size(),
         " trials, expected the same number");
-  Trials out;
-  for (size_t i = 0; i < a.values.size(); ++i) out.values.push_back(a.values[i] - b.values[i]);
-  return out;
+  std::vector<double> values;
+  for (size_t i = 0; i < a.values.size(); ++i) values.push_back(a.values[i] - b.values[i]);
+  const Interval out = confidence(values);
+  return {out.mean, std::max(out.low, -1.0), std::min(out.high, 1.0)};
 }
 
 std::string interval_text(const Interval& interval) {

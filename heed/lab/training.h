@@ -53,13 +53,13 @@ struct ImageTrainingRuns {
 
 int64_t work_of_image(const Model& model);  // multiply-adds of one forward pass with one image, counted
 
-// One value per seed.
+// One share per seed: an accuracy, or a difference of two.
 struct Trials {
   std::vector<double> values = {};
 
-  Interval interval() const { return confidence(values); }
+  Interval interval() const { return share_confidence(values); }
 };
-Trials differences(const Trials& a, const Trials& b);  // a - b per seed
-std::string interval_text(const Interval& interval);   // of shares: "52.1 % (50.3 to 53.9)"
+Interval difference(const Trials& a, const Trials& b);  // of a - b per seed, from -1 to 1
+std::string interval_text(const Interval& interval);    // of shares: "52.1 % (50.3 to 53.9)"
 
 }  // namespace heed::lab

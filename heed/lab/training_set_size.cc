@@ -112,26 +112,26 @@ Report run_set_size(const SetSizeOptions& options, const ProgressCallback& progr
       "parameters: locality is built into the one and must be learned by the other. Both gain from more images; the transformer needs nine "
       "times as many to match the convolutional network on the smallest set.";
   Table table{.title = "Test accuracy, 95 % CI", .columns = {"images", convolution.name, transformer.name, "difference"}};
-  Trials mean_difference{.values = std::vector<double>(static_cast<size_t>(options.runs.seeds))};  // mean over training sets
+  std::vector<double> mean_difference(static_cast<size_t>(options.runs.seeds));  // mean over training sets
   for (size_t s = 0; s < sizes.size(); ++s) {
-    const Trials difference = differences(convolution.accuracy[s], transformer.accuracy[s]);
-    for (size_t i = 0; i < difference.values.size(); ++i)
-      mean_difference.values[i] += difference.values[i] / static_cast<double>(sizes.size());
+    const std::vector<double>&left = convolution.accuracy[s].values, &right = transformer.accuracy[s].values;
+    for (size_t i = 0; i < left.size(); ++i) mean_difference[i] += (left[i] - right[i]) / static_cast<double>(sizes.size());
     table.rows.push_back({static_cast<double>(sizes[s]), interval_text(convolution.accuracy[s].interval()),
-                          interval_text(transformer.accuracy[s].interval()), interval_text(difference.interval())});
+                          interval_text(transformer.accuracy[s].interval()),
+                          interval_text(difference(convolution.accuracy[s], transformer.accuracy[s]))});
   }
-  const auto gain = [](const SetSizeCurve& curve) { return differences(curve.accuracy.back(), curve.accuracy.front()).interval().low; };
+  const auto gain = [](const SetSizeCurve& curve) { return difference(curve.accuracy.back(), curve.accuracy.front()).low; };
   report.measured = {
-      at_least("convolution minus transformer, mean over sets: lower bound", 0, mean_difference.interval().low),
+      at_least("convolution minus transformer, mean over sets: lower bound", 0, confidence(mean_difference).low),
       at_least("convolution minus transformer, smallest set: lower bound", 0,
-               differences(convolution.accuracy.front(), transformer.accuracy.front()).interval().low),
+               difference(convolution.accuracy.front(), transformer.accuracy.front()).low),
       at_least("convolution: gain from more images, lower bound", 0, gain(convolution)),
       at_least("transformer: gain from more images, lower bound", 0, gain(transformer)),
       at_least("transformer: parameters relative to convolution", 2, transformer.parameters / convolution.parameters),
   };
   if (sizes.size() > 2)
     report.measured.push_back(at_least("convolution minus transformer with nine times the images: upper bound", 0,
-                                       differences(convolution.accuracy[0], transformer.accuracy[2]).interval().high));
+                                       difference(convolution.accuracy[0], transformer.accuracy[2]).high));
   Table costs{.title = "Costs", .columns = {"model", "parameters", "multiply-adds per image"}};
   Lines lines{.across = {"training images", true}, .up = {"test accuracy", false, 0.0}};
   for (const SetSizeCurve& curve : curves) {
@@ -162,6 +162,9 @@ Experiment training_set_size() {
       .title = "Convolution or attention, by training set size",
       .claim =
           "A small convolutional network learns more from the same images than a vision transformer, for small and large training sets.",
+      .setup =
+          "A small convolutional network and a vision transformer are trained with the same number of steps on training sets of growing "
+          "size, with several seeds. Test accuracies are compared by 95 % confidence intervals of the mean difference.",
       .prepare = prepared(declare_set_size, run_set_size)};
 }
 

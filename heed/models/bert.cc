@@ -63,7 +63,7 @@ struct Bert {
     return y;
   }
   Tensor pooled(const Tensor& x, const TensorMap& inputs, const ForwardOptions& options) const {  // (B, N, D) -> (B, D)
-    return pooler(pool_text(pool, x, optional_input(inputs, "attention_mask"), options.mode), Activation::tanh);
+    return pooler(pool_text(pool, x, optional_input(inputs, "attention_mask"), options), Activation::tanh);
   }
 };
 

@@ -37,6 +37,28 @@ Tensor step(const CausalModel& model, DecodeState& state, const Tensor& tokens) 
   return model.head(model.norm(last));
 }
 
+// -> (sequences, V)
+Tensor step_together(const CausalModel& model, std::span<const SequenceStep> steps) {
+  std::vector<int64_t> tokens, positions, last;
+  for (const SequenceStep& each : steps) {
+    const int64_t n = std::ssize(each.tokens), before = each.state->length();
+    check(n > 0 && each.state->mask.empty(), "model: a step of ", n, " tokens, expected one or more, and no mask");
+    tokens.insert(tokens.end(), each.tokens.begin(), each.tokens.end());
+    for (int64_t i = 0; i < n; ++i) positions.push_back(before + i);
+    last.push_back(std::ssize(tokens) - 1);
+  }
+  const Shape shape{1, std::ssize(tokens)};
+  const Tensor where = Tensor::from(positions, shape, kCpu);
+  Tensor x = model.positions(model.word_embeddings(Tensor::from(tokens, shape, kCpu)), where);
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    AttentionContext context{.positions = where};
+    for (const SequenceStep& each : steps) context.sequences.push_back({std::ssize(each.tokens), &each.state->past[i]});
+    x = model.layers[i](x, {.terms = {Causal{}}}, {}, context);
+  }
+  const Tensor states = reshape(x, {x.size(1), x.size(2)});
+  return model.head(model.norm(index_select(states, 0, Tensor::from(last, {std::ssize(last)}, x.device()))));
+}
+
 }  // namespace
 
 Network causal_network(const CausalModel& model) {
@@ -51,6 +73,7 @@ Network causal_network(const CausalModel& model) {
                        .mask = rows_of(optional_input(inputs, "attention_mask"), tokens.size(0), tokens.size(1))};
   };
   out.decoder.step = [=](DecodeState& state, const Tensor& tokens) { return step(model, state, tokens); };
+  out.decoder.step_together = [=](std::span<const SequenceStep> steps) { return step_together(model, steps); };
   return out;
 }
 

@@ -1,9 +1,10 @@
 // The cost of running a model on dummy inputs: a dry run predicts memory, a real run measures memory, time and multiply-adds.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/models/cost.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 enum class Purpose {
   inference,  // all outputs, packed weights, no autograd

@@ -85,8 +85,8 @@ Network make_distilbert_classifier(const Scope& root, const Config& config) {
   return {.run =
               [=](const TensorMap& inputs, const ForwardOptions& options) {
                 TensorMap out;
-                const Tensor x = first(pool_text(pool, bert(inputs, options, out), optional_input(inputs, "attention_mask"), options.mode),
-                                       Activation::relu);
+                const Tensor x =
+                    first(pool_text(pool, bert(inputs, options, out), optional_input(inputs, "attention_mask"), options), Activation::relu);
                 out["logits"] = head(heed::dropout(x, dropout, options.mode));
                 if (const Tensor labels = optional_input(inputs, "labels"); labels.defined())
                   out["loss"] = classification_loss(out["logits"], labels, config, options);

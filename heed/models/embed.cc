@@ -98,6 +98,11 @@ TextModel load_embedder(const Path& folder, Weights weights, const Warn& allow_n
   return out;
 }
 
+Tensor pool_sentences(const Tensor& states, std::span<const int64_t> lengths, const EmbedOptions& options) {
+  const Tensor pooled = pool(states, lengths, options.pooling);
+  return options.normalize ? pooled / scale(sqrt(sum(pooled * pooled, {1}, true)), 1, 1e-12f) : pooled;
+}
+
 Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const EmbedOptions& options,
              const std::function<void(int64_t sentences)>& done) {
   const NoGrad no_grad;
@@ -107,8 +112,7 @@ Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const 
   each_batch(model, encodings, [&](const TextBatch& batch) {
     const auto states = batch.out.find("last_hidden_state");
     check(states != batch.out.end(), "embed: ", model.model.architecture(), " has no output last_hidden_state, expected an encoder");
-    const Tensor pooled = pool(states->second, batch.lengths, options.pooling);
-    parts.push_back(options.normalize ? pooled / scale(sqrt(sum(pooled * pooled, {1}, true)), 1, 1e-12f) : pooled);
+    parts.push_back(pool_sentences(states->second, batch.lengths, options));
     for (const size_t place : batch.places) order[place] = count++;
     if (done) done(std::ssize(batch.places));
   });

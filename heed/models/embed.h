@@ -23,6 +23,9 @@ EmbedOptions embed_options(const Path& folder);
 // The encoder of any checkpoint, without its head.
 TextModel load_embedder(const Path& folder, Weights weights = Weights::packed, const Warn& allow_nonfinite = {});
 
+// Pooled and normalized. states: (B, N, D), lengths: B numbers -> (B, D)
+Tensor pool_sentences(const Tensor& states, std::span<const int64_t> lengths, const EmbedOptions& options);
+
 // -> (B, D), in the order of the sentences. done: called after every batch with the number of its sentences
 Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const EmbedOptions& options = {},
              const std::function<void(int64_t sentences)>& done = {});

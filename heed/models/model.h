@@ -25,6 +25,9 @@ struct ForwardOptions {
   DType precision = DType::f32;                    // of activations inside the layers: f32 or bf16; parameters and sums are f32
   bool loss_only = false;                          // skips what "loss" does not need: logits without label, states that no head reads
   float label_smoothing = 0;                       // of "loss" if it is a cross-entropy
+  // Not empty: inputs are (1, T), the tokens of several sequences of these lengths one after the other, without padding; position_ids
+  // says where they are. Outputs are (1, T, ...) for tokens and (sequences, ...) for sequences. For encoders of text.
+  std::vector<int64_t> sequences = {};
 };
 
 // The state of B sequences being generated.
@@ -40,10 +43,19 @@ struct DecodeState {
   void reorder_past(std::span<const int64_t> items);  // the cache only, if memory and masks are equal
 };
 
+// The next tokens of a sequence that is generated together with others.
+struct SequenceStep {
+  DecodeState* state;           // of one sequence, without a mask
+  std::vector<int64_t> tokens;  // one or more
+};
+
 // The functions of a language model that generate text.
 struct TextDecoder {
   std::function<DecodeState(const TensorMap& inputs)> start = {};
   std::function<Tensor(DecodeState& state, const Tensor& tokens)> step = {};  // (B, n) i64 -> logits (B, V) of the next token
+  // Steps of different sequences of any lengths, which share the products of the linear layers -> logits (sequences, V) of their next
+  // tokens. With packed weights those of a sequence do not depend on the others. Decoders without an encoder only.
+  std::function<Tensor(std::span<const SequenceStep> steps)> step_together = {};
   bool encoder = false;  // sequences start with decoder_start_token_id; without an encoder, with input_ids
 };
 
@@ -71,7 +83,8 @@ class Model {
 
   // Runs the network. Names and shapes of inputs and outputs are those of `transformers`: docs/models.md.
   TensorMap operator()(const TensorMap& inputs, const ForwardOptions& options = {}) const;
-  const TextDecoder& decoder() const;  // an error if the model is not a language model
+  bool generates() const { return static_cast<bool>(network_.decoder.step); }  // is a language model
+  const TextDecoder& decoder() const;                                          // an error if it is not
 
   const std::string& architecture() const { return architecture_; }           // "ViTForImageClassification", ...
   const std::vector<std::string>& inputs() const { return network_.inputs; }  // accepted names

@@ -60,13 +60,28 @@ std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M
   return terms;
 }
 
-Tensor pool_text(const Pool& pool, const Tensor& x, const Tensor& mask, Mode mode) {
+namespace {
+
+Tensor pool_batch(const Pool& pool, const Tensor& x, const Tensor& mask, Mode mode) {
   const int64_t B = x.size(0), N = x.size(1);
   if (pool.kind == Pooling::attention) return pool.attention(x, {.terms = mask_terms(mask, B, 1, N, false, x.device())}, mode);
   if (pool.kind == Pooling::class_token || !mask.defined()) return pool(x, mode);
   check(pool.kind == Pooling::mean, "model: heed.pooling flatten with sentences of different lengths, expected cls, gap or map");
   const Tensor weights = reshape(converted(mask, DType::f32), {B, 1, N}).to(x.device());
   return reshape(matmul(weights / sum(weights, {2}, true), x), {B, x.size(2)});
+}
+
+}  // namespace
+
+Tensor pool_text(const Pool& pool, const Tensor& x, const Tensor& mask, const ForwardOptions& options) {
+  if (options.sequences.empty()) return pool_batch(pool, x, mask, options.mode);
+  Tensors rows;
+  int64_t begin = 0;
+  for (const int64_t tokens : options.sequences) {
+    rows.push_back(pool_batch(pool, slice(x, 1, begin, begin + tokens), {}, options.mode));
+    begin += tokens;
+  }
+  return concat(rows, 0);
 }
 
 Norm final_norm(const Scope& scope, const LayerOptions& options) {
@@ -89,9 +104,11 @@ Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const Atten
                   OutputCollector& collector, const Tensor& positions, const Tensor& query_indices) {
   collector.state(x);
   x = in_precision(x, options.precision);
+  AttentionContext context{.positions = positions};
+  for (const int64_t tokens : options.sequences) context.sequences.push_back({tokens});
   for (const EncoderLayer& layer : layers) {
-    const Tensor indices = &layer == &layers.back() ? query_indices : Tensor();
-    x = layer(x, attention, options.mode, {.positions = positions, .query_indices = indices});
+    if (&layer == &layers.back()) context.query_indices = query_indices;
+    x = layer(x, attention, options.mode, context);
     collector.state(x);
   }
   return in_precision(x, DType::f32);
@@ -99,7 +116,7 @@ Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const Atten
 
 bool can_skip_tokens(const std::vector<EncoderLayer>& layers, const AttentionOptions& attention, const ForwardOptions& options) {
   return options.loss_only && !options.hidden_states && !options.attentions && !AttentionTap::newest() && !layers.empty() &&
-         layers.back().attention.can_select_queries(attention);
+         options.sequences.empty() && layers.back().attention.can_select_queries(attention);
 }
 
 NextTokens next_tokens(DecodeState& state, int64_t B, int64_t n, Device device) {

@@ -25,8 +25,9 @@ std::vector<Term> mask_terms(const Tensor& mask, int64_t B, int64_t N, int64_t M
 // The rows of a mask or of tokens (B, N) in host memory; empty if x is undefined.
 std::vector<std::vector<int64_t>> rows_of(const Tensor& x, int64_t B, int64_t N);
 
-// Sentence vectors, pooled over the tokens that the mask (B, N) leaves visible. x: (B, N, D) -> (B, D)
-Tensor pool_text(const Pool& pool, const Tensor& x, const Tensor& mask, Mode mode);
+// Sentence vectors, pooled over the tokens that the mask (B, N) leaves visible. x: (B, N, D) -> (B, D). With options.sequences, x is
+// (1, T, D) and the result has a row for every sequence.
+Tensor pool_text(const Pool& pool, const Tensor& x, const Tensor& mask, const ForwardOptions& options);
 // The final norm of pre-norm layers; undefined for post-norm layers.
 Norm final_norm(const Scope& scope, const LayerOptions& options);
 inline Tensor apply_norm(const Norm& norm, const Tensor& x) { return norm.weight.defined() ? norm(x) : x; }

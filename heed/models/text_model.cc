@@ -75,4 +75,23 @@ void each_batch(const TextModel& model, std::span<const Encoding> encodings, con
   }
 }
 
+TensorMap run_together(const TextModel& model, std::span<const Encoding> encodings) {
+  const NoGrad no_grad;
+  std::vector<int64_t> ids, types, positions;
+  ForwardOptions options;
+  for (const Encoding& each : encodings) {
+    check(each.size() > 0, model.model.architecture(), ": found a sentence without any token, expected at least one");
+    ids.insert(ids.end(), each.ids.begin(), each.ids.end());
+    types.insert(types.end(), each.type_ids.begin(), each.type_ids.end());
+    for (int64_t i = 0; i < each.size(); ++i) positions.push_back(i);
+    options.sequences.push_back(each.size());
+  }
+  const Shape shape{1, std::ssize(ids)};
+  TensorMap inputs{{"input_ids", Tensor::from(ids, shape, kCpu)}, {"position_ids", Tensor::from(positions, shape, kCpu)}};
+  if (model.model.takes("token_type_ids")) inputs["token_type_ids"] = Tensor::from(types, shape, kCpu);
+  TensorMap out = model.model(inputs, options);
+  for (const auto& [name, values] : out) check_finite(model.model, values);
+  return out;
+}
+
 }  // namespace heed

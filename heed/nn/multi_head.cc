@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heed/attention/channel_attention.h"
+#include "heed/core/parallel.h"
 
 namespace heed {
 namespace {
@@ -61,6 +62,30 @@ Tensor attend_by_kind(const AttentionKind& kind, const Heads& at, AttentionOptio
   return attention(at.q, pooled_keys(at.k, kind.grid, kind.reduction), pooled_keys(at.v, kind.grid, kind.reduction), options);
 }
 
+// Every sequence attends to its own tokens. at: of (1, T) tokens -> (1, H, T, E)
+Tensor attend_sequences(const MultiHeadAttention& layer, const Heads& at, const AttentionOptions& options, Mode mode,
+                        const std::vector<SequenceTokens>& sequences) {
+  std::vector<int64_t> begins{0};
+  for (const SequenceTokens& each : sequences) begins.push_back(begins.back() + each.tokens);
+  check(begins.back() == at.q.size(2) && at.q.size(0) == 1, "multi_head: sequences of ", begins.back(), " tokens in x of ", at.q.size(0),
+        " x ", at.q.size(2), ", expected 1 x all of them");
+  Tensors parts(sequences.size());
+  const auto attend_one = [&](int64_t i) {
+    const auto s = static_cast<size_t>(i);
+    const auto own = [&](const Tensor& x) { return slice(x, 2, begins[s], begins[s + 1]); };
+    KeyValueCache* cache = sequences[s].cache;
+    AttentionOptions placed = options;
+    placed.first_query = cache ? cache->length() : 0;
+    if (cache) cache->append(own(at.k), own(at.v));
+    parts[s] = layer.attend({own(at.q), cache ? cache->keys() : own(at.k), cache ? cache->values() : own(at.v)}, placed, mode);
+  };
+  if (at.q.device() == kCpu && sequences.size() > 1)
+    parallel_tasks(std::ssize(sequences), attend_one);
+  else
+    for (int64_t i = 0; i < std::ssize(sequences); ++i) attend_one(i);
+  return parts.size() == 1 ? parts[0] : concat(parts, 2);
+}
+
 }  // namespace
 
 Tensor gather_tokens(const Tensor& x, const Tensor& indices) {
@@ -84,6 +109,12 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& o
     check(!context.cache && can_select_queries(options), "multi_head: query_indices, but scores depend on the positions of queries");
     const auto [k, v] = keys_values(x);
     return join(attend({queries(gather_tokens(x, context.query_indices)), k, v}, options, mode));
+  }
+  if (!context.sequences.empty()) {
+    check(!rotary || context.positions.defined(),
+          "multi_head: several sequences with rotary positions, expected the positions of their tokens");
+    const Heads at = project(x, context.positions.defined() ? Positions(context.positions) : Positions(0));
+    return join(attend_sequences(*this, at, options, mode, context.sequences));
   }
   const int64_t before = context.cache ? context.cache->length() : 0;
   Heads at = project(x, context.positions.defined() ? Positions(context.positions) : Positions(before));

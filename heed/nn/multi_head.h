@@ -55,11 +55,20 @@ struct MultiHeadOptions {
   std::function<std::vector<ScorePositions>(const Scope&)> positions = {};
 };
 
+// A sequence among others, for AttentionContext::sequences.
+struct SequenceTokens {
+  int64_t tokens = 0;
+  KeyValueCache* cache = nullptr;  // as AttentionContext::cache
+};
+
 // Optional inputs of a self-attention call.
 struct AttentionContext {
   KeyValueCache* cache = nullptr;  // new keys and values are appended; queries attend to all of the cache
   Tensor positions = {};           // (B, N) i64, for rotary positions; undefined: consecutive after the cache
   Tensor query_indices = {};       // (B, n) i64: tokens that have a query; undefined: all. See can_select_queries
+  // Not empty: x is (1, T, I), the tokens of several sequences one after the other, and each attends to its own only. Its result has the
+  // same bits whatever the others are, if the linear layers are packed. Rotary layers need `positions`.
+  std::vector<SequenceTokens> sequences = {};
 };
 
 // Gathers tokens of every item. x: (B, N, D), indices: (B, n) i64 -> (B, n, D)

@@ -1,4 +1,4 @@
-// Whether a tensor holds neither NaN nor infinity, at the speed of reading it once.
+// Whether all elements of a tensor are finite, in one pass.
 #pragma once
 
 #include "heed/core/api.h"
@@ -11,7 +11,7 @@ namespace HEED_API heed {
 struct FindNonfinite {
   const void* x;
   int64_t count;
-  int32_t* found;  // (): 1 where an element is NaN or infinite, else 0
+  int32_t* found;  // (): 1 if an element is NaN or infinite, else 0
   DType dtype;     // f32 or bf16
 };
 HEED_KERNEL(find_nonfinite, FindNonfinite);

@@ -1,5 +1,5 @@
 // Batch normalisation (Ioffe and Szegedy 2015). Every channel is cut into blocks of images; a block is read from memory
-// once, and the results of the blocks are joined in double, from the first to the last.
+// once, and the results of the blocks are combined in double, from the first to the last.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/batch_norm.cc"
 #include "hwy/foreach_target.h"

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-// The images of a channel are cut into blocks by their shape alone; moments and sums of blocks are joined in double, in order.
+// The images of a channel are split into blocks depending on the shape alone; moments and sums of blocks are combined in double, in order.
 struct BatchSizes {
   int64_t images, channels, pixels;
 
@@ -24,7 +24,7 @@ struct BatchNormForward {
   const float *weight, *bias;              // (channels)
   float *running_mean, *running_variance;  // (channels): updated in training, where they may be null; inputs in evaluation
   void* y;
-  float *mean, *rstd;  // (channels), outputs: what x is normalised with; rstd = 1 / sqrt(variance + eps)
+  float *mean, *rstd;  // (channels), outputs: mean and scale of the normalisation; rstd = 1 / sqrt(variance + eps)
   BatchSizes sizes;
   float eps, momentum;
   DType dtype;  // of x and y

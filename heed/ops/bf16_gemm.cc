@@ -56,7 +56,7 @@ using Memory = dnnl::memory;
 using Type = dnnl::memory::data_type;
 
 // The summed axis is padded with zeros to a multiple of this where it is the number of tokens, which varies from batch to batch:
-// primitives are made per shape, and making one takes as long as running it some hundred times.
+// primitives are created per shape, and creating one takes as long as running it a few hundred times.
 constexpr int64_t kPadded = 64;
 
 // An operand as stored, in bf16.
@@ -86,7 +86,7 @@ Bf16Matrix bf16_matrix(const GemmOperand& x, const void* packed, int64_t offset,
   return out;
 }
 
-// What a product of some rows is made from.
+// The operands of a product of some rows.
 struct Shape2d {
   int64_t rows, N, K, a_stride, b_stride, c_stride;
   bool a_transposed, b_transposed, add;
@@ -127,8 +127,8 @@ void run(const Primitive& primitive, Bf16* a, Bf16* b, float* c) {
                                            {DNNL_ARG_SCRATCHPAD, at(primitive.scratch, scratch.data())}});
 }
 
-// Parts of the rows, by shape alone. What does not fill a part is split into powers of two, so that few primitives serve any number of
-// rows. Sums of a bf16 result wait in a buffer that should stay in the second-level cache.
+// Parts of the rows, depending on the shape alone. What does not fill a part is split into powers of two, so that few primitives serve any
+// number of rows. Sums of a bf16 result wait in a buffer that should stay in the second-level cache.
 std::vector<Tile> parts_of(int64_t M, int64_t N, bool buffered) {
   int64_t whole = M >= 1024 ? 256 : M >= 256 ? 128 : 64;
   while (buffered && whole > 16 && whole * N > (1 << 17)) whole /= 2;

@@ -101,7 +101,7 @@ void cpu::scale_forward(const ScaleForward& args) { HWY_DYNAMIC_DISPATCH(scale_a
 
 namespace {
 
-// x without history whose last axis is dense, or one number, in the broadcast shape.
+// x detached, whose last axis is dense, or one number, in the broadcast shape.
 Tensor inner_dense(const char* op, const Tensor& x) {
   check(x.dtype() == DType::f32 || x.dtype() == DType::bf16, op, ": of ", name_of(x.dtype()), ", expected floating numbers");
   const bool dense = x.rank() == 0 || x.size(-1) == 1 || x.strides()[x.rank() - 1] == 1 || x.strides()[x.rank() - 1] == 0;
@@ -158,7 +158,7 @@ Tensor computed(OpName name, Arithmetic what, const Tensor& left, const Tensor& 
 bool same_storage(const Tensor& a, const Tensor& b) { return a.dtype() == b.dtype() && a.dtype() != DType::f16; }
 Tensor as_read(const Tensor& x, const Tensor& other) { return same_storage(x, other) ? x : widen(x); }
 
-// Records an op of two operands whose gradients are summed over what was broadcast. The result has the dtype of a.
+// Records an op of two operands whose gradients are summed over broadcast axes. The result has the dtype of a.
 template <class Back>
 Tensor binary(OpName name, Arithmetic what, const Tensor& a, const Tensor& b, Back back) {
   if (!same_storage(a, b) && (is_half(a) || is_half(b))) return cast(binary(name, what, widen(a), widen(b), back), a.dtype());

@@ -9,8 +9,8 @@ namespace heed {
 
 enum class Arithmetic : uint8_t { add, subtract, multiply, divide };
 
-// out = a op b with broadcasting. Axes that both operands step through alike are merged, outermost first; along the innermost one each
-// operand is dense or one repeated number, and out is dense.
+// out = a op b with broadcasting. Adjacent axes are merged where the strides of both operands allow it, outermost first; along the
+// innermost axis each operand is dense or a single repeated number, and out is dense.
 struct BinaryForward {
   Arithmetic what;
   const void *a, *b;

@@ -1,4 +1,4 @@
-// Arguments of the kernel that chooses between two tensors by a mask.
+// Arguments of the kernel that selects between two tensors by a mask.
 #pragma once
 
 #include "heed/core/kernel.h"
@@ -6,8 +6,8 @@
 
 namespace heed {
 
-// y = condition ? a : b. Operands are read through their broadcast strides, merged, outermost axis first; y is dense. Moves bytes, whatever
-// the dtype.
+// y = condition ? a : b. Operands are read through their broadcast strides, merged, outermost axis first; y is dense. Copies bytes, for any
+// dtype.
 struct Choose {
   static constexpr int kOperands = 3;
 

@@ -1,4 +1,4 @@
-// conv2d on the CPU, through oneDNN. The work is cut by shape alone into tasks of some images and some channels; each runs a primitive on
+// conv2d on the CPU, through oneDNN. The work is split by shape alone into tasks of some images and some channels; each runs a primitive on
 // its own thread. Weight gradients are partial sums per task, added in a fixed order.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/conv_cpu.cc"
@@ -42,7 +42,7 @@ namespace {
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// What one task does: a primitive, and the offset of its part in each tensor.
+// One task: a primitive, and the offset of its part in each tensor.
 struct Part {
   const ConvPrimitive* primitive;
   int64_t slab, piece;  // which images, which channels
@@ -50,7 +50,7 @@ struct Part {
 };
 
 // A pass cut into slabs of images times pieces of channels: those that the pass writes, which are output channels, but
-// input channels for the gradient of x. Channels are cut where the batch alone gives too few tasks.
+// input channels for the gradient of x. Channels are split if the batch alone gives too few tasks.
 class Plan {
  public:
   Plan(ConvPass pass, const ConvSizes& sizes, bool bias) : pass_(pass), sizes_(sizes) {

@@ -1,5 +1,5 @@
-// One of oneDNN's convolutions, on one thread, between row-major tensors. oneDNN chooses its own layouts; they are a third faster than
-// row-major ones, although images are reordered before and after.
+// A convolution of oneDNN, on one thread, between row-major tensors. oneDNN chooses its own layouts; they are a third faster than
+// row-major ones, including the reordering of images before and after.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@ enum class ConvPass { forward, data, weights };  // forward, gradient of x, grad
 
 class ConvPrimitive {
  public:
-  // Some images and some channels of a whole convolution. `packer`, where there is one, decides how weights are packed; else the
-  // primitive does. Constructed inside a task: oneDNN asks how many threads it may use. oneDNN caches what it compiled: the second
-  // primitive of a kind takes 2 us instead of 250.
+  // Some images and some channels of a whole convolution. `packer`, if given, determines the layout of packed weights,
+  // otherwise the primitive itself. Must be constructed inside a task, because oneDNN queries the number of threads. oneDNN caches compiled
+  // primitives: the second one of a kind takes 2 us instead of 250.
   ConvPrimitive(ConvPass pass, const ConvSizes& whole, int64_t images, int64_t in, int64_t out, bool bias, const ConvPrimitive* packer);
 
-  // How many floats packed weights take. The pass over weights unpacks them, the others pack them.
+  // Number of floats of packed weights. The weight gradient unpacks them, the other passes pack them.
   int64_t packed_count() const { return static_cast<int64_t>(packing_.get_size() / sizeof(float)); }
   void pack(float* weights, float* packed) const;
   void unpack(float* packed, float* weights) const;
 
-  // Reads what the pass needs and writes the rest. Weights are packed, the others point into the whole row-major tensors; bias may be
-  // null. Many tasks may run one primitive at the same time.
+  // Reads the inputs of the pass and writes its outputs. Weights are packed, the others point into the whole row-major tensors; bias may be
+  // null. Several tasks may run one primitive at the same time.
   void run(float* x, float* packed, float* bias, float* y) const;
 
  private:
-  // Numbers from one layout into another.
+  // Copies from one layout to another.
   struct Reorder {
     Reorder(const dnnl::memory::desc& source, const dnnl::memory::desc& target);
     void operator()(void* source, void* target) const;

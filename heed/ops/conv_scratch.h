@@ -1,4 +1,4 @@
-// How the CUDA convolution cuts the sum over images and places in the gradient of the weight, by shape alone.
+// How the CUDA convolution splits the sum over images and positions in the weight gradient, depending on the shape alone.
 #pragma once
 
 #include "heed/ops/conv.h"

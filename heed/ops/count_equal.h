@@ -1,4 +1,4 @@
-// How many elements of two tensors of whole numbers are equal: the correct predictions of a batch, counted where they are.
+// Counts the equal elements of two integer tensors, on their device: the correct predictions of a batch.
 #pragma once
 
 #include "heed/core/api.h"

@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// 64 elements share 16 blocks of 4 words: element e takes word e / 16 of block e % 16, whatever the width of a register.
+// 64 elements share 16 blocks of 4 words: element e takes word e / 16 of block e % 16, for any register width.
 template <class T>
 void drop_typed(const DropoutForward& f, const T* x, T* y) {
   constexpr int64_t group = 64, row = 16;
@@ -87,7 +87,7 @@ Tensor dropout(const Tensor& input, float p, Rng& rng) {
   const Tensor x = dense_storage("dropout", input);
   Tensor out =
       record(op::dropout, dropped(x, key, p), {input}, [key, p](const Tensor& g) { return Grads{dropped(contiguous(g), key, p)}; });
-  if (!has_recompute(input)) return out;  // else x would be kept in its place
+  if (!has_recompute(input)) return out;  // else x would be saved instead
   return with_recompute(std::move(out), [kept = SavedInput(input, x), key, p] { return dropped(kept.get(), key, p); });
 }
 

@@ -79,7 +79,7 @@ struct Sigmoid {
   template <class V> HEED_INLINE static V f(V x) { return sigmoid(x); }
   template <class V> HEED_INLINE static V df(V x) { const V y = sigmoid(x); return y * (1 - y); }
 };
-struct Softplus {  // log(1 + e^x) = max(x, 0) + log(1 + u) with u = e^-|x|; the quotient gives back what 1 + u rounds away
+struct Softplus {  // log(1 + e^x) = max(x, 0) + log(1 + u) with u = e^-|x|; the quotient corrects the rounding of 1 + u
   template <class V> HEED_INLINE static V f(V x) {
     const V u = exp(-abs(x)), w = 1 + u;
     return max(x, V(0)) + select(w > V(1), log(w) * u / (w - 1), u);
@@ -87,14 +87,14 @@ struct Softplus {  // log(1 + e^x) = max(x, 0) + log(1 + u) with u = e^-|x|; the
   template <class V> HEED_INLINE static V df(V x) { return sigmoid(x); }
 };
 struct Relu {
-  template <class V> HEED_INLINE static V f(V x) { return select(x < V(0), V(0), x); }  // NaN comes through
+  template <class V> HEED_INLINE static V f(V x) { return select(x < V(0), V(0), x); }  // NaN stays NaN
   template <class V> HEED_INLINE static V df(V x) { return select(x > V(0), V(1), V(0)); }
 };
 struct Silu {  // x sigmoid(x)
   template <class V> HEED_INLINE static V f(V x) { return x * sigmoid(x); }
   template <class V> HEED_INLINE static V df(V x) { const V y = sigmoid(x); return y * (1 + x * (1 - y)); }
 };
-struct Gelu {  // x Phi(x) = max(x, 0) - a Phi(-a) with a = |x|: Hendrycks and Gimpel 2016. Behind 13 nothing is left of the tail.
+struct Gelu {  // x Phi(x) = max(x, 0) - a Phi(-a) with a = |x|: Hendrycks and Gimpel 2016. Beyond 13 the tail is zero.
   template <class V> HEED_INLINE static V distance(V x) { return min(V(13), abs(x)); }
   template <class V> HEED_INLINE static V f(V x) { const V a = distance(x); return max(V(0), x) - a * normal(a).tail; }
   template <class V> HEED_INLINE static V df(V x) {

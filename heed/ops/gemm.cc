@@ -16,7 +16,7 @@
 namespace heed {
 namespace {
 
-// From so many rows of a on, packing b pays off; sgemm is at its best if b is not transposed.
+// Rows of a from which packing b pays off; sgemm is at its best if b is not transposed.
 int64_t rows_worth_packing(bool b_transposed) { return b_transposed ? 64 : 512; }
 
 // The size of the tiles of one product. They are wide, since each task packs its operands again; but a large product has at least four,
@@ -26,7 +26,7 @@ struct TileSize {
 };
 
 TileSize tile_size_of(int64_t M, int64_t N, int64_t K) {
-  const auto part = [](int64_t size, int64_t limit) {  // even parts, rounded to what a kernel works on at a time
+  const auto part = [](int64_t size, int64_t limit) {  // equal parts, rounded to what a kernel processes at a time
     const int64_t parts = (size + limit - 1) / limit;
     return std::min(size, ((size + parts - 1) / parts + 15) / 16 * 16);
   };

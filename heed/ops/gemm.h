@@ -31,8 +31,8 @@ struct Gemm {
   Activation activation = Activation::none;
   void* z = nullptr;               // stored like c: the result before the activation, or null
   bool add = false;                // c += a b; without bias and activation
-  const void* packed_b = nullptr;  // b as pack_gemm made it, or null
-  void* workspace = nullptr;       // gemm_scratch.h says what is there
+  const void* packed_b = nullptr;  // b packed by pack_gemm, or null
+  void* workspace = nullptr;       // layout: gemm_scratch.h
 
   HEED_HOST_DEVICE bool in_bf16() const { return a.dtype == DType::bf16 || b.dtype == DType::bf16; }
   HEED_HOST_DEVICE int64_t batch() const {

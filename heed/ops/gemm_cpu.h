@@ -1,5 +1,5 @@
-// Matrix products for CPU kernels: oneDNN's sgemm on tiles that depend on the shape alone, one tile per task, and kernels of our own where
-// nothing is reused (gemv.h) or where the epilogue costs as much as the product (packed_gemm.h).
+// Matrix products for CPU kernels: oneDNN's sgemm on tiles that depend on the shape alone, one tile per task, and heed's own kernels if
+// nothing is reused (gemv.h) or if the epilogue costs as much as the product (packed_gemm.h).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// How the CUDA function of a matrix product uses its workspace, by shape alone: launch asks for the size, the function for the places.
+// How the CUDA function of a matrix product uses its workspace, depending on the shape alone: launch uses the size, the function the
+// offsets.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 namespace heed {
 
-// Products with so few rows are bound by reading b once (gemv.cu). Items of a batch lie along the second axis of a grid.
+// Products with so few rows are bound by reading b once (gemv.cu). Items of a batch are the second axis of the grid.
 inline bool has_few_rows(const Gemm& g) { return g.M <= 8 && g.batch() <= 65535; }
 
 // Few rows times a matrix with dense rows (K, N): blocks share the columns in groups, and K in parts whose sums a second kernel adds.

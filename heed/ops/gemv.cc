@@ -12,7 +12,7 @@
 #define HEED_OPS_ONE_ROW_ONCE
 namespace heed {
 
-// How b is cut where its rows are added up: part (k, j) is rows [k rows, ...) and columns [j columns, ...).
+// How b is split if its rows are summed: part (k, j) is rows [k rows, ...) and columns [j columns, ...).
 struct RowParts {
   int64_t down, rows, across, columns;
 };

@@ -1,5 +1,5 @@
 // Looking up by index. Tensors are seen as (outer, axis, inner). Gradients add up in the order of the positions:
-// rows are grouped by index first, or scattered where no two tasks meet, so there is nothing to lock and one order only.
+// rows are grouped by index first, or scattered so that no two tasks write to the same place: no locks and a fixed order.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/index.cc"
 #include "hwy/foreach_target.h"
@@ -71,7 +71,7 @@ template <class T>
 void sum_selected(const SelectRowsBackward& a) {
   int64_t *start = static_cast<int64_t*>(a.workspace), *order = start + a.size + 1, *next = order + a.rows;
   group_positions(a, start, order, next);
-  // A short table takes many rows each: there the columns are cut as well, so that every thread has work.
+  // In a short table each row sums many: the columns are split as well, so that every thread has work.
   const int64_t width = a.size >= 64 ? a.inner : std::min<int64_t>(a.inner, 128), strips = (a.inner + width - 1) / width;
   const int64_t reads = width * (1 + a.rows / std::max<int64_t>(1, a.size));
   parallel_for(a.outer * a.size * strips, kBlock / reads, [&](int64_t begin, int64_t end) HWY_ATTR {

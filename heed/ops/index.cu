@@ -134,7 +134,7 @@ __global__ void sum_chunks(const T* __restrict__ g, RowSums a) {
   });
 }
 
-// The chunk in which a run starts that goes on in the next one adds up its parts.
+// A run that continues in following chunks is summed by the chunk in which it starts.
 template <int width>
 __global__ void sum_ends(RowSums a) {
   const uint32_t* const keys = a.sorted.keys;

@@ -19,7 +19,7 @@ struct CheckIndices {
 };
 HEED_KERNEL(check_indices, CheckIndices);
 
-// Whole rows: y[o][k] = x[o][index[k]]. Moves bytes, whatever the dtype.
+// Whole rows: y[o][k] = x[o][index[k]]. Copies bytes, for any dtype.
 struct SelectRows {
   const void* x;         // (outer, size, inner)
   const int64_t* index;  // (rows)
@@ -28,7 +28,7 @@ struct SelectRows {
 };
 HEED_KERNEL(select_rows, SelectRows);
 
-// How CUDA adds up rows by index: the positions are sorted by it, and a chunk of neighbours in this order is added up by one thread.
+// How CUDA adds up rows by index: the positions are sorted by it, and each thread sums one chunk in this order.
 struct SortedSums {
   static constexpr int64_t kTile = 2048, kDigits = 256;  // positions of a block of the radix sort, values of its digits
 

@@ -1,4 +1,5 @@
-// Products of bytes through oneDNN, which has the dot products of each machine (VNNI, or AVX2's). One thread; the caller cuts.
+// int8 matrix products by oneDNN, which uses the dot product instructions of the CPU (VNNI or AVX2). One thread; the caller splits the
+// work.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@
 
 namespace heed {
 
-// The largest byte that weights may hold: machines without VNNI add pairs of products in 16 bits.
+// The largest value of int8 weights: CPUs without VNNI add pairs of products in 16 bits, which must not overflow.
 float max_int8_weight();
 
-// Some rows of a weight, (columns, K) as linear layers store it, in the layout that oneDNN asks for.
+// Some rows of a weight, (columns, K) as linear layers store it, in the layout of oneDNN.
 class Int8Matrix {
  public:
   Int8Matrix(const int8_t* rows, int64_t columns, int64_t K);

@@ -18,7 +18,7 @@ class Int8Weight {
   void multiply(const Int8Linear& args) const;
 
  private:
-  // Blocks of rows, each a matrix of its own, so that tasks can share the work by outputs too.
+  // Blocks of rows, each its own matrix, so that work can be split by outputs too.
   static constexpr int64_t kBlock = 256, kRows = 96;
 
   int64_t inputs_;

@@ -1,11 +1,11 @@
-// Joining tensors along an axis, cutting them apart again, and stacking. The gradients are views where they can be.
+// Concatenating, splitting and stacking tensors. Gradients are views if possible.
 #include "heed/core/copy.h"
 #include "heed/ops/ops.h"
 
 namespace heed {
 namespace {
 
-// [begin, begin + size) of one axis of x, without history.
+// [begin, begin + size) of one axis of x, detached.
 Tensor window(const Tensor& x, int axis, int64_t begin, int64_t size) {
   Shape shape = x.shape();
   shape[axis] = size;

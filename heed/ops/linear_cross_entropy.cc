@@ -57,7 +57,7 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
   const Tensor b = bias.defined() ? dense_f32("linear_cross_entropy", bias) : Tensor();
   const DType dtype = x.dtype();
 
-  // Even parts, by shape alone. The gradient of the logits has the type of x.
+  // Equal parts, depending on the shape alone. The gradient of the logits has the type of x.
   const int64_t parts = std::max<int64_t>(1, (rows * C + kLogits - 1) / kLogits), size = (rows + parts - 1) / parts;
   const Tensor z = Tensor::empty({size, C}, dtype, device), forward_w = size > 1 ? packed(w, true, dtype) : Tensor();
   const Tensor backward_w = input.needs_grad() && size >= 512 ? packed(w, false, dtype) : Tensor();

@@ -19,7 +19,7 @@ __device__ double block_total(int64_t count, double* scratch, const Term& term) 
   return block_sum(mine, scratch);
 }
 
-// The host cannot be told of a target that is no class without waiting for it: such a target makes the loss and its gradient NaN.
+// Reporting an invalid target would make the host wait, so such a target makes the loss and its gradient NaN.
 __global__ void __launch_bounds__(kJoinThreads) entropy_totals(EntropySums e) {
   __shared__ double scratch[32];
   const double counted = block_total(e.rows, scratch, [&](int64_t row) -> double {

@@ -1,6 +1,6 @@
 // Arguments of the loss kernels. With p = softmax(x), w the class weights and s the smoothing, a row with target t costs
-// (1 - s) w_t (-log p_t) + s / C sum_c w_c (-log p_c), and the mean divides by the sum of the w_t. Nothing is read back on the way: the
-// sums that the gradient divides by stay beside the data.
+// (1 - s) w_t (-log p_t) + s / C sum_c w_c (-log p_c), and the mean divides by the sum of the w_t. Nothing is read back to the host: the
+// sums that the gradient divides by stay on the device.
 #pragma once
 
 #include "heed/core/dtype.h"
@@ -9,11 +9,11 @@
 namespace heed {
 
 struct EntropyTotals {
-  double counted;  // the sum of the weights of the targets that count
+  double counted;  // the sum of the weights of the targets that are not ignored
   double classes;  // the sum of the weights of all classes
 };
 
-// Fails where a target is no class, or where none counts. A GPU cannot fail without making the host wait: there the loss becomes NaN.
+// Fails if a target is not a class, or if all are ignored. On a GPU, where an error would make the host wait, the loss becomes NaN.
 struct EntropySums {
   const int64_t* targets;  // (rows)
   const float* weights;    // (C), or null: all 1
@@ -61,7 +61,7 @@ struct SquaredErrorForward {  // loss = mean((a - b)^2)
   DType dtype;
   void* workspace = nullptr;
 
-  static constexpr int64_t kPiece = 1 << 13;  // elements whose squares are added by themselves
+  static constexpr int64_t kPiece = 1 << 13;  // elements per partial sum
   int64_t workspace_bytes(Device) const { return (count + kPiece - 1) / kPiece * static_cast<int64_t>(sizeof(double)); }
 };
 HEED_KERNEL(squared_error_forward, SquaredErrorForward);

@@ -1,4 +1,4 @@
-// Batched matrix product. Transposed views go to the kernel as they are.
+// Batched matrix product. Transposed views are passed to the kernel without a copy.
 #include "heed/core/raw.h"
 #include "heed/ops/gemm.h"
 #include "heed/ops/ops.h"

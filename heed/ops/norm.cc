@@ -137,7 +137,7 @@ void check_width(const char* op, const Tensor& x, const Tensor& w, const char* w
   check(x.rank() >= 1 && w.rank() == 1 && w.size(0) == x.size(-1), op, ": x has shape ", x.shape(), ", the ", what, " ", w.shape());
 }
 
-// One normalisation: its result, and what the gradient needs of it.
+// The result of a normalisation, and what its gradient needs.
 struct Normalised {
   Tensor y, x, w, b, mean, rstd;  // x: what was normalised, with the residual if there is one; mean: undefined for rms norm
   int64_t rows, D;
@@ -206,7 +206,7 @@ Normalised saved(Normalised n) {
   return n;
 }
 
-// With a recipe: all that it needs is kept for the gradient.
+// Can be recomputed: everything needed is saved for the gradient anyway.
 Tensor cheap(Tensor out, const Normalised& n) {
   if (!out.needs_grad()) return out;
   return with_recompute(std::move(out), [n = saved(n)] {

@@ -1,4 +1,4 @@
-// Arguments of the normalisation kernels: layer norm, with a residual added on the way, and rms norm, which has no bias and no mean.
+// Arguments of the normalisation kernels: layer norm, optionally with a residual addition, and RMS norm, which has no bias and no mean.
 #pragma once
 
 #include "heed/core/dtype.h"
@@ -15,7 +15,7 @@ struct NormForward {
   int64_t rows, D;
   float eps;
   DType dtype;  // of x, residual, sum and y
-  bool known;   // mean and rstd are inputs: y is computed again, bit for bit
+  bool known;   // mean and rstd are inputs: y is recomputed, bit for bit
 };
 HEED_KERNEL(norm_forward, NormForward);
 
@@ -32,7 +32,7 @@ struct NormBackward {
   int64_t rows_per_block() const { return std::max<int64_t>({rows_per_task(D), (rows + 31) / 32, 1}); }
   int64_t blocks() const { return std::max<int64_t>((rows + rows_per_block() - 1) / rows_per_block(), 1); }
 
-  // The same on a GPU, whatever GPU it is: as many blocks as an H200 holds at a time, but rows enough for each.
+  // The same on a GPU, equal for all GPUs: as many blocks as an H200 runs at a time, but enough rows for each.
   int64_t cuda_blocks() const {
     const int64_t on_each = D <= 256 ? 4 : D <= 512 ? 3 : D <= kWarpRow ? 2 : D <= 2 * kWarpRow ? 4 : 2, least = D <= kWarpRow ? 8 : 2;
     return std::clamp<int64_t>((rows + least - 1) / least, 1, 132 * on_each);

@@ -1,4 +1,4 @@
-// What every use of oneDNN's primitives shares.
+// Shared by all uses of oneDNN primitives.
 #pragma once
 
 #include <mutex>
@@ -21,20 +21,20 @@ inline const dnnl::stream& dnnl_stream() {
   return own;
 }
 
-// For primitives that bring room for their scratch to every run, so that runs do not meet.
+// For primitives whose scratch memory is passed to every run, so that runs do not share it.
 inline dnnl::primitive_attr user_scratchpad() {
   dnnl::primitive_attr out;
   out.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return out;
 }
 
-// Held by whoever makes a primitive: the thread sanitizer finds two threads at once in the cache that oneDNN 2.6 keeps them in.
+// Locked while a primitive is created: the thread sanitizer reports a data race in the primitive cache of oneDNN 2.6.
 inline std::mutex& dnnl_making() {
   static auto* const mutex = new std::mutex();
   return *mutex;
 }
 
-// An error of oneDNN as one of ours. what: the op and what it was to compute
+// Converts an error of oneDNN. what: the op and what it was to compute
 [[noreturn]] inline void fail_with(const dnnl::error& error, const std::string& what) {
   if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
   fail(what, ": ", error.message);

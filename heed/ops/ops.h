@@ -1,4 +1,4 @@
-// Every op, each with its gradient unless it says otherwise. One file per family holds formula, kernel and gradient.
+// All ops, with gradients unless stated otherwise. One file per family has formula, kernel and gradient.
 // Half-precision inputs are widened to f32, computed, and narrowed to the dtype of the first input.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "heed/ops/activation.h"
 #include "heed/ops/elementwise.h"
 
-// The ops below that record a gradient. Tests walk this list and elementwise.h's: an op without a test case does not link.
+// The ops below that record a gradient. Tests iterate over this list and that of elementwise.h: an op without a test case does not link.
 // clang-format off
 #define HEED_OPS(X)                                                                                                    \
   X(reshape) X(permute) X(slice) X(expand) X(cast)                                                                     \
@@ -39,7 +39,7 @@ HEED_OPS(HEED_NAME)
 #undef HEED_NAME
 }  // namespace op
 
-// --- views: no data moves unless reshape must -------------------------------------------------------------------- view.cc
+// --- views: only reshape may copy -------------------------------------------------------------------------------- view.cc
 Tensor reshape(const Tensor& x, Shape shape);  // one size may be -1
 // Axis i of the result is axis axes[i] of x.
 Tensor permute(const Tensor& x, std::initializer_list<int> axes);
@@ -90,7 +90,7 @@ struct BatchNorm {
 // x: (B, C, ...), w, b: (C); statistics over every axis but C.
 Tensor batch_norm(const Tensor& x, const Tensor& w, const Tensor& b, const BatchNorm& state);
 
-// --- looking up ---------------------------------------------------------------------------------------------------- index.cc
+// --- lookups ------------------------------------------------------------------------------------------------------- index.cc
 Tensor embedding(const Tensor& table, const Tensor& indices);           // table: (V, D), indices: (...) i64 or i32 -> (..., D)
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices);  // indices: (K): those slices of x, in that order
 
@@ -103,13 +103,13 @@ struct CrossEntropy {
 };
 // Mean over the targets that are not ignored (weighted by class when weights are given). logits: (..., C), targets: (...) i64
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options = {});
-// cross_entropy(linear(x, w, b), targets, options), but the logits are never there all at once. x: (rows, D), w: (C, D), b: (C) or
+// cross_entropy(linear(x, w, b), targets, options), but never stores all logits. x: (rows, D), w: (C, D), b: (C) or
 // undefined
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& targets, const CrossEntropy& options = {});
 Tensor mean_squared_error(const Tensor& a, const Tensor& b);  // mean of (a - b)^2 -> ()
 
-// --- chance -------------------------------------------------------------------------------------------------------- dropout.cc
-// Zeroes each element with probability p and scales the others by 1/(1-p). The mask is computed again, not kept.
+// --- random -------------------------------------------------------------------------------------------------------- dropout.cc
+// Zeroes each element with probability p and scales the others by 1/(1-p). The mask is recomputed in backward, not saved.
 Tensor dropout(const Tensor& x, float p, Rng& rng);
 
 // --- reductions ---------------------------------------------------------------------------------------------------- reduce.cc
@@ -117,14 +117,14 @@ using Axes = std::vector<int>;  // empty: all axes
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep = false,
            std::optional<DType> dtype = {});                             // dtype: of the result, if not that of x
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep = false);  // over the axes; keep: they stay, with size 1
-Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);   // the gradient is shared between equal maxima
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);   // equal maxima share the gradient
 Tensor variance(const Tensor& x, const Axes& axes = {}, bool keep = false,
                 bool unbiased = false);              // mean of (x - mean)^2; unbiased: divided by n - 1
-Tensor sum_to(const Tensor& x, const Shape& shape);  // undoes a broadcast: sums what expand() repeated
+Tensor sum_to(const Tensor& x, const Shape& shape);  // reverses a broadcast: sums what expand() repeated
 Tensor argmax(const Tensor& x, int axis = -1);       // i64, no gradient; the first of equal maxima
 
-// --- joining, cutting, choosing ---------------------------------------------------------------- join.cc, choose.cc, pad.cc
-// Parts one after the other along an axis, and back again: sizes are those of the parts. stack: along a new axis.
+// --- concatenation, selection, padding --------------------------------------------------------- join.cc, choose.cc, pad.cc
+// concat joins tensors along an axis, split reverses it (sizes: of the parts), stack joins them along a new axis.
 Tensor concat(const Tensors& parts, int axis);
 Tensors split(const Tensor& x, std::span<const int64_t> sizes, int axis);
 Tensor stack(const Tensors& parts, int axis);

@@ -3,6 +3,7 @@
 #include "hwy/foreach_target.h"
 // after foreach_target
 #include "heed/core/transpose_lanes.h"
+#include "heed/ops/register_tile.h"
 
 #include <hwy/cache_control.h>
 
@@ -16,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// With six rows of c, a panel's width fills the register file.
-inline constexpr int kPanelRows = 6, kPanelLanes = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+// A panel is as wide as a register tile.
+inline constexpr int kPanelRows = kTileRows, kPanelLanes = kTileVectors;
 
 inline constexpr int64_t kLineFloats = 16, kRowLines = std::max<int64_t>(1, kPanelLanes*kLanes / kLineFloats);  // lines of the cache
 
@@ -35,15 +36,9 @@ HWY_INLINE void multiply_panel(const float* a, int64_t a_stride, const float* b,
   // c is prefetched bit by bit, a row in 2^row_steps steps, a cache line in a quarter of them: all at once would delay the loads of b.
   // If there is time, the next rows of c follow.
   const int row_steps = K >= 4 * R ? std::bit_width(static_cast<uint64_t>(K / R)) - 1 : 2;
-  for (int64_t k = 0; k < K; ++k, b += kPanelLanes * step) {
+  add_product(sums, {a, a_stride, 1}, b, kPanelLanes * step, K, [&](int64_t k) HEED_LANES {
     hwy::Prefetch(c + (k >> row_steps) * c_stride + (k >> (row_steps - 2)) % kRowLines * kLineFloats);
-    Lanes right[kPanelLanes];
-    for (int v = 0; v < kPanelLanes; ++v) right[v] = Lanes::load(b + v * step);
-    for (int r = 0; r < R; ++r) {
-      const Lanes left = a[r * a_stride + k];
-      for (int v = 0; v < kPanelLanes; ++v) sums[r][v] = fma(left, right[v], sums[r][v]);
-    }
-  }
+  });
   for (int v = 0; v < kPanelLanes && bias; ++v)
     for (int r = 0; r < R; ++r) sums[r][v] = sums[r][v] + Lanes::load(bias + v * step);
   for (int r = 0; r < R; ++r)

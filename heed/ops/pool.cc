@@ -51,7 +51,7 @@ static HWY_INLINE void copy_row(const From* from, To* to, int64_t count) {
   for_lanes(count, [&](int64_t i, auto load, auto store) HEED_LANES { store(to + i, load(from + i)); });
 }
 
-// A plane of gradients that is summed in f32: itself where it is stored so, else memory beside it, rounded once at the end.
+// A plane of gradients that is summed in f32: the plane itself if it is f32, else separate memory, rounded once at the end.
 template <class T>
 struct PlaneSum {
   explicit PlaneSum(int64_t pixels) : sums(static_cast<size_t>(pixels)) {}
@@ -105,7 +105,7 @@ static HWY_INLINE LaneMask beats(Lanes a, Lanes b) {
   return {hn::Or(hn::Gt(a.v, b.v), hn::And(hn::Not(hn::Eq(a.v, a.v)), hn::Eq(b.v, b.v)))};
 }
 
-// Every column under a window gives its maximum first, and then the columns compete; branches would be mispredicted.
+// First the maximum of every column of a window, then the maximum of these; without branches, which would be mispredicted.
 template <class T>
 void max_forward(const MaxPoolForward& a) {
   const Window2d& window = a.window;

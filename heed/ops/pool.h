@@ -19,7 +19,7 @@ HEED_KERNEL(max_pool_forward, MaxPoolForward);
 
 struct MaxPoolBackward {
   const void* g;         // (planes, OY, OX)
-  const int32_t* where;  // as the forward pass writes it
+  const int32_t* where;  // from the forward pass
   void* dx;              // (planes, Y, X)
   int64_t planes;
   Window2d window;

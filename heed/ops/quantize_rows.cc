@@ -21,7 +21,7 @@ RowPeak peak_of(const float* x, int64_t columns) {
   return {largest(peaks), sum(squares) / static_cast<float>(columns)};
 }
 
-// bytes = round(x / scale - scaled), where a first row of bytes, if any, says what is already there.
+// bytes = round(x / scale - scaled), where `scaled` is the value of a first row of bytes, if any.
 void round_row(const float* x, int64_t columns, float scale, const int8_t* before, float before_scale, int8_t* bytes) {
   const float factor = scale > 0 ? 1 / scale : 0;
   const hn::Rebind<int8_t, FloatTag> small;

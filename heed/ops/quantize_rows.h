@@ -1,4 +1,4 @@
-// Rows of floats as bytes with a scale each: x is about scale * byte.
+// Quantizes rows of floats to int8 with one scale per row: x is about scale * byte.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,14 @@
 namespace heed {
 
 struct RowPeak {
-  float peak, square;  // the size of the largest number of a row, and the mean of all squares
+  float peak, square;  // the largest absolute value of a row, and the mean of squares
 };
 
 // The largest number of a row becomes `most`, at most 127. x: (rows, columns) dense -> bytes: (rows, columns), scales: (rows)
 void quantize_rows(const float* x, int64_t rows, int64_t columns, float most, int8_t* bytes, float* scales);
 
-// The same with a second, finer row where it is needed: if one element of a row is far larger than the others, as some features of trained
-// transformers are (Dettmers et al. 2022), another row of bytes, stored after all the first ones, holds what the first rounds away.
+// The same with a second, finer row where needed: if one element of a row is far larger than the others, as in trained transformers
+// (Dettmers et al. 2022), another row of bytes, stored after all first rows, has the quantization error of the first.
 struct SplitRows {
   int8_t* bytes;    // (2 rows, columns), of which `count` are used
   float* scales;    // (2 rows)

@@ -8,10 +8,10 @@
 
 namespace heed {
 
-inline constexpr int64_t kFoldBlock = 1 << 15;  // elements that one block folds: enough work for a task
-inline constexpr int64_t kFoldStrip = 512;      // of the inner axis, at most, that are folded side by side
+inline constexpr int64_t kFoldBlock = 1 << 15;  // elements reduced by one block: enough work for a task
+inline constexpr int64_t kFoldStrip = 512;      // maximum elements of the inner axis that are reduced together
 
-// Into how many parts of at most `most` elements a size is cut.
+// Number of parts of at most `most` elements.
 inline int64_t even_parts(int64_t size, int64_t most) { return size > most ? (size + most - 1) / most : 1; }
 
 enum class Fold : uint8_t { sum, max, squared_deviations, ties };
@@ -27,8 +27,8 @@ struct FoldForward {
   DType dtype;  // of x
   void* workspace = nullptr;
 
-  // How many rows of the reduced axis one part has on a GPU: enough parts for every multiprocessor, by the shape alone, but none of less
-  // than 4096 elements, and whole packs of 16 bytes.
+  // How many rows of the reduced axis one part has on a GPU: enough parts for every multiprocessor, depending on the shape alone, but at
+  // least 4096 elements each, and whole packs of 16 bytes.
   int64_t cuda_part() const {
     constexpr int64_t strip = 256, wanted = 1056;
     const int64_t width = std::min(inner, strip), units = outer * ((inner + strip - 1) / strip);
@@ -53,7 +53,7 @@ struct FoldBackward {  // of squared deviations and ties
 };
 HEED_KERNEL(fold_backward, FoldBackward);
 
-struct Argmax {          // the first of equal maxima; of a NaN, the first NaN
+struct Argmax {          // the first of equal maxima; if there is a NaN, the first NaN
   const void* x;         // (outer, reduced, inner)
   const float* maximum;  // (outer, inner)
   int64_t* y;            // (outer, inner)

@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// What a fold does with each element and its output's `about`, how it joins two results, and, where it is used
-// backwards, what an element gets of its output's gradient.
+// The operations of a fold: on each element and the `about` of its output, on two results, and, if it has a gradient, the gradient of an
+// element from that of its output.
 struct Sum {
   static constexpr bool has_about = false;
   static HWY_INLINE Lanes start() { return 0.0f; }

@@ -1,4 +1,4 @@
-// Sums and maxima along a row, in a fixed order: four accumulators, joined pairwise. Included like lanes.h.
+// Sums and maxima along a row, in a fixed order: four accumulators, combined pairwise. Included like lanes.h.
 #if defined(HEED_OPS_ROW_REDUCE_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ROW_REDUCE_H_
 #undef HEED_OPS_ROW_REDUCE_H_
@@ -17,7 +17,7 @@ static HWY_INLINE Lanes first_lanes(Lanes x, int64_t count, Lanes filler) {
   return hn::IfThenElse(hn::FirstN(FloatTag(), static_cast<size_t>(count)), x.v, filler.v);
 }
 
-// Joins term(i, load) over [0, count) with join(a, b), starting from `start`, which must not change what it is joined to.
+// Combines term(i, load) over [0, count) with join(a, b), starting from `start`, the neutral element of join.
 template <class Term, class Join>
 static HWY_INLINE Lanes fold(int64_t count, Lanes start, const Term& term, const Join& join) {
   const int64_t step = lane_count();

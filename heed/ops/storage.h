@@ -1,5 +1,5 @@
-// How ops take their inputs: dense, and stored as kernels read them. Kernels that store activations read f32 and bf16; f16, and bf16 where
-// a kernel is f32 only, is widened on the way in and narrowed on the way out.
+// How ops convert their inputs: dense, with a dtype that kernels read. Kernels that store activations read f32 and bf16; f16, and bf16
+// where a kernel is f32 only, is converted to f32 and back.
 #pragma once
 
 #include "heed/core/copy.h"
@@ -19,14 +19,14 @@ Tensor in_f32(const Tensor& x, const Op& op) {
   return cast(op(widen(x)), x.dtype());
 }
 
-// x without history, f32 and row-major.
+// x detached, f32 and row-major.
 inline Tensor dense_f32(const char* op, const Tensor& x) {
   check(x.defined(), op, ": an input is not defined");
   check(x.dtype() == DType::f32, op, ": the input is ", name_of(x.dtype()), ", expected floating numbers");
   return contiguous(x);
 }
 
-// x without history, f32 or bf16 and row-major.
+// x detached, f32 or bf16 and row-major.
 inline Tensor dense_storage(const char* op, const Tensor& x) {
   check(x.defined(), op, ": an input is not defined");
   check(x.dtype() == DType::f32 || x.dtype() == DType::bf16, op, ": the input is ", name_of(x.dtype()), ", expected floating numbers");

@@ -1,4 +1,4 @@
-// How the CUDA kernels of f32_tiles.cuh cut a product, by shape alone: workspaces depend on it.
+// How the CUDA kernels of f32_tiles.cuh split a product, depending on the shape alone, as workspaces depend on it.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@ namespace heed {
 struct TilePlan {
   int64_t items = 1, M = 0, N = 0, K = 0;  // items products (M, K) by (K, N)
   int rows = 128, columns = 128;           // of a tile
-  int64_t depth = 0, parts = 1;            // K is cut into parts of `depth`; their sums are added later
+  int64_t depth = 0, parts = 1;            // K is split into parts of `depth`; their sums are added later
 
   int64_t row_tiles() const { return (M + rows - 1) / rows; }
   int64_t column_tiles() const { return (N + columns - 1) / columns; }
   int64_t tiles() const { return items * row_tiles() * column_tiles() * parts; }
 };
 
-// Tiles of 64 where 128 would waste work or leave multiprocessors without any. most_parts: 1, or how many parts there is memory for.
+// Tiles of 64 if 128 would waste work or leave multiprocessors idle. most_parts: 1, or the number of parts that fit in memory.
 inline TilePlan plan_tiles(int64_t items, int64_t M, int64_t N, int64_t K, int64_t most_parts = 1) {
   constexpr int64_t enough = 264, least_depth = 512;  // blocks: two for each multiprocessor of an H200
   TilePlan plan{.items = items, .M = M, .N = N, .K = K};

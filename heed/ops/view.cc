@@ -5,7 +5,7 @@
 namespace heed {
 namespace {
 
-// Strides that show x under `shape` without moving data, if there are any.
+// Strides of a view of x with this shape, if there is one without a copy.
 std::optional<Shape> strides_for(const Tensor& x, const Shape& shape) {
   Shape strides = dense_strides(shape);
   if (x.is_contiguous()) return strides;

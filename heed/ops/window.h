@@ -1,4 +1,4 @@
-// Windows that slide over images: how many places they have, checked. Convolution and pooling share it.
+// Sliding windows over images: their number of positions, checked. Used by convolution and pooling.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct Window2d {
 using Pair = std::array<int64_t, 2>;  // along Y, along X
 
 inline Window2d checked_window(const char* op, Pair image, Pair kernel, Pair stride, Pair padding, Pair dilation) {
-  constexpr int64_t most = 1 << 20;  // nothing real is larger, and no product or sum of such sizes overflows
+  constexpr int64_t most = 1 << 20;  // larger than any real size, and no product or sum of such sizes overflows
   Window2d window{};
   for (size_t axis = 0; axis < 2; ++axis) {
     check(image[axis] >= 1, op, ": the image is ", image[0], " x ", image[1], ", expected 1 or more");

@@ -3,6 +3,7 @@
 #include "heed/core/parallel.h"
 #include "heed/data/augment.h"
 #include "heed/data/decoded.h"
+#include "heed/dist/split_work.h"
 #include "heed/io/paths.h"
 #include "heed/io/printable.h"
 #include "heed/models/config.h"
@@ -88,10 +89,16 @@ struct Images {
 
   Evaluation evaluate(const ImageData& data) const {
     ClassScores scores(data.classes);
-    for (const std::vector<int64_t>& which : batches_in_order(data.count(), kEvaluationBatch)) {
-      const Tensor logits = (*model)({{"pixel_values", pixels(data, which)}}).at("logits");
-      scores.add(logits.to_vector<float>(), labels(data, which));
-    }
+    const Batches batches = batches_in_order(data.count(), kEvaluationBatch);
+    split_work(
+        world(), std::ssize(batches),
+        [&](int64_t i) {
+          const Tensor logits = (*model)({{"pixel_values", pixels(data, batches[static_cast<size_t>(i)])}}).at("logits");
+          return bytes_of_numbers(logits.to_vector<float>());
+        },
+        [&](int64_t i, const std::string& logits) {
+          scores.add(numbers_in<float>(logits), labels(data, batches[static_cast<size_t>(i)]));
+        });
     return scores.evaluation();
   }
 

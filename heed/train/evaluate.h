@@ -45,6 +45,8 @@ class PretrainScores {
 
   // Runs the model on a batch.
   void add(const Batch& batch);
+  // Batches 0 to count - 1, split across processes. done: called with the number of samples of each
+  void add_all(int64_t count, const std::function<Batch(int64_t i)>& batch, const Done& done = {});
   Evaluation evaluation() const;  // "loss" is the sum of both losses
 
  private:

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "heed/data/synthetic_documents.h"
+#include "heed/dist/split_work.h"
 #include "heed/train/batch_order.h"
 #include "heed/train/evaluate.h"
 #include "heed/train/labels.h"
@@ -47,6 +48,23 @@ void PretrainScores::add(const Batch& batch) {
   for (size_t b = 0; b < truth.size(); ++b) means_[names[static_cast<size_t>(batch.extra[b])]].add({guesses[b] == truth[b] ? 1.0 : 0.0, 1});
 }
 
+void PretrainScores::add_all(int64_t count, const std::function<Batch(int64_t i)>& batch, const Done& done) {
+  const auto scored = [&](int64_t i) {
+    PretrainScores one(model_, by_task_);
+    const Batch made = batch(i);
+    one.add(made);
+    Json means = Json::object();
+    for (const auto& [name, mean] : one.means_) means[name] = {mean.sum, mean.count};
+    const std::vector<uint8_t> bytes = Json::to_cbor({{"samples", made.samples}, {"means", means}});
+    return std::string(bytes.begin(), bytes.end());
+  };
+  split_work(world(), count, scored, [&](int64_t, const std::string& bytes) {
+    const Json one = Json::from_cbor(bytes);
+    for (const auto& [name, mean] : one.at("means").items()) means_[name].add({mean.at(0).get<double>(), mean.at(1).get<double>()});
+    if (done) done(one.at("samples").get<int64_t>());
+  });
+}
+
 Evaluation PretrainScores::evaluation() const {
   Evaluation out{.figures = {{"loss", 0}}};
   for (const auto& [name, mean] : means_) {
@@ -70,10 +88,9 @@ Evaluation evaluate_pretraining(const TextModel& model, const std::vector<std::v
                     ", the model's limit");
   const PretrainData data(model.tokenizer, {.masked = words, .next = pairs, .max_length = length}, documents, {}, source);
   PretrainScores scores(model.model, false);
-  for (const std::vector<int64_t>& which : batches_in_order(data.count(), data.samples_per_evaluation())) {
-    scores.add(data.batch(seed, 0, which));
-    if (done) done(std::ssize(which));
-  }
+  const Batches batches = batches_in_order(data.count(), data.samples_per_evaluation());
+  scores.add_all(
+      std::ssize(batches), [&](int64_t i) { return data.batch(seed, 0, batches[static_cast<size_t>(i)]); }, done);
   Evaluation out = scores.evaluation();
   out.detail = {{"samples", data.count()}, {"length", length}, {"seed", seed}};
   return out;

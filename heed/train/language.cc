@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "heed/data/draws.h"
+#include "heed/dist/split_work.h"
 #include "heed/models/cost.h"
 #include "heed/models/generate.h"
 #include "heed/train/batch_order.h"
@@ -120,22 +121,31 @@ struct Language {
 
   // Scores every token of the validation stream except the first once.
   Evaluation evaluate() const {
-    RunningMean loss, right;
-    const auto score_windows = [&](const std::vector<int64_t>& begins, int64_t tokens) {
+    const auto score_windows = [&](const std::vector<int64_t>& begins, int64_t tokens) -> std::vector<double> {
       const TensorMap batch_inputs = inputs(validation, begins, tokens), out = (*model)(batch_inputs);
       const auto count = static_cast<double>(std::ssize(begins) * (tokens - 1));
-      loss.add({static_cast<double>(out.at("loss").item()) * count, count});
+      RunningMean right;
       const std::vector<int64_t> guesses = argmax(out.at("logits")).to_vector<int64_t>(),
                                  ids = batch_inputs.at("labels").to_vector<int64_t>();
       for (size_t i = 1; i < ids.size(); ++i)
         if (static_cast<int64_t>(i) % tokens != 0) right.add({guesses[i - 1] == ids[i] ? 1.0 : 0.0, 1});
+      return {static_cast<double>(out.at("loss").item()) * count, count, right.sum, right.count};
     };
     const int64_t targets = std::ssize(validation.tokens) - 1, whole = targets / (length - 1), rest = targets % (length - 1);
-    for (std::vector<int64_t> begins : batches_in_order(whole, std::max<int64_t>(kLanguageEvaluationTokens / length, 1))) {
+    Batches batches = batches_in_order(whole, std::max<int64_t>(kLanguageEvaluationTokens / length, 1));
+    const int64_t full = std::ssize(batches);
+    if (rest > 0) batches.push_back({whole});
+    for (std::vector<int64_t>& begins : batches)
       for (int64_t& begin : begins) begin *= length - 1;
-      score_windows(begins, length);
-    }
-    if (rest > 0) score_windows({whole * (length - 1)}, rest + 1);
+    RunningMean loss, right;
+    split_work(
+        world(), std::ssize(batches),
+        [&](int64_t i) { return bytes_of_numbers(score_windows(batches[static_cast<size_t>(i)], i < full ? length : rest + 1)); },
+        [&](int64_t, const std::string& sums) {
+          const std::vector<double> numbers = numbers_in<double>(sums);
+          loss.add({numbers[0], numbers[1]});
+          right.add({numbers[2], numbers[3]});
+        });
     const double mean = loss.sum / loss.count;
     return {.figures = {{"loss", mean},
                         {"perplexity", std::exp(mean)},

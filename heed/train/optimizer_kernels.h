@@ -17,8 +17,8 @@ struct StepClipping {
   float limit;
 };
 
-// Numbers that change from step to step, in the memory of the device: a captured step reads those of today. Where there are none, and on
-// the CPU, those in the arguments count.
+// Numbers that change from step to step, in the memory of the device: a captured step reads their current values. If there are none, and on
+// the CPU, those in the arguments are used.
 struct StepNumbers {
   float rate, first_correction, second_correction;
   float average_share;

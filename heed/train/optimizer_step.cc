@@ -106,6 +106,12 @@ void OptimizerStep::load(const NamedTensors& tensors, int64_t steps, const std::
   if (Adam* adam = std::get_if<Adam>(&optimizer_)) adam->set_steps(steps);
 }
 
+void OptimizerStep::broadcast(Group& group) {
+  for (const auto& [name, tensor] : tensors()) group.broadcast(tensor, 0);
+  steps_ = std::stoll(group.broadcast(std::to_string(steps_), 0));
+  if (Adam* adam = std::get_if<Adam>(&optimizer_)) adam->set_steps(steps_);
+}
+
 void OptimizerStep::swap_averages() {
   for (size_t i = 0; i < averages_.size(); ++i) swap_values(averages_[i], trainable_[i]);
 }

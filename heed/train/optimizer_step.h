@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "heed/core/api.h"
+#include "heed/dist/group.h"
 #include "heed/models/model.h"
 #include "heed/train/optimizer.h"
 #include "heed/train/train_options.h"
@@ -25,6 +26,7 @@ class OptimizerStep {
 
   NamedTensors tensors() const;  // parameters, optimizer state and averages by name; not copies
   void load(const NamedTensors& tensors, int64_t steps, const std::string& source);  // restores them; source: names the file in messages
+  void broadcast(Group& group);                                                      // sends the state of the first process to the others
   // Steps that changed the parameters.
   int64_t steps() const { return steps_; }
 

@@ -90,8 +90,9 @@ struct Pretraining {
 
   Evaluation evaluate() const {
     PretrainScores scores(*model, true);
-    for (const std::vector<int64_t>& which : batches_in_order(validation.count(), validation.samples_per_evaluation()))
-      scores.add(validation.batch(train_options.seed, kValidationEpoch, which));
+    const Batches batches = batches_in_order(validation.count(), validation.samples_per_evaluation());
+    scores.add_all(std::ssize(batches),
+                   [&](int64_t i) { return validation.batch(train_options.seed, kValidationEpoch, batches[static_cast<size_t>(i)]); });
     return scores.evaluation();
   }
 

@@ -25,7 +25,8 @@ class RunFolder {
  public:
   // Creates runs/<task>/<name>; without a name, the next free number: 001, 002, ... An existing name is a UsageError.
   static RunFolder create(const Path& runs, const std::string& task, const std::string& name);
-  static RunFolder open(const Path& folder);  // an existing run with a config.toml
+  static RunFolder open(const Path& folder);                                           // an existing run with a config.toml
+  static RunFolder of_first_process(const Path& folder) { return RunFolder(folder); }  // where another process writes; nothing is read
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&& other) noexcept;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "heed/core/parse.h"
 #include "heed/io/json_reader.h"
 #include "heed/train/settings_value.h"
 
@@ -71,17 +72,17 @@ std::vector<Change> data_changed(const Json& then, const Json& now) {
 }
 
 // Reads the kernel's list of locks, as trying to lock could block a process that starts at the same time.
-bool is_running(const Path& run) {
+std::optional<int> process_of_run(const Path& run) {
   struct stat about = {};
-  if (::stat(run.c_str(), &about) != 0) return false;
+  if (::stat(run.c_str(), &about) != 0) return std::nullopt;
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {  // "1: FLOCK  ADVISORY  WRITE 23479 fe:00:2311457 0 EOF"
     std::istringstream words(line);
     std::string number, kind, advisory, mode, process, place;
     words >> number >> kind >> advisory >> mode >> process >> place;
-    if (kind == "FLOCK" && mode == "WRITE" && place.ends_with(":" + std::to_string(about.st_ino))) return true;
+    if (kind == "FLOCK" && mode == "WRITE" && place.ends_with(":" + std::to_string(about.st_ino))) return parse_number<int>(process);
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace heed

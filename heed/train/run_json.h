@@ -31,7 +31,8 @@ std::vector<Change> settings_changed(const Json& then, const Json& now);
 // The same for data: per part, the number of items, the classes and the checksums.
 std::vector<Change> data_changed(const Json& then, const Json& now);
 
-// Whether a process is writing to the run.
-bool is_running(const Path& run);
+// The process that writes to the run; none: it is not running.
+std::optional<int> process_of_run(const Path& run);
+inline bool is_running(const Path& run) { return process_of_run(run).has_value(); }
 
 }  // namespace heed

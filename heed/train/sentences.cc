@@ -4,6 +4,7 @@
 #include <set>
 
 #include "heed/data/text_data.h"
+#include "heed/dist/split_work.h"
 #include "heed/models/config.h"
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
@@ -71,10 +72,17 @@ struct Sentences {
 
   Evaluation evaluate(const LabelledSentences& data) const {
     ClassScores scores(classes);
-    for (const std::vector<size_t>& places : batches_by_length(data.encodings, kEvaluationTokens)) {
-      const std::vector<int64_t> which(places.begin(), places.end());
-      scores.add((*model)(inputs(data, which)).at("logits").to_vector<float>(), labels(data, which));
-    }
+    Batches batches;
+    for (const std::vector<size_t>& places : batches_by_length(data.encodings, kEvaluationTokens))
+      batches.emplace_back(places.begin(), places.end());
+    split_work(
+        world(), std::ssize(batches),
+        [&](int64_t i) {
+          return bytes_of_numbers((*model)(inputs(data, batches[static_cast<size_t>(i)])).at("logits").to_vector<float>());
+        },
+        [&](int64_t i, const std::string& logits) {
+          scores.add(numbers_in<float>(logits), labels(data, batches[static_cast<size_t>(i)]));
+        });
     return scores.evaluation();
   }
 

@@ -1,6 +1,7 @@
 #include "heed/train/settings.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <variant>
 
@@ -224,6 +225,21 @@ void Settings::each(const Visitor& visit) const {
     const bool truth = std::holds_alternative<bool*>(entry.value);
     visit(entry.key + (entry.open() ? "." : ""), entry.meaning, truth ? std::vector<std::string>{"true", "false"} : entry.allowed.choices);
   }
+}
+
+std::vector<SettingInfo> Settings::infos() const {
+  static constexpr std::array types{"string", "integer", "integer", "number", "boolean", "any"};  // as in Entry::value
+  std::vector<SettingInfo> out;
+  for (const Entry& entry : entries_)
+    out.push_back({.key = entry.key + (entry.open() ? "." : ""),
+                   .heading = entry.heading,
+                   .meaning = entry.meaning,
+                   .type = entry.allowed.path      ? "path"
+                           : entry.allowed.several ? "list"
+                                                   : types[entry.value.index()],
+                   .value = std::visit([](const auto* value) { return value_json(*value); }, entry.value),
+                   .allowed = entry.allowed});
+  return out;
 }
 
 std::string Settings::toml() const {

@@ -23,6 +23,14 @@ struct Allowed {  // range of a number, or the allowed strings
   std::vector<std::string> synthetic = {};          // for paths: names of synthetic data, e.g. "shapes"; also shapes:5 and shapes/test
 };
 
+// A setting as forms show it.
+struct SettingInfo {
+  std::string key, heading, meaning;
+  std::string type;  // string, path, list (of choices), integer, number, boolean, any (below an open prefix, which ends with a dot)
+  Json value;        // the current one
+  Allowed allowed;
+};
+
 // The settings of a command.
 class Settings {
  public:
@@ -62,6 +70,7 @@ class Settings {
   // For shell completion: calls visit for every key in order. values: the allowed values, or empty if anything goes
   using Visitor = std::function<void(const std::string& key, const std::string& meaning, const std::vector<std::string>& values)>;
   void each(const Visitor& visit) const;  // open prefixes end with a dot
+  std::vector<SettingInfo> infos() const;
 
   // Accepts any key below a prefix, e.g. for config.json: "model." takes model.hidden_size=64. Values are parsed as JSON if they are valid
   // JSON, as lists if they contain commas, else as strings. known: the allowed first names; null: any

@@ -1,30 +1,47 @@
-// Forward, backward and update of batches. On GPUs, steps that always launch the same kernels are recorded as a CUDA graph: they start as
-// one, and one copy brings their figures to the host.
+// Steps of training: forward, backward and update. The batches of a step are cut into shards, whose gradients are summed, over several
+// processes if there are any. On GPUs, steps that always launch the same kernels are recorded as a CUDA graph: they start as one, and one
+// copy brings their figures to the host.
 #pragma once
 
 #include <optional>
 
 #include "heed/core/captured_step.h"
 #include "heed/train/optimizer_step.h"
+#include "heed/train/shard_sum.h"
 #include "heed/train/task.h"
 
 namespace heed {
 
-struct StepFigures {
-  float loss = 0, norm = 0;
+struct PartFigures {  // of one batch, or of one shard of it
+  int64_t samples = 0;
+  float loss = 0;
   RunningMeans metrics = {};
   double multiply_adds = 0;  // forward and backward
 };
 
+struct StepProblem {
+  std::string found = {}, where = {};  // "the loss is nan", "the parameter bias holds nan"
+};
+
+struct StepFigures {
+  std::vector<PartFigures> parts = {};  // of all processes, in an order that does not depend on them
+  float norm = 0;                       // of the gradient
+  std::optional<StepProblem> problem = {};
+  bool stop = false, save = false;  // some process was asked to stop; the first one wants to save
+};
+
 class StepRunner {
  public:
-  StepRunner(const Task& task, OptimizerStep& optimizer, const TrainOptions& options, Rng& rng);
+  StepRunner(const Task& task, OptimizerStep& optimizer, const TrainOptions& options, Rng& rng, Group& group);
 
-  // share: fraction of the step's samples; last_batch: the gradient is complete, and the update follows. Without update if the loss is not
-  // finite.
-  StepFigures run(const Batch& batch, float rate, float share, bool last_batch);
+  const Shards& shards() const { return shards_; }
+  // batches: of the step; next: gives their shards in the order of Shards::own_batches. No update if there is a problem.
+  StepFigures run(std::span<const std::vector<int64_t>> batches, const std::function<Batch()>& next, float rate, bool stop, bool save);
 
  private:
+  void run_part(const Batch& batch, Rng& rng, double share, StepFigures& figures);
+  void run_shards(std::span<const std::vector<int64_t>> batches, const std::function<Batch()>& next, StepFigures& figures);
+  std::vector<size_t> exchange(StepFigures& figures);  // -> parameters without a gradient
   // None if this batch must be run kernel by kernel: on the CPU, with graph=off, for other shapes or other work.
   std::optional<StepFigures> run_captured(const Batch& batch, float rate);
   Tensors captured_work();
@@ -33,9 +50,11 @@ class StepRunner {
   OptimizerStep& optimizer_;
   const TrainOptions& options_;
   Rng& rng_;
-  bool enabled_;
-  bool fresh_ = true;  // no gradient of this step has been added yet
-  Batch batch_ = {};   // its inputs are on the device and overwritten by every batch
+  Group& group_;
+  const Shards shards_;
+  std::optional<ShardSum> sum_ = {};  // if there are several shards
+  bool enabled_;                      // captured steps
+  Batch batch_ = {};                  // its inputs are on the device and overwritten by every batch
   std::optional<CapturedStep> step_ = {};
   std::vector<std::pair<std::string, double>> metrics_ = {};  // names and counts
   double multiply_adds_ = 0;

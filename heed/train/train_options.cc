@@ -52,6 +52,9 @@ void declare(Settings& settings, TrainOptions& options) {
   settings.add("device", options.device, "device to run on: cpu, cuda, cuda:1; auto: the first GPU if there is one");
   settings.add("graph", options.graph, "record steps as CUDA graphs; auto: where every step launches the same kernels",
                {.choices = {"auto", "off"}});
+  settings.add("shards", options.shards,
+               "parts of a batch whose gradients are computed one by one and summed in a fixed order: any number of processes up to this "
+               "one gives the same numbers. auto: 1 in one process, else 8; 0: as many as processes, summed in any order");
 }
 
 void check_precision(const TrainOptions& options, bool machine_has_bf16) {

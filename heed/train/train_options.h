@@ -30,6 +30,7 @@ struct TrainOptions {
   int64_t log_every = 10, save_every = 0;  // in steps; save_every 0: every epoch
   int64_t loaders = 1;                     // data loading threads
   std::string device = "auto", graph = "auto";
+  std::string shards = "auto";  // parts of a batch whose gradients are computed apart, see shards.h
 };
 // Adds them to the settings of a command.
 void declare(Settings& settings, TrainOptions& options);

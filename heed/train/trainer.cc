@@ -4,15 +4,16 @@
 #include <limits>
 
 #include "heed/core/interrupt.h"
+#include "heed/dist/split_work.h"
 #include "heed/train/batch_order.h"
 #include "heed/train/diverged.h"
+#include "heed/train/epoch_record.h"
 #include "heed/train/head_record.h"
 #include "heed/train/loader.h"
 #include "heed/train/optimizer_step.h"
 #include "heed/train/scores.h"
 #include "heed/train/step_runner.h"
 #include "heed/train/throughput.h"
-#include "heed/train/train_events.h"
 #include "heed/train/train_state.h"
 
 namespace heed {
@@ -29,7 +30,7 @@ class Trainer {
         run_(run),
         callbacks_(callbacks),
         optimizer_(*task.model, options),
-        steps_(task, optimizer_, options, state_.rng),
+        steps_(task, optimizer_, options, state_.rng, group_),
         checkpoints_(run.path() / "checkpoints") {
     metric_ = options.best.empty() ? task.metric : options.best;
     state_.rng = Rng(options.seed);
@@ -50,6 +51,7 @@ class Trainer {
 
  private:
   void say(const std::string& text) {
+    if (!group_.is_first()) return;
     run_.log(text);
     if (callbacks_.say) callbacks_.say(text);
   }
@@ -60,52 +62,70 @@ class Trainer {
     check(batches > 0, task_.name, ": found no training data");
     all_steps_ = options_.epochs * steps_in(batches);
     if (options_.steps > 0) all_steps_ = std::min(all_steps_, options_.steps);
-    if (const std::optional<Checkpoint> found = checkpoints_.newest([&](const std::string& text) { say(text); })) {
-      state_ = train_state_from(found->state.at("fit"));
-      optimizer_.load(found->tensors, found->state.at("optimizer_steps").get<int64_t>(), (run_.path() / "checkpoints").string());
-      run_.rewind(found->state.at("files"));
-      if (state_.over) state_.over = is_over();  // epochs or steps may have been increased
-      if (state_.step > 0) say("resumes from step " + std::to_string(state_.step) + " of " + std::to_string(all_steps_));
-      const std::string change = schedule_change(options_, state_.step, found->state.value("all_steps", all_steps_), all_steps_);
-      if (!change.empty()) say(change);
-    } else {
-      const Json mark = run_.mark();
-      if (mark.at("metrics.jsonl").get<int64_t>() + mark.value("heads.jsonl", int64_t{0}) > 0) {
-        say("found no usable checkpoint: training starts from scratch");
-        run_.rewind({}, 0);
-      }
-      record_heads(run_, *task_.model, 0, 0);
-      save();
-    }
+    restore();
     peak_.measure();
     window_ = {};
     started_ = window_.start;
   }
 
+  // The first process reads the newest checkpoint, or starts afresh. The others get its weights and state.
+  void restore() {
+    std::string stored;
+    if (group_.is_first()) {
+      const std::optional<Checkpoint> found = checkpoints_.newest([&](const std::string& text) { say(text); });
+      if (found) {
+        stored = found->state.dump();
+        optimizer_.load(found->tensors, found->state.at("optimizer_steps").get<int64_t>(), (run_.path() / "checkpoints").string());
+        run_.rewind(found->state.at("files"));
+      } else {
+        const Json mark = run_.mark();
+        if (mark.at("metrics.jsonl").get<int64_t>() + mark.value("heads.jsonl", int64_t{0}) > 0) {
+          say("found no usable checkpoint: training starts from scratch");
+          run_.rewind({}, 0);
+        }
+        record_heads(run_, *task_.model, 0, 0);
+      }
+    }
+    stored = group_.broadcast(stored, 0);
+    optimizer_.broadcast(group_);
+    if (stored.empty()) return save();
+    const Json state = Json::parse(stored);
+    state_ = train_state_from(state.at("fit"));
+    if (state_.over) state_.over = is_over();  // epochs or steps may have been increased
+    if (state_.step > 0) say("resumes from step " + std::to_string(state_.step) + " of " + std::to_string(all_steps_));
+    const std::string change = schedule_change(options_, state_.step, state.value("all_steps", all_steps_), all_steps_);
+    if (!change.empty()) say(change);
+  }
+
   void save() {
+    saved_ = Clock::now();
+    if (!group_.is_first()) return;
     checkpoints_.write(
         state_.step,
         {optimizer_.tensors(),
          {{"fit", to_json(state_)}, {"optimizer_steps", optimizer_.steps()}, {"files", run_.mark()}, {"all_steps", all_steps_}}});
     saved_ = Clock::now();
   }
-  bool asked_to_stop() const { return callbacks_.stop && callbacks_.stop(); }
+  bool stop_requested_here() const { return callbacks_.stop && callbacks_.stop(); }
+  // The same in all processes.
+  bool asked_to_stop() const { return any_of(group_, stop_requested_here()); }
   // Returns false if a stop was requested.
   bool epoch() {
     const Batches batches = task_.batches(state_.epoch);
+    const std::span done = std::span(batches).first(static_cast<size_t>(std::min(state_.batch, std::ssize(batches))));
     Loader loader(
-        batches, static_cast<size_t>(std::min(state_.batch, std::ssize(batches))),
+        steps_.shards().own_batches(batches, options_.accumulate), steps_.shards().own_batches(done, options_.accumulate).size(),
         [&, now = state_.epoch](const std::vector<int64_t>& samples) { return task_.batch(now, samples); }, options_.loaders);
     const Clock::time_point start = Clock::now();
     Throughput throughput;
     while (state_.batch < std::ssize(batches) && !reached_last_step()) {
-      step(loader, batches, throughput);
-      if (asked_to_stop()) {
+      const StepFigures figures = step(loader, batches, throughput);
+      if (figures.stop || (group_.size() == 1 && stop_requested_here())) {
         save();
         return false;
       }
       const bool due = options_.save_every > 0 && state_.step % options_.save_every == 0;
-      if (due || seconds_since(saved_) > kSaveSeconds) save();
+      if (due || figures.save) save();
     }
     if (!end_epoch(start, throughput)) {
       save();
@@ -118,56 +138,53 @@ class Trainer {
   bool out_of_patience() const { return options_.patience > 0 && state_.epochs_since_best >= options_.patience; }
   bool reached_last_step() const { return options_.steps > 0 && state_.step >= options_.steps; }
 
-  void step(Loader& loader, const Batches& batches, Throughput& throughput) {
+  bool save_is_due() const { return seconds_since(saved_) > kSaveSeconds; }
+
+  StepFigures step(Loader& loader, const Batches& batches, Throughput& throughput) {
     before_step_ = state_;
     rate_ = rate_at(options_, state_.step, all_steps_);
-    norm_ = std::numeric_limits<float>::quiet_NaN();
-    const auto first = batches.begin() + state_.batch, last = first + std::min(options_.accumulate, std::ssize(batches) - state_.batch);
-    double samples = 0;
-    for (auto part = first; part != last; ++part) samples += static_cast<double>(part->size());
-    bool good = true;
-    for (auto part = first; part != last; ++part, ++state_.batch) {
-      const Batch batch = loader.next();
-      if (good) good = train_batch(batch, static_cast<float>(static_cast<double>(part->size()) / samples), part + 1 == last, throughput);
-    }
-    if (!good) {
-      state_.loss = before_step_.loss;
-      state_.metrics = before_step_.metrics;
-      ++state_.skipped;
+    const int64_t count = std::min(options_.accumulate, std::ssize(batches) - state_.batch);
+    const StepFigures figures = steps_.run(
+        std::span(batches).subspan(static_cast<size_t>(state_.batch), static_cast<size_t>(count)), [&] { return loader.next(); },
+        static_cast<float>(rate_), group_.size() > 1 && stop_requested_here(), save_is_due());
+    norm_ = figures.norm;
+    state_.batch += count;
+    if (figures.problem) {
+      diverge(*figures.problem);
+    } else {
+      add_to_means(figures, throughput);
     }
     ++state_.step;
     ++steps_here_;
     report_step((state_.batch + options_.accumulate - 1) / options_.accumulate, steps_in(batches.size()));
+    return figures;
   }
 
-  // share: fraction of the step's samples; last_batch: the gradient is complete. Returns false, without an update, if something was not
-  // finite.
-  bool train_batch(const Batch& batch, float share, bool last_batch, Throughput& throughput) {
-    const Rng before = state_.rng;
-    const StepFigures figures = steps_.run(batch, static_cast<float>(rate_), share, last_batch);
-    norm_ = figures.norm;
-    if (!std::isfinite(figures.loss)) return diverge("loss", figures.loss, batch, before);
-    if (last_batch && !std::isfinite(norm_)) return diverge("gradient norm", norm_, batch, before);
-    state_.loss.add({figures.loss * static_cast<double>(batch.samples), static_cast<double>(batch.samples)});
-    for (const auto& [name, mean] : figures.metrics) state_.metrics[name].add(mean);
-    for (Throughput* each : {&throughput, &window_}) each->add(static_cast<double>(batch.samples), figures.multiply_adds);
-    return true;
+  void add_to_means(const StepFigures& figures, Throughput& throughput) {
+    for (const PartFigures& part : figures.parts) {
+      const auto samples = static_cast<double>(part.samples);
+      state_.loss.add({part.loss * samples, samples});
+      for (const auto& [name, mean] : part.metrics) state_.metrics[name].add(mean);
+      // The peak is that of one process.
+      for (Throughput* each : {&throughput, &window_}) each->add(samples, part.multiply_adds / group_.size());
+    }
   }
 
-  // Returns false if the step is skipped, else throws.
-  bool diverge(const char* what, double value, const Batch& batch, const Rng& before) {
+  // Returns if the step is skipped, else throws.
+  void diverge(const StepProblem& problem) {
     std::ostringstream text;
-    text << task_.name << ": the " << what << " is " << value << " in epoch " << state_.epoch + 1 << ", step " << state_.step + 1 << ": "
-         << first_not_finite(*task_.model, batch, before);
+    text << task_.name << ": " << problem.found << " in epoch " << state_.epoch + 1 << ", step " << state_.step + 1 << ": "
+         << problem.where;
     if (options_.on_nan == "skip") {
       say(text.str() + ". The step is skipped");
-      return false;
+      ++state_.skipped;
+      return;
     }
     const bool usable = all_finite(optimizer_.parameters());
     if (usable) state_ = before_step_, save();
     text << (usable ? ". The state before this step is saved in " : ". The last good state is in ")
          << (run_.path() / "checkpoints").string();
-    run_.log(text.str());
+    if (group_.is_first()) run_.log(text.str());
     fail<DivergedError>(text.str(), "; try a lower rate or clip, or on_nan=skip");
   }
 
@@ -191,7 +208,7 @@ class Trainer {
         .samples_per_second = window_.samples_per_second(),
         .share_of_peak = peak_.share(window_),
         .seconds_left = seconds_since(started_) / static_cast<double>(steps_here_) * static_cast<double>(all_steps_ - state_.step)};
-    if (state_.step % options_.log_every == 0) {
+    if (state_.step % options_.log_every == 0 && group_.is_first()) {
       Metrics row;
       for (const auto& [name, value] : done.means) row.emplace_back("train_" + name, value);
       row.emplace_back("rate", rate_);
@@ -214,13 +231,11 @@ class Trainer {
     done.share_of_peak = peak_.share(throughput);
     const std::optional<Evaluation> evaluation = evaluated();
     if (!evaluation) return false;
-    write_histograms(run_.events(), optimizer_.parameters(), state_.step);
-    evaluate_and_save(*evaluation, done);
+    for (const auto& [name, value] : evaluation->figures) done.figures.emplace_back("validation_" + name, value);
+    done.figures.emplace_back("rate", rate_at(options_, std::max<int64_t>(state_.step - 1, 0), all_steps_));
+    done.best = update_best(*evaluation);
     done.seconds = seconds_since(start);
-    run_.add_epoch(done.epoch, state_.step, done.figures);
-    run_.add_speed(done.epoch, state_.step,
-                   {{"seconds", done.seconds}, {"samples_per_second", done.samples_per_second}, {"share_of_peak", done.share_of_peak}});
-    run_.log("epoch " + std::to_string(done.epoch) + ": " + figures_text(done.figures) + (done.best ? "; best" : ""));
+    if (group_.is_first()) record_epoch(run_, task_, optimizer_, done);
     next_epoch();
     if (callbacks_.epoch) callbacks_.epoch(done);
     return true;
@@ -230,26 +245,13 @@ class Trainer {
   std::optional<Evaluation> evaluated() {
     const AveragedWeights averaged(optimizer_);
     const NoGrad no_grad;
-    const Interruptible interruptible(callbacks_.stop);
+    const Interruptible interruptible(callbacks_.stop, group_.size() == 1);
     try {
       return task_.evaluate();
     } catch (const StoppedError&) {
       if (asked_to_stop()) return std::nullopt;
       throw;  // interrupted from elsewhere
     }
-  }
-
-  void evaluate_and_save(const Evaluation& evaluation, EpochInfo& done) {
-    const AveragedWeights averaged(optimizer_);
-    const NoGrad no_grad;
-    for (const auto& [name, value] : evaluation.figures) done.figures.emplace_back("validation_" + name, value);
-    done.figures.emplace_back("rate", rate_at(options_, std::max<int64_t>(state_.step - 1, 0), all_steps_));
-    done.best = update_best(evaluation);
-    if (state_.epoch == 0) write_first_samples(run_.events(), task_, state_.step);
-    write_attention(run_.events(), task_, state_.step);
-    record_heads(run_, *task_.model, state_.epoch + 1, state_.step);
-    save_model_folder(task_, run_.path() / "last");
-    if (done.best) save_model_folder(task_, run_.path() / "best");
   }
 
   // Returns whether this epoch is the best so far.
@@ -274,6 +276,7 @@ class Trainer {
   const TrainOptions& options_;
   RunFolder& run_;
   const TrainCallbacks& callbacks_;
+  Group& group_ = world();
   OptimizerStep optimizer_;
   TrainState state_, before_step_;
   StepRunner steps_;

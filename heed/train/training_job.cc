@@ -10,6 +10,7 @@
 #include "heed/train/report.h"
 #include "heed/train/sample_json.h"
 #include "heed/train/settings_value.h"
+#include "heed/train/shards.h"
 
 namespace heed {
 namespace {
@@ -48,6 +49,7 @@ TrainingJob::TrainingJob(const std::string& task) : kind_(task_kind(task)), task
 std::unique_ptr<TrainingJob> TrainingJob::resumed(const Path& run) {
   auto training = std::make_unique<TrainingJob>(task_in(run));
   training->settings_.read(run / "config.toml");
+  if (!training->settings_.given("shards")) training->settings_.set("shards", "1");  // of older versions
   if (std::filesystem::exists(run / "given.toml")) training->settings_.keep_given(run / "given.toml");
   if (training->kind_.resume_older) training->kind_.resume_older(training->settings_);
   return training;
@@ -61,6 +63,7 @@ std::unique_ptr<TrainingJob> TrainingJob::for_evaluation(const Path& run, const 
   for (const char* key : {"image", "resize"})
     if (!training->settings_.key_of(key).empty()) training->settings_.set(key, "model");  // use its preprocessor_config.json
   chosen.train_options.precision = "f32";
+  chosen.train_options.shards = "0";  // any number of processes
   return training;
 }
 
@@ -102,6 +105,8 @@ Task TrainingJob::make(std::function<void(int64_t done, int64_t all)> reading) {
   const bool on_cpu = default_device() == kCpu;
   if (options.precision == "auto") settings_.set("precision", on_cpu ? "f32" : "bf16", Settings::By::preset);
   if (on_cpu) check_precision(options, has_bf16());
+  if (options.shards == "auto") settings_.set("shards", automatic_shards(world()), Settings::By::preset);
+  shards_of(options, world());  // reports a wrong number before the data are read
   chosen_.reading = std::move(reading);
   Task task = make_(chosen_);
   settings_.set("best", task.metric, Settings::By::preset);  // actual value, for config.toml
@@ -128,8 +133,11 @@ void write_settings(const RunFolder& run, const Settings& settings) {
 
 Evaluation finish_run(const Task& task, RunFolder& run, int64_t best_epoch) {
   const NoGrad no_grad;
-  *task.model = load(run.path() / "best");
+  Group& group = world();
+  if (group.is_first()) *task.model = load(run.path() / "best");
+  for (const Parameter& parameter : task.model->params().all()) group.broadcast(parameter.tensor, 0);
   const Evaluation evaluation = task.test ? task.test() : task.evaluate();
+  if (!group.is_first()) return evaluation;
   Json figures = Json::object();
   for (const auto& [name, value] : evaluation.figures) figures[name] = value;
   write_json(run.path() / "evaluation.json",

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/dist/split_work.h"
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
 #include "heed/models/translate.h"
@@ -65,20 +66,27 @@ struct SentencePairs {
   }
 
   Evaluation evaluate(const EncodedPairs& pairs) const {
-    double loss = 0;
-    RunningMean right;
-    for (const std::vector<int64_t>& which : length_bucketed_batches(pairs.lengths(), kEvaluationPairs, 0, 0)) {
+    const Batches batches = length_bucketed_batches(pairs.lengths(), kEvaluationPairs, 0, 0);
+    const auto score_batch = [&](const std::vector<int64_t>& which) -> std::vector<double> {
       const TensorMap batch = inputs(pairs, which), out = (*model)(batch);
       const std::vector<int64_t> labels = batch.at("labels").to_vector<int64_t>();
       const std::vector<int64_t> guesses = argmax(out.at("logits")).to_vector<int64_t>();
-      double tokens = 0;
+      double tokens = 0, right = 0;
       for (size_t i = 0; i < labels.size(); ++i) {
         tokens += labels[i] != kNoLabel;
-        right.sum += labels[i] == guesses[i];
+        right += labels[i] == guesses[i];
       }
-      loss += static_cast<double>(out.at("loss").item()) * tokens;
-      right.count += tokens;
-    }
+      return {static_cast<double>(out.at("loss").item()) * tokens, right, tokens};
+    };
+    double loss = 0;
+    RunningMean right;
+    split_work(
+        world(), std::ssize(batches), [&](int64_t i) { return bytes_of_numbers(score_batch(batches[static_cast<size_t>(i)])); },
+        [&](int64_t, const std::string& sums) {
+          const std::vector<double> numbers = numbers_in<double>(sums);
+          loss += numbers[0];
+          right.add({numbers[1], numbers[2]});
+        });
     loss /= right.count;
     return {.figures = {{"loss", loss}, {"perplexity", std::exp(loss)}, {"accuracy", right.sum / right.count}},
             .detail = {{"left_out", left_out}}};

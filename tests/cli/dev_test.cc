@@ -45,8 +45,8 @@ TEST(Dev, install_says_where_and_whether_the_shell_finds_it) {
   EXPECT_EQ(unknown.exit_code, 0) << unknown.err;
   EXPECT_EQ(unknown.asked, "--install build --prefix HERE/there\n");
   EXPECT_EQ(unknown.out,
-            "installed: HERE/there/bin/heed\nheed is not found by "
-            "its name yet; to your shell's start-up file add:\n"
+            "installed: HERE/there/bin/heed\nheed is not on your PATH yet. "
+            "Add this line to your shell's startup file:\n"
             "  export PATH=\"HERE/there/bin:$PATH\"\n");
   EXPECT_EQ(dev_install("--prefix=$HERE/there", "$HERE/there/bin:").out, "installed: HERE/there/bin/heed\n");
   if (::geteuid() != 0) {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "heed/cli/inspect_tree.h"
-#include "heed/cli/inspection.h"
+#include "heed/models/inspection.h"
 #include "heed/io/json.h"
 #include "tests/cli/program.h"
 #include "tests/structure/source.h"

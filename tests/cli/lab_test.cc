@@ -30,9 +30,9 @@ TEST(LabCommand, runs_one_and_writes_its_report) {
 
 TEST(LabCommand, a_verdict_that_is_not_as_documented_is_exit_code_1) {
   const Folder folder;
-  const ProgramResult ran = run_heed("lab L1 beta=1 -o " + shell_quoted(folder / "report"));
+  const ProgramResult ran = run_heed("lab L7 samples=1000 -o " + shell_quoted(folder / "report"));
   EXPECT_EQ(ran.exit_code, 1);
-  EXPECT_EQ(ran.err, "heed: lab: 1 of 1 verdicts not as documented: L1 softmax-temperature\n");
+  EXPECT_EQ(ran.err, "heed: lab: 1 of 1 verdicts not as documented: L7 dot-product-variance\n");
   EXPECT_NE(ran.out.find("does not hold"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(folder / "report/index.html"));
 }

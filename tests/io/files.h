@@ -16,7 +16,11 @@
 
 namespace heed::test {
 
-inline const Path kFixtures = Path(HEED_SOURCE_DIR) / "tests/fixtures";
+// HEED_TEST_FIXTURES: another place, for tests that run where the sources are not.
+inline const Path kFixtures = [] {
+  const char* const folder = std::getenv("HEED_TEST_FIXTURES");
+  return folder ? Path(folder) : Path(HEED_SOURCE_DIR) / "tests/fixtures";
+}();
 inline Path fixture(const std::string& name) { return kFixtures / name; }
 
 // A temporary folder, removed by the destructor.

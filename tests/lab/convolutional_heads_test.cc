@@ -40,12 +40,44 @@ TEST(HeadKernels, of_gaussian_maps_are_found) {
     all_rows += row, all_columns += column;
     if (std::abs(i) <= 1) rows += row, columns += column;
   }
-  EXPECT_NEAR(heads[1].mass3, rows * columns / (all_rows * all_columns), 1e-4);
+  // Away from the border; at the border the same weight is spread over fewer keys.
+  EXPECT_NEAR(heads[1].mass3, rows * columns / (all_rows * all_columns), 0.03);
+  EXPECT_NEAR(heads[1].kernel[12], 1 / (all_rows * all_columns) * std::exp(-0.0625), 1e-3);
   EXPECT_TRUE(heads[1].convolves());
 
-  EXPECT_NEAR(heads[2].mass5, 25.0 / (side * side), 1e-5);  // attends uniformly
-  EXPECT_NEAR(heads[2].explained, 25.0 / (side * side), 1e-5);
+  EXPECT_LE(heads[2].mass5, 25.0 / (side * side) + 1e-6);  // attends uniformly; windows are cut at the border
+  EXPECT_LT(heads[2].explained, 0.35);
   EXPECT_FALSE(heads[2].convolves());
+}
+
+// Explained share and masses over all queries, by their definition: no query is left out at the border.
+TEST(HeadKernels, count_every_query) {
+  const int64_t side = 7, N = side * side;
+  std::vector<int64_t> queries(static_cast<size_t>(N));
+  std::iota(queries.begin(), queries.end(), 0);
+  const Tensor maps = one_item(
+      lab::head_maps(Tensor::full({1}, 0.4, kCpu), Tensor::from(std::vector<float>{1.3f, -0.6f}, {1, 2}, kCpu), side, side, queries));
+  const lab::HeadKernel head = lab::head_kernels(maps, 0, side, side)[0];
+  const std::vector<float> a = maps.to_vector<float>();
+  double squares = 0, distance = 0, mass3 = 0;
+  for (int64_t q = 0; q < N; ++q)
+    for (int64_t k = 0; k < N; ++k) {
+      double expected = 0;
+      for (int64_t i = -2; i <= 2; ++i)
+        for (int64_t j = -2; j <= 2; ++j) {
+          const int64_t y = std::min(std::max<int64_t>(q / side + head.center[0] + i, 0), side - 1);
+          const int64_t x = std::min(std::max<int64_t>(q % side + head.center[1] + j, 0), side - 1);
+          if (y * side + x == k) expected += head.kernel[static_cast<size_t>((i + 2) * 5 + j + 2)];
+        }
+      const double weight = a[static_cast<size_t>(q * N + k)];
+      squares += weight * weight, distance += (weight - expected) * (weight - expected);
+      const int64_t y = std::min(std::max<int64_t>(q / side + head.center[0], 0), side - 1);
+      const int64_t x = std::min(std::max<int64_t>(q % side + head.center[1], 0), side - 1);
+      if (std::abs(k / side - y) <= 1 && std::abs(k % side - x) <= 1) mass3 += weight / static_cast<double>(N);
+    }
+  EXPECT_NEAR(head.explained, 1 - distance / squares, 1e-9);
+  EXPECT_NEAR(head.mass3, mass3, 1e-6);
+  EXPECT_NEAR(head.error * head.error, 1 - head.explained, 0.1 * (1 - head.explained));
 }
 
 // A head that attends to one fixed key is no convolution, nor is one that changes from image to image.
@@ -63,8 +95,9 @@ TEST(HeadKernels, of_other_heads_explain_little) {
         lab::head_maps(Tensor::full({1}, 30, kCpu), Tensor::from(std::vector<float>{down, 0}, {1, 2}, kCpu), side, side, queries));
   };
   const lab::HeadKernel moving = lab::head_kernels(concat({shifted(0), shifted(1), shifted(2), shifted(-2)}, 0), 0, side, side)[0];
-  EXPECT_NEAR(moving.explained, 0.25, 0.01);
-  EXPECT_NEAR(moving.error * moving.error, 0.75, 0.15);
+  // By hand: a kernel of four taps of 1/4 explains 1/4 of a row of one 1; near the edges some of the taps read the same key.
+  EXPECT_NEAR(moving.explained, (5 * 0.25 + 0.625 + 2 * 0.375) / 8, 1e-6);
+  EXPECT_NEAR(moving.error * moving.error, 1 - moving.explained, 0.05);
 }
 
 TEST(ConvolutionalHeads, of_trained_models) {
@@ -87,7 +120,10 @@ TEST(ConvolutionalHeads, of_a_model_folder) {
                    {"intermediate_size", 16}}),
        folder / "vit");
   const lab::Result result = run_experiment("L24", {"model=" + (folder / "vit").string(), "images=2"});
-  EXPECT_EQ(measured(result, "vit: share of heads that act as convolutions"), 0);
+  EXPECT_NE(result.report.statement.find("vit: 0 % of the heads act as convolutions, over all queries"), std::string::npos);
+  const std::string apart = "vit: square of the error, distance from the unexplained share, all heads";
+  EXPECT_LT(measured(result, apart), 0.15);
+  EXPECT_GT(measured(result, apart), 0);  // random values: never exactly equal, so the bound can fail
   EXPECT_EQ(result.report.tables.at(0).rows.size(), 4u);
   expect_error<UsageError>([] { run_experiment("L24", {"model=" + (kFixtures / "bert-model").string()}); },
                            "expected a model with attention over image patches");

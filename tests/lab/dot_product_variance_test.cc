@@ -21,6 +21,24 @@ TEST(DotProductVariance, the_published_form_is_contradicted) {
   EXPECT_EQ(result.report.measured.back().predicted, 64 * (0.5 * 64 + 1));
 }
 
+TEST(DotProductVariance, one_term_has_twice_the_mixed_part) {
+  const lab::Result result = run_experiment("L7", {"widths=2", "samples=100000"});
+  EXPECT_NEAR(measured(result, "variance of one term q_i k_i"), 1.5, 0.02);  // 2 sigma^2 mu^2 + sigma^4
+  for (const lab::Measured& each : result.report.measured)
+    if (each.name == "variance of one term") {
+      EXPECT_EQ(each.rule, lab::Measured::Rule::contradicts);
+      EXPECT_EQ(each.predicted, 1.25);
+    }
+}
+
+TEST(DotProductVariance, at_mean_0_the_published_formula_is_right) {
+  const lab::Result result = run_experiment("L7", {"mean=0", "widths=2", "samples=100000"});
+  EXPECT_EQ(result.verdict, lab::Verdict::holds);
+  EXPECT_TRUE(result.as_documented());
+  EXPECT_NE(lab::finding_of(result.report).find("At mean = 0"), std::string::npos);
+  EXPECT_NEAR(measured(result, "variance at the largest d, as published"), 16, 0.4);
+}
+
 TEST(DotProductVariance, holds_for_other_means_and_deviations) {
   const lab::Result result = run_experiment("L7", {"mean=-1", "deviation=0.5", "widths=2", "samples=100000"});
   EXPECT_NEAR(measured(result, "variance of q·k, d = 8"), 8 * (2 * 0.25 + 0.0625), 0.09);

@@ -21,5 +21,12 @@ TEST(IdentityAndPermutations, the_remainder_matches_the_formula) {
   EXPECT_NEAR(lines.series[0].y[20], 1 - 1 / (1 + 8 * std::exp(-5)), 1e-6);
 }
 
+TEST(IdentityAndPermutations, small_beta_leaves_a_remainder) {
+  const lab::Result result = run_experiment("L4", {"beta=2", "permutations=2"});
+  EXPECT_NEAR(measured(result, "β = 2: weight on the wrong tokens"), 15 * std::exp(-2) / (1 + 15 * std::exp(-2)), 1e-5);
+  EXPECT_NE(result.report.statement.find("At β = 2 a share of 0.6700"), std::string::npos) << result.report.statement;
+  EXPECT_NEAR(measured(run_experiment("L4", {"beta=0", "permutations=2"}), "β = 0: weight on the wrong tokens"), 15.0 / 16, 1e-5);
+}
+
 }  // namespace
 }  // namespace heed::test

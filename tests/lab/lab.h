@@ -16,9 +16,12 @@ namespace heed::test {
 inline lab::Result run_experiment(const std::string& name, const std::vector<std::string>& settings = {}) {
   const lab::Result result = lab::run_one(lab::find_experiment(name), settings, [](const std::string&) {});
   EXPECT_EQ(result.error, "");
-  lab::Report counted{.measured = result.report.measured};
+  lab::Report counted{.agrees = result.report.agrees, .undecided = result.report.undecided, .measured = result.report.measured};
   std::erase_if(counted.measured, [](const lab::Measured& each) { return each.by_clock; });
-  EXPECT_EQ(lab::verdict_text(lab::verdict_of(counted)), lab::verdict_text(result.experiment->expected));
+  if (counted.undecided.empty()) {
+    const lab::Verdict expected = counted.agrees.empty() ? result.experiment->expected : lab::Verdict::holds;
+    EXPECT_EQ(lab::verdict_text(lab::verdict_of(counted)), lab::verdict_text(expected));
+  }
   for (const lab::Measured& each : counted.measured) EXPECT_TRUE(each.passes()) << each.name << ": " << each.measured;
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include "heed/lab/formula.h"
 #include "heed/lab/measure.h"
+#include "heed/lab/terminal.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
 #include "tests/lab/lab.h"
@@ -19,6 +20,7 @@ Result example_result() {
                                      .title = "A <title> & more",
                                      .claim = "It is so: $a < b$.",
                                      .formula = R"(\frac{a}{b} \le 1)",
+                                     .setup = "Two numbers $a$ and $b$.",
                                      .prepare = {}};
   Result result{.experiment = &experiment, .settings = {{"seed", 1}}, .seconds = 0.5};
   result.report.statement = "It is so.";
@@ -46,9 +48,10 @@ TEST(Lab, experiments_are_sorted_unique_and_well_formed) {
     EXPECT_GT(std::stoi(experiment.number.substr(1)), last);
     last = std::stoi(experiment.number.substr(1));
     EXPECT_TRUE(experiment.claim.ends_with('.')) << experiment.claim;
+    EXPECT_TRUE(experiment.setup.ends_with('.')) << experiment.setup;
     EXPECT_EQ(experiment.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos);
     EXPECT_EQ(experiment.published.empty(), experiment.expected != Verdict::corrected);
-    for (const std::string& sentence : {experiment.claim, experiment.title, experiment.published})
+    for (const std::string& sentence : {experiment.claim, experiment.title, experiment.published, experiment.setup})
       EXPECT_NE(sentence_markup(sentence), sentence.empty() ? "?" : "");
     if (!experiment.formula.empty()) {
       EXPECT_NE(formula_markup(experiment.formula), "");
@@ -87,6 +90,51 @@ TEST(Lab, the_verdict_follows_from_the_numbers) {
     EXPECT_EQ(verdict_of(report), Verdict::fails);
     report.measured.pop_back();
   }
+}
+
+TEST(Lab, the_text_follows_from_the_numbers) {
+  Report report{.statement = "All is well.", .measured = {equal_to("a", 1, 1)}};
+  EXPECT_EQ(finding_of(report), "All is well.");
+  report.agrees = "So does the book.";
+  EXPECT_EQ(finding_of(report), "All is well. So does the book.");
+  report.measured.push_back(at_most("b", 3, 4.5));
+  EXPECT_EQ(finding_of(report), "Not as predicted at these settings: b is 4.500, predicted was ≤ 3.");
+  for (int i = 0; i < 4; ++i) report.measured.push_back(contradicts("c", 5, 5));
+  EXPECT_EQ(finding_of(report),
+            "Not as predicted at these settings: b is 4.500, predicted was ≤ 3; c is 5, as published; c is 5, as published; and 2 more.");
+  report.undecided = "Too few steps.";
+  EXPECT_EQ(verdict_of(report), Verdict::fails);  // a measurement that fails is not excused
+  report.measured.resize(1);
+  EXPECT_EQ(verdict_of(report), Verdict::undecided);
+  EXPECT_EQ(finding_of(report), "Too few steps.");
+  EXPECT_EQ(verdict_text(Verdict::undecided), "not decided");
+}
+
+// Wilson's interval, solved from its definition: the shares p at which the measured one is z standard errors away.
+TEST(Lab, intervals_of_shares_stay_between_0_and_1) {
+  const std::vector<double> near_one{0.99, 1, 0.98, 1};
+  const Interval plain = confidence(near_one), share = share_confidence(near_one);
+  EXPECT_GT(plain.high, 1);
+  EXPECT_LE(share.high, 1);
+  EXPECT_LT(share.low, share.mean);
+  const double z = 3.182, error = (plain.high - plain.mean) / z, n = plain.mean * (1 - plain.mean) / (error * error);
+  for (const double p : {share.low, share.high}) EXPECT_NEAR(std::abs(share.mean - p), z * std::sqrt(p * (1 - p) / n), 1e-9);
+  const Interval all = share_confidence(std::vector<double>{1, 1, 1}, 100);  // 300 of 300 right
+  EXPECT_EQ(all.high, 1);
+  EXPECT_NEAR(all.low, 300 / (300 + 4.303 * 4.303), 1e-9);
+  const Interval none = share_confidence(std::vector<double>{0, 0, 0}, 100);
+  EXPECT_EQ(none.low, 0);
+  EXPECT_NEAR(none.high, 1 - all.low, 1e-9);
+}
+
+// Weights of 1e-12 are far below an axis that begins at 1e-6, and 0 has no logarithm: both are at the bottom.
+TEST(Lab, sparklines_keep_to_their_axes) {
+  const Lines lines{
+      .across = {"s"}, .up = {"weight", true, 1e-6, 1.0}, .series = {{"up", {1, 2, 3}, {0.1, 1, 1}}, {"down", {1, 2, 3}, {0.1, 1e-12, 0}}}};
+  const std::vector<std::string> rows = figure_lines(figure("", "", Plot{"", lines}), {});
+  EXPECT_NE(rows.at(0).find("█  0.1000 → 1"), std::string::npos) << rows[0];
+  EXPECT_NE(rows.at(1).find("▁  0.1000 → 0"), std::string::npos) << rows[1];
+  EXPECT_EQ(rows.at(1).find("█"), std::string::npos) << rows[1];
 }
 
 TEST(Lab, a_failing_experiment_reports_its_error) {
@@ -153,6 +201,7 @@ TEST(Lab, json_is_complete_and_parses) {
   const Json& one = json["experiments"][0];
   EXPECT_EQ(one["verdict"], "holds");
   EXPECT_EQ(one["claim"], "It is so: a < b.");
+  EXPECT_EQ(one["setup"], "Two numbers a and b.");
   EXPECT_EQ(one["measured"][0]["measured"], 101);
   EXPECT_TRUE(one["tables"][0]["rows"][1][1].is_null());
   EXPECT_EQ(one["figures"][1]["frames"].size(), 2u);
@@ -193,7 +242,8 @@ TEST(Lab, the_folder_is_complete_and_never_replaces_another) {
 TEST(Lab, the_terminal_shows_claims_numbers_and_figures) {
   std::ostringstream out;
   print_result(out, example_result(), {});
-  for (const char* words : {"L99  A <title> & more", "holds", "It is so: a < b.", "a/b ≤ 1", "100 ± 2 %", "✓", "β = 1", "█"})
+  for (const char* words :
+       {"L99  A <title> & more", "holds", "It is so: a < b.", "setup: Two numbers a and b.", "a/b ≤ 1", "100 ± 2 %", "✓", "β = 1", "█"})
     EXPECT_NE(out.str().find(words), std::string::npos) << words << "\n" << out.str();
   EXPECT_EQ(out.str().find('\x1b'), std::string::npos);
 }

@@ -10,8 +10,8 @@ TEST(RunningLinearLayer, is_the_convolution_where_the_map_is_the_identity) {
   EXPECT_EQ(result.verdict, lab::Verdict::corrected);
   EXPECT_NEAR(measured(result, "narrow map: smallest weight on the diagonal"), 1, 1e-7);
   EXPECT_LT(measured(result, "narrow map: distance from the 1x1 convolution"), 2e-6);
-  EXPECT_LT(measured(result, "diagonal mask: distance from it"), 2e-6);
-  EXPECT_LT(measured(result, "linear layer, token by token: distance from it"), 2e-6);
+  EXPECT_LT(measured(result, "diagonal mask: distance from the 1x1 convolution"), 2e-6);
+  EXPECT_LT(measured(result, "linear layer, token by token: distance from the 1x1 convolution"), 2e-6);
   EXPECT_NEAR(measured(result, "equal weights: published distance from that convolution"), 1, 1e-4);
 }
 

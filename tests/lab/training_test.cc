@@ -44,9 +44,9 @@ TEST(LabTraining, tasks_can_be_modified_and_settings_added) {
 
 TEST(LabTraining, differences_are_per_seed) {
   const lab::Trials a{{0.5, 0.7, 0.6}}, b{{0.4, 0.6, 0.5}};
-  const lab::Interval difference = differences(a, b).interval();
-  EXPECT_NEAR(difference.mean, 0.1, 1e-12);
-  EXPECT_NEAR(difference.high - difference.low, 0, 1e-12);  // the difference is the same in every run
+  const lab::Interval by = difference(a, b);
+  EXPECT_NEAR(by.mean, 0.1, 1e-12);
+  EXPECT_NEAR(by.high - by.low, 0, 1e-12);  // the difference is the same in every run
   EXPECT_EQ(lab::interval_text({0.5, 0.45, 0.553}), "50.0 % (45.0 to 55.3)");
 }
 

@@ -20,16 +20,17 @@ using Names = std::set<std::string>;
 const std::map<std::string, Names> kMayInclude = {
     {"core", {"cuda"}},  // memory and launch
     {"cuda", {"core"}},
+    {"dist", {"core"}},
     {"io", {"core"}},
     {"text", {"core", "io"}},
     {"data", {"core", "io"}},
     {"ops", {"core", "cuda"}},
     {"attention", {"core", "cuda", "ops"}},
     {"nn", {"core", "ops", "attention", "io", "text", "data"}},
-    {"models", {"core", "ops", "attention", "nn", "io", "text", "data"}},
-    {"train", {"core", "cuda", "ops", "attention", "nn", "models", "io", "text", "data"}},
-    {"lab", {"core", "ops", "attention", "nn", "models", "train", "io", "text", "data"}},
-    {"cli", {"core", "cuda", "ops", "attention", "nn", "models", "train", "lab", "io", "text", "data"}},
+    {"models", {"core", "dist", "ops", "attention", "nn", "io", "text", "data"}},
+    {"train", {"core", "dist", "cuda", "ops", "attention", "nn", "models", "io", "text", "data"}},
+    {"lab", {"core", "dist", "ops", "attention", "nn", "models", "train", "io", "text", "data"}},
+    {"cli", {"core", "dist", "cuda", "ops", "attention", "nn", "models", "train", "lab", "io", "text", "data"}},
     {"serve", {"core", "ops", "attention", "nn", "models", "train", "lab", "io", "text", "data"}},
 };
 
@@ -48,10 +49,10 @@ bool may_include(const std::string& path, const std::string& included) {
   return module == other || kMayInclude.at(module).contains(other);
 }
 
-// Only kernels use raw pointers.
+// Only kernels and messages between processes use raw pointers.
 bool may_use_raw_pointers(const std::string& path, bool has_kernels) {
   const std::string module = module_of(path);
-  return module == "core" || module == "ops" || module == "attention" || (module == "train" && has_kernels);
+  return module == "core" || module == "dist" || module == "ops" || module == "attention" || (module == "train" && has_kernels);
 }
 
 // Names of an older vocabulary and the field's words for them. Whole words, in code and comments.

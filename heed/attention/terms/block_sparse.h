@@ -29,7 +29,7 @@ struct BlockSparse {  // keep pattern[h, i / size, j / size]
   }
   void check_sizes(const AttentionSizes&) const { check(size >= 1, "attention: BlockSparse in blocks of ", size, ", expected 1 or more"); }
   static TermInfo info() {
-    return {.name = "block_sparse", .summary = "keeps squares of scores: pattern[h, i / size, j / size], rounded down", .masks = true};
+    return {.name = "block_sparse", .summary = "keeps blocks of scores: pattern[h, i / size, j / size], rounded down", .masks = true};
   }
   BlockSparseArgs args() const {
     const Shape& shape = pattern.shape();

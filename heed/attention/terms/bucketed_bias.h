@@ -1,4 +1,4 @@
-// Relative positions in buckets that widen with the distance, one number per bucket and head (Raffel et al. 2020, T5).
+// Relative positions in buckets that widen with the distance, one bias per bucket and head (Raffel et al. 2020, T5).
 #ifndef HEED_ATTENTION_TERMS_BUCKETED_BIAS_H_
 #define HEED_ATTENTION_TERMS_BUCKETED_BIAS_H_
 
@@ -34,7 +34,7 @@ struct BucketedBias {  // + table[h, bucket(j - i)]
   static constexpr const char* name = "BucketedBias";
   Tensor table;           // (H, buckets), learned
   bool both_ways = true;  // half of the buckets for keys after the query; else those share the bucket of distance 0
-  int64_t far = 128;      // from this distance on everything falls into the last bucket
+  int64_t far = 128;      // distances from here on share the last bucket
   std::vector<TermTensor> tensors(const AttentionSizes& z) { return {{"table", table, {z.H, last_of(table)}, Sums::table}}; }
   void check_sizes(const AttentionSizes&) const {
     const int64_t buckets = table.size(1) / (both_ways ? 2 : 1);
@@ -44,11 +44,11 @@ struct BucketedBias {  // + table[h, bucket(j - i)]
   static TermInfo info() {
     return {.name = "bucketed",
             .aliases = {"bucketed_bias", "t5"},
-            .summary = "adds a learned number per head and bucket of distances; buckets widen with the distance",
+            .summary = "adds a learned bias per head and bucket of distances; buckets widen with the distance",
             .source = "Raffel et al. 2020",
             .use = TermUse::position,
-            .settings = {{"buckets", "numbers of a head: buckets in all", 32, 2},
-                         {"far", "distance from which on everything is in the last bucket", 128, 2},
+            .settings = {{"buckets", "number of buckets per head", 32, 2},
+                         {"far", "all distances from here on share the last bucket", 128, 2},
                          {"both_ways", "half of the buckets are for keys after the query", 1, 0, TermSetting::Type::flag}},
             .parameters = {{"table", "bucket_table", "add bucket_table[h, bucket of j - i]", {{0, 1, "buckets"}}}}};
   }

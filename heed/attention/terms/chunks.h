@@ -34,7 +34,7 @@ struct Chunks {  // keep (i + shift) / size == (j + shift) / size
             .masks = true,
             .settings = {{"size", "tokens of a chunk", 1, 1},
                          {"shifted", "shift by half a chunk in every second layer", 0, 0, TermSetting::Type::flag},
-                         {"shift", "tokens by which chunks are shifted, in all layers alike", every_second_layer}}};
+                         {"shift", "tokens by which chunks are shifted, the same in all layers", every_second_layer}}};
   }
   static Chunks make(const TermInput& in) { return {in.whole("size"), in.whole("shift")}; }
   VisibleKeys visible(int64_t i, int64_t) const {

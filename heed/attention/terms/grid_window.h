@@ -26,12 +26,12 @@ struct GridWindow {  // keep what is at most `rows` rows and `columns` columns a
   }
   static TermInfo info() {
     return {.name = "grid_window",
-            .summary = "keeps the keys near the query on a grid: at most so many rows and columns away",
+            .summary = "keeps the keys near the query on a grid, by rows and columns",
             .use = TermUse::pattern,
             .masks = true,
             .needs_grid = true,
-            .settings = {{"rows", "rows away, at most", 0},
-                         {"columns", "columns away, at most; as many as rows unless given", [](auto&, auto& v) { return v.at("rows"); }}}};
+            .settings = {{"rows", "largest distance in rows", 0},
+                         {"columns", "largest distance in columns; by default as in rows", [](auto&, auto& v) { return v.at("rows"); }}}};
   }
   static GridWindow make(const TermInput& in) { return {in.whole("rows"), in.whole("columns"), in.place.columns}; }
   VisibleKeys visible(int64_t i, int64_t N) const {

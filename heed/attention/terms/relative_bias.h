@@ -1,4 +1,4 @@
-// Learned relative positions: a number for every distance, per head (Shaw et al. 2018, Raffel et al. 2020).
+// Learned relative positions: a bias for every distance, per head (Shaw et al. 2018, Raffel et al. 2020).
 #ifndef HEED_ATTENTION_TERMS_RELATIVE_BIAS_H_
 #define HEED_ATTENTION_TERMS_RELATIVE_BIAS_H_
 
@@ -28,10 +28,10 @@ struct RelativeBias {  // + table[h, clamp(j - i, -R, R) + R]
     const auto all_distances = [](const TermPlace& place, const TermValues&) { return std::max<double>(place.tokens - 1, 1); };
     return {.name = "relative",
             .aliases = {"relative_bias"},
-            .summary = "adds a learned number per head and distance up to reach",
+            .summary = "adds a learned bias per head and distance, up to reach",
             .source = "Shaw et al. 2018",
             .use = TermUse::position,
-            .settings = {{"reach", "the largest distance with a number of its own; that of all tokens unless given", all_distances, 1}},
+            .settings = {{"reach", "largest distance with its own bias; by default that of all tokens", all_distances, 1}},
             .parameters = {{"table", "relative_table", "add relative_table[h, clamp(j - i, -reach, reach) + reach]", {{1, 2, "reach"}}}}};
   }
   static RelativeBias make(const TermInput& in) { return {in.tensors[0]}; }

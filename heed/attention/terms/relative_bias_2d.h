@@ -1,4 +1,4 @@
-// Learned relative positions on a grid: a number for every offset by rows and columns, per head (Liu et al., Swin, 2021).
+// Learned relative positions on a grid: a bias for every offset in rows and columns, per head (Liu et al., Swin, 2021).
 #ifndef HEED_ATTENTION_TERMS_RELATIVE_BIAS_2D_H_
 #define HEED_ATTENTION_TERMS_RELATIVE_BIAS_2D_H_
 
@@ -33,13 +33,13 @@ struct RelativeBias2d {  // + table[h, clamp(rows apart, -R, R) + R, clamp(colum
   static TermInfo info() {
     return {.name = "relative_2d",
             .aliases = {"relative_bias_2d"},
-            .summary = "adds a learned number per head and offset on a grid",
+            .summary = "adds a learned bias per head and offset on a grid",
             .source = "Liu et al. 2021",
             .use = TermUse::position,
             .needs_grid = true,
-            .settings = {{"rows", "the largest row offset with a number of its own; that of the grid unless given",
+            .settings = {{"rows", "largest row offset with its own bias; by default that of the grid",
                           [](const TermPlace& place, auto&) { return static_cast<double>(place.rows - 1); }},
-                         {"columns", "the largest column offset with a number of its own; that of the grid unless given",
+                         {"columns", "largest column offset with its own bias; by default that of the grid",
                           [](const TermPlace& place, auto&) { return static_cast<double>(place.columns - 1); }}},
             .parameters = {{"table",
                             "relative_table",

@@ -1,4 +1,4 @@
-// Relative positions that meet content, the four-term form of Dai et al. 2019 (Transformer-XL). With beta inside the
+// Relative positions that depend on content, the four-term form of Dai et al. 2019 (Transformer-XL). With beta inside the
 // queries given here, attention(q + u, k, v) with this term on beta (q + w) has the scores
 // beta (q.k + u.k + q.r + w.r), r being the table's row for the distance.
 #ifndef HEED_ATTENTION_TERMS_RELATIVE_KEYS_H_
@@ -38,7 +38,7 @@ struct RelativeKeys {  // + queries[b, h, i] . table[h, clamp(j - i, -R, R) + R]
   static TermInfo info() {
     return {.name = "relative_content",
             .aliases = {"relative_keys"},
-            .summary = "adds the product of a query with a vector per head and distance, made of its sinusoids",
+            .summary = "adds the product of the query with a vector per head and distance, projected from its sinusoids",
             .source = "Dai et al. 2019",
             .use = TermUse::position,
             .needs_content = true,
@@ -91,7 +91,7 @@ struct Distances {
   int64_t entry(const RelativeKeysArgs& t, int64_t at) const { return table_entry(t, 0, first + at); }
 };
 
-// Every query meets every distance of the block; a score takes its own.
+// Products of every query with every distance of the block; each score uses its own.
 inline HWY_ATTR void block_score(const RelativeKeysArgs& t, const ScoreBlock& x, float* s, int64_t stride) {
   const Distances distances(t, x);
   const int64_t columns = whole_registers(distances.count), width = distances.width;

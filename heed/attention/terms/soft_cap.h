@@ -1,4 +1,4 @@
-// Scores held within bounds by a smooth curve (Gemma 2, 2024). It is not linear, so it also scales the gradients of everything
+// Scores bounded by a smooth curve (Gemma 2, 2024). It is not linear, so it also scales the gradients of everything
 // before it; masked scores stay masked.
 #ifndef HEED_ATTENTION_TERMS_SOFT_CAP_H_
 #define HEED_ATTENTION_TERMS_SOFT_CAP_H_
@@ -21,7 +21,7 @@ struct SoftCap {  // limit tanh(s / limit)
   static TermInfo info() {
     return {.name = "soft_cap",
             .aliases = {"softcap"},
-            .summary = "holds scores within bounds: limit tanh(s / limit)",
+            .summary = "bounds scores smoothly: limit tanh(s / limit)",
             .source = "Gemma 2, 2024",
             .use = TermUse::key,
             .settings = {{"limit", "the bound", 50, 0, TermSetting::Type::number}}};

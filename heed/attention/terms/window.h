@@ -35,8 +35,8 @@ struct Window {  // keep i - before <= j <= i + after; the first `globals` token
             .use = TermUse::pattern,
             .masks = true,
             .settings = {{"before", "keys before the query", 0},
-                         {"after", "keys after the query; as many as before unless given", [](auto&, auto& v) { return v.at("before"); }},
-                         {"globals", "first tokens that see and are seen by all", 0}}};
+                         {"after", "keys after the query; by default as many as before", [](auto&, auto& v) { return v.at("before"); }},
+                         {"globals", "number of first tokens that see all tokens and are seen by all", 0}}};
   }
   static Window make(const TermInput& in) { return {in.whole("before"), in.whole("after"), in.whole("globals")}; }
   VisibleKeys visible(int64_t i, int64_t N) const {

@@ -1,8 +1,9 @@
-#include "heed/cli/inspection.h"
+#include "heed/models/inspection.h"
 
 #include <algorithm>
 #include <charconv>
 
+#include "heed/attention/tap.h"
 #include "heed/core/autograd.h"
 #include "heed/io/image_files.h"
 #include "heed/io/paths.h"
@@ -13,7 +14,7 @@
 #include "heed/models/translate.h"
 #include "heed/text/tokenizer.h"
 
-namespace heed::cli {
+namespace heed {
 namespace {
 
 using Ids = std::vector<int64_t>;
@@ -21,8 +22,8 @@ using Ids = std::vector<int64_t>;
 // Texts as tokens of the model. With `ids`, texts are token ids and no tokenizer is needed.
 class Reader {
  public:
-  Reader(const Path& folder, bool ids, bool target = false) {
-    if (!ids) tokenizer_.emplace(target ? Tokenizer::open_target(folder) : Tokenizer::open(folder));
+  Reader(const Tokenizer* tokenizer, bool ids) {
+    if (!ids) tokenizer_ = *tokenizer;
   }
 
   struct Tokens {
@@ -85,15 +86,48 @@ void check_ids(const Model& model, const Ids& ids, const std::string& text) {
 
 bool is_image_file(const std::string& text) { return is_image_name(text) && is_plain_file(text); }
 
-void inspect_image(const Model& model, const Path& folder, const InspectOptions& options, Inspection& inspection) {
-  check<FileError>(path_exists(options.input), options.input, ": there is no such file; ", model.architecture(),
+// The number of the attention call, as AttentionTap counts: encoder layers first, then self and cross attention of decoder layers.
+int64_t call_of(const std::string& kind, int64_t layer, int64_t encoder_layers) {
+  if (kind == "decoder") return encoder_layers + 2 * layer;
+  return kind == "cross" ? encoder_layers + 2 * layer + 1 : layer;
+}
+
+// Runs the model with maps, and with the changes and records that the options ask for.
+TensorMap run_inspected(const Model& model, const TensorMap& inputs, const InspectOptions& options, Inspection& inspection) {
+  const bool translation = inspection.kind == InputKind::translation;
+  const Config config(model.config(), "config.json");
+  const int64_t encoder = translation ? config.size("encoder_layers", 6, 0) : 0,
+                decoder = translation ? config.size("decoder_layers", 6, 0) : 0;
+  AttentionEdit::Changes changes{.beta = options.beta, .hidden = options.hidden};
+  for (const auto& [kind, layer, head] : options.off) changes.off.insert({call_of(kind, layer, encoder), head});
+  for (int64_t i = 0; translation && i < encoder; ++i) changes.hidden_calls.insert(i);
+  for (int64_t i = 0; translation && i < decoder; ++i) changes.hidden_calls.insert(call_of("cross", i, encoder));
+  std::optional<AttentionEdit> edit;
+  if (!changes.empty()) edit.emplace(std::move(changes));
+  std::optional<AttentionTap> tap;
+  if (options.shapes) tap.emplace(AttentionTap::Choice{.calls = {-1}});
+  TensorMap out = model(inputs, {.hidden_states = options.shapes, .attentions = true});
+  if (!options.shapes) return out;
+  const auto add = [&](const std::string& name, const Shape& shape, DType dtype) { inspection.shapes.push_back({name, shape, dtype}); };
+  for (const auto& [name, tensor] : inputs) add(name, tensor.shape(), tensor.dtype());
+  for (size_t i = 0; i < tap->shapes().size(); ++i) {
+    add("queries." + std::to_string(i), tap->shapes()[i].q, DType::f32);
+    add("keys." + std::to_string(i), tap->shapes()[i].k, DType::f32);
+  }
+  for (const auto& [name, tensor] : out) add(name, tensor.shape(), tensor.dtype());
+  return out;
+}
+
+void inspect_image(const InspectedModel& inspected, const InspectOptions& options, Inspection& inspection) {
+  const Model& model = inspected.model;
+  check<FileError>(options.image || path_exists(options.input), options.input, ": there is no such file; ", model.architecture(),
                    " takes images, expected a ", kReadFormats, " file");
-  const ImageProcessor processor(folder);
-  const Image image = read_image(options.input);
+  const ImageProcessor& processor = *inspected.images;
+  const Image image = options.image ? *options.image : read_image(options.input);
   inspection.image = processor.prepared(image);
   const Tensor pixels = processor(std::span(&image, 1));
-  check_image_size(model, folder, pixels);
-  const TensorMap out = model({{"pixel_values", pixels}}, {.attentions = true});
+  check_image_size(model, inspected.folder, pixels);
+  const TensorMap out = run_inspected(model, {{"pixel_values", pixels}}, options, inspection);
   inspection.maps = {maps_in(out, "attentions.", "attention", options.choice)};
   AttentionMaps& maps = inspection.maps[0];
   const Config config(model.config(), "config.json");
@@ -104,7 +138,7 @@ void inspect_image(const Model& model, const Path& folder, const InspectOptions&
   check(inspection.first >= 0 && maps.M == maps.N, "inspect: maps of ", maps.N, " x ", maps.M, " tokens on a grid of ", inspection.rows,
         " x ", inspection.columns, ", expected a key for every patch");
   inspection.rollout = rollout(out, "attentions.");
-  inspection.predictions = predictions_in(model, out, {}, {});
+  inspection.predictions = predictions_in(model, out, {}, {}, {.top = options.top});
   const std::array names{"[class]", "[teacher]"};
   for (int64_t i = 0; i < inspection.first; ++i) maps.rows.emplace_back(names[static_cast<size_t>(std::min<int64_t>(i, 1))]);
   for (int64_t i = 0; i < inspection.rows * inspection.columns; ++i)
@@ -112,17 +146,19 @@ void inspect_image(const Model& model, const Path& folder, const InspectOptions&
   maps.columns = maps.rows;
 }
 
-void inspect_text(const Model& model, const Path& folder, const InspectOptions& options, Inspection& inspection) {
-  const Reader reader(folder, options.ids);
+void inspect_text(const InspectedModel& inspected, const InspectOptions& options, Inspection& inspection) {
+  const Model& model = inspected.model;
+  const Reader reader(inspected.tokenizer, options.ids);
   const Reader::Tokens tokens = reader.read(options.input, options.pair);
   check_ids(model, tokens.ids, options.input);
   TensorMap inputs{{"input_ids", as_batch(tokens.ids)}};
   if (model.architecture().starts_with("Bert")) inputs["token_type_ids"] = as_batch(tokens.types);
-  const TensorMap out = model(inputs, {.attentions = true});
+  inspection.tokens = tokens.ids;
+  const TensorMap out = run_inspected(model, inputs, options, inspection);
   inspection.maps = {maps_in(out, "attentions.", "attention", options.choice)};
   inspection.maps[0].rows = inspection.maps[0].columns = reader.labels(tokens.ids);
-  inspection.predictions = predictions_in(
-      model, out, tokens.ids, [&](int64_t id) { return reader.label(id); }, reader.mask());
+  inspection.predictions = predictions_in(model, out, tokens.ids, [&](int64_t id) { return reader.label(id); },
+                                          {.top = options.top, .every_token = options.every_token, .mask = reader.mask()});
   inspection.rollout = rollout(out, "attentions.");
 }
 
@@ -134,8 +170,9 @@ Ids generated(const Model& model, const Ids& source) {
   return generate(model, {{"input_ids", as_batch(source)}}, options).to_vector<int64_t>();
 }
 
-void inspect_translation(const Model& model, const Path& folder, const InspectOptions& options, Inspection& inspection) {
-  const Reader reader(folder, options.ids), target_reader(folder, options.ids, true);
+void inspect_translation(const InspectedModel& inspected, const InspectOptions& options, Inspection& inspection) {
+  const Model& model = inspected.model;
+  const Reader reader(inspected.tokenizer, options.ids), target_reader(inspected.target, options.ids);
   const Ids source = reader.read(options.input, options.pair).ids;
   check_ids(model, source, options.input);
   Ids target;
@@ -149,7 +186,10 @@ void inspect_translation(const Model& model, const Path& folder, const InspectOp
   }
   check<FileError>(target.size() >= 2 && target[0] >= 0, "inspect: ", target.size(), " tokens in the target, expected 2 or more");
   const Ids decoder_input(target.begin(), target.end() - 1), predicted(target.begin() + 1, target.end());
-  const TensorMap out = model({{"input_ids", as_batch(source)}, {"decoder_input_ids", as_batch(decoder_input)}}, {.attentions = true});
+  inspection.tokens = source;
+  inspection.target_tokens = predicted;
+  const TensorMap out =
+      run_inspected(model, {{"input_ids", as_batch(source)}, {"decoder_input_ids", as_batch(decoder_input)}}, options, inspection);
   for (int64_t layer : options.choice.layers)
     check<UsageError>(
         out.contains("encoder_attentions." + std::to_string(layer)) || out.contains("cross_attentions." + std::to_string(layer)),
@@ -174,11 +214,11 @@ std::string model_name(const Path& folder) {
 
 }  // namespace
 
-Inspection inspect(const Path& folder, const InspectOptions& options) {
+Inspection inspect(const InspectedModel& inspected, const InspectOptions& options) {
   const NoGrad no_grad;
-  const Model model = load(folder);
+  const Model& model = inspected.model;
   Inspection inspection{
-      .kind = input_kind(model), .model = model_name(folder), .architecture = model.architecture(), .input = options.input};
+      .kind = input_kind(model), .model = model_name(inspected.folder), .architecture = model.architecture(), .input = options.input};
   const bool image = inspection.kind == InputKind::image;
   if (image) inspection.input = printable(options.input);
   check<UsageError>(inspection.kind == InputKind::translation || !options.target, "inspect: found --target for ", model.architecture(),
@@ -187,23 +227,29 @@ Inspection inspect(const Path& folder, const InspectOptions& options) {
                     " takes images");
   check<FileError>(image || !is_image_file(options.input), options.input, ": is an image, but ", model.architecture(), " takes text");
   if (image)
-    inspect_image(model, folder, options, inspection);
+    inspect_image(inspected, options, inspection);
   else if (inspection.kind == InputKind::text)
-    inspect_text(model, folder, options, inspection);
+    inspect_text(inspected, options, inspection);
   else
-    inspect_translation(model, folder, options, inspection);
+    inspect_translation(inspected, options, inspection);
   return inspection;
 }
 
-int64_t default_query(const Inspection& inspection) { return inspection.kind == InputKind::image && inspection.first == 0 ? -1 : 0; }
-
-std::vector<float> patch_weights(const Inspection& inspection, std::span<const float> map, int64_t query) {
-  const int64_t N = inspection.maps[0].N, M = inspection.maps[0].M;
-  std::vector<float> out(static_cast<size_t>(M - inspection.first));
-  for (int64_t i = query < 0 ? 0 : query; i < (query < 0 ? N : query + 1); ++i)
-    for (int64_t j = inspection.first; j < M; ++j)
-      out[static_cast<size_t>(j - inspection.first)] += map[static_cast<size_t>(i * M + j)] / static_cast<float>(query < 0 ? N : 1);
-  return out;
+Inspection inspect(const Path& folder, const InspectOptions& options) {
+  const Model model = load(folder);
+  const InputKind kind = input_kind(model);
+  const bool image = kind == InputKind::image, tokens = !image && !options.ids;
+  std::optional<Tokenizer> tokenizer, target;
+  std::optional<ImageProcessor> images;
+  if (image) images.emplace(folder);
+  if (tokens) tokenizer.emplace(Tokenizer::open(folder));
+  if (tokens && kind == InputKind::translation) target.emplace(Tokenizer::open_target(folder));
+  return inspect({.model = model,
+                  .folder = folder,
+                  .tokenizer = tokenizer ? &*tokenizer : nullptr,
+                  .target = target ? &*target : nullptr,
+                  .images = images ? &*images : nullptr},
+                 options);
 }
 
-}  // namespace heed::cli
+}  // namespace heed

@@ -1,0 +1,20 @@
+# HEED_MPI=AUTO|ON|OFF: several processes, on several machines, over MPI.
+set(HEED_MPI AUTO CACHE STRING "Several processes: AUTO (if an MPI is found), ON or OFF")
+set(heed_with_mpi OFF)
+if((HEED_MPI STREQUAL "AUTO" OR HEED_MPI) AND NOT HEED_FUZZ)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(MPI_CXX_FOUND)
+    set(heed_with_mpi ON)
+    message(STATUS "MPI: ${MPI_CXX_LIBRARIES}")
+  elseif(NOT HEED_MPI STREQUAL "AUTO")
+    message(FATAL_ERROR "HEED_MPI is ${HEED_MPI}, but no MPI was found; on Debian install libopenmpi-dev")
+  endif()
+endif()
+
+# What of heed/dist this build leaves out, and what it links.
+set(heed_dist_unused "/dist/mpi_[^/]*$")
+set(heed_mpi_libraries)
+if(heed_with_mpi)
+  set(heed_dist_unused "/dist/no_mpi.cc$")
+  set(heed_mpi_libraries MPI::MPI_CXX)
+endif()

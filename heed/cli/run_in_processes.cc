@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <streambuf>
+#include <string_view>
+
+#include "heed/cli/run.h"
+#include "heed/core/isa.h"
+#include "heed/dist/group.h"
+
+namespace heed::cli {
+namespace {
+
+// The commands that split their work.
+constexpr std::array<std::string_view, 1> kSplitCommands{"train"};
+
+// Takes everything and prints nothing.
+class NoOutput : public std::streambuf {
+ protected:
+  int overflow(int letter) override { return traits_type::not_eof(letter); }
+  std::streamsize xsputn(const char*, std::streamsize count) override { return count; }
+};
+
+// Throws where processes cannot work together. Different instruction sets round differently, so weights would drift apart.
+void check_processes() {
+  apply_instruction_set();
+  check_same(world(), "heed", HEED_VERSION);
+  check_same(world(), "the instruction set", instruction_set());
+}
+
+}  // namespace
+
+int run_in_processes(int argc, const char* const* argv) {
+  if (launched_processes() <= 1) return run(argc, argv);
+  std::streambuf* const errors = std::cerr.rdbuf();
+  static NoOutput& nowhere = *new NoOutput;  // never destroyed: std::cout is flushed at the very end
+  RunResult result{0};
+  try {
+    start_processes();
+    check_processes();
+    if (!world().is_first()) std::cout.rdbuf(&nowhere), std::cerr.rdbuf(&nowhere);
+    const bool splits = argc > 1 && std::find(kSplitCommands.begin(), kSplitCommands.end(), argv[1]) != kSplitCommands.end();
+    if (splits || world().is_first()) result = run_without_message(argc, argv);
+  } catch (const Error& error) {
+    result = {error.exit_code(), error.what()};
+  }
+  std::cerr.rdbuf(errors);
+  return end_processes(result.exit_code, result.error, print_error);
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,11 @@
+// The cores of a host, shared among its processes.
+#pragma once
+
+#include "heed/dist/group.h"
+
+namespace heed {
+
+// The number of compute threads of this process: HEED_THREADS, or its share of the cores of its host.
+void share_cores(Group& group);
+
+}  // namespace heed

@@ -1,0 +1,12 @@
+// What mpi_group.cc gives, or no_mpi.cc in a build without MPI.
+#pragma once
+
+#include "heed/dist/group.h"
+
+namespace heed {
+
+bool is_launched();  // start_processes() was called
+Group& launched_group();
+[[noreturn]] void abort_processes(int exit_code);  // ends all processes at once
+
+}  // namespace heed

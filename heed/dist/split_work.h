@@ -1,0 +1,32 @@
+// Work that consists of many independent parts, such as the batches of an evaluation, split across processes.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "heed/dist/group.h"
+
+namespace heed {
+
+// Parts 0 to count - 1 are computed by one process each; take() gets all results in order, in every process. An interrupt of one process
+// (core/interrupt.h) is one of all.
+void split_work(Group& group, int64_t count, const std::function<std::string(int64_t part)>& compute,
+                const std::function<void(int64_t part, const std::string& result)>& take);
+
+// Numbers as bytes, to send them.
+template <class T>
+std::string bytes_of_numbers(const std::vector<T>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)};
+}
+template <class T>
+std::vector<T> numbers_in(const std::string& bytes) {
+  std::vector<T> out(bytes.size() / sizeof(T));
+  if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
+  return out;
+}
+
+bool any_of(Group& group, bool value);  // whether it is true in any process
+
+}  // namespace heed

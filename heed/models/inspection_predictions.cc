@@ -1,0 +1,84 @@
+// The predictions of a model for one input, and its maps as JSON.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "heed/models/inspection.h"
+#include "heed/ops/ops.h"
+
+namespace heed {
+namespace {
+
+// The most probable tokens at one position. logits: (1, N, V)
+Prediction tokens_at(const Tensor& logits, int64_t position, const std::string& about, const std::function<std::string(int64_t id)>& name,
+                     int64_t top) {
+  const std::vector<float> scores = softmax(slice(logits, 1, position, position + 1)).to_vector<float>();
+  std::vector<int64_t> order(scores.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  const auto end = order.begin() + std::min(top, std::ssize(order));
+  const auto score = [&](int64_t id) { return scores[static_cast<size_t>(id)]; };
+  std::partial_sort(order.begin(), end, order.end(),
+                    [&](int64_t a, int64_t b) { return score(a) != score(b) ? score(a) > score(b) : a < b; });
+  Prediction out{.about = about, .token = position};
+  for (auto id = order.begin(); id != end; ++id) out.labels.push_back({name(*id), *id, score(*id)});
+  return out;
+}
+
+}  // namespace
+
+std::vector<Prediction> predictions_in(const Model& model, const TensorMap& outputs, std::span<const int64_t> ids,
+                                       const std::function<std::string(int64_t id)>& name, const PredictionOptions& options) {
+  const std::string& architecture = model.architecture();
+  const auto logits = outputs.find("logits"), words = outputs.find("prediction_logits"), pair = outputs.find("seq_relationship_logits");
+  std::vector<Prediction> out;
+  const auto add_labels = [&](const Tensor& of, const std::string& about) {  // (1, C)
+    const Labels labels(model);
+    out.push_back({.about = about, .labels = labels(of, options.top)[0], .probabilities = labels.kind() != Labels::Kind::value});
+  };
+  const auto add_masks = [&](const Tensor& of) {
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] == options.mask) out.push_back(tokens_at(of, static_cast<int64_t>(i), name(options.mask), name, options.top));
+  };
+  if (words != outputs.end()) add_masks(words->second);
+  if (pair != outputs.end()) add_labels(pair->second, "next sentence");
+  if (logits == outputs.end()) return out;
+  if (logits->second.rank() == 2) {
+    add_labels(logits->second, architecture.ends_with("ForNextSentencePrediction") ? "next sentence" : "class");
+    if (!out.back().probabilities) out.back().about = "value";
+  } else if (architecture.ends_with("ForTokenClassification")) {
+    const Labels labels(model);
+    const auto predictions = labels(reshape(logits->second, {-1, logits->second.size(2)}), 1);
+    for (size_t i = 0; i < ids.size(); ++i)
+      out.push_back({.about = name(ids[i]), .labels = predictions[i], .token = static_cast<int64_t>(i)});
+  } else if (architecture.ends_with("ForMaskedLM")) {
+    add_masks(logits->second);
+  } else {
+    const int64_t last = logits->second.size(1) - 1;
+    for (int64_t i = options.every_token ? 0 : last; i <= last; ++i)
+      out.push_back(tokens_at(logits->second, i, "next token", name, options.top));
+  }
+  return out;
+}
+
+Json maps_json(const AttentionMaps& maps, std::span<const int64_t> rows) {
+  std::vector<int64_t> all(static_cast<size_t>(maps.N));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  const std::span<const int64_t> chosen = rows.empty() ? std::span<const int64_t>(all) : rows;
+  Json weights = Json::array();
+  for (size_t layer = 0; layer < maps.layers.size(); ++layer) {
+    weights.push_back(Json::array());
+    for (size_t head = 0; head < maps.heads.size(); ++head) {
+      weights.back().push_back(Json::array());
+      const std::span<const float> map = maps.map(layer, head);
+      for (const int64_t i : chosen) {
+        Json row = Json::array();
+        for (int64_t j = 0; j < maps.M; ++j) row.push_back(std::round(map[static_cast<size_t>(i * maps.M + j)] * 1e6) / 1e6);
+        weights.back().back().push_back(std::move(row));
+      }
+    }
+  }
+  return {{"kind", maps.kind},     {"queries", maps.rows}, {"keys", maps.columns},
+          {"layers", maps.layers}, {"heads", maps.heads},  {"weights", std::move(weights)}};
+}
+
+}  // namespace heed

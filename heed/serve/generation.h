@@ -1,0 +1,81 @@
+// Texts being generated: what a client asked for, and the state of each sequence.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "heed/models/generate.h"
+#include "heed/models/generate_rules.h"
+#include "heed/serve/stop_texts.h"
+#include "heed/text/tokenizer.h"
+
+namespace heed::serve {
+
+struct TokenScore {
+  int64_t id = 0;
+  std::string text = {};
+  float logprob = 0;
+};
+
+// One more token of a text, or its end.
+struct GeneratedToken {
+  int64_t choice = 0;
+  std::string text = {};             // that can be shown now: complete characters that no stop text can take back
+  TokenScore token = {};             // its log-probability is filled in if alternatives are wanted
+  std::vector<TokenScore> top = {};  // the most probable tokens here
+  std::string finish = {};           // "stop" or "length" at the end of the text, else empty
+};
+
+struct GenerationRequest {
+  std::vector<int64_t> prompt = {};
+  GenerationOptions options = {};
+  std::vector<std::string> stop = {};
+  int64_t choices = 1;
+  int64_t top_logprobs = -1;  // -1: none are wanted
+  double max_seconds = 60;
+
+  // Called by the model's thread.
+  std::function<void(const GeneratedToken& token)> on_token = {};
+  std::function<void(std::exception_ptr error)> on_end = {};  // after all choices; null: all went well
+  std::function<bool()> cancelled = {};
+};
+
+// One choice of a request.
+class RunningText {
+ public:
+  RunningText(std::shared_ptr<const GenerationRequest> request, int64_t choice, DecodeState state, const Tokenizer& tokenizer);
+
+  const GenerationRequest& request() const { return *request_; }
+  DecodeState& state() { return state_; }
+  bool done() const { return done_; }
+  bool prefilling() const { return read_ < std::ssize(request_->prompt); }
+
+  std::vector<int64_t> next_tokens();  // of the prompt, in pieces that depend on the prompt alone; then the last token
+  // The next token and its scores from the logits (V) after next_tokens(). Any thread.
+  void choose(std::span<float> logits);
+  void emit();  // calls on_token. In the model's thread
+  void stop() { done_ = true; }
+
+  // A further choice that starts with the same prompt.
+  std::unique_ptr<RunningText> fork(int64_t choice) const;
+
+ private:
+  std::shared_ptr<const GenerationRequest> request_;
+  const Tokenizer& tokenizer_;
+  int64_t choice_;
+  DecodeState state_;
+  GenerationRules rules_;
+  Chooser chooser_;
+  std::vector<int64_t> tokens_;  // prompt and text
+  int64_t read_ = 0;             // tokens of the prompt that the model has seen
+  TextSoFar text_;
+  GeneratedToken next_ = {};
+  bool done_ = false;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+inline constexpr int64_t kPromptPiece = 256;  // tokens of a prompt that are read in one step, so that other texts go on in between
+
+}  // namespace heed::serve

@@ -1,0 +1,33 @@
+// What a served model is and can do, known without loading its weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heed/io/json.h"
+
+namespace heed::serve {
+
+enum class ModelTask { generate, translate, classify, tag, fill, embed };
+std::string name_of(ModelTask task);
+
+struct ModelInfo {
+  std::string id = {};
+  Path folder = {};
+  std::string architecture = {};
+  ModelTask task = ModelTask::embed;
+  bool image = false;       // takes images, else text
+  bool embeddings = false;  // answers /v1/embeddings
+  bool chat = false;        // has a chat template
+  bool maps = false;        // its attention has maps
+  int64_t parameters = 0, layers = 0, heads = 0, max_tokens = 0, vocabulary = 0;
+  Json generation = {};    // generation_config.json, or config.json if there is none
+  int64_t created = 0;     // seconds since 1970
+  int64_t written = 0;     // changes when the model of a run does
+  std::string error = {};  // why it cannot be used
+};
+
+ModelInfo describe_model(const std::string& id, const Path& folder);  // reads headers only
+Json to_json(const ModelInfo& info, bool loaded);
+
+}  // namespace heed::serve

@@ -1,0 +1,34 @@
+// Threads that answer requests. The queue is bounded: who finds it full is told to come again.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace heed::serve {
+
+class Workers {
+ public:
+  Workers(int threads, size_t most_waiting);
+  ~Workers();  // waiting tasks are dropped
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  bool post(std::function<void()> task);         // false: the queue is full
+  void post_always(std::function<void()> task);  // for the second half of a request that was accepted
+
+ private:
+  void work();
+
+  const size_t most_waiting_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> tasks_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace heed::serve

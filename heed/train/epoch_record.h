@@ -1,0 +1,12 @@
+// What a run folder keeps of every epoch.
+#pragma once
+
+#include "heed/train/optimizer_step.h"
+#include "heed/train/trainer.h"
+
+namespace heed {
+
+// Metrics, event file, heads, and the models last/ and best/, with averaged weights if there are any.
+void record_epoch(RunFolder& run, const Task& task, OptimizerStep& optimizer, const EpochInfo& epoch);
+
+}  // namespace heed
