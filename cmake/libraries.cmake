@@ -100,9 +100,13 @@ function(heed_library name)
     target_link_libraries(heed_${name}_${twin} PUBLIC heed_${arg_NEEDS}_${twin})
   endif()
   # Before 1.0, a minor version may change the interface.
-  set_target_properties(heed_${name}_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+  set(shared heed_${name}_shared)
+  if(heed_shared)
+    set(shared heed_${name})
+  endif()
+  set_target_properties(${shared} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                         INSTALL_RPATH "$ORIGIN")
-  target_link_options(heed_${name}_shared PRIVATE $<$<NOT:$<BOOL:${HEED_SANITIZE}>>:LINKER:--no-undefined>)
+  target_link_options(${shared} PRIVATE $<$<NOT:$<BOOL:${HEED_SANITIZE}>>:LINKER:--no-undefined>)
 
   # The headers of cmake/public_headers.cmake.
   set(headers)

@@ -9,7 +9,7 @@
 namespace heed::lab {
 namespace {
 
-constexpr int64_t kTaps = 3;  // the side of the kernel
+constexpr int64_t kKernelSide = 3;  // the side of the kernel
 
 struct GroupsOptions {
   int64_t channels = 16, heads = 4, side = 8;
@@ -91,17 +91,18 @@ Tensor blocks_as_kernel(const Tensor& weight, int64_t groups) {
 
 // Attention with 9 heads per group that equals a grouped 3x3 convolution away from the border. kernel: (C, C / G, 3, 3)
 MultiHeadAttention heads_for_kernel(const Tensor& kernel, int64_t groups, int64_t side) {
-  const int64_t C = kernel.size(0), D = kernel.size(1), heads = groups * kTaps * kTaps;
+  const int64_t C = kernel.size(0), D = kernel.size(1), heads = groups * kKernelSide * kKernelSide;
   std::vector<float> centers, value(static_cast<size_t>(heads * D * C)), output(static_cast<size_t>(C * heads * D));
   const std::vector<float> taps = kernel.to_vector<float>();
   for (int64_t h = 0; h < heads; ++h) {
-    const int64_t group = h / (kTaps * kTaps), tap = h % (kTaps * kTaps), down = tap / kTaps - kTaps / 2, along = tap % kTaps - kTaps / 2;
+    const int64_t group = h / (kKernelSide * kKernelSide), tap = h % (kKernelSide * kKernelSide),
+                  down = tap / kKernelSide - kKernelSide / 2, along = tap % kKernelSide - kKernelSide / 2;
     centers.push_back(static_cast<float>(-down)), centers.push_back(static_cast<float>(-along));  // query - key
     for (int64_t d = 0; d < D; ++d) {
       output[static_cast<size_t>((group * D + d) * heads * D + h * D + d)] = 1;  // channel d of the head is added to channel d of its group
       for (int64_t c = 0; c < D; ++c)
         value[static_cast<size_t>((h * D + d) * C + group * D + c)] =
-            taps[static_cast<size_t>(((group * D + d) * D + c) * kTaps * kTaps + tap)];
+            taps[static_cast<size_t>(((group * D + d) * D + c) * kKernelSide * kKernelSide + tap)];
     }
   }
   MultiHeadAttention out{.heads = heads, .key_heads = heads};
@@ -158,7 +159,8 @@ Report run_groups(const GroupsOptions& options, const ProgressCallback&) {
   const auto convolution = [&](const Tensor& tokens) { return as_tokens(conv2d(as_grid(tokens, side), kernel, bias, {.groups = H})); };
   const Tensor own = grouped(x, {.terms = {Window{}}});
 
-  const Tensor taps = random_normal({C, D, kTaps, kTaps}, 0, 1 / std::sqrt(static_cast<float>(D * kTaps * kTaps)), rng, kCpu);
+  const Tensor taps =
+      random_normal({C, D, kKernelSide, kKernelSide}, 0, 1 / std::sqrt(static_cast<float>(D * kKernelSide * kKernelSide)), rng, kCpu);
   const auto inside = [&](const Tensor& tokens) { return slice(slice(as_grid(tokens, side), 2, 1, side - 1), 3, 1, side - 1); };
   const Tensor spatial = inside(as_tokens(conv2d(as_grid(x, side), taps, {}, {.padding = {1, 1}, .groups = H})));
 

@@ -30,7 +30,7 @@ Json token_json(const TokenScore& token) {
   return {{"token", token.text}, {"logprob", token.logprob}, {"bytes", std::move(bytes)}};
 }
 
-void add_logprobs(Json& to, const GeneratedToken& token) {
+void add_chat_logprobs(Json& to, const GeneratedToken& token) {
   Json out = token_json(token.token);
   out["top_logprobs"] = Json::array();
   for (const TokenScore& each : token.top) out["top_logprobs"].push_back(token_json(each));
@@ -41,7 +41,7 @@ AnswerFormat chat_format(bool logprobs) {
   AnswerFormat out{.prefix = "chatcmpl-", .object = "chat.completion", .chunk_object = "chat.completion.chunk"};
   out.choice = [logprobs](int64_t index, const ChoiceText& choice) {
     Json scores = logprobs ? Json{{"content", Json::array()}} : Json();
-    for (const GeneratedToken& each : choice.tokens) add_logprobs(scores, each);
+    for (const GeneratedToken& each : choice.tokens) add_chat_logprobs(scores, each);
     return Json{{"index", index},
                 {"message", {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}}},
                 {"finish_reason", choice.finish},
@@ -49,7 +49,7 @@ AnswerFormat chat_format(bool logprobs) {
   };
   out.chunk = [logprobs](int64_t index, const GeneratedToken& token, bool first) {
     Json scores = logprobs ? Json{{"content", Json::array()}} : Json(), delta{{"content", token.text}};
-    if (logprobs) add_logprobs(scores, token);
+    if (logprobs) add_chat_logprobs(scores, token);
     if (first) delta["role"] = "assistant";
     return Json{{"index", index},
                 {"delta", std::move(delta)},

@@ -7,7 +7,7 @@
 namespace heed::serve {
 namespace {
 
-using Kind = JinjaToken::Kind;
+using TokenKind = JinjaToken::Kind;
 constexpr std::string_view kSpaces = " \t\r\n";
 
 class Lexer {
@@ -16,12 +16,12 @@ class Lexer {
 
   std::vector<JinjaToken> run() {
     while (at_ < text_.size()) read_text(), read_tag();
-    add(Kind::end);
+    add(TokenKind::end);
     return std::move(tokens_);
   }
 
  private:
-  void add(Kind kind, std::string text = {}, Json value = {}) { tokens_.push_back({kind, std::move(text), std::move(value), line_}); }
+  void add(TokenKind kind, std::string text = {}, Json value = {}) { tokens_.push_back({kind, std::move(text), std::move(value), line_}); }
   [[noreturn]] void refuse(const std::string& what) const { fail<FileError>(source_, ": line ", line_, ": ", what); }
   void skip(size_t count) {
     line_ += std::count(text_.begin() + static_cast<int64_t>(at_), text_.begin() + static_cast<int64_t>(at_ + count), '\n');
@@ -50,7 +50,7 @@ class Lexer {
       const size_t last = part.find_last_not_of(" \t");
       if (last == std::string::npos ? (at_ == 0 || part.size() < end - at_) : part[last] == '\n') part.erase(last + 1);
     }
-    if (!part.empty()) add(Kind::text, std::move(part));
+    if (!part.empty()) add(TokenKind::text, std::move(part));
     skip(end - at_);
   }
 
@@ -65,7 +65,7 @@ class Lexer {
       return skip(end + 2 - at_);
     }
     const bool output = kind == '{';
-    add(output ? Kind::open_output : Kind::open_tag);
+    add(output ? TokenKind::open_output : TokenKind::open_tag);
     skip(at_ + 2 < text_.size() && text_[at_ + 2] == '-' ? 3 : 2);
     for (;;) {
       skip(std::min(text_.find_first_not_of(kSpaces, at_), text_.size()) - at_);
@@ -73,7 +73,7 @@ class Lexer {
       const std::string_view close = output ? "}}" : "%}";
       const bool trims = text_[at_] == '-' && text_.compare(at_ + 1, 2, close) == 0;
       if (trims || here(close)) {
-        add(output ? Kind::close_output : Kind::close_tag);
+        add(output ? TokenKind::close_output : TokenKind::close_tag);
         trim_ = trims;
         after_tag_ = !output;
         return skip(trims ? 3 : 2);
@@ -95,22 +95,22 @@ class Lexer {
       const std::string digits = text_.substr(at_, end - at_);
       const Json value = Json::parse(digits, nullptr, false);
       if (!value.is_number()) refuse("found " + in_quotes(digits, 20) + ", expected a number");
-      add(Kind::number, digits, value);
+      add(TokenKind::number, digits, value);
       return skip(end - at_);
     }
     if (end > at_) {
-      add(Kind::name, text_.substr(at_, end - at_));
+      add(TokenKind::name, text_.substr(at_, end - at_));
       return skip(end - at_);
     }
     static constexpr std::array<std::string_view, 4> pairs{"==", "!=", "<=", ">="};
     for (const std::string_view each : pairs)
       if (here(each)) {
-        add(Kind::symbol, std::string(each));
+        add(TokenKind::symbol, std::string(each));
         return skip(2);
       }
     if (std::string_view("()[]{}.,:|+-*%~<>=/").find(first) == std::string_view::npos)
       refuse("found " + in_quotes(std::string(1, first)) + ", expected an expression");
-    add(Kind::symbol, std::string(1, first));
+    add(TokenKind::symbol, std::string(1, first));
     skip(1);
   }
 
@@ -126,7 +126,7 @@ class Lexer {
       }
     }
     if (end >= text_.size()) refuse("a string has no end");
-    add(Kind::string, std::move(out));
+    add(TokenKind::string, std::move(out));
     skip(end + 1 - at_);
   }
 

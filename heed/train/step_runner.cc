@@ -15,7 +15,7 @@ namespace {
 // Random streams of a shard in a step: more than a forward pass draws.
 constexpr uint64_t kStreamsPerShard = 1 << 16;
 
-Json to_json(const StepFigures& figures, const std::vector<size_t>& absent) {
+Json figures_json(const StepFigures& figures, const std::vector<size_t>& absent) {
   Json parts = Json::array();
   for (const PartFigures& part : figures.parts) {
     Json metrics = Json::object();
@@ -125,7 +125,7 @@ std::vector<size_t> StepRunner::exchange(StepFigures& figures) {
   const std::vector<size_t> own = sum_->absent();
   std::optional<std::vector<size_t>> absent;
   StepFigures all{.norm = figures.norm};
-  for (const std::string& text : group_.all_gather(to_json(figures, own).dump())) {
+  for (const std::string& text : group_.all_gather(figures_json(figures, own).dump())) {
     const Json theirs = Json::parse(text);
     for (const Json& part : theirs.at("parts")) all.parts.push_back(part_from(part));
     if (theirs.contains("problem") && !all.problem) all.problem = {theirs["problem"][0], theirs["problem"][1]};
