@@ -48,7 +48,7 @@ export function App() {
         <main id="main">{View ? <View /> : route.view ? <NotFound /> : null}</main>
       </div>
       <Keyboard />
-      <TokenDialog onToken={info.reload} />
+      <TokenDialog />
     </InfoContext.Provider>
   );
 }
@@ -148,7 +148,7 @@ function Keyboard() {
 }
 
 // A server that was started with --token answers 401 until it gets it.
-function TokenDialog({ onToken }: { onToken: () => void }) {
+function TokenDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [token, set] = useState('');
   useEffect(() => {
@@ -158,8 +158,7 @@ function TokenDialog({ onToken }: { onToken: () => void }) {
   }, []);
   const submit = () => {
     setToken(token);
-    dialog.current?.close();
-    onToken();
+    location.reload(); // everything is asked for again
   };
   return (
     <dialog ref={dialog} aria-label="Token">

@@ -11,6 +11,9 @@ export function short(value: number | null | undefined, digits = 3): string {
   return trimmed(value.toPrecision(digits));
 }
 
+// On an axis: 25 M instead of 2.5e7
+export const tick = (value: number) => (Math.abs(value) >= 1e5 && Math.abs(value) < 1e18 ? count(value) : short(value, 4));
+
 function scaled(value: number, base: number, units: string[]): string {
   let unit = 0;
   while (Math.abs(value) >= base && unit + 1 < units.length) (value /= base), unit++;

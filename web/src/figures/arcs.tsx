@@ -10,6 +10,7 @@ export function Arcs(props: {
   weight: (query: number, key: number) => number;
   query: number; // chosen; -1: all
   onQuery: (query: number) => void;
+  onPick: (query: number) => void;
   width: number;
 }) {
   const { queries, keys, weight } = props;
@@ -19,8 +20,14 @@ export function Arcs(props: {
   const clip = (text: string) => (text.length > side / 7.5 ? text.slice(0, Math.floor(side / 7.5) - 1) + '…' : text);
   const shown = props.query < 0 ? queries.map((_, i) => i) : [props.query];
   const total = right + side;
+  const keyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    props.onPick(Math.min(Math.max(props.query + step, 0), queries.length - 1));
+  };
   return (
-    <svg viewBox={`0 0 ${total} ${height}`} width={total} height={height} role="img" aria-label="Attention as lines from queries to keys" class="arcs">
+    <svg viewBox={`0 0 ${total} ${height}`} width={total} height={height} role="img" aria-label="Attention as lines from queries to keys. Up and down choose a query." class="arcs" tabIndex={0} onKeyDown={keyDown}>
       <g fill="none" stroke={seriesColour(0)} stroke-linecap="round">
         {shown.flatMap(i =>
           keys.map((_, j) => {
@@ -32,7 +39,7 @@ export function Arcs(props: {
       </g>
       <g font-size="12.5" fill="var(--text)">
         {queries.map((text, i) => (
-          <g key={i} onPointerEnter={() => props.onQuery(i)} onPointerLeave={() => props.onQuery(-1)} style={{ cursor: 'default' }}>
+          <g key={i} onPointerEnter={() => props.onQuery(i)} onPointerLeave={() => props.onQuery(-1)} onClick={() => props.onPick(i)} style={{ cursor: 'pointer' }}>
             <rect x="0" y={y(i) - lineHeight / 2} width={left} height={lineHeight} fill="var(--surface)" />
             {props.query === i && <rect x="0" y={y(i) - lineHeight / 2 + 1} width={left - 2} height={lineHeight - 2} rx="5" fill="var(--accent-soft)" />}
             <text x={left - 8} y={y(i)} dy="0.35em" text-anchor="end">

@@ -1,7 +1,7 @@
 // Scales, ticks and axes of plots.
 import { scaleLinear, scaleLog, ScaleContinuousNumeric } from 'd3-scale';
 import { PlotAxis } from '../types';
-import { short } from '../format';
+import { tick as tickText } from '../format';
 
 export type Scale = ScaleContinuousNumeric<number, number>;
 export interface Frame {
@@ -38,14 +38,14 @@ export function Axes(props: { x?: Scale; y: Scale; frame: Frame; xName?: string;
         <g key={`y${tick}`} transform={`translate(0 ${y(tick)})`}>
           <line x1={frame.left} x2={frame.right} stroke="var(--line)" />
           <text x={frame.left - 8} dy="0.32em" text-anchor="end">
-            {short(tick, 4)}
+            {tickText(tick)}
           </text>
         </g>
       ))}
       {x &&
         ticksOf(x, Math.max(2, Math.round((frame.right - frame.left) / 90))).map(tick => (
           <text key={`x${tick}`} x={x(tick)} y={frame.bottom + 18} text-anchor="middle">
-            {short(tick, 4)}
+            {tickText(tick)}
           </text>
         ))}
       <line x1={frame.left} x2={frame.right} y1={frame.bottom} y2={frame.bottom} stroke="var(--line-strong)" />

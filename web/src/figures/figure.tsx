@@ -20,9 +20,7 @@ export function useWidth<T extends HTMLElement>(otherwise = 600) {
 
 export function Figure(props: {
   title?: string;
-  caption?: ComponentChildren;
   data: () => FigureData;
-  actions?: ComponentChildren;
   children: (width: number) => ComponentChildren;
   svg?: () => SVGSVGElement | null; // of a drawing that is not SVG on the screen
 }) {
@@ -30,14 +28,10 @@ export function Figure(props: {
   const svg = props.svg ?? (() => ref.current!.querySelector('svg'));
   const items = ['SVG', 'PNG', 'JSON', 'CSV'].map((text, i) => ({ text, run: () => exportItems(props.data(), svg)[i].run() }));
   return (
-    <figure class="figure">
+    <figure class={props.title ? 'figure' : 'figure bare'}>
       <figcaption class="figure-head">
-        <span>
-          {props.title && <b>{props.title}</b>}
-          {props.caption && <span class="muted"> {props.caption}</span>}
-        </span>
+        {props.title && <b>{props.title}</b>}
         <span class="row">
-          {props.actions}
           <Menu label={`Export ${props.title ?? 'figure'}`} icon="export" items={items} />
         </span>
       </figcaption>

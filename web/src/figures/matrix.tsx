@@ -1,6 +1,6 @@
 // A matrix as cells of colour, with labels where they fit. The pointer or the arrow keys choose a row.
 import { useMemo } from 'preact/hooks';
-import { useTheme } from '../theme';
+import { Theme, useTheme } from '../theme';
 import { short } from '../format';
 import { Grid, painted } from './colours';
 
@@ -22,6 +22,7 @@ export function Matrix(props: {
   maxHeight?: number;
   row?: number; // chosen
   column?: number;
+  mark?: Cell; // a cell alone
   hover?: Cell | null;
   onHover?: (cell: Cell | null) => void;
   onPick?: (cell: Cell) => void;
@@ -106,6 +107,7 @@ export function Matrix(props: {
       )}
       {props.row !== undefined && props.row >= 0 && <rect x={left} y={top + props.row * cell} width={wideCells} height={cell} fill="none" stroke="var(--series-2)" stroke-width="1.5" />}
       {props.column !== undefined && props.row !== undefined && <rect x={left + props.column * cell} y={top + props.row * cell} width={cell} height={cell} fill="none" stroke="var(--series-2)" stroke-width="2.5" />}
+      {props.mark && <rect x={left + props.mark.column * cell} y={top + props.mark.row * cell} width={cell} height={cell} fill="none" stroke="var(--series-2)" stroke-width="2" />}
       {hover && (
         <g data-hover>
           <rect x={left + hover.column * cell} y={top + hover.row * cell} width={cell} height={cell} fill="none" stroke="var(--text)" stroke-width="1.5" />
@@ -117,8 +119,8 @@ export function Matrix(props: {
 }
 
 // The range of the colours, drawn as a narrow strip.
-export function ColourKey({ least, most, diverging }: { least: number; most: number; diverging?: boolean }) {
-  const theme = useTheme();
+export function ColourKey({ least, most, diverging, theme: fixed }: { least: number; most: number; diverging?: boolean; theme?: Theme }) {
+  const current = useTheme(), theme = fixed ?? current;
   const strip = useMemo(() => painted({ rows: 1, columns: 64, value: (_, j) => j / 63, least: 0, most: 1, diverging }, theme), [theme, diverging]);
   return (
     <span class="colour-key number">

@@ -62,7 +62,7 @@ export function ImageInput({ image, onImage }: { image: string | null; onImage: 
       onDragLeave={() => setOver(false)}
       onDrop={event => (event.preventDefault(), setOver(false), void take(event.dataTransfer?.files[0]))}
     >
-      {camera ? <video ref={video} autoplay playsInline muted aria-label="Camera" /> : image ? <img src={image} alt="Chosen" /> : <p>Drop an image here, or paste one.</p>}
+      {camera ? <video ref={video} autoplay playsInline muted aria-label="Camera" /> : image ? <img src={image} alt="Chosen" onLoad={event => event.currentTarget.classList.toggle('tiny', event.currentTarget.naturalWidth < 112)} /> : <p>Drop an image here, or paste one.</p>}
       <div class="row">
         <input ref={file} type="file" accept="image/*" hidden aria-label="Image file" onChange={event => void take(event.currentTarget.files?.[0])} />
         {camera ? (

@@ -97,7 +97,7 @@ function Maps({ state, result }: { state: Playground; result: Attended }) {
           <Figure data={matrixData(`query-${query}`, asGrid(row, state.columns))}>
             {width => (
               <>
-                <Matrix grid={onGrid} width={Math.min(width, 420)} label={`Weights of query ${place(query)}`} hover={over} onHover={setOver} row={undefined} onPick={({ row, column }) => setParams({ query: String(row * state.columns + column), key: null })} />
+                <Matrix grid={onGrid} width={Math.min(width, 420)} label={`Weights of query ${place(query)}`} hover={over} onHover={setOver} mark={{ row: Math.floor(query / state.columns), column: query % state.columns }} onPick={({ row, column }) => setParams({ query: String(row * state.columns + column), key: null })} />
                 <ColourKey least={0} most={onGrid.most} />
               </>
             )}

@@ -95,8 +95,8 @@ export function cppOf(state: Playground, list: Term[]): string {
         }),
       ...(term.needs_grid ? [`.width = ${state.columns}`] : []),
     ];
-    return `heed::${term.struct}{${fields.join(', ')}}`;
+    return fields.length < 2 && fields.join().length < 60 ? `heed::${term.struct}{${fields.join(', ')}}` : `heed::${term.struct}{\n            ${fields.join(',\n            ')}}`;
   });
-  const options = [`.beta = ${state.content ? number(state.beta) : '0'}`, ...(structs.length ? [`.terms = {${structs.join(',\n              ')}}`] : []), ...(state.hard ? ['.hard = heed::Hard::straight_through'] : [])];
-  return `#include <heed/attention/attention.h>\n\n// q, k, v: (1, 1, ${state.tokens}, ${state.width})\nheed::Tensor out = heed::attention(q, k, v,\n    {${options.join(',\n     ')}});`;
+  const options = [`.beta = ${state.content ? number(state.beta) : '0'}`, ...(structs.length ? [`.terms = {\n        ${structs.join(',\n        ')}}`] : []), ...(state.hard ? ['.hard = heed::Hard::straight_through'] : [])];
+  return `#include <heed/attention/attention.h>\n\n// q, k, v: (1, 1, ${state.tokens}, ${state.width})\nheed::Tensor out = heed::attention(q, k, v, {\n    ${options.join(',\n    ')}});`;
 }

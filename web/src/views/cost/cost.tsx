@@ -107,7 +107,7 @@ function Comparison({ costs, names }: { costs: (Cost | undefined)[]; names: stri
         <table class="compare">
           <thead>
             <tr>
-              <th />
+              <td />
               {names.map((name, i) => (
                 <th key={i} class="right">
                   {name}

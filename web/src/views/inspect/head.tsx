@@ -50,6 +50,7 @@ export function OneHead({ state, inspection, view, setView }: { state: InspectSt
   if (!shown || !grid || !maps) return null;
   const query = over >= 0 ? over : (cell?.row ?? Math.min(state.query, shown.rows.length - 1));
   const row = query >= 0 ? shown.rows[query] : null;
+  const pick = (next: number) => setParams({ query: next === state.query ? null : String(next) });
   const top = row ? row.map((score, j) => ({ label: shown.keys[j], score, j })).sort((a, b) => b.score - a.score).slice(0, 6).map(each => ({ ...each, label: `${each.label} (${each.j})` })) : [];
   return (
     <Panel
@@ -67,11 +68,11 @@ export function OneHead({ state, inspection, view, setView }: { state: InspectSt
           {width =>
             view === 'matrix' ? (
               <>
-                <Matrix grid={grid} width={Math.min(width, 620)} rows={shown.queries} columns={shown.keys} down="queries" across="keys" label={shown.title} row={state.query >= 0 ? state.query : undefined} hover={cell} onHover={setCell} onPick={({ row }) => setParams({ query: row === state.query ? null : String(row) })} />
+                <Matrix grid={grid} width={Math.min(width, 620)} rows={shown.queries} columns={shown.keys} down="queries" across="keys" label={shown.title} row={state.query >= 0 ? state.query : undefined} hover={cell} onHover={setCell} onPick={({ row }) => pick(row)} />
                 <ColourKey least={0} most={grid.most} />
               </>
             ) : (
-              <Arcs queries={shown.queries} keys={shown.keys} weight={(i, j) => shown.rows[i][j]} query={query} onQuery={setOver} width={width} />
+              <Arcs queries={shown.queries} keys={shown.keys} weight={(i, j) => shown.rows[i][j]} query={query} onQuery={setOver} onPick={pick} width={width} />
             )
           }
         </Figure>

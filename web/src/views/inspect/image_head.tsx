@@ -5,7 +5,6 @@ import { Figure } from '../../figures/figure';
 import { Cell, ColourKey, Matrix, matrixGrid } from '../../figures/matrix';
 import { csv, short } from '../../format';
 import { setParams } from '../../route';
-import { useTheme } from '../../theme';
 import { Inspection } from '../../types';
 import { Panel } from '../../ui/blocks';
 import { Button, Segments } from '../../ui/controls';
@@ -15,11 +14,10 @@ import { InspectState, mapsOf } from './state';
 export function OneImageHead({ state, inspection, view, setView }: { state: InspectState; inspection: Inspection; view: string; setView: (view: string) => void }) {
   const shown = shownHead(state, inspection), image = inspection.image!, maps = mapsOf(inspection, state.kind);
   const [over, setOver] = useState(-1), [cell, setCell] = useState<Cell | null>(null);
-  const theme = useTheme();
   const query = over >= 0 ? over : Math.max(state.query, 0);
   const row = shown?.rows[query]?.slice(image.first);
   const grid = useMemo(() => row && { rows: image.rows, columns: image.columns, value: (i: number, j: number) => row[i * image.columns + j], least: 0, most: row.reduce((a, b) => Math.max(a, b), 1e-9) }, [row?.join()]);
-  const overlay = useMemo(() => grid && painted(grid, theme, 0.62), [grid, theme]);
+  const overlay = useMemo(() => grid && painted(grid, 'dark', 0.68), [grid]); // low weights darken the image, in both themes
   const full = useMemo(() => (shown && view === 'matrix' ? matrixGrid(shown.rows, { least: 0 }) : null), [shown?.rows, view]);
   if (!shown || !grid || !maps) return null;
   const name = query < image.first ? shown.queries[query] : `patch ${Math.floor((query - image.first) / image.columns)}, ${(query - image.first) % image.columns}`;
@@ -36,11 +34,12 @@ export function OneImageHead({ state, inspection, view, setView }: { state: Insp
         </>
       }
     >
-      <Figure data={data} caption={over >= 0 || cell ? '' : undefined}>
+      <Figure data={data}>
         {width => {
           if (full)
             return <Matrix grid={full} width={Math.min(width, 560)} down="queries" across="keys" label={shown.title} hover={cell} onHover={setCell} row={query} onPick={({ row }) => setParams({ query: String(row) })} />;
-          const size = Math.min((width - 16) / 2, 340), high = (size * image.rows) / image.columns, step = size / image.columns;
+          const stacked = width < 420, size = Math.min(stacked ? width : (width - 16) / 2, 340), high = (size * image.rows) / image.columns, step = size / image.columns;
+          const [right, down] = stacked ? [0, high + 12] : [size + 16, 0]; // where the second drawing is
           const patchAt = (event: PointerEvent | MouseEvent) => {
             const box = (event.currentTarget as Element).getBoundingClientRect();
             const i = Math.floor(((event.clientY - box.top) / box.height) * image.rows), j = Math.floor(((event.clientX - box.left) / box.width) * image.columns);
@@ -49,10 +48,10 @@ export function OneImageHead({ state, inspection, view, setView }: { state: Insp
           const place = query - image.first;
           return (
             <>
-              <svg viewBox={`0 0 ${2 * size + 16} ${high}`} width={2 * size + 16} height={high} role="img" aria-label={`Attention of ${name} over the image`}>
+              <svg viewBox={`0 0 ${right + size} ${down + high}`} width={right + size} height={down + high} role="img" aria-label={`Attention of ${name} over the image`}>
                 <image href={image.data} width={size} height={high} preserveAspectRatio="none" />
-                <image href={image.data} x={size + 16} width={size} height={high} preserveAspectRatio="none" />
-                <image href={overlay!} x={size + 16} width={size} height={high} preserveAspectRatio="none" style={{ imageRendering: 'pixelated' }} />
+                <image href={image.data} x={right} y={down} width={size} height={high} preserveAspectRatio="none" />
+                <image href={overlay!} x={right} y={down} width={size} height={high} preserveAspectRatio="none" style={{ imageRendering: 'pixelated' }} />
                 {state.hidden.filter(token => token >= image.first).map(token => (
                   <rect key={token} x={((token - image.first) % image.columns) * step} y={Math.floor((token - image.first) / image.columns) * step} width={step} height={step} fill="var(--page)" fill-opacity="0.85" />
                 ))}
@@ -73,7 +72,7 @@ export function OneImageHead({ state, inspection, view, setView }: { state: Insp
                 />
               </svg>
               <p class="muted small">Shift-click hides a patch from every query. Largest weight: {short(grid.most)}.</p>
-              <ColourKey least={0} most={grid.most} />
+              <ColourKey least={0} most={grid.most} theme="dark" />
             </>
           );
         }}

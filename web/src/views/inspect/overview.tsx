@@ -44,7 +44,7 @@ export function Overview({ state, inspection, maps }: { state: InspectState; ins
   return (
     <Panel title="All heads" about={inspection.image ? 'What the chosen query attends to. Each map has its own scale.' : state.whole ? 'Queries down, keys across. Each map has its own scale.' : 'The row of the chosen query. Each map has its own scale.'}>
       <div class="table-wrap">
-        <div class="heads-grid" style={{ gridTemplateColumns: `44px repeat(${maps.heads.length}, minmax(36px, 72px))` }} onKeyDown={keyDown} role="group" aria-label="Heads of every layer">
+        <div class="heads-grid" style={{ gridTemplateColumns: `28px repeat(${maps.heads.length}, minmax(26px, 64px))` }} onKeyDown={keyDown} role="group" aria-label="Heads of every layer">
           <span />
           {maps.heads.map(head => (
             <span key={head} class="head-name">

@@ -37,7 +37,7 @@ export function Predictions({ state, inspection }: { state: InspectState; inspec
       {shown.map((each, i) => (
         <One key={i} prediction={each} title={title(each)} before={changed ? before?.find(other => other.token === each.token && other.about === each.about) : undefined} />
       ))}
-      {everyToken && <p class="muted small" style={{ marginTop: '12px' }}>Choose a query in the matrix to see what the model expects after it.</p>}
+      {everyToken && <p class="muted small" style={{ marginTop: '12px' }}>Choose a query to see what the model expects after it.</p>}
     </Panel>
   );
 }

@@ -58,8 +58,8 @@ export function ExperimentPage({ experiment, previous, next }: { experiment: Exp
           All experiments
         </a>
         <span class="row small">
-          {previous && <a href={link('lab', [previous.number])}>{previous.number}</a>}
-          {next && <a href={link('lab', [next.number])}>{next.number}</a>}
+          {previous && <a href={link('lab', [previous.number])}>← {previous.number}</a>}
+          {next && <a href={link('lab', [next.number])}>{next.number} →</a>}
         </span>
       </div>
       <PageHead title={experiment.title} about={`${experiment.number}, ${experiment.topic.toLowerCase()}`} />
@@ -149,7 +149,7 @@ function Result({ result, stale }: { result: LabResult; stale: boolean }) {
                   <th>Quantity</th>
                   <th class="right">Measured</th>
                   <th class="right">Predicted</th>
-                  <th />
+                  <th class="right">As predicted</th>
                 </tr>
               </thead>
               <tbody>

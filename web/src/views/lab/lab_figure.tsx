@@ -8,7 +8,7 @@ import { Field } from '../../ui/controls';
 import { Sentence } from '../../ui/math';
 
 export function LabFigure({ figure, name, index }: { figure: LabResult['figures'][0]; name: string; index: number }) {
-  const [chosen, setChosen] = useNumberParam(`figure${index + 1}`, 0);
+  const [chosen, setChosen] = useNumberParam(`figure${index + 1}`, Math.floor(figure.frames.length / 2));
   const at = Math.min(Math.max(Math.round(chosen), 0), figure.frames.length - 1), frame = figure.frames[at];
   const least = { lines: '360px', bars: '360px', heat_map: '220px', image: '160px' }[frame.plots[0]?.kind ?? 'lines'];
   return (

@@ -8,7 +8,7 @@ import { useParam } from '../../route';
 import { Embeddings, ModelInfo } from '../../types';
 import { Await, Panel } from '../../ui/blocks';
 import { Select, TextField } from '../../ui/controls';
-import { cosines, principal } from './pca';
+import { cosines, principal, spread } from './pca';
 
 const examples = ['A cat sleeps on the sofa.', 'A kitten naps on the couch.', 'Dogs run in the park.', 'The stock market fell sharply.', 'Shares lost a tenth of their value.', 'The bank raised interest rates.', 'She plays the violin.', 'He practises the piano every day.', 'The orchestra performs tonight.'].join('\n');
 
@@ -45,16 +45,18 @@ function Maps({ vectors, sentences }: { vectors: number[][]; sentences: string[]
           {width => {
             const height = Math.min(440, Math.max(300, width * 0.6)), reach = points.reduce((most, point) => Math.max(most, Math.abs(point[0]), Math.abs(point[1]) * (width / height)), 1e-9) * 1.12;
             const x = (point: number[]) => width / 2 + (point[0] / reach) * (width / 2 - 24), y = (point: number[]) => height / 2 - (point[1] / reach) * (width / 2 - 24);
+            const labels = spread(points.map(y), 14);
             return (
               <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={`Map of ${names.length} sentences`}>
                 <path d={`M0 ${height / 2}H${width}M${width / 2} 0V${height}`} stroke="var(--line)" />
                 {points.map((point, i) => {
+                  const labelY = labels[i];
                   const text = names[i].length > 30 ? names[i].slice(0, 29) + '…' : names[i], left = x(point) > width * 0.6;
                   return (
                     <g key={i} onPointerEnter={() => setOver(i)} onPointerLeave={() => setOver(-1)}>
                       <circle cx={x(point)} cy={y(point)} r={i === over ? 6 : 4.5} fill="var(--series-1)" fill-opacity={over >= 0 && i !== over ? 0.35 : 1} />
                       {(names.length <= 40 || i === over) && (
-                        <text x={x(point) + (left ? -9 : 9)} y={y(point)} dy="0.35em" font-size="12" text-anchor={left ? 'end' : 'start'} fill="var(--text)" font-weight={i === over ? 650 : 400}>
+                        <text x={x(point) + (left ? -9 : 9)} y={labelY} dy="0.35em" font-size="12" text-anchor={left ? 'end' : 'start'} fill="var(--text)" font-weight={i === over ? 650 : 400}>
                           {text}
                         </text>
                       )}

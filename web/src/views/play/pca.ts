@@ -30,3 +30,14 @@ export function cosines(vectors: number[][]): number[][] {
   const norms = vectors.map(vector => Math.sqrt(dot(vector, vector)) || 1);
   return vectors.map((a, i) => vectors.map((b, j) => dot(a, b) / norms[i] / norms[j]));
 }
+
+// Heights of labels, moved apart so that no two are closer than `gap`, in the order of the points.
+export function spread(heights: number[], gap: number): number[] {
+  const order = heights.map((_, i) => i).sort((a, b) => heights[a] - heights[b]), out = [...heights];
+  for (let round = 0; round < 20; round++)
+    for (let k = 1; k < order.length; k++) {
+      const [above, below] = [order[k - 1], order[k]], missing = gap - (out[below] - out[above]);
+      if (missing > 0) (out[above] -= missing / 2), (out[below] += missing / 2);
+    }
+  return out;
+}

@@ -43,10 +43,10 @@ function Chart({ curves, width, log, name, onCursor }: { curves: Drawn[]; width:
       {
         width,
         height: 220,
-        padding: [10, 8, 0, 0],
+        padding: [10, 18, 0, 0],
         legend: { show: false },
         scales: { x: { time: false }, y: { distr: log ? 3 : 1 } },
-        axes: [{ ...axis, grid: { show: false }, values: (_, ticks) => ticks.map(tick => (tick >= 10000 ? `${tick / 1000}k` : String(tick))) }, { ...axis, size: 56, values: (_, ticks) => ticks.map(tick => (tick === null ? '' : short(tick))) }],
+        axes: [{ ...axis, size: 28, grid: { show: false }, values: (_, ticks) => ticks.map(tick => (tick >= 10000 ? `${tick / 1000}k` : String(tick))) }, { ...axis, size: 56, values: (_, ticks) => ticks.map(tick => (tick === null ? '' : short(tick))) }],
         series: [
           {},
           ...curves.map((curve): uPlot.Series => {

@@ -78,8 +78,9 @@ function Form({ list }: { list: SettingList }) {
               those.length > 0 && (
                 <details class="group" key={heading} open={filter !== ''}>
                   <summary>
-                    {heading || 'Other'} <span class="muted small">{those.length}{changed > 0 && `, ${changed} changed`}</span>
+                    {heading.split('. ')[0] || 'Other'} <span class="muted small">{those.length}{changed > 0 && `, ${changed} changed`}</span>
                   </summary>
+                  {heading.includes('. ') && <p class="muted small heading-note">{heading.split('. ').slice(1).join('. ')}</p>}
                   <div class="setting-grid">{those.map(control)}</div>
                 </details>
               )

@@ -3,7 +3,6 @@ import { useMemo } from 'preact/hooks';
 import { painted } from '../../figures/colours';
 import { percent } from '../../format';
 import { useParam } from '../../route';
-import { useTheme } from '../../theme';
 import { Sample } from '../../types';
 import { Panel } from '../../ui/blocks';
 import { Segments } from '../../ui/controls';
@@ -42,12 +41,11 @@ export function Samples({ samples }: { samples: Sample[] }) {
 }
 
 function SampleImage({ sample, overlay }: { sample: Sample; overlay: boolean }) {
-  const theme = useTheme();
   const map = useMemo(() => {
     if (!overlay || !sample.map?.length) return null;
     const { map, map_rows: rows = 0, map_columns: columns = 0 } = sample;
-    return painted({ rows, columns, value: (i, j) => map[i * columns + j], least: 0, most: Math.max(...map) }, theme, 0.65);
-  }, [sample, overlay, theme]);
+    return painted({ rows, columns, value: (i, j) => map[i * columns + j], least: 0, most: Math.max(...map) }, 'dark', 0.68);
+  }, [sample, overlay]);
   return (
     <span class="overlay">
       <img src={`data:image/png;base64,${sample.image}`} alt={sample.truth} />
