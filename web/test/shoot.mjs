@@ -1,6 +1,7 @@
 // Screenshots of every view at the width of a laptop and of a phone: node test/shoot.mjs OUT [VIEW...] [--address URL] [--dark]
 import { chromium } from 'playwright-core';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
 import { startMock } from './mock.mjs';
 import { shirt, views } from './views.mjs';
 
@@ -13,6 +14,7 @@ const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', arg
 for (const width of [1280, 390]) {
   const context = await browser.newContext({ viewport: { width, height: width === 390 ? 844 : 860 }, colorScheme: dark ? 'dark' : 'light' });
   const page = await context.newPage();
+  if (address) await page.route(url => url.pathname === '/', route => route.fulfill({ body: gunzipSync(readFileSync(new URL('../dist/index.html.gz', import.meta.url))), contentType: 'text/html; charset=utf-8' }));
   page.on('console', message => message.type() === 'error' && console.log('console:', message.text()));
   page.on('pageerror', error => console.log('error:', error.stack?.slice(0, 600)));
   for (const [name, hash, ready] of views.filter(([name]) => names.length === 0 || names.includes(name))) {

@@ -23,6 +23,22 @@ const defaults: Record<Playground['layout'], TermChoice[]> = {
   tokens: [{ name: 'causal' }, { name: 'alibi', parameters: { slopes: [0.25] } }],
 };
 
+// Where a term starts when it is added: numbers whose effect is easy to see on a few tokens.
+const starts: Record<string, Omit<TermChoice, 'name'>> = {
+  window: { settings: { before: 2, after: 2 } },
+  chunks: { settings: { size: 4 } },
+  dilated: { settings: { step: 2 } },
+  grid_window: { settings: { rows: 1, columns: 1 } },
+  relative: { settings: { reach: 4 } },
+  relative_2d: { settings: { rows: 2, columns: 2 } },
+  bucketed: { settings: { buckets: 8, far: 16 } },
+  soft_cap: { settings: { limit: 5 } },
+  alibi: { parameters: { slopes: [0.25] } },
+  gaussian: { parameters: { alpha: [0.5], center: [[0, 0]] } },
+  gaussian_full: { parameters: { spread: [[[0.9, 0], [0, 0.4]]], center: [[0, 0]] } },
+};
+export const startOf = (name: string): TermChoice => ({ name, ...starts[name] });
+
 function parseTerms(text: string, layout: Playground['layout']): TermChoice[] {
   if (text === '') return defaults[layout];
   try {

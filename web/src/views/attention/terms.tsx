@@ -1,12 +1,11 @@
 // The list of terms: add, remove, and sliders for all their settings and parameters, with gradients beside them.
 import { useMemo, useState } from 'preact/hooks';
 import { Matrix, matrixGrid } from '../../figures/matrix';
-import { short } from '../../format';
+import { csv, short } from '../../format';
 import { Attended, Nested, Term, TermChoice } from '../../types';
 import { Button, Check, Slider } from '../../ui/controls';
 import { Figure } from '../../figures/figure';
-import { csv } from '../../format';
-import { flat, Playground, replaced, setTerms } from './state';
+import { flat, Playground, replaced, setTerms, startOf } from './state';
 
 const fewNumbers = 4; // more are shown as cells, of which one is changed at a time
 
@@ -24,7 +23,7 @@ export function TermControls({ state, list, result }: { state: Playground; list:
           <label class="name" for="add-term">
             Add a term
           </label>
-          <select id="add-term" value="" disabled={usable.length === 0 || state.terms.length >= 8} onChange={event => (setTerms([...state.terms, { name: event.currentTarget.value }]), (event.currentTarget.value = ''))}>
+          <select id="add-term" value="" disabled={usable.length === 0 || state.terms.length >= 8} onChange={event => (setTerms([...state.terms, startOf(event.currentTarget.value)]), (event.currentTarget.value = ''))}>
             <option value="">Choose</option>
             {usable.map(term => (
               <option key={term.name} value={term.name}>
