@@ -1,4 +1,4 @@
-// Colour maps with even steps of lightness (OKLCH: Ottosson 2020). From the colour of the surface to the far end: no weight, no ink.
+// Colour maps with even steps of lightness (OKLab: Ottosson 2020). From the colour of the surface to the far end: no weight, no ink.
 import { Theme } from '../theme';
 
 type Stop = [lightness: number, chroma: number, hue: number]; // hue in degrees
@@ -12,8 +12,9 @@ const divergingStops: Record<Theme, Stop[]> = {
   dark: [[0.8, 0.12, 245], [0.52, 0.15, 260], [0.215, 0.006, 260], [0.52, 0.15, 32], [0.8, 0.13, 55]],
 };
 
-function rgb([lightness, chroma, hue]: Stop): [number, number, number] {
-  const a = chroma * Math.cos((hue * Math.PI) / 180), b = chroma * Math.sin((hue * Math.PI) / 180);
+const lab = ([lightness, chroma, hue]: Stop) => [lightness, chroma * Math.cos((hue * Math.PI) / 180), chroma * Math.sin((hue * Math.PI) / 180)];
+
+function rgb(lightness: number, a: number, b: number): [number, number, number] {
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
   const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
@@ -33,9 +34,9 @@ function table(stops: Stop[]): Uint8Array {
   const out = new Uint8Array(3 * size);
   for (let i = 0; i < size; i++) {
     const at = (i / (size - 1)) * (stops.length - 1), first = Math.min(Math.floor(at), stops.length - 2), part = at - first;
-    const mix = (axis: number) => stops[first][axis] * (1 - part) + stops[first + 1][axis] * part;
-    const turn = ((stops[first + 1][2] - stops[first][2] + 540) % 360) - 180;
-    out.set(rgb([mix(0), mix(1), stops[first][2] + part * turn]), 3 * i);
+    const [from, to] = [lab(stops[first]), lab(stops[first + 1])];
+    const mix = (axis: number) => from[axis] * (1 - part) + to[axis] * part;
+    out.set(rgb(mix(0), mix(1), mix(2)), 3 * i);
   }
   return out;
 }

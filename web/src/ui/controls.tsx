@@ -95,6 +95,13 @@ export function TextField(props: {
   );
 }
 
+// The bare slider; the part below its value is filled.
+export function Range(props: { id: string; value: number; least: number; most: number; step: number; text: string; onInput: (value: number) => void }) {
+  const { value, least, most } = props;
+  const share = most > least ? Math.min(Math.max((value - least) / (most - least), 0), 1) : 0;
+  return <input id={props.id} type="range" min={least} max={most} step={props.step} value={value} aria-valuetext={props.text} style={{ '--at': `calc(8px + ${share} * (100% - 16px))` }} onInput={event => props.onInput(Number(event.currentTarget.value))} />;
+}
+
 // A slider with a number beside it. log: the slider moves in powers of ten, for a range above 0
 export function Slider(props: {
   name: string;
@@ -116,16 +123,7 @@ export function Slider(props: {
     <Field name={props.name} help={props.help}>
       {id => (
         <div class="sliderline">
-          <input
-            id={id}
-            type="range"
-            min={log ? 0 : least}
-            max={log ? 1 : most}
-            step={log ? 0.005 : (props.step ?? (most - least) / 200)}
-            value={position}
-            aria-valuetext={short(props.value)}
-            onInput={event => put(valueAt(Number(event.currentTarget.value)))}
-          />
+          <Range id={id} value={position} least={log ? 0 : least} most={log ? 1 : most} step={log ? 0.005 : (props.step ?? (most - least) / 200)} text={short(props.value)} onInput={at => put(valueAt(at))} />
           <input type="number" aria-label={`${props.name}, as a number`} value={Number(props.value.toPrecision(4))} step={props.step ?? 'any'} onChange={event => put(Number(event.currentTarget.value))} />
         </div>
       )}

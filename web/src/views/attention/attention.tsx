@@ -145,7 +145,7 @@ function Copy({ state, result, terms }: { state: Playground; result: Attended; t
   const [as, setAs] = useParam('copy', 'C++');
   return (
     <Panel title="The same in" actions={<Segments label="Language" value={as} options={['C++', 'terminal']} onChange={setAs} />}>
-      <Code text={as === 'C++' ? cppOf(state, terms) : result.command} />
+      <Code text={as === 'C++' ? cppOf(state, result.terms, terms) : result.command} />
       <p class="muted small" style={{ marginTop: '8px' }}>
         Computed by heed in {result.milliseconds.toFixed(2)} ms.
       </p>

@@ -90,13 +90,12 @@ export function replaced(value: Nested, at: number, by: number): Nested {
 
 const number = (value: number) => (Number.isInteger(value) ? `${value}` : `${Number(value.toPrecision(6))}f`);
 const tensor = (value: Nested) => {
-  const list = flat(value), shown = list.length > 64 ? '/* as below */' : list.map(number).join(', ');
-  return `heed::Tensor::from(std::vector<float>{${shown}}, {${shapeOf(value).join(', ')}}, heed::kCpu)`;
+  return `heed::Tensor::from(std::vector<float>{${flat(value).map(number).join(', ')}}, {${shapeOf(value).join(', ')}}, heed::kCpu)`;
 };
 
-// The call of heed::attention that computes the same. Settings that only size a table are not fields of its struct.
-export function cppOf(state: Playground, list: Term[]): string {
-  const structs = state.terms.map(choice => {
+// The call of heed::attention that computes the same, with the numbers that the server used. Settings that only size a table are not fields of its struct.
+export function cppOf(state: Playground, used: TermChoice[], list: Term[]): string {
+  const structs = used.map(choice => {
     const term = list.find(each => each.name === choice.name);
     if (!term) return `/* ${choice.name} */`;
     const tables = term.parameters.some(parameter => parameter.name === 'table');

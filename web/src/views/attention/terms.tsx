@@ -88,13 +88,13 @@ function Parameter({ name, value, gradient, onChange }: { name: string; value: N
 
 // A table of numbers: choose a cell, move its slider.
 function Table({ name, value, numbers, slopes, onChange }: { name: string; value: Nested; numbers: number[]; slopes: number[]; onChange: (value: Nested) => void }) {
-  const [at, setAt] = useState(Math.floor(numbers.length / 2));
+  const [at, setAt] = useState<number | null>(null);
   let inner = value;
   while (Array.isArray(inner) && inner.length === 1 && Array.isArray(inner[0])) inner = inner[0];
   const columns = Array.isArray(inner) && Array.isArray(inner[0]) ? inner[0].length : numbers.length;
   const rows = useMemo(() => Array.from({ length: numbers.length / columns }, (_, i) => numbers.slice(i * columns, (i + 1) * columns)), [value]);
   const grid = useMemo(() => matrixGrid(rows, { diverging: true }), [rows]);
-  const chosen = Math.min(at, numbers.length - 1);
+  const chosen = Math.min(at ?? Math.floor(numbers.length / 2), numbers.length - 1);
   return (
     <div>
       <Figure title={name} data={() => ({ name, json: value, csv: csv(rows) })}>

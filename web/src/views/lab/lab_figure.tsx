@@ -4,7 +4,7 @@ import { PlotBody, plotCsv } from '../../figures/plot';
 import { useNumberParam } from '../../route';
 import { LabResult } from '../../types';
 import { Panel } from '../../ui/blocks';
-import { Field } from '../../ui/controls';
+import { Field, Range } from '../../ui/controls';
 import { Sentence } from '../../ui/math';
 
 export function LabFigure({ figure, name, index }: { figure: LabResult['figures'][0]; name: string; index: number }) {
@@ -16,7 +16,7 @@ export function LabFigure({ figure, name, index }: { figure: LabResult['figures'
       <div class="stack tight">
         {figure.frames.length > 1 && (
           <Field name={figure.parameter} value={frame.value}>
-            {id => <input id={id} type="range" min={0} max={figure.frames.length - 1} step={1} value={at} aria-valuetext={`${figure.parameter} ${frame.value}`} onInput={event => setChosen(Number(event.currentTarget.value))} />}
+            {id => <Range id={id} value={at} least={0} most={figure.frames.length - 1} step={1} text={`${figure.parameter} ${frame.value}`} onInput={setChosen} />}
           </Field>
         )}
         <div class="columns" style={{ '--least': least }}>
