@@ -229,7 +229,15 @@ export interface LabResult {
   settings: Record<string, unknown>;
   seconds: number;
   error?: string;
-  measured: { name: string; predicted: Maybe; measured: Maybe; prediction: string; by_clock: boolean; contradicts: boolean; passes: boolean }[];
+  measured: {
+    name: string;
+    predicted: Maybe;
+    measured: Maybe;
+    prediction: string;
+    by_clock: boolean;
+    contradicts: boolean;
+    passes: boolean;
+  }[];
   tables: { title: string; columns: string[]; rows: (string | number | null)[][] }[];
   figures: { title: string; caption: string; parameter: string; frames: { value: string; plots: Plot[] }[] }[];
 }

@@ -14,7 +14,13 @@ export const PageHead = (props: { title: string; about?: ComponentChildren; chil
   </header>
 );
 
-export const Panel = (props: { title?: string; about?: ComponentChildren; actions?: ComponentChildren; flush?: boolean; children?: ComponentChildren }) => (
+export const Panel = (props: {
+  title?: string;
+  about?: ComponentChildren;
+  actions?: ComponentChildren;
+  flush?: boolean;
+  children?: ComponentChildren;
+}) => (
   <section class={`panel ${props.flush ? 'flush' : ''}`}>
     {(props.title || props.actions) && (
       <div class="panel-head">
@@ -107,7 +113,15 @@ export const Stats = ({ items }: { items: (readonly [string, ComponentChildren] 
 );
 
 // Labels with their probabilities; a thin line marks what they were before a change.
-export function Probabilities({ labels, before, values }: { labels: { label: string; score: number }[]; before?: Map<string, number>; values?: boolean }) {
+export function Probabilities({
+  labels,
+  before,
+  values,
+}: {
+  labels: { label: string; score: number }[];
+  before?: Map<string, number>;
+  values?: boolean;
+}) {
   const largest = Math.max(...labels.map(each => Math.abs(each.score)), 1e-9);
   return (
     <ul class="probabilities">

@@ -27,7 +27,8 @@ function thumbnailGrid(rows: number[][], image: Inspection['image']): Grid {
 }
 
 export function Overview({ state, inspection, maps }: { state: InspectState; inspection: Inspection; maps: AttentionMaps }) {
-  const choose = (layer: number, head: number) => setParams({ layer: layer ? String(layer) : null, head: head ? String(head) : null, kind: state.kind || null });
+  const choose = (layer: number, head: number) =>
+    setParams({ layer: layer ? String(layer) : null, head: head ? String(head) : null, kind: state.kind || null });
   const toggle = (layer: number, head: number) => {
     const key = headKey(maps.kind, layer, head);
     setParams({ off: (state.off.includes(key) ? state.off.filter(each => each !== key) : [...state.off, key]).join(',') || null });
@@ -37,14 +38,30 @@ export function Overview({ state, inspection, maps }: { state: InspectState; ins
     if (event.key === 'x') return toggle(state.layer, state.head);
     if (!down && !across) return;
     event.preventDefault();
-    const layer = Math.min(Math.max(state.layer + down, 0), maps.layers.length - 1), head = Math.min(Math.max(state.head + across, 0), maps.heads.length - 1);
+    const layer = Math.min(Math.max(state.layer + down, 0), maps.layers.length - 1),
+      head = Math.min(Math.max(state.head + across, 0), maps.heads.length - 1);
     choose(layer, head);
     (event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('button')[layer * maps.heads.length + head]?.focus();
   };
   return (
-    <Panel title="All heads" about={inspection.image ? 'What the chosen query attends to. Each map has its own scale.' : state.whole ? 'Queries down, keys across. Each map has its own scale.' : 'The row of the chosen query. Each map has its own scale.'}>
+    <Panel
+      title="All heads"
+      about={
+        inspection.image
+          ? 'What the chosen query attends to. Each map has its own scale.'
+          : state.whole
+            ? 'Queries down, keys across. Each map has its own scale.'
+            : 'The row of the chosen query. Each map has its own scale.'
+      }
+    >
       <div class="table-wrap">
-        <div class="heads-grid" style={{ gridTemplateColumns: `28px repeat(${maps.heads.length}, minmax(26px, 64px))` }} onKeyDown={keyDown} role="group" aria-label="Heads of every layer">
+        <div
+          class="heads-grid"
+          style={{ gridTemplateColumns: `28px repeat(${maps.heads.length}, minmax(26px, 64px))` }}
+          onKeyDown={keyDown}
+          role="group"
+          aria-label="Heads of every layer"
+        >
           <span />
           {maps.heads.map(head => (
             <span key={head} class="head-name">
@@ -56,9 +73,19 @@ export function Overview({ state, inspection, maps }: { state: InspectState; ins
               {layer}
             </span>,
             ...maps.heads.map((head, h) => {
-              const chosen = layer === state.layer && head === state.head, off = state.off.includes(headKey(maps.kind, layer, head));
+              const chosen = layer === state.layer && head === state.head,
+                off = state.off.includes(headKey(maps.kind, layer, head));
               return (
-                <button key={`${layer}.${head}`} type="button" class={`thumb ${chosen ? 'chosen' : ''} ${off ? 'off' : ''} ${inspection.image || state.whole ? '' : 'strip'}`} aria-pressed={chosen} tabIndex={chosen ? 0 : -1} aria-label={`Layer ${layer}, head ${head}${off ? ', off' : ''}`} onClick={() => choose(layer, head)} onDblClick={() => toggle(layer, head)}>
+                <button
+                  key={`${layer}.${head}`}
+                  type="button"
+                  class={`thumb ${chosen ? 'chosen' : ''} ${off ? 'off' : ''} ${inspection.image || state.whole ? '' : 'strip'}`}
+                  aria-pressed={chosen}
+                  tabIndex={chosen ? 0 : -1}
+                  aria-label={`Layer ${layer}, head ${head}${off ? ', off' : ''}`}
+                  onClick={() => choose(layer, head)}
+                  onDblClick={() => toggle(layer, head)}
+                >
                   <Thumbnail grid={thumbnailGrid(maps.weights[l][h], inspection.image)} />
                 </button>
               );
