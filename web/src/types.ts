@@ -1,6 +1,7 @@
 // What the server answers: the schemas of heed/serve/openapi.json that this page uses.
 export interface ModelInfo {
   id: string;
+  folder: string;
   architecture: string;
   task: 'generate' | 'translate' | 'classify' | 'tag' | 'fill' | 'embed';
   input: 'text' | 'image';

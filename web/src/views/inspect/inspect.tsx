@@ -117,7 +117,7 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
 }
 
 const command = (state: InspectState) =>
-  `heed inspect ${state.model!.id} ${state.model!.input === 'image' ? 'IMAGE.png' : `'${state.text.replaceAll("'", "'\\''")}'`}`;
+  `heed inspect ${state.model!.folder} ${state.model!.input === 'image' ? 'IMAGE.png' : `'${state.text.replaceAll("'", "'\\''")}'`}`;
 
 // What differs from the model as it was trained.
 function Changes({ state, inspection }: { state: InspectState; inspection: Inspection }) {

@@ -207,11 +207,15 @@ function Result({ result, stale }: { result: LabResult; stale: boolean }) {
             <table>
               <thead>
                 <tr>
-                  {table.columns.map(column => (
-                    <th key={column}>
-                      <Sentence text={column} />
-                    </th>
-                  ))}
+                  {table.columns.map((column, i) =>
+                    column ? (
+                      <th key={i}>
+                        <Sentence text={column} />
+                      </th>
+                    ) : (
+                      <td key={i} />
+                    ),
+                  )}
                 </tr>
               </thead>
               <tbody>
