@@ -86,7 +86,7 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
   if (inspection.kind === 'image') kinds.push('rollout');
   else if (inspection.rollout.length > 0) kinds.push('rollout');
   return (
-    <div class="split">
+    <div class="split weave">
       <div class="stack">
         <div class="row between">
           {kinds.length > 1 ? (

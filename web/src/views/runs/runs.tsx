@@ -4,13 +4,13 @@ import { useGet } from '../../api';
 import { duration, metric } from '../../format';
 import { link, useListParam, useParam, useRoute } from '../../route';
 import { RunSummary } from '../../types';
+import { useInfo } from '../../info';
 import { Await, Empty, PageHead } from '../../ui/blocks';
-import { Segments, TextField } from '../../ui/controls';
+import { Segments, Select, TextField } from '../../ui/controls';
 import { Icon } from '../../ui/icons';
 import { Compare } from './compare';
 import { NewRun } from './new_run';
 import { RunPage } from './run';
-import { Select } from '../../ui/controls';
 
 interface RunList {
   folder: string;
@@ -28,7 +28,8 @@ export const stateKind = (state: RunSummary['state']) =>
   ({ running: 'live', finished: 'good', stopped: 'warn', interrupted: 'warn', diverged: 'bad', failed: 'bad' })[state];
 
 function RunTable() {
-  const list = useGet<RunList>('/api/runs');
+  const { data: info } = useInfo();
+  const list = useGet<RunList>(info?.runs === null ? null : '/api/runs');
   useEffect(() => {
     const timer = setInterval(list.reload, list.data?.runs.some(run => run.state === 'running') ? 3000 : 15000);
     return () => clearInterval(timer);
@@ -43,19 +44,25 @@ function RunTable() {
           </a>
         )}
       </PageHead>
-      <Await from={list}>
-        {({ runs, folder, can_train }) =>
-          runs.length === 0 ? (
-            <Empty title="No runs yet" command="heed train classify data=shapes epochs=5">
-              {can_train
-                ? `Start one with New run, or from a terminal. Runs in ${folder} appear here as they train.`
-                : `Runs in ${folder} appear here as they train.`}
-            </Empty>
-          ) : (
-            <Table runs={runs} />
-          )
-        }
-      </Await>
+      {info && info.runs === null ? (
+        <Empty title="This server has no folder of runs" command="heed serve --runs runs">
+          Start it with the folder in which heed train writes.
+        </Empty>
+      ) : (
+        <Await from={list}>
+          {({ runs, folder, can_train }) =>
+            runs.length === 0 ? (
+              <Empty title="No runs yet" command="heed train classify data=shapes epochs=5">
+                {can_train
+                  ? `Start one with New run, or from a terminal. Runs in ${folder} appear here as they train.`
+                  : `Runs in ${folder} appear here as they train.`}
+              </Empty>
+            ) : (
+              <Table runs={runs} />
+            )
+          }
+        </Await>
+      )}
     </>
   );
 }
