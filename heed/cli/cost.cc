@@ -4,6 +4,7 @@
 
 #include "heed/cli/command.h"
 #include "heed/cli/completion.h"
+#include "heed/cli/cost_processes.h"
 #include "heed/cli/cost_questions.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/print_cost.h"
@@ -26,6 +27,7 @@ struct CostSettings {
   int64_t image = 0, rounds = 5;
   bool measure = false;
   std::string optimizer = "adamw";
+  ProcessSettings processes = {};
   ModelChoice choice = {};  // for a preset
   Json model = {};          // keys of config.json, otherwise
 };
@@ -40,6 +42,7 @@ void declare(Settings& settings, CostSettings& of, bool preset) {
   settings.add("labels", of.size.labels, "masked tokens per text in training; 0: 15%", size);
   settings.add("image", of.image, "side of images in pixels; 0: as in the model's config", {.least = 0, .most = 65536});
   settings.add("optimizer", of.optimizer, "whose state training keeps", {.choices = {"adamw", "adam", "sgd", "none"}});
+  declare(settings, of.processes);
   settings.heading("Measuring");
   settings.add("measure", of.measure, "run the model and print time, arithmetic and memory next to the prediction");
   settings.add("rounds", of.rounds, "timed repetitions", {.least = 1, .most = 1000});
@@ -101,10 +104,19 @@ void run_cost(const CostOptions& options) {
   if (of.model.is_object()) config.merge_patch(of.model);
   if (of.image > 0) config["image_size"] = of.image;
   const CostReport report = report_on(name, config, of, as_it_is);
-  if (options.json)
-    print_json_line(cost_json(report));
-  else
-    print_cost(std::cout, report, options.all);
+  std::optional<ProcessReport> processes;
+  if (settings.given("processes")) {
+    check<UsageError>(report.training.has_value(), "cost: processes=", of.processes.processes, ", but ", report.architecture,
+                      " has no loss, expected a model that can be trained");
+    processes = process_report(of.processes, report.cost, optimizer_state_values(of.optimizer));
+  }
+  if (options.json) {
+    Json json = cost_json(report);
+    if (processes) json["processes"] = processes_json(*processes);
+    return print_json_line(json);
+  }
+  print_cost(std::cout, report, options.all);
+  if (processes) print_processes(std::cout, *processes);
 }
 
 const Command cost_command("cost", "Parameters, arithmetic, memory and bytes moved of a model, predicted and measured", [](Flags& flags) {
@@ -123,6 +135,7 @@ const Command cost_command("cost", "Parameters, arithmetic, memory and bytes mov
       list_questions() +
       "\nExamples:\n  heed cost vit-tiny\n  heed cost bert-base length=512 batch=8\n  heed cost gpt2 measure=true\n"
       "  heed cost vit-small attention=linear pooling=gap\n  heed cost my-model/ image=384 --json\n"
+      "  heed cost vit-base batch=1024 processes=64 bandwidth=25GB/s latency=5us\n"
       "  heed cost config.json model.num_hidden_layers=24\n  heed cost --question heads width=512 heads=8\n"
       "  heed cost --question channels side=16 channels=512 groups=4\n  heed cost --question new-token width=768 tokens=1024");
   flags.completes([](const std::vector<std::string>& before) {

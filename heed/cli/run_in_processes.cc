@@ -13,7 +13,7 @@ namespace heed::cli {
 namespace {
 
 // The commands that split their work.
-constexpr std::array<std::string_view, 1> kSplitCommands{"train"};
+constexpr std::array<std::string_view, 5> kSplitCommands{"embed", "eval", "predict", "train", "translate"};
 
 // Takes everything and prints nothing.
 class NoOutput : public std::streambuf {

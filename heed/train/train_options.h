@@ -29,6 +29,7 @@ struct TrainOptions {
   int64_t loaders = 1;                     // data loading threads
   std::string device = "auto", graph = "auto";
   std::string shards = "auto";  // parts of a batch whose gradients are computed apart, see shards.h
+  bool shard_optimizer = false;
 };
 void declare(Settings& settings, TrainOptions& options);
 // UsageError if bf16 is not supported by the hardware, where it would only be slower.

@@ -38,7 +38,8 @@ TEST_F(Processes, lost_ones_end_the_job_which_resumes_with_other_numbers_and_the
   const Path run = run_of(folder, "killed");
   int step = 4;
   for (const int processes : {4, 1}) {
-    Job job(processes, fs::exists(run) ? resume_arguments(run) : start_arguments(folder, "killed"), folder / "out");
+    const Arguments sharded{"shard_optimizer=true"};
+    Job job(processes, fs::exists(run) ? resume_arguments(run) : start_arguments(folder, "killed") + sharded, folder / "out");
     ASSERT_TRUE(job.wait_until([&] { return reached(run, step); })) << job.output();
     const pid_t lost = job.process_of(processes - 1);
     ASSERT_GT(lost, 0);
@@ -85,7 +86,7 @@ TEST_F(Processes, save_once_when_they_are_stopped) {
 TEST_F(Processes, with_other_settings_or_data_are_refused) {
   Arguments other = start_arguments(folder, "other");
   other.push_back("rate=0.5");
-  Job settings(1, start_arguments(folder, "other"), folder / "out", Arguments{":", "-n", "1", HEED_PROGRAM} + other);
+  Job settings(1, start_arguments(folder, "other"), folder / "out", {.others = Arguments{":", "-n", "1", HEED_PROGRAM} + other});
   EXPECT_EQ(settings.wait(), 2) << settings.output();
   EXPECT_EQ(occurrences(settings.output(), "settings differ between processes: rate is 0.5 for rank 1 on "), 1u) << settings.output();
   EXPECT_NE(settings.output().find(" for rank 0 on "), std::string::npos) << settings.output();
@@ -100,7 +101,7 @@ TEST_F(Processes, with_other_settings_or_data_are_refused) {
   const Arguments arguments{"train",   "sentiment", "data=/proc/self/cwd/texts.tsv", "layers=1", "width=16",
                             "heads=1", "--runs",    folder.path().string(),          "--name",   "data"};
   const Arguments second{":", "-n", "1", "--wdir", (folder / "b").string(), HEED_PROGRAM};
-  Job data(1, arguments, folder / "out", second + arguments, folder / "a");
+  Job data(1, arguments, folder / "out", {.others = second + arguments, .directory = folder / "a"});
   EXPECT_EQ(data.wait(), 2) << data.output();
   EXPECT_EQ(occurrences(data.output(), "data differ between processes: train "), 1u) << data.output();
 }

@@ -22,15 +22,19 @@ inline Arguments operator+(Arguments a, const Arguments& b) {
   return a;
 }
 
+struct JobOptions {
+  Arguments others = {};     // mpirun's arguments for more programs, after those of the first
+  Path directory = ".";      // where the first one runs
+  Path input = "/dev/null";  // its standard input
+};
+
 class Job {
  public:
-  // processes: 0 starts the program itself, without mpirun. others: mpirun's arguments for more programs, after those of the first.
-  // directory: where the first one runs
-  Job(int processes, const Arguments& arguments, const Path& output, const Arguments& others = {}, const Path& directory = ".")
-      : output_(output) {
+  // processes: 0 starts the program itself, without mpirun
+  Job(int processes, const Arguments& arguments, const Path& output, const JobOptions& options = {}) : output_(output) {
     Arguments all{HEED_PROGRAM};
     if (processes > 0) all = {"mpirun", "--oversubscribe", "-n", std::to_string(processes), HEED_PROGRAM};
-    all = all + arguments + others;
+    all = all + arguments + options.others;
     std::vector<char*> argv;
     for (std::string& argument : all) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -40,11 +44,11 @@ class Job {
     for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "HEED_THREADS"}) ::setenv(variable, "1", 1);
     ::setenv("HEED_PROCESS_TIMEOUT", "3", 0);
     ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // MPI keeps some memory
-    const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666), in = ::open("/dev/null", O_RDONLY);
+    const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666), in = ::open(options.input.c_str(), O_RDONLY);
     ::dup2(in, STDIN_FILENO);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(out, STDERR_FILENO);
-    if (::chdir(directory.c_str()) != 0) ::_exit(126);
+    if (::chdir(options.directory.c_str()) != 0) ::_exit(126);
     ::execvp(argv[0], argv.data());
     ::_exit(127);
   }

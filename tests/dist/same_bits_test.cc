@@ -50,6 +50,7 @@ void write_data(const Folder& folder) {
 
 struct SameBits : testing::TestWithParam<TaskCase> {};
 
+// Four processes share out the optimizer's state, too.
 TEST_P(SameBits, with_1_3_and_4_processes) {
   if (!has_processes()) GTEST_SKIP() << "no mpirun, or heed was built without MPI";
   const TaskCase& task = GetParam();
@@ -63,6 +64,7 @@ TEST_P(SameBits, with_1_3_and_4_processes) {
         argument = "data=" + (folder / argument.substr(5)).string();
       arguments.push_back(argument);
     }
+    if (processes == 4) arguments.push_back("shard_optimizer=true");
     const Arguments common{"batch=20", "epochs=2", "shards=8", "log_every=1", "--runs", folder.path().string(), "--name", name};
     Job job(processes, arguments + common, folder / "out");
     EXPECT_EQ(job.wait(), 0) << job.output();
