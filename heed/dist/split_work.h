@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ std::vector<T> numbers_in(const std::string& bytes) {
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
   return out;
 }
+
+// Named tensors as bytes; numbers are sent as f32 and arrive on the CPU.
+std::string bytes_of_tensors(const std::map<std::string, Tensor>& tensors);
+std::map<std::string, Tensor> tensors_in(const std::string& bytes);
 
 bool any_of(Group& group, bool value);  // whether it is true in any process
 
