@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/dist/group.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Parts 0 to count - 1 are computed by one process each; take() gets all results in order, in every process. An interrupt of one process
 // (core/interrupt.h) is one of all.
