@@ -28,7 +28,7 @@ Prediction tokens_at(const Tensor& logits, int64_t position, const std::string& 
 
 std::vector<Prediction> predictions_in(const Model& model, const TensorMap& outputs, std::span<const int64_t> ids,
                                        const std::function<std::string(int64_t id)>& name, int64_t mask) {
-  const std::string& architecture = model.architecture();
+  const ModelTask task = model.traits().task;
   const auto logits = outputs.find("logits"), words = outputs.find("prediction_logits"), pair = outputs.find("seq_relationship_logits");
   std::vector<Prediction> out;
   const auto add_labels = [&](const Tensor& of, const std::string& about) {  // (1, C)
@@ -43,13 +43,13 @@ std::vector<Prediction> predictions_in(const Model& model, const TensorMap& outp
   if (pair != outputs.end()) add_labels(pair->second, "next sentence");
   if (logits == outputs.end()) return out;
   if (logits->second.rank() == 2) {
-    add_labels(logits->second, architecture.ends_with("ForNextSentencePrediction") ? "next sentence" : "class");
+    add_labels(logits->second, task == ModelTask::next_sentence ? "next sentence" : "class");
     if (!out.back().probabilities) out.back().about = "value";
-  } else if (architecture.ends_with("ForTokenClassification")) {
+  } else if (task == ModelTask::token_classification) {
     const Labels labels(model);
     const auto predictions = labels(reshape(logits->second, {-1, logits->second.size(2)}), 1);
     for (size_t i = 0; i < ids.size(); ++i) out.push_back({.about = name(ids[i]), .labels = predictions[i]});
-  } else if (architecture.ends_with("ForMaskedLM")) {
+  } else if (task == ModelTask::masked_lm) {
     add_masks(logits->second);
   } else {
     out.push_back(tokens_at(logits->second, logits->second.size(1) - 1, "next token", name));

@@ -74,8 +74,7 @@ Tensor as_batch(const Ids& ids) { return Tensor::from(ids, {1, std::ssize(ids)},
 
 void check_ids(const Model& model, const Ids& ids, const std::string& text) {
   check<FileError>(!ids.empty(), "inspect: the text ", in_quotes(text, 40), " has no tokens, expected one or more");
-  const Config config(model.config(), "config.json");
-  const int64_t vocabulary = config.size("vocab_size", int64_t{1} << 40);
+  const int64_t vocabulary = word_table(model).size(0);
   for (int64_t id : ids)
     check<FileError>(id < vocabulary, "inspect: found token ", id, ", expected less than ", vocabulary, ", the vocabulary size");
   const int64_t positions = max_tokens(model);
@@ -117,7 +116,7 @@ void inspect_text(const Model& model, const Path& folder, const InspectOptions& 
   const Reader::Tokens tokens = reader.read(options.input, options.pair);
   check_ids(model, tokens.ids, options.input);
   TensorMap inputs{{"input_ids", as_batch(tokens.ids)}};
-  if (model.architecture().starts_with("Bert")) inputs["token_type_ids"] = as_batch(tokens.types);
+  if (model.family().segments) inputs["token_type_ids"] = as_batch(tokens.types);
   const TensorMap out = model(inputs, {.attentions = true});
   inspection.maps = {maps_in(out, "attentions.", "attention", options.choice)};
   inspection.maps[0].rows = inspection.maps[0].columns = reader.labels(tokens.ids);
@@ -177,8 +176,11 @@ std::string model_name(const Path& folder) {
 Inspection inspect(const Path& folder, const InspectOptions& options) {
   const NoGrad no_grad;
   const Model model = load(folder);
-  Inspection inspection{
-      .kind = input_kind(model), .model = model_name(folder), .architecture = model.architecture(), .input = options.input};
+  Inspection inspection{.kind = input_kind(model),
+                        .task = model.traits().task,
+                        .model = model_name(folder),
+                        .architecture = model.architecture(),
+                        .input = options.input};
   const bool image = inspection.kind == InputKind::image;
   if (image) inspection.input = printable(options.input);
   check<UsageError>(inspection.kind == InputKind::translation || !options.target, "inspect: found --target for ", model.architecture(),

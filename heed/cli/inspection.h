@@ -30,6 +30,7 @@ struct Prediction {
 
 struct Inspection {
   InputKind kind = InputKind::text;
+  ModelTask task = ModelTask::features;
   std::string model = {}, architecture = {}, input = {};
   std::vector<Prediction> predictions = {};  // none: the model has no prediction head
   std::string translation = {};              // the model's or --target, as text; empty: none, or no tokenizer

@@ -10,6 +10,7 @@
 #include "heed/io/paths.h"
 #include "heed/io/printable.h"
 #include "heed/io/utf8.h"
+#include "heed/models/architecture.h"
 #include "heed/models/finite.h"
 #include "heed/models/image_processor.h"
 #include "heed/ops/ops.h"
@@ -136,8 +137,8 @@ class ImagePredictor {
 void predict_images(const PredictOptions& options, const Model& model) {
   check<UsageError>(!options.inputs.pairs && options.max_length == 0, "predict: ", model.architecture(),
                     " takes images, found --pairs or --max-length, which are for sentences");
-  check<FileError>(model.architecture().find("ForImageClassification") != std::string::npos, (Path(options.model) / "config.json").string(),
-                   ": ", model.architecture(), " has no labels to predict, expected a classification model");
+  check<FileError>(model.traits().task == ModelTask::image_classification, (Path(options.model) / "config.json").string(), ": ",
+                   model.architecture(), " has no labels to predict, expected a classification model");
   ImagePredictor predict(options, model);
   SentenceOptions files = options.inputs;
   files.are_paths = true;

@@ -6,6 +6,7 @@
 
 #include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/predict_file.h"
+#include "heed/models/architecture.h"
 #include "heed/models/finite.h"
 #include "heed/text/unicode.h"
 
@@ -17,19 +18,21 @@ enum class Task { sentences, words, masks };
 Task task_of(const TextModel& model, const PredictOptions& options) {
   const std::string& name = model.model.architecture();
   const bool pairs = options.inputs.pairs;
-  if (name.ends_with("ForNextSentencePrediction"))
-    check<UsageError>(pairs, "predict: ", name, " classifies pairs of sentences, found single sentences; expected --pairs");
-  if (name.ends_with("ForPreTraining")) return pairs ? Task::sentences : Task::masks;
-  if (name.ends_with("ForMaskedLM")) return Task::masks;
-  if (name.ends_with("ForTokenClassification")) {
-    check<UsageError>(!pairs, "predict: ", name, " labels the words of single sentences, found --pairs");
-    return Task::words;
+  switch (model.model.traits().task) {
+    case ModelTask::sequence_classification: return Task::sentences;
+    case ModelTask::next_sentence:
+      check<UsageError>(pairs, "predict: ", name, " classifies pairs of sentences, found single sentences; expected --pairs");
+      return Task::sentences;
+    case ModelTask::pretraining: return pairs ? Task::sentences : Task::masks;
+    case ModelTask::masked_lm: return Task::masks;
+    case ModelTask::token_classification:
+      check<UsageError>(!pairs, "predict: ", name, " labels the words of single sentences, found --pairs");
+      return Task::words;
+    default: break;
   }
-  const bool labels = name.ends_with("ForSequenceClassification") || name.ends_with("ForNextSentencePrediction");
-  check<FileError>(
-      labels, (model.folder / "config.json").string(), ": ", name,
+  fail<FileError>(
+      (model.folder / "config.json").string(), ": ", name,
       " has no labels to predict, expected a model for classification or masked words; heed embed computes sentence embeddings");
-  return Task::sentences;
 }
 
 // A chunk of sentences, with their table rows if they come from a table.
@@ -56,7 +59,7 @@ std::string shown_pair(const Sentence& sentence) {
 template <class Print>
 void each_chunk(const TextModel& model, const PredictOptions& options, const Print& print) {
   SentenceOptions inputs = options.inputs;
-  inputs.pairs_by_name = model.model.architecture().ends_with("ForSequenceClassification");
+  inputs.pairs_by_name = model.model.traits().task == ModelTask::sequence_classification;
   SentenceReader reader(inputs, "predict");
   std::vector<std::string> columns = reader.table() ? reader.table()->names() : std::vector<std::string>{"text"};
   if (!reader.table() && inputs.pairs) columns.push_back("pair");

@@ -11,6 +11,8 @@ namespace {
 constexpr const char* kWords = "embeddings.word_embeddings.weight";
 constexpr LayerNames kBertLayer{"attention", "attention.output.LayerNorm", "", "output.LayerNorm"};
 
+int64_t bert_positions(const Config& config) { return config.size("max_position_embeddings", 512); }
+
 // Indices of the first token of every sequence and of the tokens with labels, padded to n with 0. labels: (B, N) or undefined; they
 // become (B, n), -100 for the padding -> (B, n)
 Tensor labelled_indices(Tensor& labels, int64_t B, int64_t N) {
@@ -82,7 +84,7 @@ Bert make_bert(const Scope& scope, const Config& config, bool pools) {
                              .eps = eps,
                              .branch = {.dropout = dropout}};
   const Scope embeddings = scope / "embeddings";
-  const int64_t tokens = config.size("max_position_embeddings", 512);
+  const int64_t tokens = bert_positions(config);
   const Variant variant(config, tokens);
   const int64_t layers = config.size("num_hidden_layers", 12, 0);
   Bert bert{.word_embeddings = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
@@ -156,10 +158,10 @@ Network with_head(const Bert& bert, Reads reads, Finish finish, size_t input_cou
 }
 
 Network make_inner(const Scope& root, const Config& config) {
-  const Bert bert = make_bert(root.with(initializer_from(config, "initializer_range", true)), config, true);
+  const Bert bert = make_bert(root.with(initializer_from(config, "initializer_range", true)), config, root.provides("pooler.dense.weight"));
   const auto finish = [=](const TensorMap& inputs, const ForwardOptions& options, const Tensor& x, const Tensor&, TensorMap& out) {
     out["last_hidden_state"] = x;
-    out["pooler_output"] = bert.pooled(x, inputs, options);
+    if (bert.pooler.defined()) out["pooler_output"] = bert.pooled(x, inputs, options);
   };
   return with_head(bert, Reads::all, finish, 4);
 }
@@ -228,16 +230,32 @@ Architectures bert_architectures() {
   const auto classify = [](bool sentences) {
     return [=](const Scope& scope, const Config& config) { return make_classifier(scope, config, sentences); };
   };
-  const auto entry = [](const char* name, auto make) {
-    return Architecture{
-        .name = name, .base = "bert", .bare = std::string_view(name) == "BertModel", .make = make, .ignored = {"embeddings.position_ids"}};
-  };
-  return {entry("BertModel", make_inner),
-          entry("BertForPreTraining", make_pretraining),
-          entry("BertForMaskedLM", make_masked),
-          entry("BertForNextSentencePrediction", make_next),
-          entry("BertForSequenceClassification", classify(true)),
-          entry("BertForTokenClassification", classify(false))};
+  return of_family(
+      {.model_type = "bert",
+       .base = "bert",
+       .tokens = true,
+       .segments = true,
+       .positions = bert_positions,
+       .word_tables = {kWords},
+       .position_table = "embeddings.position_embeddings.weight",
+       .default_position = "learned",
+       .norm = "after",
+       .keys = {.layers = {"num_hidden_layers"},
+                .heads = {"num_attention_heads"},
+                .width = {"hidden_size"},
+                .feed_forward = {"intermediate_size"},
+                .activation = {"hidden_act"},
+                .dropout = {"hidden_dropout_prob", "attention_probs_dropout_prob"},
+                .positions = "max_position_embeddings",
+                .more = {"vocab_size", "type_vocab_size", "layer_norm_eps", "is_decoder", "classifier_dropout", "pad_token_id"}},
+       .ignored = {"embeddings.position_ids"},
+       .task_parts = {"pooler.", "pooling."}},
+      {{"BertModel", ModelTask::features, make_inner},
+       {"BertForPreTraining", ModelTask::pretraining, make_pretraining},
+       {"BertForMaskedLM", ModelTask::masked_lm, make_masked},
+       {"BertForNextSentencePrediction", ModelTask::next_sentence, make_next},
+       {"BertForSequenceClassification", ModelTask::sequence_classification, classify(true)},
+       {"BertForTokenClassification", ModelTask::token_classification, classify(false)}});
 }
 
 }  // namespace heed

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
 #include "heed/ops/ops.h"
 
 namespace heed {
@@ -55,14 +55,14 @@ Tensor logits_of(const TextModel& model, const TextBatch& batch, const char* pre
 
 Labels::Labels(const Model& model, const std::string& source) {
   const Config config(model.config(), source);
-  const std::string& architecture = model.architecture();
-  if (architecture.ends_with("ForNextSentencePrediction") || architecture.ends_with("ForPreTraining")) {
+  const ModelTask task = model.traits().task;
+  if (task == ModelTask::next_sentence || task == ModelTask::pretraining) {
     names_ = {"is_next", "not_next"};
     kind_ = Kind::one;
     return;
   }
   names_ = label_names(config);
-  kind_ = architecture.ends_with("ForTokenClassification") ? Kind::one : kind_in(config, names_.size());
+  kind_ = task == ModelTask::token_classification ? Kind::one : kind_in(config, names_.size());
 }
 
 std::vector<std::vector<Label>> Labels::operator()(const Tensor& logits, int64_t top) const {

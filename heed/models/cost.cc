@@ -174,21 +174,6 @@ void Counter::add_attention(ModelCost& out) const {
 
 }  // namespace
 
-InputKind input_kind(const Model& model) {
-  if (model.takes("pixel_values")) return InputKind::image;
-  for (const Parameter& parameter : model.params().all())
-    if (has_part(parameter.name, "encoder_attn")) return InputKind::translation;
-  return model.architecture() == "MarianMTModel" ? InputKind::translation : InputKind::text;
-}
-
-int64_t max_tokens(const Model& model) {
-  const Config config(model.config(), "config.json");
-  if (config.below("heed").has("positions")) return int64_t{1} << 40;
-  const std::string& name = model.architecture();
-  if (name.starts_with("GPT2")) return config.size("n_positions", 1024);
-  return config.size("max_position_embeddings", name.starts_with("Llama") ? 2048 : name.starts_with("Marian") ? 1024 : 512);
-}
-
 void ModelPart::add(const ModelPart& other) {
   using Number = int64_t ModelPart::*;
   for (Number number : {&ModelPart::count, &ModelPart::bytes, &ModelPart::multiply_adds, &ModelPart::activation_bytes,

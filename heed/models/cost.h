@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/models/model.h"
+#include "heed/models/architecture.h"
 
 namespace heed {
 
@@ -40,11 +40,6 @@ struct ModelCost {
   int64_t cache_bytes = 0;            // key-value cache of one token in all layers; 0: not a decoder
   int64_t memory_bytes = 0;           // the same for one source token of an encoder-decoder
 };
-
-enum class InputKind { image, text, translation };
-InputKind input_kind(const Model& model);
-// The longest sequence the model can read; practically unlimited if config.json has heed.positions.
-int64_t max_tokens(const Model& model);
 
 // Fills in the zeros of a size. An error if there are more tokens than the model has positions.
 InputSize resolve_input_size(const Model& model, InputSize size);

@@ -9,6 +9,8 @@ namespace {
 constexpr float kEps = 1e-12f;  // not in configs
 constexpr LayerNames kDistilBertLayer{"attention", "sa_layer_norm", "ffn", "output_layer_norm"};
 
+int64_t distilbert_positions(const Config& config) { return config.size("max_position_embeddings", 512); }
+
 struct DistilBert {
   Embedding word_embeddings;
   AddedPositions positions;
@@ -32,7 +34,7 @@ struct DistilBert {
 };
 
 DistilBert make_distilbert(const Scope& scope, const Config& config) {
-  const int64_t D = config.size("dim", 768), P = config.size("max_position_embeddings", 512);
+  const int64_t D = config.size("dim", 768), P = distilbert_positions(config);
   const float dropout = config.probability("dropout", 0.1f);
   const LayerOptions options{.attention = {.width = D,
                                            .heads = config.size("n_heads", 12),
@@ -98,8 +100,24 @@ Network make_classifier(const Scope& root, const Config& config) {
 }  // namespace
 
 Architectures distilbert_architectures() {
-  return {{.name = "DistilBertModel", .base = "distilbert", .bare = true, .make = make_inner},
-          {.name = "DistilBertForSequenceClassification", .base = "distilbert", .make = make_classifier}};
+  return of_family({.model_type = "distilbert",
+                    .base = "distilbert",
+                    .tokens = true,
+                    .positions = distilbert_positions,
+                    .word_tables = {"embeddings.word_embeddings.weight"},
+                    .position_table = "embeddings.position_embeddings.weight",
+                    .default_position = "learned",
+                    .norm = "after",
+                    .keys = {.layers = {"n_layers"},
+                             .heads = {"n_heads"},
+                             .width = {"dim"},
+                             .feed_forward = {"hidden_dim"},
+                             .activation = {"activation"},
+                             .dropout = {"dropout", "attention_dropout"},
+                             .positions = "max_position_embeddings",
+                             .more = {"vocab_size", "sinusoidal_pos_embds", "seq_classif_dropout", "pad_token_id"}}},
+                   {{"DistilBertModel", ModelTask::features, make_inner},
+                    {"DistilBertForSequenceClassification", ModelTask::sequence_classification, make_classifier}});
 }
 
 }  // namespace heed

@@ -46,13 +46,13 @@ void read_modules(const Path& folder, EmbedOptions& options) {
   }
 }
 
-// "BertForMaskedLM" -> "BertModel": the inner model of the family.
-std::string inner_architecture(const Path& folder) {
+// The encoder of a checkpoint with any head: "BertForMaskedLM" -> "BertModel".
+const Architecture& encoder_in(const Path& folder) {
   const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
-  const std::string name = config.architecture();
-  for (const Architecture& each : architectures())
-    if (each.bare && name.starts_with(each.name.substr(0, each.name.size() - std::string_view("Model").size()))) return each.name;
-  return {};  // load() reports the error
+  const Architecture& found = architecture_of(config);
+  const Architecture* encoder = for_task(found, ModelTask::features);
+  check<FileError>(encoder && found.family->tokens, config.source(), ": ", found.name, " has no states of tokens, expected an encoder");
+  return *encoder;
 }
 
 // x: (B, N, D), lengths: B numbers -> (B, D)
@@ -88,14 +88,10 @@ EmbedOptions embed_options(const Path& folder) {
 TextModel load_embedder(const Path& folder, Weights weights, const Warn& allow_nonfinite) {
   check<FileError>(is_folder(folder), folder.string(), ": there is no such folder");
   ModelOptions options{.weights = weights};
-  options.architecture = inner_architecture(folder);
-  options.names = {.allow_missing = {"pooler."},
-                   .allow_unused = {"cls.", "classifier.", "lm_head.", "vocab_", "qa_outputs.", "score."},
-                   .allow_nonfinite = allow_nonfinite};
-  TextModel out = load_text_model(folder, options);
-  check<FileError>(!options.architecture.empty(), (folder / "config.json").string(), ": ", out.model.architecture(),
-                   " has no token states, expected an encoder");
-  return out;
+  const Architecture& encoder = encoder_in(folder);
+  options.architecture = encoder.name;
+  options.names = {.allow_unused = {""}, .allow_nonfinite = allow_nonfinite};
+  return load_text_model(folder, options);
 }
 
 Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const EmbedOptions& options,

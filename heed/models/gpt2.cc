@@ -9,6 +9,8 @@ namespace {
 
 constexpr LayerNames kGpt2Layer{"attn", "ln_1", "mlp", "ln_2"};
 
+int64_t gpt2_positions(const Config& config) { return config.size("n_positions", 1024); }
+
 Initializers gpt2_initializers(const Config& config, int64_t layers) {
   Initializers out = initializer_from(config, "initializer_range", false);
   out.residual = initializer::normal(config.number("initializer_range", 0.02f, 0, 100) /
@@ -35,7 +37,7 @@ Network make(const Scope& root, const Config& config, bool head) {
                              .place = NormPlace::before,
                              .eps = eps,
                              .branch = {.dropout = config.probability("resid_pdrop", 0.1f)}};
-  const int64_t tokens = config.size("n_positions", 1024);
+  const int64_t tokens = gpt2_positions(config);
   const Variant variant(config, tokens);
   CausalModel model{
       .word_embeddings = Embedding(inner / "wte", config.size("vocab_size", 50257), D),
@@ -57,16 +59,26 @@ Network make(const Scope& root, const Config& config, bool head) {
 }  // namespace
 
 Architectures gpt2_architectures() {
-  const std::vector<std::string> masks{".attn.bias", ".attn.masked_bias"};  // causal masks in old checkpoints
-  return {{.name = "GPT2LMHeadModel",
-           .base = "transformer",
-           .make = [](const Scope& scope, const Config& config) { return make(scope, config, true); },
-           .ignored = masks},
-          {.name = "GPT2Model",
-           .base = "transformer",
-           .bare = true,
-           .make = [](const Scope& scope, const Config& config) { return make(scope, config, false); },
-           .ignored = masks}};
+  const auto with = [](bool head) { return [=](const Scope& scope, const Config& config) { return make(scope, config, head); }; };
+  return of_family({.model_type = "gpt2",
+                    .base = "transformer",
+                    .tokens = true,
+                    .causal = true,
+                    .positions = gpt2_positions,
+                    .word_tables = {"wte.weight"},
+                    .position_table = "wpe.weight",
+                    .default_position = "learned",
+                    .keys = {.layers = {"n_layer"},
+                             .heads = {"n_head"},
+                             .width = {"n_embd"},
+                             .feed_forward = {"n_inner"},
+                             .activation = {"activation_function"},
+                             .dropout = {"resid_pdrop", "embd_pdrop", "attn_pdrop"},
+                             .positions = "n_positions",
+                             .more = {"vocab_size", "layer_norm_epsilon", "scale_attn_weights", "scale_attn_by_inverse_layer_idx",
+                                      "bos_token_id", "eos_token_id", "pad_token_id"}},
+                    .ignored = {".attn.bias", ".attn.masked_bias"}},  // causal masks in old checkpoints
+                   {{"GPT2Model", ModelTask::features, with(false)}, {"GPT2LMHeadModel", ModelTask::causal_lm, with(true)}});
 }
 
 }  // namespace heed

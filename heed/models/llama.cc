@@ -13,6 +13,8 @@ constexpr double kLeastTheta = 1, kMostTheta = 1e12;      // of rope_theta
 constexpr double kLeastFactor = 1e-3, kMostFactor = 1e6;  // of rope_scaling
 constexpr LayerNames kLlamaLayer{"self_attn", "input_layernorm", "mlp", "post_attention_layernorm"};
 
+int64_t llama_positions(const Config& config) { return config.size("max_position_embeddings", 2048); }
+
 // Llama 3.1 (Grattafiori et al. 2024): low frequencies are divided by a factor, high ones are unchanged, those between interpolated.
 void scale_low_frequencies(std::vector<double>& frequencies, const Config& rope, int64_t positions) {
   for (const char* key : {"factor", "low_freq_factor", "high_freq_factor"})
@@ -29,7 +31,7 @@ void scale_low_frequencies(std::vector<double>& frequencies, const Config& rope,
 }
 
 Rotary make_rotary(const Config& config, int64_t D) {
-  const int64_t positions = config.size("max_position_embeddings", 2048);
+  const int64_t positions = llama_positions(config);
   const Config rope = config.below(config.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
   rope.only("partial_rotary_factor", 1);
   config.only("partial_rotary_factor", 1);
@@ -75,7 +77,7 @@ Network make(const Scope& root, const Config& config, bool head) {
                              .place = NormPlace::before,
                              .norm = NormKind::root_mean_square,
                              .eps = eps};
-  const Variant variant(config, config.size("max_position_embeddings", 2048));
+  const Variant variant(config, llama_positions(config));
   const int64_t layers = config.size("num_hidden_layers", 32, 0);
   CausalModel model{.word_embeddings = Embedding(inner / "embed_tokens", config.size("vocab_size", 32000), D),
                     .positions = variant.added_positions(inner, D, [] { return AddedPositions(); }),
@@ -91,16 +93,25 @@ Network make(const Scope& root, const Config& config, bool head) {
 }  // namespace
 
 Architectures llama_architectures() {
-  const std::vector<std::string> tables{"rotary_emb.inv_freq"};  // in old checkpoints; heed computes it
-  return {{.name = "LlamaForCausalLM",
-           .base = "model",
-           .make = [](const Scope& scope, const Config& config) { return make(scope, config, true); },
-           .ignored = tables},
-          {.name = "LlamaModel",
-           .base = "model",
-           .bare = true,
-           .make = [](const Scope& scope, const Config& config) { return make(scope, config, false); },
-           .ignored = tables}};
+  const auto with = [](bool head) { return [=](const Scope& scope, const Config& config) { return make(scope, config, head); }; };
+  return of_family({.model_type = "llama",
+                    .base = "model",
+                    .tokens = true,
+                    .causal = true,
+                    .positions = llama_positions,
+                    .word_tables = {"embed_tokens.weight"},
+                    .default_position = "rotary",
+                    .keys = {.layers = {"num_hidden_layers"},
+                             .heads = {"num_attention_heads", "num_key_value_heads"},
+                             .width = {"hidden_size"},
+                             .feed_forward = {"intermediate_size"},
+                             .activation = {"hidden_act"},
+                             .dropout = {"attention_dropout"},
+                             .positions = "max_position_embeddings",
+                             .more = {"vocab_size", "head_dim", "rms_norm_eps", "attention_bias", "mlp_bias", "rope_theta", "rope_scaling",
+                                      "bos_token_id", "eos_token_id", "pad_token_id"}},
+                    .ignored = {"rotary_emb.inv_freq"}},  // in old checkpoints; heed computes it
+                   {{"LlamaModel", ModelTask::features, with(false)}, {"LlamaForCausalLM", ModelTask::causal_lm, with(true)}});
 }
 
 }  // namespace heed

@@ -12,6 +12,8 @@ namespace {
 constexpr LayerNames kEncoder{"self_attn", "self_attn_layer_norm", "", "final_layer_norm"};
 constexpr LayerNames kDecoder{"self_attn", "self_attn_layer_norm", "", "final_layer_norm", "encoder_attn", "encoder_attn_layer_norm"};
 
+int64_t marian_positions(const Config& config) { return config.size("max_position_embeddings", 1024); }
+
 // Embeddings and final norm of the encoder or the decoder.
 struct Side {
   Embedding word_embeddings;
@@ -126,7 +128,7 @@ Marian make_marian(const Scope& scope, const Config& config) {
     config.only(key, false);
   for (const char* key : {"encoder_layerdrop", "decoder_layerdrop"}) config.only(key, 0);
   config.only("static_position_embeddings", true);
-  const int64_t D = config.size("d_model", 1024), V = config.size("vocab_size", 58101), P = config.size("max_position_embeddings", 1024);
+  const int64_t D = config.size("d_model", 1024), V = config.size("vocab_size", 58101), P = marian_positions(config);
   const bool shared = config.flag("share_encoder_decoder_embeddings", true), tie = config.flag("tie_word_embeddings", true);
   const int64_t W = shared ? V : config.size("decoder_vocab_size", V);
   const Scope inner = scope / "model", encoder = inner / "encoder", decoder = inner / "decoder";
@@ -175,6 +177,27 @@ Network make(const Scope& root, const Config& config) {
 
 }  // namespace
 
-Architectures marian_architectures() { return {{.name = "MarianMTModel", .base = "model", .make = make}}; }
+Architectures marian_architectures() {
+  return of_family({.model_type = "marian",
+                    .base = "model",
+                    .tokens = true,
+                    .causal = true,
+                    .encoder_decoder = true,
+                    .positions = marian_positions,
+                    .word_tables = {"shared.weight", "encoder.embed_tokens.weight"},
+                    .default_position = "sinusoidal",
+                    .norm = "after",
+                    .keys = {.layers = {"encoder_layers", "decoder_layers"},
+                             .heads = {"encoder_attention_heads", "decoder_attention_heads"},
+                             .width = {"d_model"},
+                             .feed_forward = {"encoder_ffn_dim", "decoder_ffn_dim"},
+                             .activation = {"activation_function"},
+                             .dropout = {"dropout"},
+                             .positions = "max_position_embeddings",
+                             .more = {"vocab_size", "decoder_vocab_size", "share_encoder_decoder_embeddings", "scale_embedding", "init_std",
+                                      "attention_dropout", "activation_dropout", "pad_token_id", "decoder_start_token_id", "bos_token_id",
+                                      "eos_token_id"}}},
+                   {{"MarianMTModel", ModelTask::seq2seq_lm, make}});
+}
 
 }  // namespace heed

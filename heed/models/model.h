@@ -14,6 +14,9 @@
 
 namespace heed {
 
+struct Architecture;
+struct Family;
+
 using TensorMap = std::map<std::string, Tensor>;
 
 struct ForwardOptions {
@@ -56,17 +59,20 @@ struct ModelOptions {
   Weights weights = Weights::trainable;  // packed, int8: for inference, faster, without gradients; int8 takes a quarter of the memory
   std::string architecture = {};         // replaces the one of config.json
   Json config = {};                      // replaces config.json in load()
+  bool new_head = false;                 // parameters of the head may be missing or of another shape: they are initialized
   uint64_t seed = 1;                     // of parameters that are not in the checkpoint
 };
 
 class Model {
  public:
-  Model(Network network, std::unique_ptr<Params> params, std::string architecture, Json config, Json generation);
+  Model(Network network, std::unique_ptr<Params> params, const Architecture& architecture, Json config, Json generation);
 
   TensorMap operator()(const TensorMap& inputs, const ForwardOptions& options = {}) const;
   const TextDecoder& decoder() const;  // an error if the model is not a language model
 
-  const std::string& architecture() const { return architecture_; }
+  const std::string& architecture() const;                       // its name, for people
+  const Architecture& traits() const { return *architecture_; }  // models/architecture.h
+  const Family& family() const;
   const std::vector<std::string>& inputs() const { return network_.inputs; }  // accepted names
   bool takes(std::string_view input) const { return std::find(inputs().begin(), inputs().end(), input) != inputs().end(); }
   const Json& config() const { return config_; }
@@ -77,12 +83,13 @@ class Model {
  private:
   Network network_;
   std::unique_ptr<Params> params_;
-  std::string architecture_;
+  const Architecture* architecture_;  // in architectures()
   Json config_, generation_;
 };
 
-// From a folder with config.json and model.safetensors, or shards and their index. Every parameter must be in the files and every
-// tensor of the files must be used, unless the options allow otherwise.
+// From a folder with config.json and model.safetensors, or shards and their index. Every parameter must be in the files, unless the options
+// allow otherwise. Tensors that the model does not use, such as those of another head, are listed by names.warn, by default on standard
+// error. A config.json without "architectures" gets the one of its "model_type" that fits the files best.
 Model load(const Path& folder, const ModelOptions& options = {});
 // With initialized parameters.
 Model make_model(const Json& config, const ModelOptions& options = {});

@@ -148,13 +148,18 @@ Network make_residual_inner(const Scope& scope, const Config& config) {
           .inputs = {"pixel_values"}};
 }
 
-const std::vector<std::string> kIgnoredOfBatchNorms{"num_batches_tracked"};  // not needed for running statistics
-
 }  // namespace
 
 Architectures resnet_architectures() {
-  return {{.name = "ResNetForImageClassification", .base = "resnet", .make = make_residual_classifier, .ignored = kIgnoredOfBatchNorms},
-          {.name = "ResNetModel", .base = "resnet", .bare = true, .make = make_residual_inner, .ignored = kIgnoredOfBatchNorms}};
+  return of_family({.model_type = "resnet",
+                    .base = "resnet",
+                    .pixels = true,
+                    .keys = {.activation = {"hidden_act"},
+                             .more = {"image_size", "num_channels", "embedding_size", "hidden_sizes", "depths", "layer_type",
+                                      "downsample_in_first_stage", "downsample_in_bottleneck"}},
+                    .ignored = {"num_batches_tracked"}},  // not needed for running statistics
+                   {{"ResNetModel", ModelTask::features, make_residual_inner},
+                    {"ResNetForImageClassification", ModelTask::image_classification, make_residual_classifier}});
 }
 
 }  // namespace heed

@@ -4,23 +4,15 @@
 
 #include "heed/core/autograd.h"
 #include "heed/io/paths.h"
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
 #include "heed/models/finite.h"
 
 namespace heed {
 namespace {
 
-// The word embeddings; undefined if the name is not known.
-Tensor word_embeddings_of(const Model& model) {
-  for (const Parameter& each : model.params().all())
-    for (const char* end : {"word_embeddings.weight", "wte.weight", "embed_tokens.weight", "model.shared.weight"})
-      if (each.name.ends_with(end)) return each.tensor;
-  return {};
-}
-
+// The model's limit, or that of its tokenizer if it is smaller.
 int64_t most_tokens_of(const Model& model, const Path& folder) {
-  const Config config(model.config(), (folder / "config.json").string());
-  int64_t most = config.size("max_position_embeddings", config.size("n_positions", model.architecture().starts_with("GPT2") ? 1024 : 512));
+  const int64_t most = max_tokens(model.traits(), Config(model.config(), (folder / "config.json").string()));
   const Path path = folder / "tokenizer_config.json";
   if (!path_exists(path)) return most;
   const Config tokenizer(read_json(path), path.string());
@@ -37,7 +29,7 @@ TextModel with_tokenizer(Model model, const Path& folder) {
                    " takes no input_ids, expected a text model");
   Tokenizer tokenizer = Tokenizer::open(folder);
   const int64_t ids = tokenizer.id_limit();
-  if (const Tensor embeddings = word_embeddings_of(model); embeddings.defined())
+  if (const Tensor embeddings = word_table(model); embeddings.defined())
     check<FileError>(ids <= embeddings.size(0), folder.string(), ": the tokenizer has ids up to ", ids - 1, ", the model has ",
                      embeddings.size(0), " embeddings, expected one for each id");
   const int64_t most = most_tokens_of(model, folder);
@@ -62,7 +54,7 @@ void each_batch(const TextModel& model, std::span<const Encoding> encodings, con
     check(lengths.back() > 0, model.model.architecture(), ": found a sentence without any token, expected at least one");
     const EncodedBatch batch = model.tokenizer.batch(chosen, padding);
     TensorMap inputs{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
-    if (model.model.takes("token_type_ids")) inputs["token_type_ids"] = batch.token_type_ids;
+    if (model.model.family().segments) inputs["token_type_ids"] = batch.token_type_ids;
     TextBatch done{std::move(places), std::move(lengths), model.model(inputs)};
     for (const auto& [name, out] : done.out) {
       try {

@@ -192,9 +192,9 @@ Task make_task(const TranslateOptions& options, const JobOptions& chosen) {
                   {"test", fingerprint_of(lines_of_both(texts.test))}};
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, lines_of_both(texts.train), true);
   Tokenizer target = chosen.from.empty() ? tokenizer.tokenizer : Tokenizer::open_target(chosen.from);
-  const auto model = model_for(chosen, config_for(chosen, tokenizer.tokenizer), {});
+  const auto model = model_for(chosen, config_for(chosen, tokenizer.tokenizer));
   check<FileError>(model->decoder().encoder, chosen.from, ": found ", model->architecture(),
-                   ", expected a translation model: MarianMTModel");
+                   ", expected a translation model, which has an encoder and a decoder");
   const int64_t limit = max_tokens(*model), count = std::ssize(texts.train);
   check<UsageError>(options.max_length <= limit, "translate: found max_length=", options.max_length, ", expected at most ", limit,
                     ", the model's limit");
