@@ -49,13 +49,6 @@ void declare(Settings& settings, CostSettings& of, bool preset) {
     settings.add_open("model.", of.model, "keys of config.json: model.num_hidden_layers=6", {});
 }
 
-// The work of the last token with a KV cache: the difference between a text and the text without it.
-int64_t last_token_work(const Model& model, InputSize size) {
-  const int64_t all = cost_of(model, size).total.multiply_adds;
-  int64_t& length = size.target > 0 ? size.target : size.tokens;
-  return length > 1 ? all - cost_of(model, (--length, size)).total.multiply_adds : all;
-}
-
 CostReport report_on(const std::string& name, const Json& config, const CostSettings& of, bool as_it_is) {
   const Model model = shapes_only_model(name, config, as_it_is);
   check<UsageError>(of.image == 0 || input_kind(model) == InputKind::image, "cost: image=", of.image, ", but ", model.architecture(),
@@ -64,17 +57,15 @@ CostReport report_on(const std::string& name, const Json& config, const CostSett
                  .architecture = model.architecture(),
                  .cost = cost_of(model, of.size),
                  .optimizer = of.optimizer};
-  const CostedModel costed{.config = config};
   const InputSize& size = out.cost.size;
-  if (out.cost.cache_bytes > 0) out.step_multiply_adds = last_token_work(model, size);
-  out.inference = predicted_memory(costed, size, Purpose::inference);
-  if (has_loss(model)) out.training = predicted_memory(costed, size, Purpose::training);
+  out.inference = predicted_memory(model, size, Purpose::inference);
+  if (has_loss(model)) out.training = predicted_memory(model, size, Purpose::training);
   if (!of.measure) return out;
   const int rounds = static_cast<int>(of.rounds);
   out.measured = {.peak_flops = peak_flops(),
                   .bytes_per_second = read_bandwidth(),
-                  .inference = measured_cost(costed, size, Purpose::inference, rounds)};
-  if (out.training) out.measured->training = measured_cost(costed, size, Purpose::training, rounds);
+                  .inference = measured_cost(model, size, Purpose::inference, rounds)};
+  if (out.training) out.measured->training = measured_cost(model, size, Purpose::training, rounds);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "heed/core/copy.h"
+#include "heed/core/module_work.h"
 
 namespace heed {
 
@@ -19,6 +20,7 @@ struct Node {
   std::vector<Tensor> pending;                 // gradients of the outputs, as far as they have arrived
   std::vector<std::pair<size_t, Look>> looks;  // hooks on the outputs
   std::vector<Shape> input_shapes;
+  ModuleName module;                    // whose work its gradient is; null: nobody counts
   std::shared_ptr<Node> next_deferred;  // while it waits to be freed
   bool queued = false;
 };
@@ -114,6 +116,7 @@ Tensors record_all(OpName op, Tensors outs, Tensors inputs, std::function<Grads(
   node->op = op;
   node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
   node->back = std::move(back);
+  node->module = ModuleScope::current();
   node->pending.resize(outs.size());
   node->inputs.reserve(inputs.size());
   node->input_shapes.reserve(inputs.size());
@@ -199,6 +202,7 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
           " was freed by an earlier walk; keep it with keep_graph");
     for (const auto& [output, look] : node->looks)
       if (node->pending[output].defined()) look(node->pending[output]);
+    const ModuleScope scope(node->module);
     Grads grads = node->back(node->pending);
     check(grads.size() == node->inputs.size(), node->op.text, ": ", grads.size(), " gradients for ", node->inputs.size(), " inputs");
     for (Tensor& arrived : node->pending) arrived = {};

@@ -34,6 +34,7 @@ struct Family {
   bool segments = false;                // of a pair of sentences, the second has token_type_ids of 1
   bool causal = false;                  // a token sees only earlier ones, of the decoder if there is an encoder
   bool encoder_decoder = false;         // reads one text and writes another
+  std::function<std::array<int64_t, 3>(const Config& config)> image = {};  // channels, height, width; empty: num_channels and image_size
   std::function<int64_t(const Config& config)> positions = {};  // tokens per sequence, at most; of images: per image. Empty: any number
   std::vector<std::string> word_tables = {};                    // names of the word embeddings below the base; the first that exists
   std::string position_table = {};                              // name of learned positions below the base
@@ -70,8 +71,12 @@ inline constexpr int64_t kAnyTokens = int64_t{1} << 40;
 // The longest sequence that the model can read; kAnyTokens if its positions have no end.
 int64_t max_tokens(const Architecture& architecture, const Config& config);
 int64_t max_tokens(const Model& model);
+// Channels, height and width of the model's images.
+std::array<int64_t, 3> image_shape(const Model& model);
 // The word embeddings (V, D) of a text model; undefined if it has none.
 Tensor word_table(const Model& model);
+// The learned positions, (P, D) or (1, P, D); undefined if it has none.
+Tensor position_table(const Model& model);
 // Whether a parameter belongs to a head, not to the inner model.
 bool is_of_head(const Architecture& architecture, std::string_view parameter);
 // The choices for a key of "heed" that the family supports.

@@ -7,9 +7,13 @@
 namespace heed {
 namespace {
 
-std::string name_below(const Architecture& architecture, const std::string& name) {
-  const std::string& base = architecture.family->base;
-  return architecture.bare() || base.empty() ? name : base + "." + name;
+// The parameter of that name below the base; undefined if there is none.
+Tensor parameter_below_base(const Model& model, const std::string& name) {
+  const std::string& base = model.family().base;
+  const std::string whole = model.traits().bare() || base.empty() ? name : base + "." + name;
+  for (const Parameter& each : model.params().all())
+    if (each.name == whole) return each.tensor;
+  return {};
 }
 
 }  // namespace
@@ -81,12 +85,20 @@ int64_t max_tokens(const Architecture& architecture, const Config& config) {
 
 int64_t max_tokens(const Model& model) { return max_tokens(model.traits(), Config(model.config(), "config.json")); }
 
+std::array<int64_t, 3> image_shape(const Model& model) {
+  const Config config(model.config(), "config.json");
+  if (model.family().image) return model.family().image(config);
+  const std::array<int64_t, 2> sides = config.sides("image_size", 224);
+  return {config.size("num_channels", 3), sides[0], sides[1]};
+}
+
 Tensor word_table(const Model& model) {
   for (const std::string& name : model.family().word_tables)
-    for (const Parameter& each : model.params().all())
-      if (each.name == name_below(model.traits(), name)) return each.tensor;
+    if (const Tensor found = parameter_below_base(model, name); found.defined()) return found;
   return {};
 }
+
+Tensor position_table(const Model& model) { return parameter_below_base(model, model.family().position_table); }
 
 bool is_of_head(const Architecture& architecture, std::string_view parameter) {
   const Family& family = *architecture.family;

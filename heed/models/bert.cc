@@ -130,7 +130,8 @@ TokenHead make_token_head(const Scope& scope, const Config& config, const Bert& 
   return {.transform = Linear(scope / "transform.dense", D, D),
           .norm = Norm(scope / "transform.LayerNorm", D, config.epsilon("layer_norm_eps", 1e-12f)),
           .activation = config.activation("hidden_act", "gelu"),
-          .decoder = shared ? Linear(scope, bert.word_embeddings.weight, scope.get("bias", {V}, initializer::zeros(), {.decays = false}))
+          .decoder = shared ? Linear(scope / "decoder", bert.word_embeddings.weight,
+                                     scope.get("bias", {V}, initializer::zeros(), {.decays = false}))
                             : Linear(scope / "decoder", D, V, {.weight = scope.initializer().embedding})};
 }
 

@@ -46,7 +46,7 @@ void read_modules(const Path& folder, EmbedOptions& options) {
   }
 }
 
-// The encoder of a checkpoint with any head: "BertForMaskedLM" -> "BertModel".
+// The encoder of a checkpoint with any head.
 const Architecture& encoder_in(const Path& folder) {
   const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
   const Architecture& found = architecture_of(config);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <tuple>
 #include <utility>
 
 #include "heed/core/nearest.h"
@@ -89,14 +90,17 @@ std::vector<std::string> names_not_read(const Params& params) {
   return out;
 }
 
-// Of the architectures with the model_type of config.json, the one that misses the fewest parameters and then leaves the fewest tensors.
+// Of the architectures with the model_type of config.json, the one that misses the fewest parameters, then the one that leaves the fewest
+// tensors. Names with the prefix of the inner model come from a model with a head.
 const Architecture& Checkpoint::best_fit() const {
   const Architecture* best = &architecture_of(config);
-  std::pair<size_t, size_t> least{SIZE_MAX, SIZE_MAX};
+  const std::vector<std::string> names = file->names();
+  const bool prefixed = std::any_of(names.begin(), names.end(), [&](const auto& each) { return each.starts_with(best->family->base + "."); });
+  std::tuple<size_t, size_t, bool> least{SIZE_MAX, SIZE_MAX, true};
   for (const Architecture& each : architectures()) {
     if (each.family != best->family) continue;
     const Params params = shapes_of(each, {.allow_missing = {""}, .allow_unused = each.family->ignored});
-    const std::pair found{names_not_read(params).size(), params.unused().size()};
+    const std::tuple found{names_not_read(params).size(), params.unused().size(), each.bare() == prefixed};
     if (found < least) {
       least = found;
       best = &each;
@@ -178,7 +182,7 @@ TensorMap Model::operator()(const TensorMap& inputs, const ForwardOptions& optio
 }
 
 const TextDecoder& Model::decoder() const {
-  check(static_cast<bool>(network_.decoder.step), architecture(), ": does not generate text, expected a language model");
+  check(generates(), architecture(), ": does not generate text, expected a language model");
   return network_.decoder;
 }
 
@@ -206,6 +210,15 @@ Model make_model(const Json& json, const ModelOptions& options) {
   auto params = std::make_unique<Params>(options.seed, options.names, options.weights);
   Network network = build_network(architecture, *params, config);
   return {std::move(network), std::move(params), architecture, json, Json()};
+}
+
+Model rebuild(const Model& model, Weights weights) {
+  check(static_cast<bool>(model.traits().make), model.architecture(), ": is not in the list of architectures");
+  const Config config(model.config(), "config.json");
+  const LoadOptions names{.allow_missing = {""}, .allow_unused = {""}, .device = model.device()};
+  auto params = std::make_unique<Params>(model.params().file(), 1, names, weights);
+  Network network = Checkpoint{model.params().file(), config, 1}.build(model.traits(), *params);
+  return {std::move(network), std::move(params), model.traits(), model.config(), model.generation()};
 }
 
 void save(const Model& model, const Path& folder, const SaveOptions& options) {

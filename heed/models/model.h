@@ -69,6 +69,7 @@ class Model {
 
   TensorMap operator()(const TensorMap& inputs, const ForwardOptions& options = {}) const;
   const TextDecoder& decoder() const;  // an error if the model is not a language model
+  bool generates() const { return static_cast<bool>(network_.decoder.step); }
 
   const std::string& architecture() const;                       // its name, for people
   const Architecture& traits() const { return *architecture_; }  // models/architecture.h
@@ -93,6 +94,9 @@ class Model {
 Model load(const Path& folder, const ModelOptions& options = {});
 // With initialized parameters.
 Model make_model(const Json& config, const ModelOptions& options = {});
+
+// The same model with values from its files, or initialized ones: for a dry run, or with other weights.
+Model rebuild(const Model& model, Weights weights);
 
 struct SaveOptions {
   DType dtype = DType::f32;  // or bf16, f16

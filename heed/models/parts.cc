@@ -11,7 +11,7 @@ Tensor optional_input(const TensorMap& inputs, const std::string& name) {
 
 Linear language_head(const Scope& scope, const Embedding& word_embeddings, bool shared) {
   const Tensor& weight = word_embeddings.weight;
-  if (shared) return Linear(scope, weight);
+  if (shared) return Linear(scope / "lm_head", weight);
   return Linear(scope / "lm_head", weight.size(1), weight.size(0), {.bias = false, .weight = scope.initializer().embedding});
 }
 
@@ -158,9 +158,12 @@ void add_token_logits(TensorMap& out, const std::string& name, const Linear& hea
     }
   const int64_t count = std::ssize(indices);
   const Tensor states = reshape(x, {rows, x.size(2)});
+  const ModuleScope module(head.name);
   const Tensor labelled = count == rows ? states : index_select(states, 0, Tensor::from(indices, {count}, x.device()));
-  out["loss"] = linear_cross_entropy(states_of(labelled), head.weight, head.bias, Tensor::from(targets, {count}, x.device()),
-                                     {.label_smoothing = options.label_smoothing, .class_weights = {}});
+  const Tensor read = states_of(labelled);
+  out["loss"] =
+      module.call({&read, &head.weight}, linear_cross_entropy(read, head.weight, head.bias, Tensor::from(targets, {count}, x.device()),
+                                                              {.label_smoothing = options.label_smoothing, .class_weights = {}}));
 }
 
 Tensor shift_labels(const Tensor& labels) {

@@ -129,6 +129,7 @@ std::pair<Tensor, Tensor> MultiHeadAttention::keys_values(const Tensor& memory, 
 }
 
 Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mode mode) const {
+  const ModuleScope module(name);
   const bool content = query.defined() || qkv.defined();
   AttentionOptions all = options;
   if (!all.beta.given()) all.beta = content ? beta : Beta(0.0f);
@@ -148,7 +149,7 @@ Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mod
     }
   }
   all.terms.insert(all.terms.begin(), own.begin(), own.end());
-  return attend_by_kind(kind, at, all);
+  return module.call({&at.q, &at.k, &at.v}, attend_by_kind(kind, at, all));
 }
 
 Tensor MultiHeadAttention::join(const Tensor& attended) const {
@@ -191,6 +192,7 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
   out.output = Linear(scope / names.output, H * E, or_else(options.output_width, width),
                       {.bias = options.output_bias, .stored_transposed = transposed, .weight = scope.initializer().residual});
   if (options.positions) out.positions = options.positions(scope / names.positions);
+  out.name = module_name(scope.path() + ".(attend)");
   return out;
 }
 

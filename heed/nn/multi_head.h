@@ -79,6 +79,7 @@ struct MultiHeadAttention {
   AttentionKind kind = {};
   std::optional<Rotary> rotary = {};
   std::vector<ScorePositions> positions = {};
+  ModuleName name = {};  // of attend()
 
   // Self-attention. x: (B, N, I) -> (B, N, O)
   Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const AttentionContext& context = {}) const;

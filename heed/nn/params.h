@@ -62,6 +62,7 @@ class Params {
   Device device() const { return options_.device; }
   // Files may store `name` as `other`, or both. Call it before get(name).
   void alias(const std::string& other, const std::string& name);
+  const std::shared_ptr<const Safetensors>& file() const { return file_; }  // null: there is none
   bool file_has(std::string_view name) const { return file_ && file_->contains(name); }
   // Whether get(name) finds values: in the file, under this or another name, or without a file.
   bool provides(const std::string& name) const { return !file_ || !names_in_file(name).empty(); }

@@ -13,6 +13,7 @@ Tensor space_to_depth(const Tensor& x, int64_t P);
 struct PatchEmbedding {
   Tensor weight;  // (D, C, P, Q), as in checkpoints
   Tensor bias;    // (D) or undefined
+  ModuleName name = {};
 
   PatchEmbedding() = default;
   PatchEmbedding(const Scope& scope, int64_t channels, int64_t P, int64_t D, bool with_bias = true)

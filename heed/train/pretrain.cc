@@ -149,10 +149,7 @@ Task make_task(const TaskOptions& options, const JobOptions& chosen) {
                     max_tokens(*model), ", the model's limit");
   const auto length = static_cast<double>(samples.max_length);
   const auto masked = static_cast<int64_t>(std::lround(static_cast<double>(samples.masked_share) * length));
-  const ModelCost cost = cost_of(*model, {.tokens = samples.max_length, .labels = masked});
-  int64_t multiply_adds = cost.total.training_multiply_adds;
-  for (const ModelPart& each : cost.parts)
-    if (!samples.masked && each.name.starts_with("cls.predictions")) multiply_adds -= each.training_multiply_adds;
+  const ModelCost cost = cost_of(*model, {.tokens = samples.max_length, .labels = samples.masked ? masked : -1});
   const auto all = std::make_shared<Pretraining>(Pretraining{
       .train = PretrainData(tokenizer.tokenizer, samples, texts.train, texts.train_pairs, options.data + ", training part"),
       .validation =
@@ -161,7 +158,7 @@ Task make_task(const TaskOptions& options, const JobOptions& chosen) {
       .tokenizer = tokenizer,
       .train_options = chosen.train_options,
       .model = model,
-      .multiply_adds = static_cast<double>(multiply_adds) / length});
+      .multiply_adds = static_cast<double>(cost.total.training_multiply_adds) / length});
   Task task{.name = "pretrain", .model = model, .metric = "loss"};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}};
   task.data = {{"train", fingerprint_of_texts(texts.train, texts.train_pairs)},
