@@ -41,10 +41,11 @@ struct Linear {
 // Packs layers with the same input into one matrix product, for inference.
 Linear pack_together(const std::vector<Scope>& scopes, int64_t inputs, const std::vector<int64_t>& outputs, const LinearOptions& options);
 
-enum class NormKind { layer, root_mean_square };  // Ba et al. 2016; Zhang and Sennrich 2019
+// Ba et al. 2016, and the same with a bias of zeros that is not learned; Zhang and Sennrich 2019.
+enum class NormKind { layer, layer_without_bias, root_mean_square };
 
 struct Norm {
-  Tensor weight;  // (D)
+  Tensor weight;  // (D); undefined: no norm
   Tensor bias;    // (D); undefined: RMS norm
   float eps = 1e-5f;
   ModuleName name = {};
@@ -53,10 +54,12 @@ struct Norm {
   Norm(const Scope& scope, int64_t D, float epsilon = 1e-5f, NormKind kind = NormKind::layer)
       : weight(scope.get("weight", {D}, initializer::ones(), {.decays = false})), eps(epsilon), name(module_name(scope.path())) {
     if (kind == NormKind::layer) bias = scope.get("bias", {D}, initializer::zeros(), {.decays = false});
+    if (kind == NormKind::layer_without_bias) bias = Tensor::zeros({D}, DType::f32, scope.device());
   }
 
   // x: (..., D) -> (..., D)
   Tensor operator()(const Tensor& x) const {
+    if (!weight.defined()) return x;
     const ModuleScope module(name);
     return module.call({&x}, bias.defined() ? layer_norm(x, weight, bias, eps) : rms_norm(x, weight, eps));
   }

@@ -184,7 +184,8 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
     out.qkv = pack_together({scope / names.query, scope / names.key, scope / names.value}, width, {H * D, G * D, G * D}, part);
   } else {
     if (options.content) {
-      out.query = Linear(scope / names.query, width, H * D, part);
+      out.query =
+          Linear(scope / names.query, width, H * D, {.bias = options.bias, .stored_transposed = transposed, .weight = options.query});
       out.key = Linear(scope / names.key, memory, G * D, part);
     }
     if (options.project_values) out.value = Linear(scope / names.value, memory, G * E, part);
@@ -192,6 +193,7 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
   out.output = Linear(scope / names.output, H * E, or_else(options.output_width, width),
                       {.bias = options.output_bias, .stored_transposed = transposed, .weight = scope.initializer().residual});
   if (options.positions) out.positions = options.positions(scope / names.positions);
+  out.positions.insert(out.positions.end(), options.terms.begin(), options.terms.end());
   out.name = module_name(scope.path() + ".(attend)");
   return out;
 }
