@@ -41,6 +41,9 @@ std::vector<Prediction> predictions_in(const Model& model, const TensorMap& outp
   };
   if (words != outputs.end()) add_masks(words->second);
   if (pair != outputs.end()) add_labels(pair->second, "next sentence");
+  for (const auto& [output, about] : {std::pair("start_logits", "start of the answer"), std::pair("end_logits", "end of the answer")})
+    if (const auto found = outputs.find(output); found != outputs.end())  // (1, N): the probabilities of tokens
+      out.push_back(tokens_at(reshape(found->second, {1, 1, -1}), 0, about, [&](int64_t i) { return name(ids[static_cast<size_t>(i)]); }));
   if (logits == outputs.end()) return out;
   if (logits->second.rank() == 2) {
     add_labels(logits->second, task == ModelTask::next_sentence ? "next sentence" : "class");

@@ -73,7 +73,7 @@ const Architecture* for_task(const Architecture& architecture, ModelTask task) {
 
 InputKind input_kind(const Model& model) {
   if (model.family().pixels) return InputKind::image;
-  return model.family().encoder_decoder ? InputKind::translation : InputKind::text;
+  return model.traits().task == ModelTask::seq2seq_lm ? InputKind::translation : InputKind::text;
 }
 
 int64_t max_tokens(const Architecture& architecture, const Config& config) {
