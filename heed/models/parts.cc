@@ -174,6 +174,15 @@ Tensor shift_labels(const Tensor& labels) {
   return concat({slice(converted(labels, DType::i64), 1, 1, N), Tensor::full({B, 1}, -100, DType::i64, labels.device())}, 1);
 }
 
+bool has_window(const Config& config, int64_t layer, bool fallback) {
+  if (!config.has("layer_types")) return fallback;
+  const std::vector<JsonReader> types = config.at("layer_types").list();
+  if (layer >= std::ssize(types)) config.refuse("layer_types", "a type for every layer");
+  const JsonReader& type = types[static_cast<size_t>(layer)];
+  if (type.text() != "sliding_attention" && type.text() != "full_attention") type.expected("sliding_attention or full_attention");
+  return type.text() == "sliding_attention";
+}
+
 Initializers initializer_from(const Config& config, std::string_view key, bool truncated) {
   const float deviation = config.number(key, 0.02f, 0, 100);
   const Initializer draw = truncated ? initializer::truncated_normal(deviation) : initializer::normal(deviation);

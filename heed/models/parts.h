@@ -77,6 +77,9 @@ void add_token_logits(TensorMap& out, const std::string& name, const Linear& hea
 // Labels shifted by one token, for next-token prediction; the last is -100. labels: (B, N)
 Tensor shift_labels(const Tensor& labels);
 
+// Whether a layer has a sliding window: its entry in layer_types of config.json is "sliding_attention". Without that key: fallback
+bool has_window(const Config& config, int64_t layer, bool fallback);
+
 // All parameters are normal with the deviation config.json has under `key`.
 Initializers initializer_from(const Config& config, std::string_view key, bool truncated);
 
