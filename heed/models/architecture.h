@@ -88,6 +88,7 @@ Architectures gaussian_attention_architectures();
 Architectures gpt2_architectures();
 Architectures llama_architectures();
 Architectures marian_architectures();
+Architectures modernbert_architectures();
 Architectures resnet_architectures();
 Architectures vit_architectures();
 

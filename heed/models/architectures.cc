@@ -35,8 +35,9 @@ Architectures of_family(Family family, Architectures heads) {
 const Architectures& architectures() {
   static const Architectures all = [] {
     Architectures list;
-    for (const auto& family : {bert_architectures, distilbert_architectures, gaussian_attention_architectures, gpt2_architectures,
-                               llama_architectures, marian_architectures, resnet_architectures, vit_architectures}) {
+    for (const auto& family :
+         {bert_architectures, distilbert_architectures, gaussian_attention_architectures, gpt2_architectures, llama_architectures,
+          marian_architectures, modernbert_architectures, resnet_architectures, vit_architectures}) {
       const Architectures more = family();
       list.insert(list.end(), more.begin(), more.end());
     }
