@@ -90,6 +90,7 @@ Architectures llama_architectures();
 Architectures marian_architectures();
 Architectures modernbert_architectures();
 Architectures resnet_architectures();
+Architectures t5_architectures();
 Architectures vit_architectures();
 
 }  // namespace heed

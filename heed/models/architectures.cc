@@ -37,7 +37,7 @@ const Architectures& architectures() {
     Architectures list;
     for (const auto& family :
          {bert_architectures, distilbert_architectures, gaussian_attention_architectures, gpt2_architectures, llama_architectures,
-          marian_architectures, modernbert_architectures, resnet_architectures, vit_architectures}) {
+          marian_architectures, modernbert_architectures, resnet_architectures, t5_architectures, vit_architectures}) {
       const Architectures more = family();
       list.insert(list.end(), more.begin(), more.end());
     }
