@@ -5,6 +5,6 @@
 
 namespace heed {
 
-enum class Activation : uint8_t { none, relu, silu, gelu, gelu_tanh, tanh, sigmoid };
+enum class Activation : uint8_t { none, relu, silu, gelu, gelu_tanh, quick_gelu, tanh, sigmoid };
 
 }  // namespace heed
