@@ -47,7 +47,7 @@ class Reader {
   std::string text(const Ids& ids) const {  // empty without a tokenizer
     return tokenizer_ ? text_of(*tokenizer_, std::vector<int32_t>(ids.begin(), ids.end())) : "";
   }
-  int64_t mask() const { return tokenizer_ ? tokenizer_->id("[MASK]").value_or(-1) : -1; }
+  int64_t mask() const { return tokenizer_ ? tokenizer_->mask_id().value_or(-1) : -1; }
 
  private:
   static Ids numbers_in(const std::string& text) {
@@ -95,10 +95,9 @@ void inspect_image(const Model& model, const Path& folder, const InspectOptions&
   const TensorMap out = model({{"pixel_values", pixels}}, {.attentions = true});
   inspection.maps = {maps_in(out, "attentions.", "attention", options.choice)};
   AttentionMaps& maps = inspection.maps[0];
-  const Config config(model.config(), "config.json");
-  const std::array<int64_t, 2> patch = config.sides("patch_size", 16);
-  inspection.rows = inspection.image.height / patch[0];
-  inspection.columns = inspection.image.width / patch[1];
+  const std::array<int64_t, 2> grid = patch_grid(model, inspection.image);
+  inspection.rows = grid[0];
+  inspection.columns = grid[1];
   inspection.first = maps.N - inspection.rows * inspection.columns;
   check(inspection.first >= 0 && maps.M == maps.N, "inspect: maps of ", maps.N, " x ", maps.M, " tokens on a grid of ", inspection.rows,
         " x ", inspection.columns, ", expected a key for every patch");
@@ -181,6 +180,8 @@ Inspection inspect(const Path& folder, const InspectOptions& options) {
                         .model = model_name(folder),
                         .architecture = model.architecture(),
                         .input = options.input};
+  if (model.family().pixels && model.family().tokens)  // takes both: the input says which
+    inspection.kind = options.ids || !is_image_name(options.input) ? InputKind::text : InputKind::image;
   const bool image = inspection.kind == InputKind::image;
   if (image) inspection.input = printable(options.input);
   check<UsageError>(inspection.kind == InputKind::translation || !options.target, "inspect: found --target for ", model.architecture(),

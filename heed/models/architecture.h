@@ -41,6 +41,7 @@ struct Family {
   std::string default_position = {};                            // the position encoding it has by default: a choice of "positions"
   std::string norm = "before";                                  // placement of norms by default: a choice of "norm"
   std::string image_processor = "ViT";                          // the one assumed if preprocessor_config.json names none
+  std::string image_keys = {};  // the object of config.json with image_size, patch_size and num_channels; empty: config.json itself
   ConfigKeys keys = {};
   std::vector<std::string> ignored = {};     // name fragments of tensors in old checkpoints that are not used
   std::vector<std::string> task_parts = {};  // name fragments of parameters below the base that belong to a task, for example a pooler
@@ -71,6 +72,8 @@ inline constexpr int64_t kAnyTokens = int64_t{1} << 40;
 // The longest sequence that the model can read; kAnyTokens if its positions have no end.
 int64_t max_tokens(const Architecture& architecture, const Config& config);
 int64_t max_tokens(const Model& model);
+// The part of config.json that describes images: image_size, patch_size, num_channels.
+Config image_config(const Architecture& architecture, const Config& config);
 // Channels, height and width of the model's images.
 std::array<int64_t, 3> image_shape(const Model& model);
 // The word embeddings (V, D) of a text model; undefined if it has none.
@@ -83,6 +86,7 @@ bool is_of_head(const Architecture& architecture, std::string_view parameter);
 std::vector<std::string> supported_choices(const Family& family, const Choices& list);
 
 Architectures bert_architectures();
+Architectures clip_architectures();
 Architectures distilbert_architectures();
 Architectures gaussian_attention_architectures();
 Architectures gpt2_architectures();

@@ -36,8 +36,8 @@ const Architectures& architectures() {
   static const Architectures all = [] {
     Architectures list;
     for (const auto& family :
-         {bert_architectures, distilbert_architectures, gaussian_attention_architectures, gpt2_architectures, llama_architectures,
-          marian_architectures, modernbert_architectures, resnet_architectures, t5_architectures, vit_architectures}) {
+         {bert_architectures, clip_architectures, distilbert_architectures, gaussian_attention_architectures, gpt2_architectures,
+          llama_architectures, marian_architectures, modernbert_architectures, resnet_architectures, t5_architectures, vit_architectures}) {
       const Architectures more = family();
       list.insert(list.end(), more.begin(), more.end());
     }
@@ -86,9 +86,13 @@ int64_t max_tokens(const Architecture& architecture, const Config& config) {
 
 int64_t max_tokens(const Model& model) { return max_tokens(model.traits(), Config(model.config(), "config.json")); }
 
+Config image_config(const Architecture& architecture, const Config& config) {
+  return architecture.family->image_keys.empty() ? config : config.below(architecture.family->image_keys);
+}
+
 std::array<int64_t, 3> image_shape(const Model& model) {
-  const Config config(model.config(), "config.json");
-  if (model.family().image) return model.family().image(config);
+  const Config whole(model.config(), "config.json"), config = image_config(model.traits(), whole);
+  if (model.family().image) return model.family().image(whole);
   const std::array<int64_t, 2> sides = config.sides("image_size", 224);
   return {config.size("num_channels", 3), sides[0], sides[1]};
 }

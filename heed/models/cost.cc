@@ -133,7 +133,7 @@ InputSize resolve_input_size(const Model& model, InputSize size) {
   return size;
 }
 
-bool has_loss(const Model& model) { return model.takes("labels"); }
+bool has_loss(const Model& model) { return model.takes("labels") || model.takes("start_positions") || model.takes("return_loss"); }
 
 TensorMap example_inputs(const Model& model, const InputSize& size, bool labels) {
   TensorMap out;
@@ -144,7 +144,9 @@ TensorMap example_inputs(const Model& model, const InputSize& size, bool labels)
   }
   if (model.family().tokens) out["input_ids"] = zeros(size.tokens);
   if (model.family().encoder_decoder && !labels && model.takes("decoder_input_ids")) out["decoder_input_ids"] = zeros(size.target);
-  if (labels && size.labels >= 0) out["labels"] = example_labels(model, size);
+  if (labels && size.labels >= 0 && model.takes("labels")) out["labels"] = example_labels(model, size);
+  for (const char* position : {"start_positions", "end_positions"})
+    if (labels && model.takes(position)) out[position] = Tensor::zeros({size.batch}, DType::i64, kCpu);
   if (labels && model.takes("next_sentence_label")) out["next_sentence_label"] = Tensor::zeros({size.batch}, DType::i64, kCpu);
   return out;
 }

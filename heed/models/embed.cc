@@ -50,7 +50,8 @@ void read_modules(const Path& folder, EmbedOptions& options) {
 const Architecture& encoder_in(const Path& folder) {
   const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
   const Architecture& found = architecture_of(config);
-  const Architecture* encoder = for_task(found, ModelTask::features);
+  const bool compares = found.task == ModelTask::image_text_matching;  // gives vectors of texts itself
+  const Architecture* encoder = compares ? &found : for_task(found, ModelTask::features);
   check<FileError>(encoder && found.family->tokens, config.source(), ": ", found.name, " has no states of tokens, expected an encoder");
   return *encoder;
 }
@@ -101,9 +102,9 @@ Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const 
   std::vector<int64_t> order(encodings.size());  // row of each sentence in the concatenated parts
   int64_t count = 0;
   each_batch(model, encodings, [&](const TextBatch& batch) {
-    const auto states = batch.out.find("last_hidden_state");
+    const auto states = batch.out.find("last_hidden_state"), vectors = batch.out.find("text_embeds");
     check(states != batch.out.end(), "embed: ", model.model.architecture(), " has no output last_hidden_state, expected an encoder");
-    const Tensor pooled = pool(states->second, batch.lengths, options.pooling);
+    const Tensor pooled = vectors != batch.out.end() ? vectors->second : pool(states->second, batch.lengths, options.pooling);
     parts.push_back(options.normalize ? pooled / scale(sqrt(sum(pooled * pooled, {1}, true)), 1, 1e-12f) : pooled);
     for (const size_t place : batch.places) order[place] = count++;
     if (done) done(std::ssize(batch.places));

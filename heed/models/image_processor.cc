@@ -18,12 +18,16 @@ constexpr const char* kFile = "preprocessor_config.json";
 std::string family_in(const Config& config) {
   const char* const key = config.has("image_processor_type") ? "image_processor_type" : "feature_extractor_type";
   const std::string name = config.string(key, "");
-  for (const char* family : {"ViT", "DeiT"})
+  for (const char* family : {"ViT", "DeiT", "CLIP"})
     for (const char* kind : {"ImageProcessor", "ImageProcessorFast", "ImageProcessorPil", "FeatureExtractor"})
       if (name == std::string(family) + kind) return family;
-  if (!name.empty()) config.refuse(key, "a ViT or DeiT image processor, for example ViTImageProcessor");
+  if (!name.empty()) config.refuse(key, "a ViT, DeiT or CLIP image processor, for example ViTImageProcessor");
   return name;
 }
+
+// Defaults of image_mean and image_std.
+constexpr std::array<float, 3> kHalf{0.5F, 0.5F, 0.5F};
+constexpr std::array<float, 3> kClipMean{0.48145466F, 0.4578275F, 0.40821073F}, kClipDeviation{0.26862954F, 0.26130258F, 0.27577711F};
 
 // Larger pixel values could overflow in the model.
 constexpr double kLargestShade = 1e6;
@@ -32,8 +36,8 @@ double rescale_factor(const Config& config) {
   return config.has("rescale_factor") ? config.at("rescale_factor").number(-kLargestShade, kLargestShade) : 1.0 / 255;
 }
 
-std::vector<float> per_channel(const Config& config, const char* key, int64_t channels) {
-  std::vector<float> out(static_cast<size_t>(channels), 0.5F);
+std::vector<float> per_channel(const Config& config, const char* key, int64_t channels, const std::array<float, 3>& fallback) {
+  std::vector<float> out(fallback.begin(), fallback.begin() + channels);
   if (!config.has(key)) return out;
   const JsonReader found = config.at(key);
   const bool list = found.json().is_array(), same = list && found.size() == 3 && found.json()[0] == found.json()[1] &&
@@ -56,11 +60,16 @@ void refuse_other_steps(const Config& config) {
   }
 }
 
+bool names_architecture(const Config& config) { return !config.architecture().empty() || config.has("model_type"); }
+
+Config image_config_of(const Config& config) { return names_architecture(config) ? image_config(architecture_of(config), config) : config; }
+
 Config config_of(const Path& folder) {
   if (path_exists(folder / kFile)) return {read_json(folder / kFile), (folder / kFile).string()};
   const std::string source = (folder / "config.json").string();
   const Config model(read_json(source), source);
-  return {Json{{"size", model.sides("image_size", 224)}}, source};
+  const auto [height, width] = image_config_of(model).sides("image_size", 224);
+  return {Json{{"size", {{"height", height}, {"width", width}}}, {"crop_size", {{"height", height}, {"width", width}}}}, source};
 }
 
 ModelImages images_in(const Path& folder) {
@@ -71,10 +80,9 @@ ModelImages images_in(const Path& folder) {
 }  // namespace
 
 ModelImages model_images(const Config& config) {
-  const int64_t channels = config.size("num_channels", 3);
+  const int64_t channels = image_config_of(config).size("num_channels", 3);
   if (channels != 1 && channels != 3) config.refuse("num_channels", "3, for colours, or 1, for grey");
-  const bool named = !config.architecture().empty() || config.has("model_type");
-  return {named ? architecture_of(config).family->image_processor : ModelImages().processor, channels};
+  return {names_architecture(config) ? architecture_of(config).family->image_processor : ModelImages().processor, channels};
 }
 
 ImageProcessor::Size ImageProcessor::size_in(const Config& config, const char* key, Size fallback, bool square) {
@@ -106,22 +114,24 @@ ImageProcessor::Size ImageProcessor::size_in(const Config& config, const char* k
 ImageProcessor::ImageProcessor(const Config& config, const ModelImages& images) : channels_(images.channels) {
   std::string family = family_in(config);
   if (family.empty()) family = images.processor;
-  const bool deit = family == "DeiT";
+  const bool deit = family == "DeiT", clip = family == "CLIP", crops = deit || clip;
   refuse_other_steps(config);
   resizes_ = config.flag("do_resize", true);
-  crops_ = config.flag("do_center_crop", deit);
+  crops_ = config.flag("do_center_crop", crops);
   config.flag("do_convert_rgb", true);  // images are always RGB when they are read
   const int64_t side = deit ? 256 : 224;
-  size_ = size_in(config, "size", {.height = side, .width = side}, config.flag("default_to_square", true));
-  crop_ = size_in(config, "crop_size", deit ? Size{.height = 224, .width = 224} : Size{}, true);
+  size_ =
+      size_in(config, "size", clip ? Size{.shorter = side} : Size{.height = side, .width = side}, config.flag("default_to_square", !clip));
+  crop_ = size_in(config, "crop_size", crops ? Size{.height = 224, .width = 224} : Size{}, true);
   if (crops_ && (crop_.height == 0 || crop_.fits_in)) config.refuse("crop_size", "a height and a width, as do_center_crop is true");
-  const int64_t filter = config.size("resample", deit ? 3 : 2, 0);
+  const int64_t filter = config.size("resample", crops ? 3 : 2, 0);
   if (filter > 5) config.refuse("resample", "the number of a filter, from 0 to 5");
   filter_ = static_cast<Resample>(filter);
 
   const bool rescales = config.flag("do_rescale", true), normalizes = config.flag("do_normalize", true);
   const double factor = rescale_factor(config);
-  const std::vector<float> mean = per_channel(config, "image_mean", channels_), deviation = per_channel(config, "image_std", channels_);
+  const std::vector<float> mean = per_channel(config, "image_mean", channels_, clip ? kClipMean : kHalf),
+                           deviation = per_channel(config, "image_std", channels_, clip ? kClipDeviation : kHalf);
   for (size_t c = 0; c < mean.size(); ++c) {
     if (normalizes && deviation[c] == 0) config.refuse("image_std", "numbers other than 0");
     for (size_t shade = 0; shade < 256; ++shade) {
@@ -223,7 +233,7 @@ Tensor ImageProcessor::operator()(const Image& image) const {
 }
 
 void check_image_size(const Model& model, const Path& folder, const Tensor& pixels) {
-  const Config config(model.config(), (folder / "config.json").string());
+  const Config config = image_config(model.traits(), Config(model.config(), (folder / "config.json").string()));
   const int64_t channels = config.size("num_channels", 3), height = pixels.size(-2), width = pixels.size(-1);
   if (pixels.size(-3) != channels) config.refuse("num_channels", std::to_string(pixels.size(-3)) + ", as in images");
   if (!model.family().positions) return;  // takes any size

@@ -95,7 +95,8 @@ std::vector<std::string> names_not_read(const Params& params) {
 const Architecture& Checkpoint::best_fit() const {
   const Architecture* best = &architecture_of(config);
   const std::vector<std::string> names = file->names();
-  const bool prefixed = std::any_of(names.begin(), names.end(), [&](const auto& each) { return each.starts_with(best->family->base + "."); });
+  const bool prefixed =
+      std::any_of(names.begin(), names.end(), [&](const auto& each) { return each.starts_with(best->family->base + "."); });
   std::tuple<size_t, size_t, bool> least{SIZE_MAX, SIZE_MAX, true};
   for (const Architecture& each : architectures()) {
     if (each.family != best->family) continue;

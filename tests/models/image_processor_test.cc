@@ -139,8 +139,8 @@ TEST(ImageProcessor, refuses_what_it_cannot_follow) {
     const char *json, *fragment;
   } bad[] = {
       {"[]", "held: found \"[]\", expected a JSON object"},
-      {R"({"image_processor_type": "CLIPImageProcessor"})",
-       "held: image_processor_type is \"CLIPImageProcessor\", expected a ViT or DeiT image processor"},
+      {R"({"image_processor_type": "BeitImageProcessor"})",
+       "held: image_processor_type is \"BeitImageProcessor\", expected a ViT, DeiT or CLIP image processor"},
       {R"({"feature_extractor_type": 3})", "held: feature_extractor_type is \"3\", expected a string"},
       {R"({"size": 0})", "held: size is \"0\", expected a whole number of 1 or more"},
       {R"({"size": -5})", "held: size is \"-5\""},
