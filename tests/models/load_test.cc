@@ -49,7 +49,7 @@ TEST(Load, refuses_values_by_the_name_of_their_key) {
   vit.refuses_value("hidden_size", "wide", "hidden_size is");
   vit.refuses_value("num_hidden_layers", 1.5, "num_hidden_layers is \"1.5\"");
   vit.refuses_value("num_attention_heads", 5, "multi_head: width 48 does not divide into 5 heads");
-  vit.refuses_value("hidden_act", "quick_gelu", "hidden_act: activation: 'quick_gelu' is not known");
+  vit.refuses_value("hidden_act", "fast_gelu", "hidden_act: activation: 'fast_gelu' is not known");
   vit.refuses_value("hidden_dropout_prob", 1, "hidden_dropout_prob is");
   vit.refuses_value("patch_size", 0, "patch_size is");
   vit.refuses_value("qkv_bias", 1, "qkv_bias is \"1\", expected true or false");
@@ -113,7 +113,9 @@ TEST(Load, tied_words_may_have_either_name_or_both) {
 }
 
 TEST(Save, gives_back_what_was_loaded) {
-  for (const char* name : {"vit-classify", "bert-pretrain", "distilbert-loss", "gpt2-lm", "llama-grouped", "marian-separate"}) {
+  for (const char* name : {"vit-classify", "bert-pretrain", "distilbert-loss", "distilbert-masked", "gpt2-lm", "gpt2-classify",
+                           "llama-grouped", "marian-separate", "roberta-masked", "xlm-roberta-masked", "mistral-window", "qwen2-window",
+                           "modernbert-masked", "t5-relu", "t5-gated", "clip-pairs"}) {
     SCOPED_TRACE(name);
     const FixtureCopy copy(name);
     copy.set("a_key_of_somebody_else", {{"kept", true}});
