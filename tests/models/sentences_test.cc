@@ -46,7 +46,7 @@ TensorMap alone(const TextModel& model, const Sentence& sentence) {
   const Encoding encoding = encode_sentences(model, std::span(&sentence, 1)).encodings[0];
   const EncodedBatch batch = model.tokenizer.batch(std::span(&encoding, 1));
   TensorMap inputs{{"input_ids", batch.input_ids}};
-  if (!model.model.architecture().starts_with("Distil")) inputs["token_type_ids"] = batch.token_type_ids;
+  if (model.model.takes("token_type_ids")) inputs["token_type_ids"] = batch.token_type_ids;
   return model.model(inputs);
 }
 
@@ -59,7 +59,8 @@ std::vector<double> softmax_of(const std::vector<float>& x) {
 }
 
 TEST(Classify, gives_labels_in_the_order_of_the_sentences) {
-  for (const char* name : {"bert-sentiment", "distilbert-sentiment", "distilbert-loss", "bert-next"}) {
+  for (const char* name : {"bert-sentiment", "distilbert-sentiment", "distilbert-loss", "bert-next", "gpt2-classify", "modernbert-classify",
+                           "mistral-classify"}) {
     const TextFolder folder(name);
     const TextModel model = load_text_model(folder.path());
     const std::vector<std::vector<Label>> found = classify(model, kSentences);
