@@ -34,7 +34,7 @@ std::vector<double> probabilities(std::span<const float> logits, size_t begin, s
 std::vector<AnswerSpan> best_answers(const Encoding& encoding, std::span<const float> start_logits, std::span<const float> end_logits,
                                      size_t top) {
   const auto [begin, end] = second_text(encoding);
-  if (begin == end || begin == 0) return {};
+  if (begin == end || begin < 2) return {};  // before the second text are a token of the tokenizer and one that ends the first
   const std::vector<double> starts = probabilities(start_logits, begin, end), ends = probabilities(end_logits, begin, end);
   std::vector<AnswerSpan> all;
   for (size_t i = 0; i < starts.size(); ++i)

@@ -136,8 +136,8 @@ std::vector<std::vector<FilledMask>> fill_masks(const TextModel& model, std::spa
   check<FileError>(mask.has_value(), model.folder.string(), ": the tokenizer has no token [MASK] or <mask>, expected one");
   for (size_t i = 0; i < encodings.size(); ++i) {
     const std::vector<int32_t>& ids = encodings[i].ids;
-    check(std::find(ids.begin(), ids.end(), *mask) != ids.end(), "fill_masks: sentence ", i + 1, " has no mask token among its ",
-          ids.size(), " tokens, expected at least one");
+    check(std::find(ids.begin(), ids.end(), *mask) != ids.end(), "fill_masks: sentence ", i + 1, " has no ", model.tokenizer.token(*mask),
+          " among its ", ids.size(), " tokens, expected at least one");
   }
   std::vector<std::vector<FilledMask>> out(encodings.size());
   each_batch(model, encodings, [&](const TextBatch& batch) {

@@ -195,9 +195,13 @@ void add_token_logits(TensorMap& out, const std::string& name, const Linear& hea
 Tensor shift_labels(const Tensor& labels) {
   if (!labels.defined()) return labels;
   check(labels.rank() == 2, "model: labels of shape ", labels.shape(), ", expected (B, N)");
-  const int64_t B = labels.size(0), N = labels.size(1);
-  if (N == 0) return labels;
-  return concat({slice(converted(labels, DType::i64), 1, 1, N), Tensor::full({B, 1}, -100, DType::i64, labels.device())}, 1);
+  if (labels.size(1) == 0) return labels;
+  std::vector<int64_t> out;  // computed here and not by ops: a dry run needs the values
+  for (const std::vector<int64_t>& row : rows_of(labels, labels.size(0), labels.size(1))) {
+    out.insert(out.end(), row.begin() + 1, row.end());
+    out.push_back(-100);
+  }
+  return Tensor::from(out, labels.shape(), kCpu);
 }
 
 bool has_window(const Config& config, int64_t layer, bool fallback) {

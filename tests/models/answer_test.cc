@@ -77,7 +77,7 @@ TEST(Answers, are_printed_by_predict) {
     const size_t begin = each["start"], end = each["end"];
     EXPECT_EQ(each["answer"], std::string("wanted, running a!").substr(begin, end - begin));
   }
-  EXPECT_EQ(run_heed("predict " + model + " 'a question without a text'").exit_code, 2);
+  EXPECT_EQ(run_heed("predict " + model + " 'a question without a text'").exit_code, 3);
 }
 
 }  // namespace
