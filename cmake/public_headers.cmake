@@ -2,7 +2,7 @@
 # for heed's own use. tests/structure/public_headers_test.cc checks that nothing is missing.
 set(heed_headers_of_core
   autograd.h check.h copy.h device.h dry_run.h dtype.h interrupt.h isa.h memory.h parallel.h random.h shape.h tensor.h work_count.h)
-set(heed_internal_headers_of_core api.h kernel.h philox.h raw.h)
+set(heed_internal_headers_of_core api.h kernel.h module_work.h philox.h raw.h)
 set(heed_internal_headers_of_cuda driver.h runtime.h)
 set(heed_headers_of_ops activation.h elementwise.h ops.h packed_weight.h)
 set(heed_headers_of_attention
@@ -17,7 +17,8 @@ set(heed_headers_of_data augment.h idx.h image_data.h shapes.h synthetic_documen
 set(heed_headers_of_nn
   decoder.h encoder.h feed_forward.h initializer.h linear.h mode.h multi_head.h params.h patches.h pooling.h position_table.h positions.h)
 set(heed_headers_of_models
-  classify.h cost.h embed.h generate.h image_processor.h inspect.h model.h sample.h text_model.h translate.h)
+  answer.h architecture.h classify.h cost.h embed.h generate.h image_processor.h inspect.h model.h sample.h text_model.h translate.h)
+set(heed_internal_headers_of_models choices.h config.h config_keys.h)
 
 set(heed_internal_headers_of_dist group.h)
 set(heed_headers_of_train

@@ -13,6 +13,7 @@
 #include "heed/cli/print_json.h"
 #include "heed/cli/sentence_reader.h"
 #include "heed/dist/group.h"
+#include "heed/models/architecture.h"
 #include "heed/text/unicode.h"
 #include "heed/train/evaluate.h"
 #include "heed/train/model_folder.h"
@@ -118,15 +119,6 @@ EvalResult eval_pretraining(const EvalFlags& options, Model loaded, const Done& 
   return {found, std::to_string(found.detail.at("samples").get<int64_t>()) + " samples of at most " + std::to_string(length) + " tokens"};
 }
 
-bool generates_text(const Model& model) {
-  try {
-    model.decoder();
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 // Without DATA: evaluates on the data of the run.
 EvalResult eval_run(EvalFlags& options) {
   const Path run = run_of_model(options.typed);
@@ -142,15 +134,18 @@ EvalResult eval_model(EvalFlags& options, const Done& done) {
   if (options.data.empty()) return eval_run(options);
   Model model =
       load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = weights_for(options.int8)});
-  const std::string& name = model.architecture();
-  if (name.find("ForImageClassification") != std::string::npos) return eval_images(options, model, done);
-  if (name.ends_with("ForSequenceClassification")) return eval_labelled(options, std::move(model), done);
-  const auto is_for = [&](const char* head) { return name.ends_with(head); };
-  if (is_for("ForPreTraining") || is_for("ForMaskedLM") || is_for("ForNextSentencePrediction"))
-    return eval_pretraining(options, std::move(model), done);
-  check<FileError>(generates_text(model), (Path(options.model) / "config.json").string(), ": found ", name,
-                   ", expected a model for image or sentence classification, masked or causal language modelling, or translation");
-  return model.decoder().encoder ? eval_translation(options, model, done) : eval_language(options, std::move(model), done);
+  switch (model.traits().task) {
+    case ModelTask::image_classification: return eval_images(options, model, done);
+    case ModelTask::sequence_classification: return eval_labelled(options, std::move(model), done);
+    case ModelTask::pretraining:
+    case ModelTask::masked_lm:
+    case ModelTask::next_sentence: return eval_pretraining(options, std::move(model), done);
+    case ModelTask::causal_lm: return eval_language(options, std::move(model), done);
+    case ModelTask::seq2seq_lm: return eval_translation(options, model, done);
+    default: break;
+  }
+  fail<FileError>((Path(options.model) / "config.json").string(), ": found ", model.architecture(),
+                  ", expected a model for image or sentence classification, masked or causal language modelling, or translation");
 }
 
 std::string fixed(double value, int digits) {

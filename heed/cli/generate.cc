@@ -66,7 +66,7 @@ GenerationOptions generation(const Model& model, const GenerateFlags& flags) {
 
 // --max-new-tokens, or the limit of generation_config.json, or 64, within the positions of the model.
 void set_length(GenerationOptions& options, const Model& model, const GenerateFlags& flags, int64_t prompt) {
-  const int64_t start_length = model.decoder().encoder ? 1 : prompt, limit = position_limit(model);
+  const int64_t start_length = model.decoder().encoder ? 1 : prompt, limit = max_tokens(model);
   const Json& json = model.generation().is_null() ? model.config() : model.generation();
   if (flags.max_new_tokens) {
     options.max_length = 0;
@@ -80,7 +80,7 @@ void set_length(GenerationOptions& options, const Model& model, const GenerateFl
 std::vector<int32_t> parse_prompt_ids(const std::string& text, const Model& model) {
   std::vector<int32_t> out;
   std::istringstream in(text);
-  const int64_t limit = model.config().value("vocab_size", int64_t{1} << 30);
+  const int64_t limit = word_table(model).size(0);
   for (std::string word; in >> word;) {
     if (word.ends_with(',')) word.pop_back();
     const bool whole = !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == word.npos;
@@ -122,7 +122,7 @@ class Generator {
   void write(Prompt prompt) {
     if (prompt.ids.empty() && options_.start >= 0) prompt.ids.push_back(static_cast<int32_t>(options_.start));
     ++number_;
-    const int64_t limit = position_limit(model_);
+    const int64_t limit = max_tokens(model_);
     check<FileError>(!prompt.ids.empty(), "prompt ", number_, ": is empty, expected at least one token");
     check<FileError>(std::ssize(prompt.ids) < limit, "prompt ", number_, ": found ", prompt.ids.size(), " tokens, expected fewer than ",
                      limit, ", the positions of ", flags_.model);

@@ -110,7 +110,7 @@ std::string predictions_html(const Inspection& inspection) {
           std::string(inspection.own_translation ? "Translation by the model" : "Provided translation") + "</h3><dl><dt>source</dt><dd>" +
           escape_markup(inspection.input) + "</dd><dt>translation</dt><dd>" + escape_markup(inspection.translation) +
           "</dd></dl></section>\n";
-  if (inspection.architecture.ends_with("ForTokenClassification") && !inspection.predictions.empty())
+  if (inspection.task == ModelTask::token_classification && !inspection.predictions.empty())
     out += labelled_tokens_html(inspection);
   else
     for (const Prediction& prediction : inspection.predictions) out += prediction_html(prediction);

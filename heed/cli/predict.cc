@@ -11,6 +11,7 @@
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/nonfinite_flag.h"
+#include "heed/models/architecture.h"
 #include "heed/text/unicode.h"
 
 namespace heed::cli {
@@ -22,11 +23,14 @@ void run_predict(const PredictOptions& options) {
   check<UsageError>(!options.agreement || options.int8, "predict: found --agreement without --int8, expected both");
   Model model =
       load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = weights_for(options.int8)});
-  const std::vector<std::string>& inputs = model.inputs();
-  if (std::find(inputs.begin(), inputs.end(), "pixel_values") != inputs.end()) {
+  const bool by_texts = model.traits().task == ModelTask::image_text_matching;
+  check<UsageError>(by_texts == !options.labels.empty(), "predict: ", model.architecture(),
+                    by_texts ? " compares images with texts, expected --label TEXT for each of them"
+                             : " has labels of its own, found --label, which is for models such as CLIP");
+  if (model.family().pixels) {
     check<UsageError>(options.output.empty() && !any_column_set(options.inputs.columns), "predict: ", model.architecture(),
                       " takes images, found ", options.output.empty() ? "the name of a column" : "-o", ", which is for sentences");
-    return predict_images(options, model);
+    return by_texts ? predict_images_by_texts(options, std::move(model)) : predict_images(options, model);
   }
   check<UsageError>(!options.skip_bad, "predict: ", model.architecture(), " takes sentences, found --skip-bad, which is for images");
   predict_text(options, std::move(model));
@@ -36,6 +40,7 @@ const Command predict_command("predict", "Labels for sentences or images, with t
   auto options = std::make_shared<PredictOptions>();
   flags.option("model", options->model, "Folder of a model or of a run").value("MODEL").required();
   add_sentence_flags(flags, options->inputs, true, "input");
+  flags.option("--label", options->labels, "CLIP: a text that images are compared with, once for each label").usage("TEXT").one_value();
   flags.option("--top", options->top, "Number of labels, best first; 0: depends on the model").value("K").must_be(non_negative());
   flags.option("--max-length", options->max_length, "Truncate sentences to N tokens; 0: the model's maximum")
       .value("N")
@@ -52,11 +57,15 @@ const Command predict_command("predict", "Labels for sentences or images, with t
   flags.footer(
       "INPUT is a sentence, a file of sentences (.txt: one per line; .csv, .tsv, .jsonl: a table, whose columns are found by name;\n"
       "each also .gz), an image (PNG, JPEG, WebP, BMP) or a folder of images, depending on the model. Supported are classification and\n"
-      "regression of sentences and pairs, token classification, [MASK] filling and image classification.\n\nExamples:\n"
+      "regression of sentences and pairs, token classification, [MASK] filling, answers to questions, image classification, and images\n"
+      "compared with texts (CLIP). For answers, the two arguments are the question and the text that contains the answer.\n\nExamples:\n"
       "  heed predict sentiment reviews.csv text_column=sentence -o labelled.csv\n"
       "  heed predict sentiment 'a fine film' 'a waste of time'\n  heed predict sentiment --file reviews.txt --json > labels.jsonl\n"
       "  zcat reviews.gz | heed predict sentiment\n  heed predict nli --pairs --file pairs.tsv\n"
-      "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n  heed predict vit photo.jpg holidays/ --skip-bad\n"
+      "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n"
+      "  heed predict bert-squad 'Where does Anna live?' 'Anna lives in Berlin and works in Potsdam.'\n"
+      "  heed predict vit photo.jpg holidays/ --skip-bad\n"
+      "  heed predict clip photo.jpg --label 'a photo of a cat' --label 'a photo of a dog'\n"
       "  heed predict sentiment --file reviews.txt --int8 --agreement");
   return [options] {
     options->model = resolve_model(options->model);

@@ -12,10 +12,11 @@ namespace heed::cli {
 
 struct PredictOptions {
   std::string model;
-  SentenceOptions inputs;   // for images: files and folders
-  int64_t top = 0;          // 0: depends on the model
-  int64_t max_length = 0;   // tokens
-  std::string output = {};  // a file for the predictions
+  SentenceOptions inputs;                // for images: files and folders
+  std::vector<std::string> labels = {};  // texts that are compared with images
+  int64_t top = 0;                       // 0: depends on the model
+  int64_t max_length = 0;                // tokens
+  std::string output = {};               // a file for the predictions
   bool json = false;
   bool int8 = false;
   bool agreement = false;  // with int8: also runs f32 weights and compares the two
@@ -25,6 +26,7 @@ struct PredictOptions {
 
 void predict_text(const PredictOptions& options, Model model);
 void predict_images(const PredictOptions& options, const Model& model);
+void predict_images_by_texts(const PredictOptions& options, Model model);  // options.labels are the labels
 
 // Compares the predictions of an int8 model with those of the same model in f32.
 class Agreement {

@@ -10,6 +10,8 @@
 #include "heed/io/paths.h"
 #include "heed/io/printable.h"
 #include "heed/io/utf8.h"
+#include "heed/models/architecture.h"
+#include "heed/models/embed.h"
 #include "heed/models/finite.h"
 #include "heed/models/image_processor.h"
 #include "heed/ops/ops.h"
@@ -56,8 +58,9 @@ std::vector<ReadResult> read_all(const ImageProcessor& processor, std::span<cons
 
 class ImagePredictor {
  public:
-  ImagePredictor(const PredictOptions& options, const Model& model)
-      : options_(options), model_(model), labels_(model, (Path(options.model) / "config.json").string()), processor_(options.model) {
+  // texts: (labels, D), the vectors of the labels that images are compared with; undefined: the model has labels of its own
+  ImagePredictor(const PredictOptions& options, const Model& model, Labels labels, Tensor texts = {})
+      : options_(options), model_(model), labels_(std::move(labels)), texts_(std::move(texts)), processor_(options.model) {
     if (options.agreement)
       f32_model_.emplace(
           load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = Weights::packed}));
@@ -92,16 +95,18 @@ class ImagePredictor {
  private:
   std::vector<std::vector<Label>> labelled(const Tensors& images, const std::vector<Path>& names) {
     const NoGrad no_grad;
-    const TensorMap inputs{{"pixel_values", stack(images, 0)}};
+    TensorMap inputs{{"pixel_values", stack(images, 0)}};
     check_image_size(model_, options_.model, inputs.at("pixel_values"));
-    const Tensor logits = model_(inputs).at("logits");
+    if (texts_.defined()) inputs["text_embeds"] = texts_;
+    const std::string output = texts_.defined() ? "logits_per_image" : "logits";
+    const Tensor logits = model_(inputs).at(output);
     try {
       check_finite(model_, logits);
     } catch (const NonfiniteOutput& error) {
       fail<FileError>(names[static_cast<size_t>(error.item)].string(), ": ", error.what());
     }
     if (f32_model_) {
-      const auto int8 = labels_(logits), expected = labels_((*f32_model_)(inputs).at("logits"));
+      const auto int8 = labels_(logits), expected = labels_((*f32_model_)(inputs).at(output));
       for (size_t i = 0; i < int8.size(); ++i) agreement_.add(int8[i], expected[i]);
     }
     return labels_(logits, options_.top > 0 ? options_.top : 5);
@@ -123,6 +128,7 @@ class ImagePredictor {
   const PredictOptions& options_;
   const Model& model_;
   const Labels labels_;
+  const Tensor texts_;
   const ImageProcessor processor_;
   std::optional<LabelTable> table_ = {};
   std::optional<Model> f32_model_ = {};  // to compare with
@@ -131,14 +137,7 @@ class ImagePredictor {
   int64_t good_ = 0, bad_ = 0;
 };
 
-}  // namespace
-
-void predict_images(const PredictOptions& options, const Model& model) {
-  check<UsageError>(!options.inputs.pairs && options.max_length == 0, "predict: ", model.architecture(),
-                    " takes images, found --pairs or --max-length, which are for sentences");
-  check<FileError>(model.architecture().find("ForImageClassification") != std::string::npos, (Path(options.model) / "config.json").string(),
-                   ": ", model.architecture(), " has no labels to predict, expected a classification model");
-  ImagePredictor predict(options, model);
+void predict_files(const PredictOptions& options, ImagePredictor& predict) {
   SentenceOptions files = options.inputs;
   files.are_paths = true;
   SentenceReader reader(files, "predict");
@@ -149,6 +148,28 @@ void predict_images(const PredictOptions& options, const Model& model) {
       predict(std::span(paths).subspan(begin, std::min(kBatch, paths.size() - begin)));
   }
   predict.finish();
+}
+
+}  // namespace
+
+void predict_images(const PredictOptions& options, const Model& model) {
+  const std::string config = (Path(options.model) / "config.json").string();
+  check<UsageError>(!options.inputs.pairs && options.max_length == 0, "predict: ", model.architecture(),
+                    " takes images, found --pairs or --max-length, which are for sentences");
+  check<FileError>(model.traits().task == ModelTask::image_classification, config, ": ", model.architecture(),
+                   " has no labels to predict, expected a classification model");
+  ImagePredictor predict(options, model, Labels(model, config));
+  predict_files(options, predict);
+}
+
+void predict_images_by_texts(const PredictOptions& options, Model loaded) {
+  check<UsageError>(!options.inputs.pairs && options.max_length == 0, "predict: ", loaded.architecture(),
+                    " takes images, found --pairs or --max-length, which are for sentences");
+  const TextModel model = with_tokenizer(std::move(loaded), options.model);
+  std::vector<Sentence> texts;
+  for (const std::string& label : options.labels) texts.push_back({label});
+  ImagePredictor predict(options, model.model, Labels(options.labels), embed(model, texts));
+  predict_files(options, predict);
 }
 
 }  // namespace heed::cli

@@ -1,4 +1,4 @@
-// heed predict for sentences: labels of sentences, labels of words, or words for [MASK].
+// heed predict for sentences: labels of sentences, labels of words, words for [MASK], or answers to questions.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -6,30 +6,35 @@
 
 #include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/predict_file.h"
+#include "heed/models/answer.h"
+#include "heed/models/architecture.h"
 #include "heed/models/finite.h"
 #include "heed/text/unicode.h"
 
 namespace heed::cli {
 namespace {
 
-enum class Task { sentences, words, masks };
+enum class Task { sentences, words, masks, answers };
 
 Task task_of(const TextModel& model, const PredictOptions& options) {
   const std::string& name = model.model.architecture();
   const bool pairs = options.inputs.pairs;
-  if (name.ends_with("ForNextSentencePrediction"))
-    check<UsageError>(pairs, "predict: ", name, " classifies pairs of sentences, found single sentences; expected --pairs");
-  if (name.ends_with("ForPreTraining")) return pairs ? Task::sentences : Task::masks;
-  if (name.ends_with("ForMaskedLM")) return Task::masks;
-  if (name.ends_with("ForTokenClassification")) {
-    check<UsageError>(!pairs, "predict: ", name, " labels the words of single sentences, found --pairs");
-    return Task::words;
+  switch (model.model.traits().task) {
+    case ModelTask::sequence_classification: return Task::sentences;
+    case ModelTask::next_sentence:
+      check<UsageError>(pairs, "predict: ", name, " classifies pairs of sentences, found single sentences; expected --pairs");
+      return Task::sentences;
+    case ModelTask::pretraining: return pairs ? Task::sentences : Task::masks;
+    case ModelTask::masked_lm: return Task::masks;
+    case ModelTask::token_classification:
+      check<UsageError>(!pairs, "predict: ", name, " labels the words of single sentences, found --pairs");
+      return Task::words;
+    case ModelTask::question_answering: return Task::answers;
+    default: break;
   }
-  const bool labels = name.ends_with("ForSequenceClassification") || name.ends_with("ForNextSentencePrediction");
-  check<FileError>(
-      labels, (model.folder / "config.json").string(), ": ", name,
+  fail<FileError>(
+      (model.folder / "config.json").string(), ": ", name,
       " has no labels to predict, expected a model for classification or masked words; heed embed computes sentence embeddings");
-  return Task::sentences;
 }
 
 // A chunk of sentences, with their table rows if they come from a table.
@@ -56,7 +61,7 @@ std::string shown_pair(const Sentence& sentence) {
 template <class Print>
 void each_chunk(const TextModel& model, const PredictOptions& options, const Print& print) {
   SentenceOptions inputs = options.inputs;
-  inputs.pairs_by_name = model.model.architecture().ends_with("ForSequenceClassification");
+  inputs.pairs_by_name = model.model.traits().task == ModelTask::sequence_classification;
   SentenceReader reader(inputs, "predict");
   std::vector<std::string> columns = reader.table() ? reader.table()->names() : std::vector<std::string>{"text"};
   if (!reader.table() && inputs.pairs) columns.push_back("pair");
@@ -154,8 +159,8 @@ void predict_words(const TextModel& model, const PredictOptions& options) {
 }
 
 void predict_masks(const TextModel& model, const PredictOptions& options) {
-  const std::optional<int32_t> mask = model.tokenizer.id("[MASK]");
-  check<FileError>(mask.has_value(), model.folder.string(), ": the tokenizer has no [MASK] token, expected one");
+  const std::optional<int32_t> mask = model.tokenizer.mask_id();
+  check<FileError>(mask.has_value(), model.folder.string(), ": the tokenizer has no token [MASK] or <mask>, expected one");
   SentenceCounter counter;
   int64_t before = 0;
   std::optional<LabelTable> table;
@@ -164,7 +169,8 @@ void predict_masks(const TextModel& model, const PredictOptions& options) {
     for (size_t i = 0; i < sentences.size(); ++i) {
       const std::vector<int32_t>& ids = encodings[i].ids;
       check<FileError>(std::find(ids.begin(), ids.end(), *mask) != ids.end(), "predict: sentence ", before + static_cast<int64_t>(i) + 1,
-                       " has no [MASK] among its ", ids.size(), " tokens, expected one for ", model.model.architecture(), " to fill");
+                       " has no ", model.tokenizer.token(*mask), " among its ", ids.size(), " tokens, expected one for ",
+                       model.model.architecture(), " to fill");
     }
     before += std::ssize(sentences);
     const auto predictions = fill_masks(model, encodings, options.top > 0 ? options.top : 5, [&](int64_t done) { counter.add(done); });
@@ -180,7 +186,42 @@ void predict_masks(const TextModel& model, const PredictOptions& options) {
         continue;
       }
       for (size_t m = 0; m < predictions[i].size(); ++m)
-        table->add(predictions[i][m].words, m == 0 ? shown_pair(sentences[i]) : "[MASK] number " + std::to_string(m + 1));
+        table->add(predictions[i][m].words,
+                   m == 0 ? shown_pair(sentences[i]) : model.tokenizer.token(*mask) + " number " + std::to_string(m + 1));
+    }
+  });
+}
+
+// Two arguments are a question and a text; otherwise lines have a tab between them, or a table has both columns.
+SentenceOptions question_inputs(SentenceOptions inputs) {
+  inputs.pairs = true;
+  std::vector<std::string>& texts = inputs.texts;
+  if (texts.size() == 2 && texts[0].find('\t') == std::string::npos && texts[1].find('\t') == std::string::npos)
+    texts = {texts[0] + '\t' + texts[1]};
+  return inputs;
+}
+
+void predict_answers(const TextModel& model, PredictOptions options) {
+  options.inputs = question_inputs(options.inputs);
+  SentenceCounter counter;
+  std::optional<LabelTable> table;
+  each_chunk(model, options, [&](const Chunk& chunk, std::span<const Encoding> encodings) {
+    const auto answers = find_answers(model, encodings, options.top, [&](int64_t done) { counter.add(done); });
+    counter.clear();
+    if (!options.json && !table) table.emplace("answer          ", std::vector<std::string>(), Labels::Kind::one, "question");
+    for (size_t i = 0; i < answers.size(); ++i) {
+      const std::string& text = chunk.sentences[i].pair.value();
+      std::vector<Label> shown;
+      Json json = chunk.json(i);
+      json["answers"] = Json::array();
+      for (const AnswerSpan& each : answers[i]) {
+        shown.push_back({text.substr(each.at.begin, each.at.end - each.at.begin), 0, each.score});
+        json["answers"].push_back({{"answer", shown.back().name}, {"start", each.at.begin}, {"end", each.at.end}, {"score", each.score}});
+      }
+      if (table)
+        table->add(shown, display_text(chunk.sentences[i].text));
+      else
+        print_json_line(json);
     }
   });
 }
@@ -199,6 +240,7 @@ void predict_text(const PredictOptions& options, Model loaded) {
     case Task::sentences: return predict_sentences(model, options);
     case Task::words: return predict_words(model, options);
     case Task::masks: return predict_masks(model, options);
+    case Task::answers: return predict_answers(model, options);
   }
 }
 

@@ -89,7 +89,7 @@ void print_cost(std::ostream& out, const CostReport& report, bool all) {
     const int64_t whole = size.batch * (cost.cache_bytes * (size.target ? size.target : size.tokens) + cost.memory_bytes * size.tokens);
     out << "\nKey/value cache: " << readable_bytes(cost.cache_bytes) << " per token of a text";
     if (cost.memory_bytes) out << ", " << readable_bytes(cost.memory_bytes) << " per token of its source";
-    out << ", " << readable_bytes(whole) << " in all\nDecoding the last token with the cache: " << readable_count(report.step_multiply_adds)
+    out << ", " << readable_bytes(whole) << " in all\nDecoding the last token with the cache: " << readable_count(cost.step_multiply_adds)
         << " multiply-adds\n";
   }
 }

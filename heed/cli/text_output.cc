@@ -21,13 +21,6 @@ GenerationOptions generation_options_in(const Path& folder, const Model& model) 
                             (folder / (own ? "generation_config.json" : "config.json")).string());
 }
 
-int64_t position_limit(const Model& model) {
-  for (const char* key : {"n_positions", "max_position_embeddings"})
-    if (const auto found = model.config().find(key); found != model.config().end() && found->is_number_integer())
-      return found->get<int64_t>();
-  return int64_t{1} << 30;
-}
-
 TextStream::TextStream(const Tokenizer& tokenizer, std::vector<int32_t> prompt)
     : tokenizer_(tokenizer), ids_(std::move(prompt)), text_(text_of(tokenizer, ids_)), returned_(text_.size()) {}
 

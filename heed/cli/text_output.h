@@ -1,6 +1,7 @@
 // Shared by commands that generate text: loading, length limits, and streaming detokenization.
 #pragma once
 
+#include "heed/models/architecture.h"
 #include "heed/models/translate.h"
 
 namespace heed::cli {
@@ -8,8 +9,6 @@ namespace heed::cli {
 // Loads a model that generates text; others are refused. nonfinite: accept NaN and infinite weights
 Model load_text_generator(const Path& folder, bool int8, bool nonfinite);
 GenerationOptions generation_options_in(const Path& folder, const Model& model);  // from its files, which errors name
-// The number of positions in the model's config; a huge number if there is none.
-int64_t position_limit(const Model& model);
 
 // Detokenizes incrementally. A token may end inside a UTF-8 character; its bytes are held back until the rest arrives.
 class TextStream {

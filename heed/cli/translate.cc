@@ -28,10 +28,10 @@ class Translator {
         source_(Tokenizer::open(flags.model)),
         target_(Tokenizer::open_target(flags.model)) {
     check<FileError>(model_.decoder().encoder, flags.model, ": found ", model_.architecture(),
-                     ", expected a model that translates: MarianMTModel");
+                     ", expected a model that translates: one with an encoder and a decoder");
     options_ = generation_options_in(flags.model, model_);
     options_.count = 1;
-    limit_ = position_limit(model_);
+    limit_ = max_tokens(model_);
     if (flags.beams) options_.beams = *flags.beams;
     if (flags.beams && *flags.beams > 1) options_.sample = false;
     if (flags.length_penalty) options_.length_penalty = *flags.length_penalty;

@@ -1,11 +1,13 @@
 // Slots and nodes. A tensor's slot points to the node that computed it; a node points to the slots of its inputs.
 #include "heed/core/autograd.h"
 
+#include <algorithm>
 #include <atomic>
 #include <queue>
 #include <set>
 
 #include "heed/core/copy.h"
+#include "heed/core/module_work.h"
 #include "heed/core/set_gradient.h"
 
 namespace heed {
@@ -20,6 +22,7 @@ struct Node {
   std::vector<Tensor> pending;                 // gradients of the outputs, as far as they have arrived
   std::vector<std::pair<size_t, Look>> looks;  // hooks on the outputs
   std::vector<Shape> input_shapes;
+  ModuleName module;                    // whose work its gradient is; null: nobody counts
   std::shared_ptr<Node> next_deferred;  // while it waits to be freed
   bool queued = false;
 };
@@ -96,17 +99,11 @@ Slot::~Slot() {
 }
 
 bool tracking(std::initializer_list<const Tensor*> inputs) {
-  if (!recording) return false;
-  for (const Tensor* input : inputs)
-    if (input->needs_grad()) return true;
-  return false;
+  return recording && std::any_of(inputs.begin(), inputs.end(), [](const Tensor* each) { return each->needs_grad(); });
 }
 
 bool tracking(const Tensors& inputs) {
-  if (!recording) return false;
-  for (const Tensor& input : inputs)
-    if (input.needs_grad()) return true;
-  return false;
+  return recording && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& each) { return each.needs_grad(); });
 }
 
 Tensors record_all(OpName op, Tensors outs, Tensors inputs, std::function<Grads(const Grads&)> back) {
@@ -115,6 +112,7 @@ Tensors record_all(OpName op, Tensors outs, Tensors inputs, std::function<Grads(
   node->op = op;
   node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
   node->back = std::move(back);
+  node->module = ModuleScope::current();
   node->pending.resize(outs.size());
   node->inputs.reserve(inputs.size());
   node->input_shapes.reserve(inputs.size());
@@ -200,6 +198,7 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
           " was freed by an earlier walk; keep it with keep_graph");
     for (const auto& [output, look] : node->looks)
       if (node->pending[output].defined()) look(node->pending[output]);
+    const ModuleScope scope(node->module);
     Grads grads = node->back(node->pending);
     check(grads.size() == node->inputs.size(), node->op.text, ": ", grads.size(), " gradients for ", node->inputs.size(), " inputs");
     for (Tensor& arrived : node->pending) arrived = {};

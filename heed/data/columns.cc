@@ -29,10 +29,10 @@ const Names kLabelNames = {"label",        "labels",  "gold_label",  "sentiment"
 const Names kTextNames = {"text",      "sentence",    "content",     "review",   "comment",   "body",    "tweet",    "phrase",
                           "document",  "review_text", "review_body", "message",  "sentence1", "premise", "question", "description",
                           "utterance", "query",       "headline",    "abstract", "input",     "title"};
-const NamePairs kPairNames = {{"sentence1", "sentence2"}, {"premise", "hypothesis"}, {"question1", "question2"},
-                              {"question", "answer"},     {"question", "sentence"},  {"question", "passage"},
-                              {"text", "text_pair"},      {"text", "pair"},          {"text1", "text2"},
-                              {"sentence", "pair"},       {"text_a", "text_b"},      {"#1_string", "#2_string"}};
+const NamePairs kPairNames = {{"sentence1", "sentence2"}, {"premise", "hypothesis"}, {"question1", "question2"}, {"question", "answer"},
+                              {"question", "sentence"},   {"question", "passage"},   {"question", "context"},    {"text", "text_pair"},
+                              {"text", "pair"},           {"text1", "text2"},        {"sentence", "pair"},       {"text_a", "text_b"},
+                              {"#1_string", "#2_string"}};
 
 std::string plain_name(std::string name) {
   for (char& letter : name)

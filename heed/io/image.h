@@ -17,6 +17,11 @@ struct Image {
   std::vector<uint8_t> pixels = {};  // (height, width, 3): red, green, blue
 };
 
+// The grey of a colour, as Pillow's convert("L") computes it (ITU-R 601). rgb: three bytes
+inline uint8_t grey_of(const uint8_t* rgb) {
+  return static_cast<uint8_t>((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 0x8000u) >> 16u);
+}
+
 // In pixels.
 struct ImageSize {
   int64_t width = 0, height = 0;

@@ -7,6 +7,7 @@
 #include "heed/lab/head_kernels.h"
 #include "heed/lab/measure.h"
 #include "heed/models/cost.h"
+#include "heed/models/gaussian_heads.h"
 #include "heed/models/image_processor.h"
 #include "heed/models/inspect.h"
 #include "heed/ops/ops.h"
@@ -103,22 +104,21 @@ std::vector<HeadKernel> kernels_of(const InspectedModel& inspected) {
 }
 
 // The maps that follow from learned alpha and centre. -> (1, H, N, N)
-Tensor maps_by_formula(const Tensor& alpha, const Tensor& center, std::array<int64_t, 2> grid) {
-  const std::vector<double> sharpness = values_of(alpha), centers = values_of(center);
+Tensor maps_by_formula(const std::vector<GaussianHead>& gaussians, std::array<int64_t, 2> grid) {
   const int64_t N = grid[0] * grid[1], X = grid[1];
   std::vector<float> out;
-  for (size_t h = 0; h < sharpness.size(); ++h)
+  for (const GaussianHead& head : gaussians)
     for (int64_t q = 0; q < N; ++q) {
       std::vector<double> scores;
       for (int64_t k = 0; k < N; ++k)
-        scores.push_back(-sharpness[h] * (std::pow(static_cast<double>(q / X - k / X) - centers[2 * h], 2) +
-                                          std::pow(static_cast<double>(q % X - k % X) - centers[2 * h + 1], 2)));
+        scores.push_back(-head.precision[0] * (std::pow(static_cast<double>(q / X - k / X) - head.center[0], 2) +
+                                               std::pow(static_cast<double>(q % X - k % X) - head.center[1], 2)));
       const double most = *std::max_element(scores.begin(), scores.end());
       double sum = 0;
       for (double& score : scores) sum += score = std::exp(score - most);
       for (const double score : scores) out.push_back(static_cast<float>(score / sum));
     }
-  return Tensor::from(out, {1, std::ssize(sharpness), N, N}, kCpu);
+  return Tensor::from(out, {1, std::ssize(gaussians), N, N}, kCpu);
 }
 
 // Heads with Gaussian positions alone must have the kernels given by alpha and centre.
@@ -127,20 +127,16 @@ void compare_with_formula(const InspectedModel& inspected, const std::vector<Hea
   if (heed_config.value("positions", Json()) != "gaussian" || heed_config.value("content", true)) return;
   double mass = 0, kernel = 0, matching = 0, heads = 0;
   size_t next_head = 0;
-  Tensor alpha;
-  for (const Parameter& parameter : inspected.model->params().all()) {
-    if (parameter.name.ends_with("positions.gaussian.alpha")) alpha = parameter.tensor;
-    if (!parameter.name.ends_with("positions.gaussian.center")) continue;
-    const std::vector<double> centers = values_of(parameter.tensor), sharpness = values_of(alpha);
+  for (const GaussianLayer& layer : gaussian_heads(*inspected.model).layers) {
     for (const HeadKernel& predicted :
-         head_kernels(maps_by_formula(alpha, parameter.tensor, inspected.grid), 0, inspected.grid[0], inspected.grid[1])) {
+         head_kernels(maps_by_formula(layer.heads, inspected.grid), 0, inspected.grid[0], inspected.grid[1])) {
       const HeadKernel& head = found.at(next_head++);
       mass = std::max({mass, std::abs(head.mass3 - predicted.mass3), std::abs(head.mass5 - predicted.mass5)});
       for (size_t i = 0; i < head.kernel.size(); ++i) kernel = std::max(kernel, std::abs(head.kernel[i] - predicted.kernel[i]));
-      const auto h = static_cast<size_t>(head.head);
-      const double down = centers[2 * h], along = centers[2 * h + 1],
+      const GaussianHead& gaussian = layer.heads[static_cast<size_t>(head.head)];
+      const double down = gaussian.center[0], along = gaussian.center[1],
                    reach = static_cast<double>(std::min(inspected.grid[0], inspected.grid[1]) - 3) - 0.5;
-      if (std::max(std::abs(down), std::abs(along)) > reach || sharpness[h] < 0.05)
+      if (std::max(std::abs(down), std::abs(along)) > reach || gaussian.precision[0] < 0.05)
         continue;  // centred beyond the grid, or attends to all of it
       heads += 1;
       matching +=

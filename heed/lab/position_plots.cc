@@ -5,7 +5,7 @@
 #include "heed/attention/probabilities.h"
 #include "heed/lab/experiments.h"
 #include "heed/lab/measure.h"
-#include "heed/models/model.h"
+#include "heed/models/architecture.h"
 #include "heed/nn/positions.h"
 #include "heed/ops/ops.h"
 
@@ -140,12 +140,11 @@ double change_of_odds(const PositionGrid& grid, Attend attend) {
 // The position table of a vision transformer, without class tokens. -> (N, D) and its grid
 std::pair<Tensor, PositionGrid> table_of(const std::string& folder) {
   const Model model = load(folder);
-  for (const Parameter& each : model.params().all()) {
-    if (!each.name.ends_with("embeddings.position_embeddings")) continue;
-    const int64_t N = each.tensor.size(1), D = each.tensor.size(2);
+  if (const Tensor table = position_table(model); table.defined() && model.family().pixels) {
+    const int64_t N = table.size(1), D = table.size(2);
     for (const int64_t before : {1, 2, 0}) {
       const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(N - before))));
-      if (side * side == N - before) return {reshape(slice(each.tensor.detach(), 1, before, N), {N - before, D}), {side, side}};
+      if (side * side == N - before) return {reshape(slice(table.detach(), 1, before, N), {N - before, D}), {side, side}};
     }
   }
   fail<FileError>(folder, ": found no learned positions for a square grid of patches, expected a vision transformer");

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "heed/core/work_count.h"
-#include "heed/models/config.h"
+#include "heed/models/cost.h"
 #include "heed/train/training_job.h"
 
 namespace heed::lab {
@@ -102,12 +102,8 @@ std::vector<std::string> ImageTrainingRuns::transformer() const {
 }
 
 int64_t work_of_image(const Model& model) {
-  const NoGrad no_grad;
-  std::vector<int64_t> image = Config(model.config(), "config.json").sizes("image_size", {224});
-  image.resize(2, image[0]);
-  const Tensor pixels = Tensor::zeros({1, 3, image[0], image[1]}, kCpu);
   const WorkCount count;
-  model({{"pixel_values", pixels}});
+  run_example(model, {.batch = 1}, Purpose::inference);
   return count.multiply_adds();
 }
 

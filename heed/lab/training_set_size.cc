@@ -4,7 +4,7 @@
 
 #include "heed/lab/experiments.h"
 #include "heed/lab/training.h"
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
 #include "heed/models/parts.h"
 
 namespace heed::lab {
@@ -42,6 +42,10 @@ struct NormedConv {
   }
 };
 
+const Architecture kSmallConvolutionalNetwork{.name = "SmallConvolutionalNetwork",
+                                              .task = ModelTask::image_classification,
+                                              .family = std::make_shared<const Family>(Family{.pixels = true})};
+
 // Three such convolutions with max pooling after the first two, the mean over pixels, and a linear layer.
 Model small_convolutional_network(const Json& json, int64_t channels, uint64_t seed) {
   auto params = std::make_unique<Params>(seed);
@@ -60,7 +64,7 @@ Model small_convolutional_network(const Json& json, int64_t channels, uint64_t s
     if (labels.defined()) out["loss"] = classification_loss(out["logits"], labels, config, forward_options);
     return out;
   };
-  return {{.run = forward, .inputs = {"pixel_values", "labels"}}, std::move(params), "SmallConvolutionalNetwork", json, Json()};
+  return {{.run = forward, .inputs = {"pixel_values", "labels"}}, std::move(params), kSmallConvolutionalNetwork, json, Json()};
 }
 
 struct SetSizeCurve {

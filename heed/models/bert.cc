@@ -1,73 +1,45 @@
-// BERT (Devlin et al. 2019): the encoder, and heads for masked tokens, next sentences, sentence and token classification.
-#include <algorithm>
-
+// BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), which numbers positions from its padding token on: the encoder, and heads for
+// masked tokens, next sentences, sentence and token classification, and answers.
 #include "heed/models/architecture.h"
-#include "heed/models/parts.h"
-#include "heed/nn/pooling.h"
+#include "heed/models/text_encoder.h"
 
 namespace heed {
 namespace {
 
-constexpr const char* kWords = "embeddings.word_embeddings.weight";
 constexpr LayerNames kBertLayer{"attention", "attention.output.LayerNorm", "", "output.LayerNorm"};
 
-// Indices of the first token of every sequence and of the tokens with labels, padded to n with 0. labels: (B, N) or undefined; they
-// become (B, n), -100 for the padding -> (B, n)
-Tensor labelled_indices(Tensor& labels, int64_t B, int64_t N) {
-  const std::vector<std::vector<int64_t>> rows = rows_of(labels, B, N);
-  if (rows.empty()) return Tensor::zeros({B, 1}, DType::i64, kCpu);
-  std::vector<std::vector<int64_t>> indices(rows.size(), {0});
-  size_t n = 1;
-  for (size_t b = 0; b < rows.size(); ++b) {
-    for (size_t i = 1; i < rows[b].size(); ++i)
-      if (rows[b][i] != -100) indices[b].push_back(static_cast<int64_t>(i));
-    n = std::max(n, indices[b].size());
-  }
-  std::vector<int64_t> all, selected;
-  for (size_t b = 0; b < rows.size(); ++b)
-    for (size_t i = 0; i < n; ++i) {
-      all.push_back(i < indices[b].size() ? indices[b][i] : 0);
-      selected.push_back(i < indices[b].size() ? rows[b][static_cast<size_t>(all.back())] : -100);
-    }
-  const Shape shape{B, static_cast<int64_t>(n)};
-  labels = Tensor::from(selected, shape, kCpu);
-  return Tensor::from(all, shape, kCpu);
+constexpr const char* kWords = "embeddings.word_embeddings.weight";
+
+struct BertFamily {
+  std::string base;                        // name prefix of the encoder
+  int64_t vocabulary;                      // default of vocab_size
+  std::optional<int64_t> padding_id = {};  // default of pad_token_id, if positions are numbered from it on
+};
+const BertFamily kBert{"bert", 30522}, kRoberta{"roberta", 50265, 1};
+
+int64_t bert_table(const Config& config) { return config.size("max_position_embeddings", 512); }
+
+// Positions before the first token are never used.
+int64_t bert_tokens(const Config& config, const BertFamily& family) {
+  const int64_t unused = family.padding_id ? config.size("pad_token_id", *family.padding_id, 0) + 1 : 0;
+  if (unused >= bert_table(config)) config.refuse("max_position_embeddings", "more than pad_token_id + 1");
+  return bert_table(config) - unused;
 }
 
-struct Bert {
-  Embedding word_embeddings, segment_embeddings;
-  AddedPositions positions;
-  Norm norm;
-  std::vector<EncoderLayer> layers;
-  Norm last;  // final norm of pre-norm layers
-  Pool pool;
-  Linear pooler;  // undefined if no head needs it
-  float dropout;
-  bool causal;
+// What a head needs besides the states of tokens: nothing, a pooled state, or one that a dense layer transforms.
+enum class Pooled { no, yes, transformed };
 
-  // (B, N) -> (B, N, D). With `labels` (B, N), the head reads only the first token and those with labels: the result may be (B, n, D)
-  // and labels (B, n).
-  Tensor operator()(const TensorMap& inputs, const ForwardOptions& options, TensorMap& out, Tensor* labels = nullptr) const {
-    const Tensor tokens = token_input(inputs, "input_ids");
-    const int64_t B = tokens.size(0), N = tokens.size(1);
-    const Tensor types = optional_input(inputs, "token_type_ids");
-    const Tensor segment = types.defined() ? segment_embeddings(types) : slice(segment_embeddings.weight, 0, 0, 1);
-    const Tensor x = norm(positions(word_embeddings(tokens) + segment, optional_input(inputs, "position_ids")));
-    const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, causal, x.device())};
-    OutputCollector collector(options);
-    const Tensor indices = labels && can_skip_tokens(layers, attention, options) ? labelled_indices(*labels, B, N) : Tensor();
-    const Tensor y =
-        apply_norm(last, run_layers(layers, heed::dropout(x, dropout, options.mode), attention, options, collector, {}, indices));
-    collector.last_state(y);
-    collector.add_outputs(out, std::ssize(layers));
-    return y;
-  }
-  Tensor pooled(const Tensor& x, const TensorMap& inputs, const ForwardOptions& options) const {  // (B, N, D) -> (B, D)
-    return pooler(pool_text(pool, x, optional_input(inputs, "attention_mask"), options), Activation::tanh);
+struct Bert {
+  TextEncoder encoder;
+  Pool pool = {};
+  Linear pooler = {};
+
+  SentencePooler pooled() const {
+    return [pooler = pooler, first = pooled_by(pool)](const HeadInput& in) { return pooler(first(in), Activation::tanh); };
   }
 };
 
-Bert make_bert(const Scope& scope, const Config& config, bool pools) {
+Bert make_bert(const Scope& scope, const Config& config, const BertFamily& family, Pooled pooled) {
   config.only("add_cross_attention", false);
   config.only("position_embedding_type", "absolute");
   const int64_t D = config.size("hidden_size", 768);
@@ -82,42 +54,38 @@ Bert make_bert(const Scope& scope, const Config& config, bool pools) {
                              .eps = eps,
                              .branch = {.dropout = dropout}};
   const Scope embeddings = scope / "embeddings";
-  const int64_t tokens = config.size("max_position_embeddings", 512);
+  const int64_t tokens = bert_table(config);
   const Variant variant(config, tokens);
   const int64_t layers = config.size("num_hidden_layers", 12, 0);
-  Bert bert{.word_embeddings = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
-            .segment_embeddings = Embedding(embeddings / "token_type_embeddings", config.size("type_vocab_size", 2), D),
-            .positions = variant.added_positions(
-                embeddings, D, [&] { return AddedPositions{LearnedPositions(embeddings / "position_embeddings", tokens, D).weight}; }),
-            .norm = Norm(embeddings / "LayerNorm", D, eps),
-            .layers = {},
-            .last = final_norm(scope / "encoder.norm", variant.apply(options)),
-            .pool = {},
-            .pooler = {},
-            .dropout = dropout,
-            .causal = config.flag("is_decoder", false)};
+  TextEncoder encoder{
+      .word_embeddings = Embedding(embeddings / "word_embeddings", config.size("vocab_size", family.vocabulary), D),
+      .segment_embeddings = Embedding(embeddings / "token_type_embeddings", config.size("type_vocab_size", 2), D),
+      .positions = variant.added_positions(
+          embeddings, D, [&] { return AddedPositions{LearnedPositions(embeddings / "position_embeddings", tokens, D).weight}; }),
+      .norm = Norm(embeddings / "LayerNorm", D, eps),
+      .last = final_norm(scope / "encoder.norm", variant.apply(options)),
+      .dropout = dropout,
+      .causal = config.flag("is_decoder", false)};
+  if (family.padding_id) encoder.padding_id = config.size("pad_token_id", *family.padding_id, 0);
   for (int64_t i = 0; i < layers; ++i)
-    bert.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.apply(options, i, layers), kBertLayer));
-  if (pools) {
-    bert.pool = variant.pool(scope / "pooling", options);
-    bert.pooler = Linear(scope / "pooler.dense", D, D);
-  }
+    encoder.layers.push_back(make_encoder_layer(scope / "encoder.layer" / i, variant.apply(options, i, layers), kBertLayer));
+  Bert bert{.encoder = encoder};
+  if (pooled != Pooled::no) bert.pool = variant.pool(scope / "pooling", options);
+  if (pooled == Pooled::transformed) bert.pooler = Linear(scope / "pooler.dense", D, D);
   return bert;
 }
 
-// Masked token prediction: a dense layer with norm, then a product with the word embeddings.
-struct TokenHead {
-  Linear transform;
-  Norm norm;
-  Activation activation;
-  Linear decoder;  // (V, D)
-
-  // (..., D) -> (..., D), the input of the decoder
-  Tensor states(const Tensor& x) const { return norm(transform(x, activation)); }
+struct TokenHeadNames {
+  const char *scope, *transform, *norm;
 };
+constexpr TokenHeadNames kBertHead{"cls.predictions", "transform.dense", "transform.LayerNorm"},
+    kRobertaHead{"lm_head", "dense", "layer_norm"};
 
-TokenHead make_token_head(const Scope& scope, const Config& config, const Bert& bert, bool shared) {
-  const int64_t V = bert.word_embeddings.weight.size(0), D = bert.word_embeddings.weight.size(1);
+// Tied to the word embeddings unless config.json or the file says otherwise. The bias is stored as "bias", as "decoder.bias" or as both.
+TokenHead make_token_head(const Scope& root, const Config& config, const TextEncoder& encoder, const TokenHeadNames& names,
+                          Activation activation, bool shared) {
+  const int64_t V = encoder.word_embeddings.weight.size(0), D = encoder.width();
+  const Scope scope = root / names.scope;
   const std::string used = shared ? ".bias" : ".decoder.bias", other = shared ? ".decoder.bias" : ".bias";
   Params& params = scope.params();
   const bool keeps_both = params.file_names().empty() || (params.file_has(scope.path() + used) && params.file_has(scope.path() + other));
@@ -125,119 +93,147 @@ TokenHead make_token_head(const Scope& scope, const Config& config, const Bert& 
     scope.get("bias", {V}, initializer::zeros(), {.learned = false, .decays = false});  // unused, kept for other programs
   else
     params.alias(scope.path() + other, scope.path() + used);
-  return {.transform = Linear(scope / "transform.dense", D, D),
-          .norm = Norm(scope / "transform.LayerNorm", D, config.epsilon("layer_norm_eps", 1e-12f)),
-          .activation = config.activation("hidden_act", "gelu"),
-          .decoder = shared ? Linear(scope, bert.word_embeddings.weight, scope.get("bias", {V}, initializer::zeros(), {.decays = false}))
+  return {.transform = Linear(scope / names.transform, D, D),
+          .norm = Norm(scope / names.norm, D, config.epsilon("layer_norm_eps", 1e-12f)),
+          .activation = activation,
+          .decoder = shared ? Linear(scope / "decoder", encoder.word_embeddings.weight,
+                                     scope.get("bias", {V}, initializer::zeros(), {.decays = false}))
                             : Linear(scope / "decoder", D, V, {.weight = scope.initializer().embedding})};
 }
 
-bool shares_words(const Scope& scope, const Config& config) {
-  return tied(scope, config, true, "cls.predictions.decoder.weight", std::string("bert.") + kWords);
+// The encoder below its prefix, and the head for masked tokens, which may share the word embeddings.
+std::pair<Bert, TokenHead> make_with_token_head(const Scope& scope, const Config& config, const BertFamily& family, Pooled pooled) {
+  const bool roberta = family.padding_id.has_value();
+  const TokenHeadNames& names = roberta ? kRobertaHead : kBertHead;
+  const bool shared = tied(scope, config, true, std::string(names.scope) + ".decoder.weight", family.base + "." + kWords);
+  const Bert bert = make_bert(scope / family.base, config, family, pooled);
+  const Activation activation = roberta ? Activation::gelu : config.activation("hidden_act", "gelu");
+  return {bert, make_token_head(scope, config, bert.encoder, names, activation, shared)};
 }
 
-const std::vector<std::string> kInputs{"input_ids", "attention_mask", "token_type_ids", "position_ids", "labels", "next_sentence_label"};
+Scope initialized(const Scope& root, const Config& config) { return root.with(initializer_from(config, "initializer_range", true)); }
 
-enum class Reads { all, first, labelled };  // the tokens that a head reads
-
-// A network with a head: `finish` adds the head's outputs for x (B, N, D) and labels.
-template <class Finish>
-Network with_head(const Bert& bert, Reads reads, Finish finish, size_t input_count) {
-  return {.run =
-              [=](const TensorMap& inputs, const ForwardOptions& options) {
-                TensorMap out;
-                Tensor labels = optional_input(inputs, "labels"), none;
-                const bool some = reads == Reads::first || (reads == Reads::labelled && labels.defined());
-                const Tensor x = bert(inputs, options, out, !some ? nullptr : reads == Reads::first ? &none : &labels);
-                finish(inputs, options, x, labels, out);
-                return out;
-              },
-          .inputs = {kInputs.begin(), kInputs.begin() + static_cast<int64_t>(input_count)}};
-}
-
-Network make_bare_bert(const Scope& root, const Config& config) {
-  const Bert bert = make_bert(root.with(initializer_from(config, "initializer_range", true)), config, true);
-  const auto finish = [=](const TensorMap& inputs, const ForwardOptions& options, const Tensor& x, const Tensor&, TensorMap& out) {
-    out["last_hidden_state"] = x;
-    out["pooler_output"] = bert.pooled(x, inputs, options);
+Network bert_inner(const Scope& root, const Config& config, const BertFamily& family) {
+  const bool pools = root.provides("pooler.dense.weight");
+  const Bert bert = make_bert(initialized(root, config), config, family, pools ? Pooled::transformed : Pooled::no);
+  const auto head = [pools, pooled = bert.pooled()](const HeadInput& in, TensorMap& out) {
+    out["last_hidden_state"] = in.x;
+    if (pools) out["pooler_output"] = pooled(in);
   };
-  return with_head(bert, Reads::all, finish, 4);
+  return text_network(bert.encoder, Reads::all, head, {});
 }
 
-Network make_masked(const Scope& root, const Config& config) {
-  const Scope scope = root.with(initializer_from(config, "initializer_range", true));
-  const bool shared = shares_words(scope, config);
-  const Bert bert = make_bert(scope / "bert", config, false);
-  const TokenHead head = make_token_head(scope / "cls.predictions", config, bert, shared);
-  const auto finish = [=](const TensorMap&, const ForwardOptions& options, const Tensor& x, const Tensor& labels, TensorMap& out) {
-    add_token_logits(out, "logits", head.decoder, x, labels, options, [&](const Tensor& y) { return head.states(y); });
-  };
-  return with_head(bert, Reads::labelled, finish, 5);
+Network bert_masked(const Scope& root, const Config& config, const BertFamily& family) {
+  const auto [bert, head] = make_with_token_head(initialized(root, config), config, family, Pooled::no);
+  return text_network(bert.encoder, Reads::labelled, masked_tokens(head));
 }
 
-Network make_next(const Scope& root, const Config& config) {
-  const Scope scope = root.with(initializer_from(config, "initializer_range", true));
-  const Bert bert = make_bert(scope / "bert", config, true);
-  const Linear head(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
-  const auto finish = [=](const TensorMap& inputs, const ForwardOptions& options, const Tensor& x, const Tensor& labels, TensorMap& out) {
-    out["logits"] = head(bert.pooled(x, inputs, options));
-    if (labels.defined()) out["loss"] = token_loss(out["logits"], labels, options);
+Network bert_next(const Scope& root, const Config& config, const BertFamily& family) {
+  const Scope scope = initialized(root, config);
+  const Bert bert = make_bert(scope / family.base, config, family, Pooled::transformed);
+  const Linear linear(scope / "cls.seq_relationship", bert.encoder.width(), 2);
+  const auto head = [=, pooled = bert.pooled()](const HeadInput& in, TensorMap& out) {
+    out["logits"] = linear(pooled(in));
+    if (in.labels.defined()) out["loss"] = token_loss(out["logits"], in.labels, in.options);
   };
-  return with_head(bert, bert.pool.kind == Pooling::class_token ? Reads::first : Reads::all, finish, 5);
+  return text_network(bert.encoder, reads_of(bert.pool), head);
 }
 
 // Masked tokens and next sentences.
-Network make_pretraining(const Scope& root, const Config& config) {
-  const Scope scope = root.with(initializer_from(config, "initializer_range", true));
-  const bool shared = shares_words(scope, config);
-  const Bert bert = make_bert(scope / "bert", config, true);
-  const TokenHead head = make_token_head(scope / "cls.predictions", config, bert, shared);
-  const Linear next(scope / "cls.seq_relationship", bert.pooler.outputs(), 2);
-  const auto finish = [=](const TensorMap& inputs, const ForwardOptions& options, const Tensor& x, const Tensor& labels, TensorMap& out) {
-    const Tensor follows = optional_input(inputs, "next_sentence_label");
+Network bert_pretraining(const Scope& root, const Config& config, const BertFamily& family) {
+  const Scope scope = initialized(root, config);
+  const auto [bert, tokens] = make_with_token_head(scope, config, family, Pooled::transformed);
+  const Linear next(scope / "cls.seq_relationship", bert.encoder.width(), 2);
+  const auto head = [next, tokens = tokens, pooled = bert.pooled()](const HeadInput& in, TensorMap& out) {
+    const Tensor follows = optional_input(in.inputs, "next_sentence_label");
     // `transformers` has a loss only if both labels are present; with loss_only, either one is enough.
-    const bool counts = options.loss_only || (labels.defined() && follows.defined());
-    if (labels.defined() || !options.loss_only)
-      add_token_logits(out, "prediction_logits", head.decoder, x, counts ? labels : Tensor(), options,
-                       [&](const Tensor& y) { return head.states(y); });
-    out["seq_relationship_logits"] = next(bert.pooled(x, inputs, options));
+    const bool counts = in.options.loss_only || (in.labels.defined() && follows.defined());
+    if (in.labels.defined() || !in.options.loss_only) tokens(in, counts ? in.labels : Tensor(), out, "prediction_logits");
+    out["seq_relationship_logits"] = next(pooled(in));
     if (!counts || !follows.defined()) return;
-    const Tensor loss = token_loss(out["seq_relationship_logits"], follows, options);
-    out["loss"] = labels.defined() ? out["loss"] + loss : loss;
+    const Tensor loss = token_loss(out["seq_relationship_logits"], follows, in.options);
+    out["loss"] = in.labels.defined() ? out["loss"] + loss : loss;
   };
-  return with_head(bert, bert.pool.kind == Pooling::class_token ? Reads::labelled : Reads::all, finish, 6);
+  return text_network(bert.encoder, bert.pool.kind == Pooling::class_token ? Reads::labelled : Reads::all, head,
+                      {"labels", "next_sentence_label"});
 }
 
-// Of sentences or of tokens.
-Network make_bert_classifier(const Scope& root, const Config& config, bool sentences) {
-  const Scope scope = root.with(initializer_from(config, "initializer_range", true));
-  const Bert bert = make_bert(scope / "bert", config, sentences);
-  const Linear head(scope / "classifier", bert.word_embeddings.weight.size(1), config.labels());
-  const float dropout = config.probability("classifier_dropout", bert.dropout);
-  const auto finish = [=](const TensorMap& inputs, const ForwardOptions& options, const Tensor& x, const Tensor& labels, TensorMap& out) {
-    out["logits"] = head(heed::dropout(sentences ? bert.pooled(x, inputs, options) : x, dropout, options.mode));
-    if (labels.defined())
-      out["loss"] = sentences ? classification_loss(out["logits"], labels, config, options) : token_loss(out["logits"], labels, options);
-  };
-  return with_head(bert, !sentences ? Reads::all : bert.pool.kind == Pooling::class_token ? Reads::first : Reads::all, finish, 5);
+Network bert_sentences(const Scope& root, const Config& config, const BertFamily& family) {
+  const Scope scope = initialized(root, config);
+  const bool roberta = family.padding_id.has_value();
+  const Bert bert = make_bert(scope / family.base, config, family, roberta ? Pooled::yes : Pooled::transformed);
+  const int64_t D = bert.encoder.width();
+  const float dropout = config.probability("classifier_dropout", bert.encoder.dropout);
+  const Scope classifier = scope / "classifier";
+  SentencePooler pooled = bert.pooled();
+  if (roberta)  // its pooler is a part of the head
+    pooled = [dropout, dense = Linear(classifier / "dense", D, D), first = pooled_by(bert.pool)](const HeadInput& in) {
+      return dense(heed::dropout(first(in), dropout, in.options.mode), Activation::tanh);
+    };
+  const Linear linear(roberta ? classifier / "out_proj" : classifier, D, config.labels());
+  return text_network(bert.encoder, reads_of(bert.pool), sequence_classes(pooled, linear, dropout, config));
+}
+
+Network bert_words(const Scope& root, const Config& config, const BertFamily& family) {
+  const Scope scope = initialized(root, config);
+  const TextEncoder encoder = make_bert(scope / family.base, config, family, Pooled::no).encoder;
+  const Linear linear(scope / "classifier", encoder.width(), config.labels());
+  return text_network(encoder, Reads::all, token_classes(linear, config.probability("classifier_dropout", encoder.dropout)));
+}
+
+Network bert_answers(const Scope& root, const Config& config, const BertFamily& family) {
+  const Scope scope = initialized(root, config);
+  const TextEncoder encoder = make_bert(scope / family.base, config, family, Pooled::no).encoder;
+  return text_network(encoder, Reads::all, answer_spans(scope, encoder.width(), 0), kAnswerInputs);
+}
+
+Family bert_family(const std::string& model_type, const BertFamily& family) {
+  return {.model_type = model_type,
+          .base = family.base,
+          .tokens = true,
+          .segments = !family.padding_id,
+          .positions = [family](const Config& config) { return bert_tokens(config, family); },
+          .word_tables = {kWords},
+          .position_table = "embeddings.position_embeddings.weight",
+          .default_position = "learned",
+          .norm = "after",
+          .keys = {.layers = {"num_hidden_layers"},
+                   .heads = {"num_attention_heads"},
+                   .width = {"hidden_size"},
+                   .feed_forward = {"intermediate_size"},
+                   .activation = {"hidden_act"},
+                   .dropout = {"hidden_dropout_prob", "attention_probs_dropout_prob"},
+                   .positions = "max_position_embeddings",
+                   .more = {"vocab_size", "type_vocab_size", "layer_norm_eps", "is_decoder", "classifier_dropout", "pad_token_id"}},
+          .ignored = {"embeddings.position_ids"},
+          .task_parts = {"pooler.", "pooling."}};
 }
 
 }  // namespace
 
 Architectures bert_architectures() {
-  const auto classify = [](bool sentences) {
-    return [=](const Scope& scope, const Config& config) { return make_bert_classifier(scope, config, sentences); };
+  const auto with = [](const BertFamily& family, auto make) {
+    return [=](const Scope& scope, const Config& config) { return make(scope, config, family); };
   };
-  const auto entry = [](const char* name, auto make) {
-    return Architecture{
-        .name = name, .base = "bert", .bare = std::string_view(name) == "BertModel", .make = make, .ignored = {"embeddings.position_ids"}};
-  };
-  return {entry("BertModel", make_bare_bert),
-          entry("BertForPreTraining", make_pretraining),
-          entry("BertForMaskedLM", make_masked),
-          entry("BertForNextSentencePrediction", make_next),
-          entry("BertForSequenceClassification", classify(true)),
-          entry("BertForTokenClassification", classify(false))};
+  Architectures all = of_family(bert_family("bert", kBert),
+                                {{"BertModel", ModelTask::features, with(kBert, bert_inner)},
+                                 {"BertForPreTraining", ModelTask::pretraining, with(kBert, bert_pretraining)},
+                                 {"BertForMaskedLM", ModelTask::masked_lm, with(kBert, bert_masked)},
+                                 {"BertForNextSentencePrediction", ModelTask::next_sentence, with(kBert, bert_next)},
+                                 {"BertForSequenceClassification", ModelTask::sequence_classification, with(kBert, bert_sentences)},
+                                 {"BertForTokenClassification", ModelTask::token_classification, with(kBert, bert_words)},
+                                 {"BertForQuestionAnswering", ModelTask::question_answering, with(kBert, bert_answers)}});
+  for (const auto& [name, type] : {std::pair<std::string, std::string>("Roberta", "roberta"), {"XLMRoberta", "xlm-roberta"}}) {
+    const Architectures more =
+        of_family(bert_family(type, kRoberta),
+                  {{name + "Model", ModelTask::features, with(kRoberta, bert_inner)},
+                   {name + "ForMaskedLM", ModelTask::masked_lm, with(kRoberta, bert_masked)},
+                   {name + "ForSequenceClassification", ModelTask::sequence_classification, with(kRoberta, bert_sentences)},
+                   {name + "ForTokenClassification", ModelTask::token_classification, with(kRoberta, bert_words)},
+                   {name + "ForQuestionAnswering", ModelTask::question_answering, with(kRoberta, bert_answers)}});
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
 }
 
 }  // namespace heed

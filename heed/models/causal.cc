@@ -5,7 +5,7 @@ namespace {
 
 TensorMap run(const CausalModel& model, const TensorMap& inputs, const ForwardOptions& options) {
   const Tensor tokens = token_input(inputs, "input_ids"), types = optional_input(inputs, "token_type_ids"),
-               positions = optional_input(inputs, "position_ids");
+               positions = position_input(inputs, options);
   const int64_t B = tokens.size(0), N = tokens.size(1);
   Tensor x = model.word_embeddings(tokens);
   if (types.defined()) x = x + model.word_embeddings(types);
@@ -17,11 +17,13 @@ TensorMap run(const CausalModel& model, const TensorMap& inputs, const ForwardOp
   x = model.norm(x);
   collector.last_state(x);
   collector.add_outputs(out, std::ssize(model.layers));
-  if (!model.head.defined()) {
+  const Tensor labels = optional_input(inputs, "labels");
+  if (model.head.defined())
+    add_token_logits(out, "logits", model.head, x, shift_labels(labels), options);
+  else if (model.classifier)
+    model.classifier({inputs, options, x, labels}, out);
+  else
     out["last_hidden_state"] = x;
-    return out;
-  }
-  add_token_logits(out, "logits", model.head, x, shift_labels(optional_input(inputs, "labels")), options);
   return out;
 }
 
@@ -61,12 +63,21 @@ Tensor step_together(const CausalModel& model, std::span<const SequenceStep> ste
 
 }  // namespace
 
+void add_head(CausalModel& model, CausalHead head, const Scope& scope, const Config& config, bool shared) {
+  if (head == CausalHead::language) model.head = language_head(scope, model.word_embeddings, shared);
+  if (head != CausalHead::classifier) return;
+  const Linear score(scope / "score", model.word_embeddings.weight.size(1), config.labels(), {.bias = false});
+  const int64_t padding_id = config.has("pad_token_id") ? config.size("pad_token_id", 0, 0) : -1;
+  model.classifier = sequence_classes(last_token(padding_id), score, 0, config);
+}
+
 Network causal_network(const CausalModel& model) {
   Network out{.run = [=](const TensorMap& inputs, const ForwardOptions& options) { return run(model, inputs, options); },
-              .inputs = {"input_ids", "attention_mask", "position_ids"}};
+              .inputs = {"input_ids", "attention_mask", "position_ids"},
+              .sequences = true};
   if (model.positions.has_table()) out.inputs.emplace_back("token_type_ids");
+  if (model.head.defined() || model.classifier) out.inputs.emplace_back("labels");
   if (!model.head.defined()) return out;
-  out.inputs.emplace_back("labels");
   out.decoder.start = [layers = model.layers.size()](const TensorMap& inputs) {
     const Tensor tokens = token_input(inputs, "input_ids");
     return DecodeState{.past = std::vector<KeyValueCache>(layers),

@@ -29,24 +29,28 @@ std::vector<Choice> with_terms(std::vector<Choice> out, TermUse use) {
 }
 
 std::vector<Choice> positions() {
-  return with_terms({{.name = "none", .summary = "no positions"},
-                     {.name = "learned", .summary = "the architecture's own table, added to tokens", .on_tokens = true},
-                     {.name = "learned_2d",
-                      .summary = "learned embeddings of rows and columns, each half of the features, added to tokens",
-                      .source = "Dosovitskiy et al. 2021",
-                      .needs_grid = true,
-                      .on_tokens = true},
-                     {.name = "sinusoidal",
-                      .summary = "sines and cosines of the position, added to tokens",
-                      .source = "Vaswani et al. 2017",
-                      .on_tokens = true},
-                     {.name = "sinusoidal_2d", .summary = "the same for rows and columns", .needs_grid = true, .on_tokens = true},
-                     {.name = "rotary",
-                      .aliases = {"rope"},
-                      .summary = "rotates pairs of features of queries and keys by the position",
-                      .source = "Su et al. 2021",
-                      .needs_content = true}},
-                    TermUse::position);
+  return with_terms(
+      {{.name = "none", .summary = "no positions"},
+       {.name = "learned", .summary = "the architecture's own table, added to tokens", .on_tokens = true, .limits_tokens = true},
+       {.name = "learned_2d",
+        .summary = "learned embeddings of rows and columns, each half of the features, added to tokens",
+        .source = "Dosovitskiy et al. 2021",
+        .needs_grid = true,
+        .on_tokens = true,
+        .limits_tokens = true},
+       {.name = "sinusoidal",
+        .summary = "sines and cosines of the position, added to tokens",
+        .source = "Vaswani et al. 2017",
+        .on_tokens = true,
+        .limits_tokens = true},
+       {.name = "sinusoidal_2d", .summary = "the same for rows and columns", .needs_grid = true, .on_tokens = true, .limits_tokens = true},
+       {.name = "rotary",
+        .aliases = {"rope"},
+        .summary = "rotates pairs of features of queries and keys by the position",
+        .source = "Su et al. 2021",
+        .needs_content = true,
+        .limits_tokens = true}},
+      TermUse::position);
 }
 
 std::vector<Choice> kinds() {

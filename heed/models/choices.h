@@ -21,6 +21,7 @@ struct Choice {
   bool needs_content = false;             // queries and keys
   bool needs_all_tokens = false;          // at once: not for text that is written token by token
   bool on_tokens = false;                 // positions that are added to tokens
+  bool limits_tokens = false;             // positions of a table, which has an end
   bool takes_masks = true;                // kinds of attention: the causal mask and lengths
   bool takes_terms = true;                // kinds of attention: any score term
   bool has_map = true;                    // kinds of attention: a weight for every query and key

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
 #include "heed/ops/ops.h"
 
 namespace heed {
@@ -45,6 +45,14 @@ std::span<const float> row_of(const std::vector<float>& values, size_t row, size
   return std::span(values).subspan(row * width, width);
 }
 
+// Whether tokens inside a word are marked, "##ing" (WordPiece). Other tokenizers mark the first token of a word by the letter that stands
+// for the space before it.
+bool has_word_pieces(const Tokenizer& tokenizer) {
+  for (char letter = 'a'; letter <= 'z'; ++letter)
+    if (tokenizer.id(std::string("##") + letter)) return true;
+  return !tokenizer.id("\u0120") && !tokenizer.id("\u2581");
+}
+
 Tensor logits_of(const TextModel& model, const TextBatch& batch, const char* pretraining_name) {
   const auto found = batch.out.find(batch.out.contains("logits") ? "logits" : pretraining_name);
   check(found != batch.out.end(), model.model.architecture(), ": has no output logits, expected a model with such a head");
@@ -55,14 +63,14 @@ Tensor logits_of(const TextModel& model, const TextBatch& batch, const char* pre
 
 Labels::Labels(const Model& model, const std::string& source) {
   const Config config(model.config(), source);
-  const std::string& architecture = model.architecture();
-  if (architecture.ends_with("ForNextSentencePrediction") || architecture.ends_with("ForPreTraining")) {
+  const ModelTask task = model.traits().task;
+  if (task == ModelTask::next_sentence || task == ModelTask::pretraining) {
     names_ = {"is_next", "not_next"};
     kind_ = Kind::one;
     return;
   }
   names_ = label_names(config);
-  kind_ = architecture.ends_with("ForTokenClassification") ? Kind::one : kind_in(config, names_.size());
+  kind_ = task == ModelTask::token_classification ? Kind::one : kind_in(config, names_.size());
 }
 
 std::vector<std::vector<Label>> Labels::operator()(const Tensor& logits, int64_t top) const {
@@ -97,6 +105,7 @@ std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const
 
 std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::span<const Encoding> encodings, const Done& done) {
   const Labels labels(model.model, (model.folder / "config.json").string());
+  const bool pieces = has_word_pieces(model.tokenizer);
   std::vector<std::vector<LabelledWord>> out(encodings.size());
   each_batch(model, encodings, [&](const TextBatch& batch) {
     const Tensor logits = logits_of(model, batch, "logits");
@@ -107,7 +116,10 @@ std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::
       std::vector<LabelledWord>& words = out[batch.places[b]];
       for (size_t i = 0; i < encoding.ids.size(); ++i) {
         if (encoding.special_mask[i]) continue;
-        if (!words.empty() && model.tokenizer.token(encoding.ids[i]).starts_with("##"))
+        const std::string& token = model.tokenizer.token(encoding.ids[i]);
+        const bool adjacent = !words.empty() && words.back().at.end == encoding.offsets[i].begin;
+        const bool continues = pieces ? token.starts_with("##") : !token.starts_with("\u0120") && !token.starts_with("\u2581");
+        if (adjacent && continues)
           words.back().at.end = encoding.offsets[i].end;
         else
           words.push_back({encoding.offsets[i], std::move(answers[b * N + i].front())});
@@ -120,12 +132,12 @@ std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::
 
 std::vector<std::vector<FilledMask>> fill_masks(const TextModel& model, std::span<const Encoding> encodings, int64_t top,
                                                 const Done& done) {
-  const std::optional<int32_t> mask = model.tokenizer.id("[MASK]");
-  check<FileError>(mask.has_value(), model.folder.string(), ": the tokenizer has no token [MASK], expected one");
+  const std::optional<int32_t> mask = model.tokenizer.mask_id();
+  check<FileError>(mask.has_value(), model.folder.string(), ": the tokenizer has no token [MASK] or <mask>, expected one");
   for (size_t i = 0; i < encodings.size(); ++i) {
     const std::vector<int32_t>& ids = encodings[i].ids;
-    check(std::find(ids.begin(), ids.end(), *mask) != ids.end(), "fill_masks: sentence ", i + 1, " has no [MASK] among its ", ids.size(),
-          " tokens, expected at least one");
+    check(std::find(ids.begin(), ids.end(), *mask) != ids.end(), "fill_masks: sentence ", i + 1, " has no ", model.tokenizer.token(*mask),
+          " among its ", ids.size(), " tokens, expected at least one");
   }
   std::vector<std::vector<FilledMask>> out(encodings.size());
   each_batch(model, encodings, [&](const TextBatch& batch) {

@@ -21,6 +21,8 @@ class Labels {
 
   explicit Labels(const Model& model, const std::string& source = "config.json");  // source: file name for messages
 
+  explicit Labels(std::vector<std::string> names) : kind_(Kind::one), names_(std::move(names)) {}
+
   // logits: (B, C) -> for each row the `top` best labels, the best first. 0: all. Regression values keep their order.
   std::vector<std::vector<Label>> operator()(const Tensor& logits, int64_t top = 0) const;
 

@@ -1,193 +1,109 @@
 #include "heed/models/cost.h"
 
 #include <algorithm>
-#include <iterator>
 
-#include "heed/models/config.h"
-#include "heed/models/cost_attention.h"
-#include "heed/models/cost_rows.h"
+#include "heed/core/autograd.h"
+#include "heed/core/dry_run.h"
+#include "heed/core/module_work.h"
 
 namespace heed {
 namespace {
 
-constexpr int64_t kFloat = 4;  // bytes: heed computes in f32
+constexpr int64_t kFloat = 4;  // bytes: caches are f32
+constexpr int64_t kUsualTokens = 128;
 
-int64_t product(std::initializer_list<int64_t> factors) {
-  int64_t out = 1;
-  for (int64_t factor : factors) out = checked_multiply(out, factor);
-  return out;
+// Labels for tokens 1 ... labels of every sequence. -> (B, N)
+Tensor masked_labels(int64_t B, int64_t N, int64_t labels) {
+  std::vector<int64_t> out;
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t i = 0; i < N; ++i) out.push_back(i >= 1 && i <= labels ? 0 : -100);
+  return Tensor::from(out, {B, N}, kCpu);
 }
 
-using NameParts = std::initializer_list<const char*>;
-constexpr NameParts kWordEmbeddings{"word_embeddings", "wte", "embed_tokens", "shared"};
-constexpr NameParts kLookedUp{
-    "word_embeddings",       "wte", "embed_tokens",    "shared",   "position_embeddings", "position_embeddings_2d",
-    "token_type_embeddings", "wpe", "embed_positions", "positions"};
-constexpr NameParts kOfPixels{"patch_embeddings", "embedder"};  // their input needs no gradient
+Tensor class_labels(const Config& config, int64_t B) {
+  const std::string problem = config.string("problem_type", "");
+  const bool numbers = problem == "regression" || problem == "multi_label_classification" || config.labels() == 1;
+  return Tensor::zeros(numbers ? Shape{B, config.labels()} : Shape{B}, numbers ? DType::f32 : DType::i64, kCpu);
+}
 
-class Counter {
- public:
-  Counter(const Model& model, InputSize size) : model_(model), config_(model.config(), "config.json"), rows_(model, size), B_(size.batch) {}
-
-  ModelCost count() {
-    ModelCost out{.size = rows_.size()};
-    for (const Parameter& parameter : model_.params().all()) {
-      add(out.parts, parameter);
-      if (parameter.options.learned) out.learned += parameter.tensor.count();
-    }
-    for (ModelPart& part : out.parts) cost(part);
-    add_tied_head(out.parts);
-    add_attention(out);
-    for (const ModelPart& part : out.parts) out.total.add(part);
-    return out;
+Tensor example_labels(const Model& model, const InputSize& size) {
+  switch (model.traits().task) {
+    case ModelTask::masked_lm:
+    case ModelTask::pretraining: return masked_labels(size.batch, size.tokens, size.labels);
+    case ModelTask::causal_lm:
+    case ModelTask::token_classification: return Tensor::zeros({size.batch, size.tokens}, DType::i64, kCpu);
+    case ModelTask::seq2seq_lm: return Tensor::zeros({size.batch, size.target}, DType::i64, kCpu);
+    case ModelTask::next_sentence: return Tensor::zeros({size.batch}, DType::i64, kCpu);
+    default: return class_labels(Config(model.config(), "config.json"), size.batch);
   }
-
- private:
-  void add(std::vector<ModelPart>& parts, const Parameter& parameter) const;
-  void cost(ModelPart& part) const;
-  void cost_product(ModelPart& part, int64_t rows, int64_t trained, const Shape& weight, bool input_gradient) const;
-  void add_tied_head(std::vector<ModelPart>& parts) const;
-  void add_attention(ModelCost& out) const;
-  AttentionShape attention_at(const std::string& path, bool causal) const;
-
-  const Model& model_;
-  const Config config_;
-  const CostRows rows_;
-  const int64_t B_;
-};
+}
 
 // Weight and bias form a module; other parameters are parts of their own.
-void Counter::add(std::vector<ModelPart>& parts, const Parameter& parameter) const {
-  std::string name = parameter.name;
-  if (name.ends_with(".weight")) name = name.substr(0, name.size() - 7);
-  if (name.ends_with(".bias") && !parts.empty() && parts.back().name + ".bias" == name) name = parts.back().name;
-  if (parts.empty() || parts.back().name != name) parts.push_back({.name = name});
-  ModelPart& part = parts.back();
-  part.parameters.push_back(parameter);
-  part.count += parameter.tensor.count();
-  part.bytes += product({parameter.tensor.count(), static_cast<int64_t>(bytes_of(parameter.stored))});
-}
-
-// A product of `rows` rows per item, `trained` in training, where it is repeated for the gradient of the weight and, with
-// input_gradient, for that of the input. weight: (O, I, ...)
-void Counter::cost_product(ModelPart& part, int64_t rows, int64_t trained, const Shape& weight, bool input_gradient) const {
-  const bool overlap = has_part(part.name, "convolution");  // windows share pixels, which are counted once
-  const int64_t numbers = heed::count(weight), O = weight[0], times = input_gradient ? 3 : 2;
-  const int64_t I = overlap ? weight[1] : O == 0 ? 0 : numbers / O;
-  part.multiply_adds = product({B_, rows, numbers});
-  part.training_multiply_adds = product({times, B_, trained, numbers});
-  part.activation_bytes = product({kFloat, B_, rows, O});
-  part.moved_bytes = kFloat * (product({B_, rows, I + O}) + numbers);
-  part.training_moved_bytes = times * kFloat * (product({B_, trained, I + O}) + numbers);
-}
-
-void Counter::cost(ModelPart& part) const {
-  const Parameter& weight = part.parameters.front();
-  if (!weight.name.ends_with(".weight") || !weight.options.learned) return;  // others are kept for other programs only
-  const Shape& shape = weight.tensor.shape();
-  const int64_t rows = rows_.of(part.name), trained = rows_.in_training(part.name);
-  if (has_part(part.name, "relative_content")) {  // a vector per distance, independent of the batch
-    const int64_t distances = 2 * std::max(rows, int64_t{1}) - 1;
-    cost_product(part, distances, distances, shape, false);
-    for (int64_t* each : {&part.multiply_adds, &part.training_multiply_adds, &part.activation_bytes}) *each /= B_;
-    return;
+std::vector<ModelPart> parts_of(const Params& params) {
+  std::vector<ModelPart> parts;
+  for (const Parameter& parameter : params.all()) {
+    const size_t dot = parameter.name.rfind('.');
+    const std::string last = parameter.name.substr(dot + 1), module = parameter.name.substr(0, dot == std::string::npos ? 0 : dot);
+    const bool joins = last == "bias" && !parts.empty() && parts.back().name == module;
+    const std::string& name = last == "weight" || joins ? module : parameter.name;
+    if (parts.empty() || parts.back().name != name) parts.push_back({.name = name});
+    ModelPart& part = parts.back();
+    part.parameters.push_back(parameter);
+    part.count += parameter.tensor.count();
+    part.bytes += checked_multiply(parameter.tensor.count(), static_cast<int64_t>(bytes_of(parameter.stored)));
   }
-  if (has_part(part.name, kLookedUp)) {
-    if (!has_part(part.name, kWordEmbeddings)) return;
-    part.activation_bytes = product({kFloat, B_, rows, shape.back()});
-    part.moved_bytes = 2 * part.activation_bytes;
-    part.training_moved_bytes = 2 * part.moved_bytes;
-    return;
-  }
-  if (shape.rank() >= 2) return cost_product(part, rows, trained, shape, !has_part(part.name, kOfPixels));
-  part.activation_bytes = product({kFloat, B_, rows, shape[0]});
-  part.moved_bytes = 2 * part.activation_bytes;
-  part.training_moved_bytes = product({6 * kFloat, B_, trained, shape[0]});
+  return parts;
 }
 
-// The output projection of models that tie it to the word embeddings.
-void Counter::add_tied_head(std::vector<ModelPart>& parts) const {
-  const std::string& architecture = model_.architecture();
-  const bool bert = architecture == "BertForMaskedLM" || architecture == "BertForPreTraining";
-  if (!bert && architecture != "GPT2LMHeadModel" && architecture != "LlamaForCausalLM" && architecture != "MarianMTModel") return;
-  const std::string name = bert ? "cls.predictions.decoder" : "lm_head";
-  const ModelPart* words = nullptr;
-  for (const ModelPart& part : parts) {
-    if (part.name == name) return;
-    if (has_part(part.name, kWordEmbeddings) && part.parameters[0].options.learned) words = &part;  // the last one is the decoder's
-  }
-  if (!words) return;
-  ModelPart tied{.name = name + ".(tied)"};
-  cost_product(tied, rows_.of("lm_head"), rows_.in_training("lm_head"), words->parameters[0].tensor.shape(), true);
-  parts.push_back(std::move(tied));
+// The part of a module. One without parameters, "attention.(attend)", is added after those of "attention".
+ModelPart& part_named(std::vector<ModelPart>& parts, const std::string& name) {
+  const auto found = std::find_if(parts.begin(), parts.end(), [&](const ModelPart& each) { return each.name == name; });
+  if (found != parts.end()) return *found;
+  const std::string above = name.substr(0, name.rfind('.') + 1);
+  const auto last =
+      std::find_if(parts.rbegin(), parts.rend(), [&](const ModelPart& each) { return !above.empty() && each.name.starts_with(above); });
+  return *parts.insert(last == parts.rend() ? parts.end() : last.base(), {.name = name});
 }
 
-// The numbers of queries and keys of an attention module.
-AttentionShape Counter::attention_at(const std::string& path, bool causal) const {
-  const InputSize& size = rows_.size();
-  AttentionShape at{.grid = rows_.grid()};
-  const bool cross = path.ends_with("encoder_attn"), pooling = has_part(path, "pooling"), target = path.starts_with("model.decoder.");
-  at.self = !cross && !pooling;
-  at.causal = causal || target;
-  at.M = target && !cross ? size.target : size.tokens;
-  at.N = pooling ? 1 : target ? size.target : size.tokens;
-  return at;
-}
-
-void Counter::add_attention(ModelCost& out) const {
-  const bool decoder = model_.architecture().starts_with("GPT2") || model_.architecture().starts_with("Llama");
-  const bool causal = decoder || config_.flag("is_decoder", false);
-  PairCounter pairs_of;
-  std::vector<ModelPart> all;
-  all.reserve(out.parts.size());
-  for (size_t begin = 0, end = 0; begin < out.parts.size(); begin = end) {
-    const std::string path = attention_path(out.parts[begin].name);
-    end = begin + 1;
-    if (path.empty()) {
-      all.push_back(std::move(out.parts[begin]));
-      continue;
+void add_work(ModelCost& out, const Model& model, Purpose purpose) {
+  ModuleCount count;
+  run_example(model, out.size, purpose);
+  for (const auto& [name, work] : count.modules()) {
+    ModelPart& part = part_named(out.parts, name.empty() ? "(other)" : name);
+    if (purpose == Purpose::inference) {
+      part.multiply_adds = work.multiply_adds;
+      part.activation_bytes = work.output_bytes;
+      part.moved_bytes = work.moved_bytes;
+    } else {
+      part.training_multiply_adds = work.multiply_adds;
+      part.training_moved_bytes = 3 * work.moved_bytes;  // forward, and the gradients of inputs and of weights
     }
-    AttentionShape at = attention_at(path, causal);
-    at.width = out.parts[begin].parameters[0].tensor.shape().back();
-    while (end < out.parts.size() && attention_path(out.parts[end].name) == path) ++end;
-    for (size_t i = begin; i < end; ++i) at.add_projection(out.parts[i]);
-    AttentionShape trained = at;
-    trained.N = std::min(at.N, rows_.in_training(path + ".(attend)"));
-    trained.drops = config_.probability("attention_probs_dropout_prob", 0) > 0;
-    const auto moved = [&](const AttentionShape& x) {
-      return product({kFloat, B_, product({x.N, x.query + x.output}) + product({x.M, x.key + (x.value > 0 ? x.value : x.width)})});
-    };
-    const AttentionWork training = attention_work(trained, config_, path, pairs_of);
-    const ModelPart attend{.name = path + ".(attend)",
-                           .multiply_adds = product({B_, attention_work(at, config_, path, pairs_of).forward}),
-                           .activation_bytes = product({kFloat, B_, at.N, at.output}),
-                           .moved_bytes = moved(at),
-                           .training_multiply_adds = product({B_, training.forward + training.backward}),
-                           .training_moved_bytes = 3 * moved(trained)};
-    std::move(out.parts.begin() + static_cast<int64_t>(begin), out.parts.begin() + static_cast<int64_t>(end), std::back_inserter(all));
-    all.push_back(attend);
-    if (!at.self && path.ends_with("encoder_attn")) out.memory_bytes += kFloat * at.cached();
-    if (at.self && (path.starts_with("model.decoder.") || decoder)) out.cache_bytes += kFloat * at.cached();
   }
-  out.parts = std::move(all);
+}
+
+// The key-value cache, and the last token of a text.
+void add_decoding(ModelCost& out, const Model& model) {
+  const NoGrad no_grad;
+  InputSize size = out.size;
+  DecodeState state = model.decoder().start(example_inputs(model, size, false));
+  const int64_t length = model.decoder().encoder ? size.target : size.tokens;
+  const auto step = [&](int64_t tokens) { model.decoder().step(state, Tensor::zeros({size.batch, tokens}, DType::i64, kCpu)); };
+  if (length > 1) step(length - 1);
+  const WorkCount last;
+  step(1);
+  out.step_multiply_adds = last.multiply_adds();
+  const auto bytes = [&](const Tensor& x, int64_t tokens) { return kFloat * x.count() / (size.batch * tokens); };
+  for (const KeyValueCache& layer : state.past) out.cache_bytes += bytes(layer.keys(), length) + bytes(layer.values(), length);
+  for (const auto& [keys, values] : state.memory) out.memory_bytes += bytes(keys, size.tokens) + bytes(values, size.tokens);
+}
+
+bool can_decode(const Model& model) {
+  const std::vector<Chosen> positions = chosen_in(Config(model.config(), "config.json").below("heed"), "positions");
+  return model.generates() &&
+         std::none_of(positions.begin(), positions.end(), [](const Chosen& each) { return each.choice->needs_all_tokens; });
 }
 
 }  // namespace
-
-InputKind input_kind(const Model& model) {
-  if (model.takes("pixel_values")) return InputKind::image;
-  for (const Parameter& parameter : model.params().all())
-    if (has_part(parameter.name, "encoder_attn")) return InputKind::translation;
-  return model.architecture() == "MarianMTModel" ? InputKind::translation : InputKind::text;
-}
-
-int64_t max_tokens(const Model& model) {
-  const Config config(model.config(), "config.json");
-  if (config.below("heed").has("positions")) return int64_t{1} << 40;
-  const std::string& name = model.architecture();
-  if (name.starts_with("GPT2")) return config.size("n_positions", 1024);
-  return config.size("max_position_embeddings", name.starts_with("Llama") ? 2048 : name.starts_with("Marian") ? 1024 : 512);
-}
 
 void ModelPart::add(const ModelPart& other) {
   using Number = int64_t ModelPart::*;
@@ -196,10 +112,67 @@ void ModelPart::add(const ModelPart& other) {
     check(!__builtin_add_overflow(this->*number, other.*number, &(this->*number)), "cost: the model is too large, the counts overflow");
 }
 
-InputSize resolve_input_size(const Model& model, InputSize size) { return CostRows(model, size).size(); }
+InputSize resolve_input_size(const Model& model, InputSize size) {
+  check<UsageError>(size.batch >= 1 && size.tokens >= 0 && size.target >= 0 && size.labels >= -1, "cost: a batch of ", size.batch, " and ",
+                    size.tokens, " tokens, expected 1 or more");
+  const Family& family = model.family();
+  const int64_t positions = max_tokens(model);
+  if (!family.tokens) {
+    const int64_t tokens = family.positions ? family.positions(Config(model.config(), "config.json")) : 0;
+    check<UsageError>(size.tokens == 0 || size.tokens == tokens, "cost: ", size.tokens,
+                      " tokens, expected none: the image size is the model's, ", image_shape(model)[1], " x ", image_shape(model)[2]);
+    size.tokens = tokens;
+    return size;
+  }
+  if (size.tokens == 0) size.tokens = std::min(kUsualTokens, positions);
+  if (family.encoder_decoder && size.target == 0) size.target = size.tokens;
+  const int64_t longest = std::max(size.tokens, size.target);
+  check<UsageError>(longest <= positions, "cost: ", longest, " tokens, the model has ", positions, " positions");
+  if (size.labels == 0) size.labels = std::max<int64_t>(1, size.tokens * 15 / 100);
+  size.labels = std::min(size.labels, std::max<int64_t>(size.tokens - 1, 1));
+  return size;
+}
+
+bool has_loss(const Model& model) { return model.takes("labels") || model.takes("start_positions") || model.takes("return_loss"); }
+
+TensorMap example_inputs(const Model& model, const InputSize& size, bool labels) {
+  TensorMap out;
+  const auto zeros = [&](int64_t tokens) { return Tensor::zeros({size.batch, tokens}, DType::i64, kCpu); };
+  if (model.family().pixels) {
+    const std::array<int64_t, 3> image = image_shape(model);
+    out["pixel_values"] = Tensor::zeros({size.batch, image[0], image[1], image[2]}, DType::f32, kCpu);
+  }
+  if (model.family().tokens) out["input_ids"] = zeros(size.tokens);
+  if (model.family().encoder_decoder && !labels && model.takes("decoder_input_ids")) out["decoder_input_ids"] = zeros(size.target);
+  if (labels && size.labels >= 0 && model.takes("labels")) out["labels"] = example_labels(model, size);
+  for (const char* position : {"start_positions", "end_positions"})
+    if (labels && model.takes(position)) out[position] = Tensor::zeros({size.batch}, DType::i64, kCpu);
+  if (labels && model.takes("next_sentence_label")) out["next_sentence_label"] = Tensor::zeros({size.batch}, DType::i64, kCpu);
+  return out;
+}
+
+void run_example(const Model& model, const InputSize& size, Purpose purpose) {
+  const TensorMap inputs = example_inputs(model, size, purpose == Purpose::training);
+  if (purpose == Purpose::inference) {
+    const NoGrad no_grad;
+    model(inputs);
+    return;
+  }
+  Rng rng(1);
+  backward(model(inputs, {.mode = training_with(rng), .loss_only = true}).at("loss"));
+}
 
 ModelCost cost_of(const Model& model, InputSize size) {
-  return counted([&] { return Counter(model, size).count(); });
+  return within_limits([&] {
+    ModelCost out{.size = resolve_input_size(model, size), .parts = parts_of(model.params()), .learned = model.params().count()};
+    const DryRun dry;
+    const Model copy = rebuild(model, Weights::trainable);
+    add_work(out, copy, Purpose::inference);
+    if (has_loss(copy)) add_work(out, copy, Purpose::training);
+    if (can_decode(copy)) add_decoding(out, copy);
+    for (const ModelPart& part : out.parts) out.total.add(part);
+    return out;
+  });
 }
 
 }  // namespace heed

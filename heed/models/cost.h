@@ -1,12 +1,12 @@
-// The modules of a model and the cost of one call, derived from parameter names, shapes and config.json. Nothing is computed:
-// a model without values (LoadOptions::shapes_only) is enough. docs/cost.md says what is counted.
+// What a call and a training step of a model take: arithmetic, bytes and memory by module, counted in a dry run of its own code. Nothing is
+// computed, so a model may be larger than the machine. docs/cost.md says what is counted.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "heed/core/api.h"
-#include "heed/models/model.h"
+#include "heed/models/architecture.h"
 
 namespace HEED_API heed {
 
@@ -15,7 +15,7 @@ struct InputSize {
   int64_t batch = 1;
   int64_t tokens = 0;  // per sequence, of the source for translation; 0: those of an image, or 128, or the model's maximum
   int64_t target = 0;  // target tokens for translation; 0: as many as source tokens
-  int64_t labels = 0;  // masked tokens per sequence for masked language models; 0: 15% of the tokens
+  int64_t labels = 0;  // masked tokens per sequence for masked language models; 0: 15% of the tokens; -1: none
 };
 
 // A module with its own parameters, a parameter outside of modules, or work without parameters: "(attend)", "(tied)".
@@ -25,7 +25,7 @@ struct ModelPart {
   int64_t count = 0;             // numbers in its parameters
   int64_t bytes = 0;             // of its parameters in the file
   int64_t multiply_adds = 0;     // of matrix products
-  int64_t activation_bytes = 0;  // of its output, in f32
+  int64_t activation_bytes = 0;  // of its output
   int64_t moved_bytes = 0;       // inputs and weights read once, outputs written once
   // Of a training step, forward and backward, without what the loss does not need (ForwardOptions::loss_only).
   int64_t training_multiply_adds = 0, training_moved_bytes = 0;
@@ -39,24 +39,28 @@ struct ModelCost {
   std::vector<ModelPart> parts = {};  // in the order in which the model is built
   ModelPart total = {};               // without name and parameters
   int64_t learned = 0;                // trainable numbers
-  int64_t cache_bytes = 0;            // key-value cache of one token in all layers; 0: not a decoder
+  int64_t cache_bytes = 0;            // key-value cache of one token in all layers; 0: it does not generate text
   int64_t memory_bytes = 0;           // the same for one source token of an encoder-decoder
+  int64_t step_multiply_adds = 0;     // of the last token of a text, with the cache
 };
-
-// What a model reads.
-enum class InputKind { image, text, translation };
-// By its inputs.
-InputKind input_kind(const Model& model);
-// The longest sequence the model can read; practically unlimited if config.json has heed.positions.
-int64_t max_tokens(const Model& model);
 
 // Fills in the zeros of a size. An error if there are more tokens than the model has positions.
 InputSize resolve_input_size(const Model& model, InputSize size);
 ModelCost cost_of(const Model& model, InputSize size = {});
 
+bool has_loss(const Model& model);  // whether it takes labels
+// Black images, sequences of token 0, and labels if requested. size: without zeros
+TensorMap example_inputs(const Model& model, const InputSize& size, bool labels);
+
+enum class Purpose {
+  inference,  // all outputs, no autograd
+  training,   // forward and backward of the loss; leaves gradients in the parameters
+};
+void run_example(const Model& model, const InputSize& size, Purpose purpose);
+
 // Runs a count and reports overflow as an error in config.json.
 template <class Count>
-auto counted(const Count& count) {
+auto within_limits(const Count& count) {
   try {
     return count();
   } catch (const FileError&) {
@@ -67,9 +71,5 @@ auto counted(const Count& count) {
     fail<FileError>("config.json: the model is too large: ", error.what());
   }
 }
-
-// Number of the N x N query-key pairs that heed.pattern (null: all) and the causal mask leave visible. columns: of the grid.
-// layer: from 0, as patterns may alternate
-int64_t count_visible_pairs(int64_t N, bool causal, const Json& pattern, int64_t columns, int64_t layer);
 
 }  // namespace heed

@@ -1,7 +1,6 @@
 // DistilBERT (Sanh et al. 2019): BERT with fewer layers, without segment embeddings and pooler.
 #include "heed/models/architecture.h"
-#include "heed/models/parts.h"
-#include "heed/nn/pooling.h"
+#include "heed/models/text_encoder.h"
 
 namespace heed {
 namespace {
@@ -9,30 +8,10 @@ namespace {
 constexpr float kEps = 1e-12f;  // not in configs
 constexpr LayerNames kDistilBertLayer{"attention", "sa_layer_norm", "ffn", "output_layer_norm"};
 
-struct DistilBert {
-  Embedding word_embeddings;
-  AddedPositions positions;
-  Norm norm;
-  std::vector<EncoderLayer> layers;
-  Norm last;  // final norm of pre-norm layers
-  float dropout;
+int64_t distilbert_positions(const Config& config) { return config.size("max_position_embeddings", 512); }
 
-  // (B, N) -> (B, N, D)
-  Tensor operator()(const TensorMap& inputs, const ForwardOptions& options, TensorMap& out) const {
-    const Tensor tokens = token_input(inputs, "input_ids");
-    const int64_t B = tokens.size(0), N = tokens.size(1);
-    const Tensor x = norm(positions(word_embeddings(tokens), optional_input(inputs, "position_ids")));
-    const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, false, x.device())};
-    OutputCollector collector(options);
-    const Tensor y = apply_norm(last, run_layers(layers, heed::dropout(x, dropout, options.mode), attention, options, collector));
-    collector.last_state(y);
-    collector.add_outputs(out, std::ssize(layers));
-    return y;
-  }
-};
-
-DistilBert make_distilbert(const Scope& scope, const Config& config) {
-  const int64_t D = config.size("dim", 768), P = config.size("max_position_embeddings", 512);
+TextEncoder make_distilbert(const Scope& scope, const Config& config) {
+  const int64_t D = config.size("dim", 768), P = distilbert_positions(config);
   const float dropout = config.probability("dropout", 0.1f);
   const LayerOptions options{.attention = {.width = D,
                                            .heads = config.size("n_heads", 12),
@@ -52,54 +31,90 @@ DistilBert make_distilbert(const Scope& scope, const Config& config) {
   const auto own = [&] {
     return AddedPositions{embeddings.get("position_embeddings.weight", {P, D}, initializer, {.learned = !sinusoidal, .decays = false})};
   };
-  DistilBert bert{.word_embeddings = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
-                  .positions = variant.added_positions(embeddings, D, own),
-                  .norm = Norm(embeddings / "LayerNorm", D, kEps),
-                  .layers = {},
-                  .last = final_norm(scope / "transformer.norm", variant.apply(options)),
-                  .dropout = dropout};
+  TextEncoder encoder{.word_embeddings = Embedding(embeddings / "word_embeddings", config.size("vocab_size", 30522), D),
+                      .positions = variant.added_positions(embeddings, D, own),
+                      .norm = Norm(embeddings / "LayerNorm", D, kEps),
+                      .last = final_norm(scope / "transformer.norm", variant.apply(options)),
+                      .dropout = dropout};
   for (int64_t i = 0; i < layers; ++i)
-    bert.layers.push_back(make_encoder_layer(scope / "transformer.layer" / i, variant.apply(options, i, layers), kDistilBertLayer));
-  return bert;
+    encoder.layers.push_back(make_encoder_layer(scope / "transformer.layer" / i, variant.apply(options, i, layers), kDistilBertLayer));
+  return encoder;
 }
 
-Network make_bare_distilbert(const Scope& root, const Config& config) {
-  const DistilBert bert = make_distilbert(root.with(initializer_from(config, "initializer_range", false)), config);
-  return {.run =
-              [=](const TensorMap& inputs, const ForwardOptions& options) {
-                TensorMap out;
-                out["last_hidden_state"] = bert(inputs, options, out);
-                return out;
-              },
-          .inputs = {"input_ids", "attention_mask", "position_ids"}};
+Scope initialized_distilbert(const Scope& root, const Config& config) {
+  return root.with(initializer_from(config, "initializer_range", false));
 }
 
-Network make_distilbert_classifier(const Scope& root, const Config& config) {
-  const Scope scope = root.with(initializer_from(config, "initializer_range", false));
-  const DistilBert bert = make_distilbert(scope / "distilbert", config);
-  const int64_t D = bert.word_embeddings.weight.size(1);
-  const Linear first(scope / "pre_classifier", D, D), head(scope / "classifier", D, config.labels());
-  const float dropout = config.probability("seq_classif_dropout", 0.2f);
+Network distilbert_inner(const Scope& root, const Config& config) {
+  const auto head = [](const HeadInput& in, TensorMap& out) { out["last_hidden_state"] = in.x; };
+  return text_network(make_distilbert(initialized_distilbert(root, config), config), Reads::all, head, {});
+}
+
+Network distilbert_masked(const Scope& root, const Config& config) {
+  const Scope scope = initialized_distilbert(root, config);
+  const bool shared = tied(scope, config, true, "vocab_projector.weight", "distilbert.embeddings.word_embeddings.weight");
+  const TextEncoder encoder = make_distilbert(scope / "distilbert", config);
+  const int64_t V = encoder.word_embeddings.weight.size(0), D = encoder.width();
+  const Scope projector = scope / "vocab_projector";
+  const TokenHead head{.transform = Linear(scope / "vocab_transform", D, D),
+                       .norm = Norm(scope / "vocab_layer_norm", D, kEps),
+                       .activation = config.activation("activation", "gelu"),
+                       .decoder = shared ? Linear(projector, encoder.word_embeddings.weight,
+                                                  projector.get("bias", {V}, initializer::zeros(), {.decays = false}))
+                                         : Linear(projector, D, V, {.weight = scope.initializer().embedding})};
+  return text_network(encoder, Reads::labelled, masked_tokens(head));
+}
+
+Network distilbert_sentences(const Scope& root, const Config& config) {
+  const Scope scope = initialized_distilbert(root, config);
+  const TextEncoder encoder = make_distilbert(scope / "distilbert", config);
+  const int64_t D = encoder.width();
+  const Linear linear(scope / "classifier", D, config.labels());
   const Pool pool =
       Variant(config, 0).pool(scope / "pooling", {.attention = {.width = D, .heads = config.size("n_heads", 12)}, .eps = kEps});
-  return {.run =
-              [=](const TensorMap& inputs, const ForwardOptions& options) {
-                TensorMap out;
-                const Tensor x =
-                    first(pool_text(pool, bert(inputs, options, out), optional_input(inputs, "attention_mask"), options), Activation::relu);
-                out["logits"] = head(heed::dropout(x, dropout, options.mode));
-                if (const Tensor labels = optional_input(inputs, "labels"); labels.defined())
-                  out["loss"] = classification_loss(out["logits"], labels, config, options);
-                return out;
-              },
-          .inputs = {"input_ids", "attention_mask", "position_ids", "labels"}};
+  const auto pooled = [first = Linear(scope / "pre_classifier", D, D), sentence = pooled_by(pool)](const HeadInput& in) {
+    return first(sentence(in), Activation::relu);
+  };
+  return text_network(encoder, reads_of(pool), sequence_classes(pooled, linear, config.probability("seq_classif_dropout", 0.2f), config));
+}
+
+Network distilbert_tokens(const Scope& root, const Config& config) {
+  const Scope scope = initialized_distilbert(root, config);
+  const TextEncoder encoder = make_distilbert(scope / "distilbert", config);
+  const Linear linear(scope / "classifier", encoder.width(), config.labels());
+  return text_network(encoder, Reads::all, token_classes(linear, encoder.dropout));
+}
+
+Network distilbert_answers(const Scope& root, const Config& config) {
+  const Scope scope = initialized_distilbert(root, config);
+  const TextEncoder encoder = make_distilbert(scope / "distilbert", config);
+  return text_network(encoder, Reads::all, answer_spans(scope, encoder.width(), config.probability("qa_dropout", 0.1f)), kAnswerInputs);
 }
 
 }  // namespace
 
 Architectures distilbert_architectures() {
-  return {{.name = "DistilBertModel", .base = "distilbert", .bare = true, .make = make_bare_distilbert},
-          {.name = "DistilBertForSequenceClassification", .base = "distilbert", .make = make_distilbert_classifier}};
+  return of_family({.model_type = "distilbert",
+                    .base = "distilbert",
+                    .tokens = true,
+                    .positions = distilbert_positions,
+                    .word_tables = {"embeddings.word_embeddings.weight"},
+                    .position_table = "embeddings.position_embeddings.weight",
+                    .default_position = "learned",
+                    .norm = "after",
+                    .keys = {.layers = {"n_layers"},
+                             .heads = {"n_heads"},
+                             .width = {"dim"},
+                             .feed_forward = {"hidden_dim"},
+                             .activation = {"activation"},
+                             .dropout = {"dropout", "attention_dropout"},
+                             .positions = "max_position_embeddings",
+                             .more = {"vocab_size", "sinusoidal_pos_embds", "seq_classif_dropout", "qa_dropout", "pad_token_id"}}},
+                   {{"DistilBertModel", ModelTask::features, distilbert_inner},
+                    {"DistilBertForMaskedLM", ModelTask::masked_lm, distilbert_masked},
+                    {"DistilBertForSequenceClassification", ModelTask::sequence_classification, distilbert_sentences},
+                    {"DistilBertForTokenClassification", ModelTask::token_classification, distilbert_tokens},
+                    {"DistilBertForQuestionAnswering", ModelTask::question_answering, distilbert_answers}});
 }
 
 }  // namespace heed

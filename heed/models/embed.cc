@@ -46,13 +46,19 @@ void read_modules(const Path& folder, EmbedOptions& options) {
   }
 }
 
-// "BertForMaskedLM" -> "BertModel": the inner model of the family.
-std::string inner_architecture(const Path& folder) {
+// The encoder of a checkpoint with any head.
+const Architecture& encoder_in(const Path& folder) {
   const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
-  const std::string name = config.architecture();
-  for (const Architecture& each : architectures())
-    if (each.bare && name.starts_with(each.name.substr(0, each.name.size() - std::string_view("Model").size()))) return each.name;
-  return {};  // load() reports the error
+  const Architecture& found = architecture_of(config);
+  const bool compares = found.task == ModelTask::image_text_matching;  // gives vectors of texts itself
+  const Architecture* encoder = compares ? &found : for_task(found, ModelTask::features);
+  check<FileError>(encoder && found.family->tokens, config.source(), ": ", found.name, " has no states of tokens, expected an encoder");
+  return *encoder;
+}
+
+// To length 1, if the options say so. x: (B, D)
+Tensor normalized(const Tensor& x, const EmbedOptions& options) {
+  return options.normalize ? x / scale(sqrt(sum(x * x, {1}, true)), 1, 1e-12f) : x;
 }
 
 // x: (B, N, D), lengths: B numbers -> (B, D)
@@ -88,19 +94,14 @@ EmbedOptions embed_options(const Path& folder) {
 TextModel load_embedder(const Path& folder, Weights weights, const Warn& allow_nonfinite) {
   check<FileError>(is_folder(folder), folder.string(), ": there is no such folder");
   ModelOptions options{.weights = weights};
-  options.architecture = inner_architecture(folder);
-  options.names = {.allow_missing = {"pooler."},
-                   .allow_unused = {"cls.", "classifier.", "lm_head.", "vocab_", "qa_outputs.", "score."},
-                   .allow_nonfinite = allow_nonfinite};
-  TextModel out = load_text_model(folder, options);
-  check<FileError>(!options.architecture.empty(), (folder / "config.json").string(), ": ", out.model.architecture(),
-                   " has no token states, expected an encoder");
-  return out;
+  const Architecture& encoder = encoder_in(folder);
+  options.architecture = encoder.name;
+  options.names = {.allow_unused = {""}, .allow_nonfinite = allow_nonfinite};
+  return load_text_model(folder, options);
 }
 
 Tensor pool_sentences(const Tensor& states, std::span<const int64_t> lengths, const EmbedOptions& options) {
-  const Tensor pooled = pool(states, lengths, options.pooling);
-  return options.normalize ? pooled / scale(sqrt(sum(pooled * pooled, {1}, true)), 1, 1e-12f) : pooled;
+  return normalized(pool(states, lengths, options.pooling), options);
 }
 
 Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const EmbedOptions& options,
@@ -110,9 +111,10 @@ Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const 
   std::vector<int64_t> order(encodings.size());  // row of each sentence in the concatenated parts
   int64_t count = 0;
   each_batch(model, encodings, [&](const TextBatch& batch) {
-    const auto states = batch.out.find("last_hidden_state");
+    const auto states = batch.out.find("last_hidden_state"), vectors = batch.out.find("text_embeds");
     check(states != batch.out.end(), "embed: ", model.model.architecture(), " has no output last_hidden_state, expected an encoder");
-    parts.push_back(pool_sentences(states->second, batch.lengths, options));
+    parts.push_back(vectors != batch.out.end() ? normalized(vectors->second, options)
+                                               : pool_sentences(states->second, batch.lengths, options));
     for (const size_t place : batch.places) order[place] = count++;
     if (done) done(std::ssize(batch.places));
   });

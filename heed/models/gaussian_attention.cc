@@ -78,7 +78,8 @@ Network make_gaussian_layer(const Scope& root, const Config& config) {
 }  // namespace
 
 Architectures gaussian_attention_architectures() {
-  return {{.name = "GaussianAttentionModel", .base = "gaussian_attention", .bare = true, .make = make_gaussian_layer}};
+  return of_family({.model_type = "gaussian_attention", .base = "gaussian_attention", .pixels = true},
+                   {{"GaussianAttentionModel", ModelTask::features, make_gaussian_layer}});
 }
 
 }  // namespace heed

@@ -6,7 +6,7 @@
 
 #include "heed/core/parallel.h"
 #include "heed/io/paths.h"
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
 #include "heed/models/model.h"
 
 namespace heed {
@@ -18,12 +18,16 @@ constexpr const char* kFile = "preprocessor_config.json";
 std::string family_in(const Config& config) {
   const char* const key = config.has("image_processor_type") ? "image_processor_type" : "feature_extractor_type";
   const std::string name = config.string(key, "");
-  for (const char* family : {"ViT", "DeiT"})
+  for (const char* family : {"ViT", "DeiT", "CLIP"})
     for (const char* kind : {"ImageProcessor", "ImageProcessorFast", "ImageProcessorPil", "FeatureExtractor"})
       if (name == std::string(family) + kind) return family;
-  if (!name.empty()) config.refuse(key, "a ViT or DeiT image processor, for example ViTImageProcessor");
+  if (!name.empty()) config.refuse(key, "a ViT, DeiT or CLIP image processor, for example ViTImageProcessor");
   return name;
 }
+
+// Defaults of image_mean and image_std.
+constexpr std::array<float, 3> kHalf{0.5F, 0.5F, 0.5F};
+constexpr std::array<float, 3> kClipMean{0.48145466F, 0.4578275F, 0.40821073F}, kClipDeviation{0.26862954F, 0.26130258F, 0.27577711F};
 
 // Larger pixel values could overflow in the model.
 constexpr double kLargestShade = 1e6;
@@ -32,12 +36,14 @@ double rescale_factor(const Config& config) {
   return config.has("rescale_factor") ? config.at("rescale_factor").number(-kLargestShade, kLargestShade) : 1.0 / 255;
 }
 
-std::array<float, 3> per_channel(const Config& config, const char* key) {
-  std::array<float, 3> out{0.5F, 0.5F, 0.5F};
+std::vector<float> per_channel(const Config& config, const char* key, int64_t channels, const std::array<float, 3>& fallback) {
+  std::vector<float> out(fallback.begin(), fallback.begin() + channels);
   if (!config.has(key)) return out;
   const JsonReader found = config.at(key);
-  const bool list = found.json().is_array();
-  if (list && found.size() != out.size()) config.refuse(key, "3 numbers, for red, green and blue");
+  const bool list = found.json().is_array(), same = list && found.size() == 3 && found.json()[0] == found.json()[1] &&
+                                                    found.json()[0] == found.json()[2];  // also accepted for grey
+  if (list && found.size() != out.size() && !(channels == 1 && same))
+    config.refuse(key, channels == 1 ? "1 number" : "3 numbers, for red, green and blue");
   for (size_t c = 0; c < out.size(); ++c) out[c] = static_cast<float>((list ? found[c] : found).number(-kLargestShade, kLargestShade));
   return out;
 }
@@ -54,21 +60,30 @@ void refuse_other_steps(const Config& config) {
   }
 }
 
+bool names_architecture(const Config& config) { return !config.architecture().empty() || config.has("model_type"); }
+
+Config image_config_of(const Config& config) { return names_architecture(config) ? image_config(architecture_of(config), config) : config; }
+
 Config config_of(const Path& folder) {
   if (path_exists(folder / kFile)) return {read_json(folder / kFile), (folder / kFile).string()};
   const std::string source = (folder / "config.json").string();
   const Config model(read_json(source), source);
-  if (model.size("num_channels", 3) != 3) model.refuse("num_channels", "3, for images");
-  return {Json{{"size", model.sides("image_size", 224)}}, source};
+  const auto [height, width] = image_config_of(model).sides("image_size", 224);
+  return {Json{{"size", {{"height", height}, {"width", width}}}, {"crop_size", {{"height", height}, {"width", width}}}}, source};
 }
 
-std::string model_type_of(const Path& folder) {
+ModelImages images_in(const Path& folder) {
   const Path path = folder / "config.json";
-  if (!path_exists(folder / kFile) || !path_exists(path)) return "vit";
-  return Config(read_json(path), path.string()).string("model_type", "vit");
+  return path_exists(path) ? model_images(Config(read_json(path), path.string())) : ModelImages();
 }
 
 }  // namespace
+
+ModelImages model_images(const Config& config) {
+  const int64_t channels = image_config_of(config).size("num_channels", 3);
+  if (channels != 1 && channels != 3) config.refuse("num_channels", "3, for colours, or 1, for grey");
+  return {names_architecture(config) ? architecture_of(config).family->image_processor : ModelImages().processor, channels};
+}
 
 ImageProcessor::Size ImageProcessor::size_in(const Config& config, const char* key, Size fallback, bool square) {
   if (!config.has(key)) return fallback;
@@ -96,26 +111,28 @@ ImageProcessor::Size ImageProcessor::size_in(const Config& config, const char* k
   return out;
 }
 
-ImageProcessor::ImageProcessor(const Config& config, const std::string& model_type) {
+ImageProcessor::ImageProcessor(const Config& config, const ModelImages& images) : channels_(images.channels) {
   std::string family = family_in(config);
-  if (family.empty()) family = model_type == "deit" ? "DeiT" : "ViT";
-  const bool deit = family == "DeiT";
+  if (family.empty()) family = images.processor;
+  const bool deit = family == "DeiT", clip = family == "CLIP", crops = deit || clip;
   refuse_other_steps(config);
   resizes_ = config.flag("do_resize", true);
-  crops_ = config.flag("do_center_crop", deit);
-  config.flag("do_convert_rgb", true);  // images are always RGB here
+  crops_ = config.flag("do_center_crop", crops);
+  config.flag("do_convert_rgb", true);  // images are always RGB when they are read
   const int64_t side = deit ? 256 : 224;
-  size_ = size_in(config, "size", {.height = side, .width = side}, config.flag("default_to_square", true));
-  crop_ = size_in(config, "crop_size", deit ? Size{.height = 224, .width = 224} : Size{}, true);
+  size_ =
+      size_in(config, "size", clip ? Size{.shorter = side} : Size{.height = side, .width = side}, config.flag("default_to_square", !clip));
+  crop_ = size_in(config, "crop_size", crops ? Size{.height = 224, .width = 224} : Size{}, true);
   if (crops_ && (crop_.height == 0 || crop_.fits_in)) config.refuse("crop_size", "a height and a width, as do_center_crop is true");
-  const int64_t filter = config.size("resample", deit ? 3 : 2, 0);
+  const int64_t filter = config.size("resample", crops ? 3 : 2, 0);
   if (filter > 5) config.refuse("resample", "the number of a filter, from 0 to 5");
   filter_ = static_cast<Resample>(filter);
 
   const bool rescales = config.flag("do_rescale", true), normalizes = config.flag("do_normalize", true);
   const double factor = rescale_factor(config);
-  const std::array<float, 3> mean = per_channel(config, "image_mean"), deviation = per_channel(config, "image_std");
-  for (size_t c = 0; c < 3; ++c) {
+  const std::vector<float> mean = per_channel(config, "image_mean", channels_, clip ? kClipMean : kHalf),
+                           deviation = per_channel(config, "image_std", channels_, clip ? kClipDeviation : kHalf);
+  for (size_t c = 0; c < mean.size(); ++c) {
     if (normalizes && deviation[c] == 0) config.refuse("image_std", "numbers other than 0");
     for (size_t shade = 0; shade < 256; ++shade) {
       const auto plain = static_cast<double>(shade);
@@ -127,7 +144,7 @@ ImageProcessor::ImageProcessor(const Config& config, const std::string& model_ty
   }
 }
 
-ImageProcessor::ImageProcessor(const Path& folder) : ImageProcessor(config_of(folder), model_type_of(folder)) {}
+ImageProcessor::ImageProcessor(const Path& folder) : ImageProcessor(config_of(folder), images_in(folder)) {}
 
 ImageProcessor::Size ImageProcessor::resized(const Image& image) const {
   check(image.width > 0 && image.height > 0, "images: found ", image.width, " x ", image.height, " pixels, expected some");
@@ -157,8 +174,12 @@ Image ImageProcessor::prepared(const Image& image) const {
 void ImageProcessor::write(const Image& image, float* out) const {
   const int64_t count = image.width * image.height;
   const uint8_t* pixel = image.pixels.data();
-  for (int64_t i = 0; i < count; ++i, pixel += 3)
-    for (size_t c = 0; c < 3; ++c) out[static_cast<int64_t>(c) * count + i] = values_[c][pixel[c]];
+  for (int64_t i = 0; i < count; ++i, pixel += 3) {
+    if (channels_ == 1)
+      out[i] = values_[0][grey_of(pixel)];
+    else
+      for (size_t c = 0; c < 3; ++c) out[static_cast<int64_t>(c) * count + i] = values_[c][pixel[c]];
+  }
 }
 
 Tensor ImageProcessor::operator()(std::span<const Image> images) const {
@@ -181,9 +202,9 @@ Tensor ImageProcessor::normalized(std::span<const Image> images) const {
                 [&](int64_t b, float* out) { write(images[static_cast<size_t>(b)], out); });
 }
 
-Tensor ImageProcessor::filled(int64_t B, const Size& size, const std::function<void(int64_t b, float* out)>& fill) {
-  const int64_t each = 3 * size.height * size.width;
-  const Shape shape{B, 3, size.height, size.width};
+Tensor ImageProcessor::filled(int64_t B, const Size& size, const std::function<void(int64_t b, float* out)>& fill) const {
+  const int64_t each = channels_ * size.height * size.width;
+  const Shape shape{B, channels_, size.height, size.width};
   const std::shared_ptr<float[]> values(new float[static_cast<size_t>(heed::count(shape))]);
   const auto one = [&](int64_t b) { fill(b, values.get() + b * each); };
   if (B == 1) {
@@ -208,14 +229,14 @@ std::string ImageProcessor::description() const {
 
 Tensor ImageProcessor::operator()(const Image& image) const {
   const Tensor out = (*this)(std::span(&image, 1));
-  return out.view({3, out.size(2), out.size(3)}, {out.size(2) * out.size(3), out.size(3), 1});
+  return out.view({channels_, out.size(2), out.size(3)}, {out.size(2) * out.size(3), out.size(3), 1});
 }
 
 void check_image_size(const Model& model, const Path& folder, const Tensor& pixels) {
-  const Config config(model.config(), (folder / "config.json").string());
+  const Config config = image_config(model.traits(), Config(model.config(), (folder / "config.json").string()));
   const int64_t channels = config.size("num_channels", 3), height = pixels.size(-2), width = pixels.size(-1);
   if (pixels.size(-3) != channels) config.refuse("num_channels", std::to_string(pixels.size(-3)) + ", as in images");
-  if (!model.architecture().starts_with("ViT") && !model.architecture().starts_with("DeiT")) return;  // others take any size
+  if (!model.family().positions) return;  // takes any size
   const std::array<int64_t, 2> image = config.sides("image_size", 224);
   check<FileError>(image[0] == height && image[1] == width, (folder / kFile).string(), ": makes images of ", width, " x ", height,
                    " pixels, the model takes ", image[1], " x ", image[0], " (image_size of config.json); they must be equal");

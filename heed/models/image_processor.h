@@ -15,17 +15,25 @@ namespace HEED_API heed {
 class Config;
 class Model;
 
+// What a model says about its images.
+struct ModelImages {
+  std::string processor = "ViT";  // the image processor whose defaults apply if preprocessor_config.json names none
+  int64_t channels = 3;           // or 1: grey
+};
+// config: of the model
+ModelImages model_images(const Config& config);
+
 // Makes pixel_values of images, equal to the image processors of `transformers`.
 class ImageProcessor {
  public:
   // From a model folder. Without preprocessor_config.json: the image_size of config.json, bilinear, (x / 255 - 0.5) / 0.5.
   explicit ImageProcessor(const Path& folder);
-  // From the keys of a preprocessor_config.json; `model_type` ("vit", "deit") selects the defaults if the file names no class.
-  explicit ImageProcessor(const Config& config, const std::string& model_type = "vit");
+  // From the keys of a preprocessor_config.json.
+  explicit ImageProcessor(const Config& config, const ModelImages& images = {});
 
   Image prepared(const Image& image) const;                // resized and cropped
-  Tensor operator()(const Image& image) const;             // (3, height, width) f32
-  Tensor operator()(std::span<const Image> images) const;  // (B, 3, height, width); all must have the same size when prepared
+  Tensor operator()(const Image& image) const;             // (C, height, width) f32
+  Tensor operator()(std::span<const Image> images) const;  // (B, C, height, width); all must have the same size when prepared
   Tensor normalized(std::span<const Image> images) const;  // the same for images that are already prepared
   std::string description() const;                         // of prepared(), for messages
 
@@ -38,10 +46,11 @@ class ImageProcessor {
   };
   Size resized(const Image& image) const;
   Size prepared_size(const Image& image) const { return crops_ ? crop_ : resized(image); }
-  void write(const Image& image, float* out) const;  // out: 3 x height x width
-  static Tensor filled(int64_t B, const Size& size, const std::function<void(int64_t b, float* out)>& fill);
+  void write(const Image& image, float* out) const;  // out: C x height x width
+  Tensor filled(int64_t B, const Size& size, const std::function<void(int64_t b, float* out)>& fill) const;
   static Size size_in(const Config& config, const char* key, Size fallback, bool square);
 
+  int64_t channels_;
   bool resizes_ = true, crops_ = false;
   Size size_, crop_;
   Resample filter_ = Resample::bilinear;

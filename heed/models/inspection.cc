@@ -48,7 +48,7 @@ class Reader {
   std::string text(const Ids& ids) const {  // empty without a tokenizer
     return tokenizer_ ? text_of(*tokenizer_, std::vector<int32_t>(ids.begin(), ids.end())) : "";
   }
-  int64_t mask() const { return tokenizer_ ? tokenizer_->id("[MASK]").value_or(-1) : -1; }
+  int64_t mask() const { return tokenizer_ ? tokenizer_->mask_id().value_or(-1) : -1; }
 
  private:
   static Ids numbers_in(const std::string& text) {
@@ -75,8 +75,7 @@ Tensor as_batch(const Ids& ids) { return Tensor::from(ids, {1, std::ssize(ids)},
 
 void check_ids(const Model& model, const Ids& ids, const std::string& text) {
   check<FileError>(!ids.empty(), "inspect: the text ", in_quotes(text, 40), " has no tokens, expected one or more");
-  const Config config(model.config(), "config.json");
-  const int64_t vocabulary = config.size("vocab_size", int64_t{1} << 40);
+  const int64_t vocabulary = word_table(model).size(0);
   for (int64_t id : ids)
     check<FileError>(id < vocabulary, "inspect: found token ", id, ", expected less than ", vocabulary, ", the vocabulary size");
   const int64_t positions = max_tokens(model);
@@ -92,12 +91,24 @@ int64_t call_of(const std::string& kind, int64_t layer, int64_t encoder_layers) 
   return kind == "cross" ? encoder_layers + 2 * layer + 1 : layer;
 }
 
+// The layers of the encoder or of the decoder of a translation model.
+int64_t layer_count(const Model& model, bool encoder) {
+  const Config config(model.config(), "config.json");
+  const ConfigKeys::Names& keys = model.family().keys.layers;
+  const std::string& own = encoder ? keys.front() : keys.back();
+  return config.size(config.has(own) ? own : keys.front(), 12, 0);
+}
+
+// What the input is, for models that take images and texts; other models take one kind.
+InputKind kind_of_input(const Model& model, const InspectOptions& options) {
+  if (!model.family().pixels || !model.family().tokens) return input_kind(model);
+  return options.image || (!options.ids && is_image_name(options.input)) ? InputKind::image : InputKind::text;
+}
+
 // Runs the model with maps, and with the changes and records that the options ask for.
 TensorMap run_inspected(const Model& model, const TensorMap& inputs, const InspectOptions& options, Inspection& inspection) {
   const bool translation = inspection.kind == InputKind::translation;
-  const Config config(model.config(), "config.json");
-  const int64_t encoder = translation ? config.size("encoder_layers", 6, 0) : 0,
-                decoder = translation ? config.size("decoder_layers", 6, 0) : 0;
+  const int64_t encoder = translation ? layer_count(model, true) : 0, decoder = translation ? layer_count(model, false) : 0;
   AttentionEdit::Changes changes{.beta = options.beta, .hidden = options.hidden};
   for (const auto& [kind, layer, head] : options.off) changes.off.insert({call_of(kind, layer, encoder), head});
   for (int64_t i = 0; translation && i < encoder; ++i) changes.hidden_calls.insert(i);
@@ -130,10 +141,9 @@ void inspect_image(const InspectedModel& inspected, const InspectOptions& option
   const TensorMap out = run_inspected(model, {{"pixel_values", pixels}}, options, inspection);
   inspection.maps = {maps_in(out, "attentions.", "attention", options.choice)};
   AttentionMaps& maps = inspection.maps[0];
-  const Config config(model.config(), "config.json");
-  const std::array<int64_t, 2> patch = config.sides("patch_size", 16);
-  inspection.rows = inspection.image.height / patch[0];
-  inspection.columns = inspection.image.width / patch[1];
+  const std::array<int64_t, 2> grid = patch_grid(model, inspection.image);
+  inspection.rows = grid[0];
+  inspection.columns = grid[1];
   inspection.first = maps.N - inspection.rows * inspection.columns;
   check(inspection.first >= 0 && maps.M == maps.N, "inspect: maps of ", maps.N, " x ", maps.M, " tokens on a grid of ", inspection.rows,
         " x ", inspection.columns, ", expected a key for every patch");
@@ -152,7 +162,7 @@ void inspect_text(const InspectedModel& inspected, const InspectOptions& options
   const Reader::Tokens tokens = reader.read(options.input, options.pair);
   check_ids(model, tokens.ids, options.input);
   TensorMap inputs{{"input_ids", as_batch(tokens.ids)}};
-  if (model.architecture().starts_with("Bert")) inputs["token_type_ids"] = as_batch(tokens.types);
+  if (model.family().segments) inputs["token_type_ids"] = as_batch(tokens.types);
   inspection.tokens = tokens.ids;
   const TensorMap out = run_inspected(model, inputs, options, inspection);
   inspection.maps = {maps_in(out, "attentions.", "attention", options.choice)};
@@ -217,8 +227,11 @@ std::string model_name(const Path& folder) {
 Inspection inspect(const InspectedModel& inspected, const InspectOptions& options) {
   const NoGrad no_grad;
   const Model& model = inspected.model;
-  Inspection inspection{
-      .kind = input_kind(model), .model = model_name(inspected.folder), .architecture = model.architecture(), .input = options.input};
+  Inspection inspection{.kind = kind_of_input(model, options),
+                        .task = model.traits().task,
+                        .model = model_name(inspected.folder),
+                        .architecture = model.architecture(),
+                        .input = options.input};
   const bool image = inspection.kind == InputKind::image;
   if (image) inspection.input = printable(options.input);
   check<UsageError>(inspection.kind == InputKind::translation || !options.target, "inspect: found --target for ", model.architecture(),
@@ -237,7 +250,7 @@ Inspection inspect(const InspectedModel& inspected, const InspectOptions& option
 
 Inspection inspect(const Path& folder, const InspectOptions& options) {
   const Model model = load(folder);
-  const InputKind kind = input_kind(model);
+  const InputKind kind = kind_of_input(model, options);
   const bool image = kind == InputKind::image, tokens = !image && !options.ids;
   std::optional<Tokenizer> tokenizer, target;
   std::optional<ImageProcessor> images;

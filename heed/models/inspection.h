@@ -51,6 +51,7 @@ struct ShapeRecord {
 
 struct Inspection {
   InputKind kind = InputKind::text;
+  ModelTask task = ModelTask::features;
   std::string model = {}, architecture = {}, input = {};
   std::vector<int64_t> tokens = {}, target_tokens = {};  // of a text, or of source and target
   std::vector<Prediction> predictions = {};              // none: the model has no prediction head

@@ -28,7 +28,7 @@ Prediction tokens_at(const Tensor& logits, int64_t position, const std::string& 
 
 std::vector<Prediction> predictions_in(const Model& model, const TensorMap& outputs, std::span<const int64_t> ids,
                                        const std::function<std::string(int64_t id)>& name, const PredictionOptions& options) {
-  const std::string& architecture = model.architecture();
+  const ModelTask task = model.traits().task;
   const auto logits = outputs.find("logits"), words = outputs.find("prediction_logits"), pair = outputs.find("seq_relationship_logits");
   std::vector<Prediction> out;
   const auto add_labels = [&](const Tensor& of, const std::string& about) {  // (1, C)
@@ -41,16 +41,22 @@ std::vector<Prediction> predictions_in(const Model& model, const TensorMap& outp
   };
   if (words != outputs.end()) add_masks(words->second);
   if (pair != outputs.end()) add_labels(pair->second, "next sentence");
+  for (const auto& [output, about] : {std::pair("start_logits", "start of the answer"), std::pair("end_logits", "end of the answer")})
+    if (const auto found = outputs.find(output); found != outputs.end()) {  // (1, N): the probabilities of tokens
+      out.push_back(tokens_at(
+          reshape(found->second, {1, 1, -1}), 0, about, [&](int64_t i) { return name(ids[static_cast<size_t>(i)]); }, options.top));
+      out.back().token = -1;
+    }
   if (logits == outputs.end()) return out;
   if (logits->second.rank() == 2) {
-    add_labels(logits->second, architecture.ends_with("ForNextSentencePrediction") ? "next sentence" : "class");
+    add_labels(logits->second, task == ModelTask::next_sentence ? "next sentence" : "class");
     if (!out.back().probabilities) out.back().about = "value";
-  } else if (architecture.ends_with("ForTokenClassification")) {
+  } else if (task == ModelTask::token_classification) {
     const Labels labels(model);
     const auto predictions = labels(reshape(logits->second, {-1, logits->second.size(2)}), 1);
     for (size_t i = 0; i < ids.size(); ++i)
       out.push_back({.about = name(ids[i]), .labels = predictions[i], .token = static_cast<int64_t>(i)});
-  } else if (architecture.ends_with("ForMaskedLM")) {
+  } else if (task == ModelTask::masked_lm) {
     add_masks(logits->second);
   } else {
     const int64_t last = logits->second.size(1) - 1;

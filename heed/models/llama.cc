@@ -1,4 +1,5 @@
-// Llama (Touvron et al. 2023): rotary positions, RMS norms, a gated feed-forward and grouped-query attention.
+// Llama (Touvron et al. 2023): rotary positions, RMS norms, a gated feed-forward and grouped-query attention. Mistral (Jiang et al. 2023)
+// adds a sliding window, Qwen2 (Yang et al. 2024) biases of queries, keys and values, and windows in its upper layers.
 #include <cmath>
 #include <numbers>
 
@@ -28,8 +29,7 @@ void scale_low_frequencies(std::vector<double>& frequencies, const Config& rope,
   }
 }
 
-Rotary make_rotary(const Config& config, int64_t D) {
-  const int64_t positions = config.size("max_position_embeddings", 2048);
+Rotary make_rotary(const Config& config, int64_t D, int64_t positions) {
   const Config rope = config.below(config.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
   rope.only("partial_rotary_factor", 1);
   config.only("partial_rotary_factor", 1);
@@ -37,8 +37,7 @@ Rotary make_rotary(const Config& config, int64_t D) {
   const char* key = rope.has("rope_type") ? "rope_type" : "type";  // "type" in older files
   const std::string kind = rope.string(key, "default");
   if (D % 2 != 0 || D > kWidestHead) config.refuse("head_dim", "an even number of at most " + std::to_string(kWidestHead));
-  std::vector<double> frequencies;
-  for (int64_t i = 0; i < D / 2; ++i) frequencies.push_back(1 / std::pow(base, 2 * static_cast<float>(i) / static_cast<float>(D)));
+  std::vector<double> frequencies = rotary_frequencies(D, base, true);
   if (kind == "linear") {
     if (!rope.has("factor")) rope.refuse("factor", "a number");
     for (double& frequency : frequencies) frequency /= rope.number("factor", 1, kLeastFactor, kMostFactor);
@@ -50,57 +49,121 @@ Rotary make_rotary(const Config& config, int64_t D) {
   return {positions, D, {.pairing = Pairing::halves, .frequencies = frequencies, .rounded = true}};
 }
 
-Network make_llama(const Scope& root, const Config& config, bool head) {
-  const Scope scope = root.with(initializer_from(config, "initializer_range", false)), inner = head ? scope / "model" : scope;
-  const bool shared = head && tied(scope, config, false, "lm_head.weight", "model.embed_tokens.weight");
+// What the families do differently, and their defaults of config.json.
+struct LlamaFamily {
+  std::string name, model_type;
+  int64_t vocabulary, hidden_width, key_heads, positions;  // key_heads: 0: as many as heads
+  // Whether queries, keys and values have a bias; the bias of the output.
+  std::function<std::pair<bool, bool>(const Config& config)> biases;
+  // How many tokens a layer sees, the query among them; 0: all.
+  std::function<int64_t(const Config& config, int64_t layer)> window = [](const Config&, int64_t) { return 0; };
+};
+
+// sliding_window of config.json; null: none
+int64_t window_in(const Config& config) {
+  return config.json().contains("sliding_window") && !config.has("sliding_window") ? 0 : config.size("sliding_window", 4096);
+}
+
+const std::vector<LlamaFamily>& llama_families() {
+  static const std::vector<LlamaFamily> all{
+      {"Llama", "llama", 32000, 11008, 0, 2048,
+       [](const Config& config) {
+         const bool bias = config.flag("attention_bias", false);
+         return std::pair(bias, bias);
+       }},
+      {"Mistral", "mistral", 32000, 14336, 8, 131072, [](const Config&) { return std::pair(false, false); },
+       [](const Config& config, int64_t) { return window_in(config); }},
+      {"Qwen2", "qwen2", 151936, 22016, 32, 32768, [](const Config&) { return std::pair(true, false); },
+       [](const Config& config, int64_t layer) {
+         const bool slides =
+             config.flag("use_sliding_window", false) && has_window(config, layer, layer >= config.size("max_window_layers", 28, 0));
+         return slides ? window_in(config) : 0;
+       }}};
+  return all;
+}
+
+int64_t llama_positions(const Config& config, const LlamaFamily& family) {
+  return config.size("max_position_embeddings", family.positions);
+}
+
+Network make_llama(const Scope& root, const Config& config, const LlamaFamily& family, CausalHead head) {
+  const Scope scope = root.with(initializer_from(config, "initializer_range", false)),
+              inner = head == CausalHead::none ? scope : scope / "model";
+  const bool shared = head == CausalHead::language && tied(scope, config, false, "lm_head.weight", "model.embed_tokens.weight");
   const int64_t D = config.size("hidden_size", 4096), H = config.size("num_attention_heads", 32);
   if (D % H != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
-  const int64_t head_width = config.size("head_dim", D / H);
+  const int64_t head_width = config.size("head_dim", D / H), positions = llama_positions(config, family);
   const float eps = config.epsilon("rms_norm_eps", 1e-6f);
-  const bool bias = config.flag("attention_bias", false);
-  const LayerOptions options{.attention = {.width = D,
-                                           .heads = H,
-                                           .key_heads = config.size("num_key_value_heads", H),
-                                           .head_width = head_width,
-                                           .bias = bias,
-                                           .output_bias = bias,
-                                           .dropout = config.probability("attention_dropout", 0),
-                                           .names = {"q_proj", "k_proj", "v_proj", "", "o_proj"},
-                                           .rotary = make_rotary(config, head_width)},
-                             .feed_forward = {.hidden_width = config.size("intermediate_size", 11008),
-                                              .activation = config.activation("hidden_act", "silu"),
-                                              .gated = true,
-                                              .bias = config.flag("mlp_bias", false),
-                                              .names = {"up_proj", "gate_proj", "down_proj"}},
-                             .place = NormPlace::before,
-                             .norm = NormKind::root_mean_square,
-                             .eps = eps};
-  const Variant variant(config, config.size("max_position_embeddings", 2048));
+  const auto [bias, output_bias] = family.biases(config);
+  LayerOptions options{.attention = {.width = D,
+                                     .heads = H,
+                                     .key_heads = config.size("num_key_value_heads", family.key_heads == 0 ? H : family.key_heads),
+                                     .head_width = head_width,
+                                     .bias = bias,
+                                     .output_bias = output_bias,
+                                     .dropout = config.probability("attention_dropout", 0),
+                                     .names = {"q_proj", "k_proj", "v_proj", "", "o_proj"},
+                                     .rotary = make_rotary(config, head_width, positions)},
+                       .feed_forward = {.hidden_width = config.size("intermediate_size", family.hidden_width),
+                                        .activation = config.activation("hidden_act", "silu"),
+                                        .gated = true,
+                                        .bias = config.flag("mlp_bias", false),
+                                        .names = {"up_proj", "gate_proj", "down_proj"}},
+                       .place = NormPlace::before,
+                       .norm = NormKind::root_mean_square,
+                       .eps = eps};
+  const Variant variant(config, positions);
   const int64_t layers = config.size("num_hidden_layers", 32, 0);
-  CausalModel model{.word_embeddings = Embedding(inner / "embed_tokens", config.size("vocab_size", 32000), D),
+  CausalModel model{.word_embeddings = Embedding(inner / "embed_tokens", config.size("vocab_size", family.vocabulary), D),
                     .positions = variant.added_positions(inner, D, [] { return AddedPositions(); }),
                     .layers = {},
-                    .norm = Norm(inner / "norm", D, eps, NormKind::root_mean_square),
-                    .head = {}};
-  for (int64_t i = 0; i < layers; ++i)
+                    .norm = Norm(inner / "norm", D, eps, NormKind::root_mean_square)};
+  for (int64_t i = 0; i < layers; ++i) {
+    const int64_t window = family.window(config, i);
+    options.attention.terms = window > 0 ? std::vector<Term>{Window{.before = window - 1}} : std::vector<Term>{};
     model.layers.push_back(make_encoder_layer(inner / "layers" / i, variant.apply(options, i, layers), kLlamaLayer));
-  if (head) model.head = language_head(scope, model.word_embeddings, shared);
+  }
+  add_head(model, head, scope, config, shared);
   return causal_network(model);
+}
+
+Family llama_traits(const LlamaFamily& family) {
+  return {.model_type = family.model_type,
+          .base = "model",
+          .tokens = true,
+          .causal = true,
+          .positions = [&family](const Config& config) { return llama_positions(config, family); },
+          .word_tables = {"embed_tokens.weight"},
+          .default_position = "rotary",
+          .keys = {.layers = {"num_hidden_layers"},
+                   .heads = {"num_attention_heads", "num_key_value_heads"},
+                   .width = {"hidden_size"},
+                   .feed_forward = {"intermediate_size"},
+                   .activation = {"hidden_act"},
+                   .dropout = {"attention_dropout"},
+                   .positions = "max_position_embeddings",
+                   .more = {"vocab_size", "head_dim", "rms_norm_eps", "attention_bias", "mlp_bias", "rope_theta", "rope_scaling",
+                            "sliding_window", "use_sliding_window", "max_window_layers", "layer_types", "bos_token_id", "eos_token_id",
+                            "pad_token_id"}},
+          .ignored = {"rotary_emb.inv_freq"}};  // in old checkpoints; heed computes it
 }
 
 }  // namespace
 
 Architectures llama_architectures() {
-  const std::vector<std::string> tables{"rotary_emb.inv_freq"};  // in old checkpoints; heed computes it
-  return {{.name = "LlamaForCausalLM",
-           .base = "model",
-           .make = [](const Scope& scope, const Config& config) { return make_llama(scope, config, true); },
-           .ignored = tables},
-          {.name = "LlamaModel",
-           .base = "model",
-           .bare = true,
-           .make = [](const Scope& scope, const Config& config) { return make_llama(scope, config, false); },
-           .ignored = tables}};
+  Architectures all;
+  for (const LlamaFamily& family : llama_families()) {
+    const auto with = [&family](CausalHead head) {
+      return [&family, head](const Scope& scope, const Config& config) { return make_llama(scope, config, family, head); };
+    };
+    const Architectures more =
+        of_family(llama_traits(family),
+                  {{family.name + "Model", ModelTask::features, with(CausalHead::none)},
+                   {family.name + "ForCausalLM", ModelTask::causal_lm, with(CausalHead::language)},
+                   {family.name + "ForSequenceClassification", ModelTask::sequence_classification, with(CausalHead::classifier)}});
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
 }
 
 }  // namespace heed

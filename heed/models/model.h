@@ -15,6 +15,9 @@
 
 namespace HEED_API heed {
 
+struct Architecture;  // models/architecture.h
+struct Family;
+
 // Inputs or outputs by name: "input_ids", "pixel_values", "logits", ...
 using TensorMap = std::map<std::string, Tensor>;
 
@@ -25,8 +28,8 @@ struct ForwardOptions {
   DType precision = DType::f32;                    // of activations inside the layers: f32 or bf16; parameters and sums are f32
   bool loss_only = false;                          // skips what "loss" does not need: logits without label, states that no head reads
   float label_smoothing = 0;                       // of "loss" if it is a cross-entropy
-  // Not empty: inputs are (1, T), the tokens of several sequences of these lengths one after the other, without padding; position_ids
-  // says where they are. Outputs are (1, T, ...) for tokens and (sequences, ...) for sequences. For encoders of text.
+  // Not empty: inputs are (1, T), the tokens of several sequences of these lengths one after the other, without padding. Outputs are
+  // (1, T, ...) for tokens and (sequences, ...) for sequences. For models that Model::takes_sequences().
   std::vector<int64_t> sequences = {};
 };
 
@@ -64,6 +67,7 @@ struct Network {
   std::function<TensorMap(const TensorMap& inputs, const ForwardOptions& options)> run = {};
   std::vector<std::string> inputs = {};  // accepted names
   TextDecoder decoder = {};              // of language models
+  bool sequences = false;                // supports ForwardOptions::sequences
 };
 
 // How a model is made or loaded.
@@ -72,21 +76,25 @@ struct ModelOptions {
   Weights weights = Weights::trainable;  // packed, int8: for inference, faster, without gradients; int8 takes a quarter of the memory
   std::string architecture = {};         // replaces the one of config.json
   Json config = {};                      // replaces config.json in load()
+  bool new_head = false;                 // parameters of the head may be missing or of another shape: they are initialized
   uint64_t seed = 1;                     // of parameters that are not in the checkpoint
 };
 
 // A network with its parameters and its config. model({{"input_ids", tokens}})["logits"] runs it.
 class Model {
  public:
-  // For architectures; programs call load() or make_model().
-  Model(Network network, std::unique_ptr<Params> params, std::string architecture, Json config, Json generation);
+  // Programs call load() or make_model().
+  Model(Network network, std::unique_ptr<Params> params, const Architecture& architecture, Json config, Json generation);
 
   // Runs the network. Names and shapes of inputs and outputs are those of `transformers`: docs/models.md.
   TensorMap operator()(const TensorMap& inputs, const ForwardOptions& options = {}) const;
   bool generates() const { return static_cast<bool>(network_.decoder.step); }  // is a language model
   const TextDecoder& decoder() const;                                          // an error if it is not
+  bool takes_sequences() const { return network_.sequences; }                  // ForwardOptions::sequences
 
-  const std::string& architecture() const { return architecture_; }           // "ViTForImageClassification", ...
+  const std::string& architecture() const;                                    // "ViTForImageClassification", ...: a name for people
+  const Architecture& traits() const { return *architecture_; }               // what code may ask about it: models/architecture.h
+  const Family& family() const;                                               // the traits of its model type
   const std::vector<std::string>& inputs() const { return network_.inputs; }  // accepted names
   // Whether the model has an input of that name.
   bool takes(std::string_view input) const { return std::find(inputs().begin(), inputs().end(), input) != inputs().end(); }
@@ -100,15 +108,19 @@ class Model {
  private:
   Network network_;
   std::unique_ptr<Params> params_;
-  std::string architecture_;
+  const Architecture* architecture_;  // in architectures()
   Json config_, generation_;
 };
 
-// From a folder with config.json and model.safetensors, or shards and their index. Every parameter must be in the files and every
-// tensor of the files must be used, unless the options allow otherwise.
+// From a folder with config.json and model.safetensors, or shards and their index. Every parameter must be in the files, unless the options
+// allow otherwise. Tensors that the model does not use, such as those of another head, are listed by names.warn, by default on standard
+// error. A config.json without "architectures" gets the one of its "model_type" that fits the files best.
 Model load(const Path& folder, const ModelOptions& options = {});
 // With initialized parameters.
 Model make_model(const Json& config, const ModelOptions& options = {});
+
+// The same model with values from its files, or initialized ones: for a dry run, or with other weights.
+Model rebuild(const Model& model, Weights weights);
 
 // How a model is written.
 struct SaveOptions {

@@ -11,7 +11,7 @@ Tensor optional_input(const TensorMap& inputs, const std::string& name) {
 
 Linear language_head(const Scope& scope, const Embedding& word_embeddings, bool shared) {
   const Tensor& weight = word_embeddings.weight;
-  if (shared) return Linear(scope, weight);
+  if (shared) return Linear(scope / "lm_head", weight);
   return Linear(scope / "lm_head", weight.size(1), weight.size(0), {.bias = false, .weight = scope.initializer().embedding});
 }
 
@@ -26,6 +26,15 @@ Tensor token_input(const TensorMap& inputs, const std::string& name) {
   check(tokens.rank() == 2 && !is_floating(tokens.dtype()) && tokens.size(1) > 0, "model: the input '", name, "' has shape ",
         tokens.shape(), " of ", name_of(tokens.dtype()), ", expected (B, N) of i64");
   return converted(tokens, DType::i64);
+}
+
+Tensor position_input(const TensorMap& inputs, const ForwardOptions& options) {
+  const Tensor given = optional_input(inputs, "position_ids");
+  if (given.defined() || options.sequences.empty()) return given;
+  std::vector<int64_t> out;
+  for (const int64_t tokens : options.sequences)
+    for (int64_t i = 0; i < tokens; ++i) out.push_back(i);
+  return Tensor::from(out, {1, std::ssize(out)}, kCpu);
 }
 
 std::vector<std::vector<int64_t>> rows_of(const Tensor& x, int64_t B, int64_t N) {
@@ -175,17 +184,33 @@ void add_token_logits(TensorMap& out, const std::string& name, const Linear& hea
     }
   const int64_t count = std::ssize(indices);
   const Tensor states = reshape(x, {rows, x.size(2)});
+  const ModuleScope module(head.name);
   const Tensor labelled = count == rows ? states : index_select(states, 0, Tensor::from(indices, {count}, x.device()));
-  out["loss"] = linear_cross_entropy(states_of(labelled), head.weight, head.bias, Tensor::from(targets, {count}, x.device()),
-                                     {.label_smoothing = options.label_smoothing, .class_weights = {}});
+  const Tensor read = states_of(labelled);
+  out["loss"] =
+      module.call({&read, &head.weight}, linear_cross_entropy(read, head.weight, head.bias, Tensor::from(targets, {count}, x.device()),
+                                                              {.label_smoothing = options.label_smoothing, .class_weights = {}}));
 }
 
 Tensor shift_labels(const Tensor& labels) {
   if (!labels.defined()) return labels;
   check(labels.rank() == 2, "model: labels of shape ", labels.shape(), ", expected (B, N)");
-  const int64_t B = labels.size(0), N = labels.size(1);
-  if (N == 0) return labels;
-  return concat({slice(converted(labels, DType::i64), 1, 1, N), Tensor::full({B, 1}, -100, DType::i64, labels.device())}, 1);
+  if (labels.size(1) == 0) return labels;
+  std::vector<int64_t> out;  // computed here and not by ops: a dry run needs the values
+  for (const std::vector<int64_t>& row : rows_of(labels, labels.size(0), labels.size(1))) {
+    out.insert(out.end(), row.begin() + 1, row.end());
+    out.push_back(-100);
+  }
+  return Tensor::from(out, labels.shape(), kCpu);
+}
+
+bool has_window(const Config& config, int64_t layer, bool fallback) {
+  if (!config.has("layer_types")) return fallback;
+  const std::vector<JsonReader> types = config.at("layer_types").list();
+  if (layer >= std::ssize(types)) config.refuse("layer_types", "a type for every layer");
+  const JsonReader& type = types[static_cast<size_t>(layer)];
+  if (type.text() != "sliding_attention" && type.text() != "full_attention") type.expected("sliding_attention or full_attention");
+  return type.text() == "sliding_attention";
 }
 
 Initializers initializer_from(const Config& config, std::string_view key, bool truncated) {

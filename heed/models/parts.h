@@ -15,6 +15,8 @@ Tensor optional_input(const TensorMap& inputs, const std::string& name);  // und
 Tensor required_input(const TensorMap& inputs, const std::string& name);  // an error if absent
 // input_ids or decoder_input_ids. -> (B, N) i64
 Tensor token_input(const TensorMap& inputs, const std::string& name);
+// The positions of tokens, (B, N) i64: position_ids, or with options.sequences the place in each sequence; undefined: 0, 1, 2, ...
+Tensor position_input(const TensorMap& inputs, const ForwardOptions& options);
 
 // From states to logits of tokens: the word embeddings if they are tied, else lm_head.
 Linear language_head(const Scope& scope, const Embedding& word_embeddings, bool shared);
@@ -77,6 +79,9 @@ void add_token_logits(TensorMap& out, const std::string& name, const Linear& hea
                       const ForwardOptions& options, const std::function<Tensor(const Tensor&)>& transform = {});
 // Labels shifted by one token, for next-token prediction; the last is -100. labels: (B, N)
 Tensor shift_labels(const Tensor& labels);
+
+// Whether a layer has a sliding window: its entry in layer_types of config.json is "sliding_attention". Without that key: fallback
+bool has_window(const Config& config, int64_t layer, bool fallback);
 
 // All parameters are normal with the deviation config.json has under `key`.
 Initializers initializer_from(const Config& config, std::string_view key, bool truncated);

@@ -18,10 +18,13 @@ struct ConvolutionUnit {
   Tensor mean, variance;  // (O): running statistics
   int64_t stride;
   bool active;
+  ModuleName convolution_name, norm_name;
 
   ConvolutionUnit(const Scope& scope, int64_t C, int64_t O, int64_t K, int64_t step, bool with_activation = true)
       : weight(scope.get("convolution.weight", {O, C, K, K}, initializer::kaiming_normal())), stride(step), active(with_activation) {
     const Scope norm = scope / "normalization";
+    convolution_name = module_name((scope / "convolution").path());
+    norm_name = module_name(norm.path());
     scale = norm.get("weight", {O}, initializer::ones(), {.decays = false});
     shift = norm.get("bias", {O}, initializer::zeros(), {.decays = false});
     mean = norm.get("running_mean", {O}, initializer::zeros(), {.learned = false});
@@ -31,9 +34,15 @@ struct ConvolutionUnit {
   // (B, C, Y, X) -> (B, O, Y / stride, X / stride)
   Tensor operator()(const Tensor& x, Mode mode) const {
     const int64_t around = weight.size(2) / 2;
-    const Tensor y = batch_norm(conv2d(x, weight, {}, {.stride = {stride, stride}, .padding = {around, around}}), scale, shift,
-                                {.running_mean = mean, .running_variance = variance, .training = mode.training()});
-    return active ? relu(y) : y;
+    const auto convolved = [&] {
+      const ModuleScope module(convolution_name);
+      return module.call({&x, &weight}, conv2d(x, weight, {}, {.stride = {stride, stride}, .padding = {around, around}}));
+    };
+    const Tensor y = convolved();
+    const ModuleScope module(norm_name);
+    const BatchNorm options{.running_mean = mean, .running_variance = variance, .training = mode.training()};
+    const Tensor z = module.call({&y}, batch_norm(y, scale, shift, options));
+    return active ? relu(z) : z;
   }
 };
 
@@ -148,13 +157,18 @@ Network make_residual_inner(const Scope& scope, const Config& config) {
           .inputs = {"pixel_values"}};
 }
 
-const std::vector<std::string> kIgnoredOfBatchNorms{"num_batches_tracked"};  // not needed for running statistics
-
 }  // namespace
 
 Architectures resnet_architectures() {
-  return {{.name = "ResNetForImageClassification", .base = "resnet", .make = make_residual_classifier, .ignored = kIgnoredOfBatchNorms},
-          {.name = "ResNetModel", .base = "resnet", .bare = true, .make = make_residual_inner, .ignored = kIgnoredOfBatchNorms}};
+  return of_family({.model_type = "resnet",
+                    .base = "resnet",
+                    .pixels = true,
+                    .keys = {.activation = {"hidden_act"},
+                             .more = {"image_size", "num_channels", "embedding_size", "hidden_sizes", "depths", "layer_type",
+                                      "downsample_in_first_stage", "downsample_in_bottleneck"}},
+                    .ignored = {"num_batches_tracked"}},  // not needed for running statistics
+                   {{"ResNetModel", ModelTask::features, make_residual_inner},
+                    {"ResNetForImageClassification", ModelTask::image_classification, make_residual_classifier}});
 }
 
 }  // namespace heed

@@ -5,28 +5,36 @@
 #include "heed/core/autograd.h"
 #include "heed/dist/split_work.h"
 #include "heed/io/paths.h"
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
 #include "heed/models/finite.h"
 
 namespace heed {
 namespace {
 
-// The word embeddings; undefined if the name is not known.
-Tensor word_embeddings_of(const Model& model) {
-  for (const Parameter& each : model.params().all())
-    for (const char* end : {"word_embeddings.weight", "wte.weight", "embed_tokens.weight", "model.shared.weight"})
-      if (each.name.ends_with(end)) return each.tensor;
-  return {};
-}
-
+// The model's limit, or that of its tokenizer if it is smaller.
 int64_t most_tokens_of(const Model& model, const Path& folder) {
-  const Config config(model.config(), (folder / "config.json").string());
-  int64_t most = config.size("max_position_embeddings", config.size("n_positions", model.architecture().starts_with("GPT2") ? 1024 : 512));
+  const int64_t most = max_tokens(model.traits(), Config(model.config(), (folder / "config.json").string()));
   const Path path = folder / "tokenizer_config.json";
   if (!path_exists(path)) return most;
   const Config tokenizer(read_json(path), path.string());
   const float named = tokenizer.number("model_max_length", 0);  // transformers writes 1e30 for none
   return named >= 1 && named < static_cast<float>(most) ? static_cast<int64_t>(named) : most;
+}
+
+// All in one call; a model that does not take sequences gets one.
+TensorMap run_sequences(const Model& model, std::span<const Encoding> encodings) {
+  std::vector<int64_t> ids, types;
+  ForwardOptions options;
+  for (const Encoding& each : encodings) {
+    check(each.size() > 0, model.architecture(), ": found a sentence without any token, expected at least one");
+    ids.insert(ids.end(), each.ids.begin(), each.ids.end());
+    types.insert(types.end(), each.type_ids.begin(), each.type_ids.end());
+    if (model.takes_sequences()) options.sequences.push_back(each.size());
+  }
+  const Shape shape{1, std::ssize(ids)};
+  TensorMap inputs{{"input_ids", Tensor::from(ids, shape, kCpu)}};
+  if (model.family().segments) inputs["token_type_ids"] = Tensor::from(types, shape, kCpu);
+  return model(inputs, options);
 }
 
 }  // namespace
@@ -38,7 +46,7 @@ TextModel with_tokenizer(Model model, const Path& folder) {
                    " takes no input_ids, expected a text model");
   Tokenizer tokenizer = Tokenizer::open(folder);
   const int64_t ids = tokenizer.id_limit();
-  if (const Tensor embeddings = word_embeddings_of(model); embeddings.defined())
+  if (const Tensor embeddings = word_table(model); embeddings.defined())
     check<FileError>(ids <= embeddings.size(0), folder.string(), ": the tokenizer has ids up to ", ids - 1, ", the model has ",
                      embeddings.size(0), " embeddings, expected one for each id");
   const int64_t most = most_tokens_of(model, folder);
@@ -66,7 +74,7 @@ void each_batch(const TextModel& model, std::span<const Encoding> encodings, con
     for (const size_t place : done.places) chosen.push_back(encodings[place]);
     const EncodedBatch batch = model.tokenizer.batch(chosen, padding);
     TensorMap inputs{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
-    if (model.model.takes("token_type_ids")) inputs["token_type_ids"] = batch.token_type_ids;
+    if (model.model.family().segments) inputs["token_type_ids"] = batch.token_type_ids;
     done.out = model.model(inputs);
     for (const auto& [name, out] : done.out) {
       try {
@@ -92,19 +100,15 @@ void each_batch(const TextModel& model, std::span<const Encoding> encodings, con
 
 TensorMap run_together(const TextModel& model, std::span<const Encoding> encodings) {
   const NoGrad no_grad;
-  std::vector<int64_t> ids, types, positions;
-  ForwardOptions options;
-  for (const Encoding& each : encodings) {
-    check(each.size() > 0, model.model.architecture(), ": found a sentence without any token, expected at least one");
-    ids.insert(ids.end(), each.ids.begin(), each.ids.end());
-    types.insert(types.end(), each.type_ids.begin(), each.type_ids.end());
-    for (int64_t i = 0; i < each.size(); ++i) positions.push_back(i);
-    options.sequences.push_back(each.size());
+  TensorMap out;
+  if (model.model.takes_sequences()) {
+    out = run_sequences(model.model, encodings);
+  } else {
+    std::map<std::string, Tensors> parts;
+    for (size_t i = 0; i < encodings.size(); ++i)
+      for (const auto& [name, values] : run_sequences(model.model, encodings.subspan(i, 1))) parts[name].push_back(values);
+    for (const auto& [name, values] : parts) out[name] = concat(values, values[0].rank() == 3 ? 1 : 0);
   }
-  const Shape shape{1, std::ssize(ids)};
-  TensorMap inputs{{"input_ids", Tensor::from(ids, shape, kCpu)}, {"position_ids", Tensor::from(positions, shape, kCpu)}};
-  if (model.model.takes("token_type_ids")) inputs["token_type_ids"] = Tensor::from(types, shape, kCpu);
-  TensorMap out = model.model(inputs, options);
   for (const auto& [name, values] : out) check_finite(model.model, values);
   return out;
 }

@@ -34,8 +34,8 @@ struct TextBatch {
 // the index of the sentence.
 void each_batch(const TextModel& model, std::span<const Encoding> encodings, const std::function<void(const TextBatch& batch)>& use);
 
-// Runs sentences one after the other in one call, without padding: a sentence's outputs have the same bits whatever the others are, if
-// weights are packed. -> outputs (1, T, ...) for tokens, (sentences, ...) for sentences
+// Runs sentences without padding, in one call if the model takes sequences: a sentence's outputs have the same bits whatever the others
+// are, if weights are packed. -> outputs (1, T, ...) for tokens, (sentences, ...) for sentences
 TensorMap run_together(const TextModel& model, std::span<const Encoding> encodings);
 
 }  // namespace heed

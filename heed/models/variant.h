@@ -29,7 +29,8 @@ class Variant {
   // tokens: the maximum. grid: rows and columns of patches, if there is no class token before them
   Variant(const Config& config, int64_t tokens, std::optional<TokenGrid> grid = {});
 
-  Pooling pooling() const;  // default: the class token
+  bool replaces_positions() const { return !positions_.empty(); }  // of the architecture
+  Pooling pooling() const;                                         // default: the class token
   NormPlace place(NormPlace fallback) const;
   // The options of layer `layer`, from 0, changed by config.json. Some patterns alternate, and stochastic depth grows with the layer.
   LayerOptions apply(LayerOptions options, int64_t layer = 0, int64_t layers = 1) const;

@@ -38,6 +38,22 @@ struct Vision {
   }
 };
 
+TokenGrid vision_grid(const Config& config) {
+  const std::array<int64_t, 2> image = config.sides("image_size", 224), patch = config.sides("patch_size", 16);
+  for (size_t side = 0; side < 2; ++side)
+    if (patch[side] > image[side]) config.refuse("patch_size", "at most image_size");
+  return {image[0] / patch[0], image[1] / patch[1]};
+}
+
+bool has_class_token(const Config& config) {
+  return choices("pooling").in(config.below("heed")).value == static_cast<int>(Pooling::class_token);
+}
+
+int64_t vision_tokens(const Config& config, bool distilled) {
+  const TokenGrid grid = vision_grid(config);
+  return checked_multiply(grid[0], grid[1]) + (!has_class_token(config) ? 0 : distilled ? 2 : 1);
+}
+
 constexpr LayerNames kVitLayer{"attention", "layernorm_before", "", "layernorm_after"};
 
 LayerOptions vit_layer_options(const Config& config) {
@@ -61,11 +77,9 @@ Vision make_vision(const Scope& scope, const Config& config, bool distilled) {
   const LayerOptions options = vit_layer_options(config);
   const int64_t D = options.attention.width;
   const std::array<int64_t, 2> image = config.sides("image_size", 224), patch = config.sides("patch_size", 16);
-  for (size_t side = 0; side < 2; ++side)
-    if (patch[side] > image[side]) config.refuse("patch_size", "at most image_size");
-  const TokenGrid grid{image[0] / patch[0], image[1] / patch[1]};
-  const bool first_token = Variant(config, 0).pooling() == Pooling::class_token;
-  const int64_t tokens = grid[0] * grid[1] + (!first_token ? 0 : distilled ? 2 : 1);
+  const TokenGrid grid = vision_grid(config);
+  const bool first_token = has_class_token(config);
+  const int64_t tokens = vision_tokens(config, distilled);
   const Variant variant(config, tokens, first_token ? std::nullopt : std::optional(grid));
   const int64_t layers = config.size("num_hidden_layers", 12, 0);
   const Scope embeddings = scope / "embeddings";
@@ -142,16 +156,38 @@ Network make_bare_vit(const Scope& root, const Config& config, bool distilled) {
   const Scope scope = root.with(initializer_from(config, "initializer_range", true));
   const Vision vision = make_vision(scope, config, distilled);
   const int64_t D = config.size("hidden_size", 768);
-  const Linear pooler(scope / "pooler.dense", pooled_width(vision), config.size("pooler_output_size", D));
+  const Linear pooler = scope.provides("pooler.dense.weight")
+                            ? Linear(scope / "pooler.dense", pooled_width(vision), config.size("pooler_output_size", D))
+                            : Linear();
   const Activation activation = config.activation("pooler_act", "tanh");
   return {.run =
               [=](const TensorMap& inputs, const ForwardOptions& options) {
                 TensorMap out;
                 out["last_hidden_state"] = vision(inputs, options, out);
-                out["pooler_output"] = pooler(vision.pool(out["last_hidden_state"], options.mode), activation);
+                if (pooler.defined()) out["pooler_output"] = pooler(vision.pool(out["last_hidden_state"], options.mode), activation);
                 return out;
               },
           .inputs = {"pixel_values"}};
+}
+
+// ViT, or DeiT, which is distilled.
+Family vision_family(const char* name, bool distilled) {
+  return {.model_type = name,
+          .base = name,
+          .pixels = true,
+          .positions = [=](const Config& config) { return vision_tokens(config, distilled); },
+          .position_table = "embeddings.position_embeddings",
+          .default_position = "learned",
+          .image_processor = distilled ? "DeiT" : "ViT",
+          .keys = {.layers = {"num_hidden_layers"},
+                   .heads = {"num_attention_heads"},
+                   .width = {"hidden_size"},
+                   .feed_forward = {"intermediate_size"},
+                   .activation = {"hidden_act"},
+                   .dropout = {"hidden_dropout_prob"},
+                   .more = {"head_dim", "attention_probs_dropout_prob", "layer_norm_eps", "image_size", "patch_size", "num_channels",
+                            "qkv_bias"}},
+          .task_parts = {"pooler.", "pooling."}};
 }
 
 }  // namespace
@@ -163,11 +199,15 @@ Architectures vit_architectures() {
   const auto inner = [](bool distilled) {
     return [=](const Scope& scope, const Config& config) { return make_bare_vit(scope, config, distilled); };
   };
-  return {{.name = "ViTForImageClassification", .base = "vit", .make = classify("vit", false)},
-          {.name = "ViTModel", .base = "vit", .bare = true, .make = inner(false)},
-          {.name = "DeiTForImageClassification", .base = "deit", .make = classify("deit", true)},
-          {.name = "DeiTForImageClassificationWithTeacher", .base = "deit", .make = make_distilled},
-          {.name = "DeiTModel", .base = "deit", .bare = true, .make = inner(true)}};
+  Architectures all =
+      of_family(vision_family("vit", false), {{"ViTModel", ModelTask::features, inner(false)},
+                                              {"ViTForImageClassification", ModelTask::image_classification, classify("vit", false)}});
+  const Architectures deit =
+      of_family(vision_family("deit", true), {{"DeiTModel", ModelTask::features, inner(true)},
+                                              {"DeiTForImageClassification", ModelTask::image_classification, classify("deit", true)},
+                                              {"DeiTForImageClassificationWithTeacher", ModelTask::image_classification, make_distilled}});
+  all.insert(all.end(), deit.begin(), deit.end());
+  return all;
 }
 
 }  // namespace heed

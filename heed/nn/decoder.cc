@@ -27,6 +27,7 @@ DecoderLayer make_decoder_layer(const Scope& scope, const LayerOptions& options,
   cross.cross = true;
   cross.rotary.reset();
   cross.positions = {};
+  cross.terms.clear();
   cross.kind = {};
   cross.content = cross.project_values = true;
   feed_forward.width = self.width;

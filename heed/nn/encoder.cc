@@ -18,7 +18,7 @@ EncoderLayer make_encoder_layer(const Scope& scope, const LayerOptions& options,
   const int64_t D = options.attention.width;
   return {.attention = make_multi_head(scope / names.attention, options.attention),
           .feed_forward = make_feed_forward(scope / names.feed_forward, feed_forward),
-          .attention_norm = Norm(scope / names.attention_norm, D, options.eps, options.norm),
+          .attention_norm = options.attention_norm ? Norm(scope / names.attention_norm, D, options.eps, options.norm) : Norm(),
           .feed_forward_norm = Norm(scope / names.feed_forward_norm, D, options.eps, options.norm),
           .place = options.place,
           .branch = options.branch};

@@ -27,6 +27,7 @@ struct LayerOptions {
   FeedForwardOptions feed_forward = {};  // .width is ignored: attention.width is used
   NormPlace place = NormPlace::after;
   NormKind norm = NormKind::layer;
+  bool attention_norm = true;  // false: pre-norm attention gets its input as it is, as in ModernBERT's first layer
   float eps = 1e-5f;
   Branch branch = {};
 };

@@ -6,16 +6,43 @@
 
 namespace heed {
 
+Tensor FeedForward::operator()(const Tensor& x, Mode mode) const {
+  Tensor middle;  // (..., W)
+  if (gate.defined()) {
+    middle = gate(x, activation) * up(x);
+  } else if (up.outputs() != down.inputs()) {
+    const Tensors parts = split(up(x), std::vector<int64_t>{down.inputs(), down.inputs()}, -1);
+    middle = activate(parts[0], activation) * parts[1];
+  } else {
+    middle = up(x, activation);
+  }
+  return down(heed::dropout(middle, dropout, mode));
+}
+
 FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& options) {
   const int64_t width = options.width, hidden_width = options.hidden_width == 0 ? 4 * width : options.hidden_width;
   check(width >= 1 && hidden_width >= 1, "feed_forward: widths ", width, " and ", hidden_width, ", expected 1 or more");
   FeedForward out{.activation = options.activation, .dropout = options.dropout};
   LinearOptions part{.bias = options.bias, .stored_transposed = options.stored_transposed};
-  out.up = Linear(scope / options.names.up, width, hidden_width, part);
-  if (options.gated) out.gate = Linear(scope / options.names.gate, width, hidden_width, part);
+  out.up = Linear(scope / options.names.up, width, options.fused ? 2 * hidden_width : hidden_width, part);
+  if (options.gated && !options.fused) out.gate = Linear(scope / options.names.gate, width, hidden_width, part);
   part.weight = scope.initializer().residual;
   out.down = Linear(scope / options.names.down, hidden_width, width, part);
   return out;
+}
+
+Tensor activate(const Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::relu: return relu(x);
+    case Activation::silu: return silu(x);
+    case Activation::gelu: return gelu(x);
+    case Activation::gelu_tanh: return gelu_tanh(x);
+    case Activation::quick_gelu: return quick_gelu(x);
+    case Activation::tanh: return tanh(x);
+    case Activation::sigmoid: return sigmoid(x);
+    case Activation::none: break;
+  }
+  return x;
 }
 
 Activation activation_named(const std::string& name) {
@@ -26,6 +53,7 @@ Activation activation_named(const std::string& name) {
                                                           {"gelu_fast", Activation::gelu_tanh},
                                                           {"gelu_accurate", Activation::gelu_tanh},
                                                           {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                          {"quick_gelu", Activation::quick_gelu},
                                                           {"silu", Activation::silu},
                                                           {"swish", Activation::silu},
                                                           {"tanh", Activation::tanh},

@@ -20,6 +20,7 @@ struct FeedForwardOptions {
   int64_t hidden_width = 0;  // between the layers; 0: 4 width
   Activation activation = Activation::relu;
   bool gated = false;  // down(activation(gate(x)) up(x))
+  bool fused = false;  // gate and up are one layer "up", (2 W, D), the gate first
   bool bias = true;
   float dropout = 0;               // between the layers
   bool stored_transposed = false;  // files store weights as (I, O), as GPT-2 does
@@ -28,19 +29,18 @@ struct FeedForwardOptions {
 
 // down(activation(up(x))), or with a gate; make_feed_forward() builds it.
 struct FeedForward {
-  Linear up = {}, down = {};  // (W, D), (D, W)
+  Linear up = {}, down = {};  // (W, D), (D, W); a fused up is (2 W, D)
   Linear gate = {};           // (W, D) or undefined
   Activation activation = Activation::relu;
   float dropout = 0;
 
-  Tensor operator()(const Tensor& x, Mode mode = {}) const {  // x: (..., D) -> (..., D)
-    const Tensor middle = gate.defined() ? gate(x, activation) * up(x) : up(x, activation);
-    return down(heed::dropout(middle, dropout, mode));
-  }
+  Tensor operator()(const Tensor& x, Mode mode = {}) const;  // x: (..., D) -> (..., D)
 };
 
 // Its parameters come from the scope.
 FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& options);
+
+Tensor activate(const Tensor& x, Activation activation);
 
 // Names as in config.json: relu, gelu (erf), gelu_new and gelu_pytorch_tanh (tanh), silu or swish ...
 Activation activation_named(const std::string& name);

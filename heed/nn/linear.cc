@@ -19,11 +19,13 @@ Linear::Linear(const Scope& scope, int64_t inputs, int64_t outputs, const Linear
     *this = pack_together({scope}, inputs, {outputs}, options);
     return;
   }
+  name = module_name(scope.path());
   weight = weight_at(scope, inputs, outputs, options);
   if (options.bias) bias = bias_at(scope, outputs);
 }
 
-Linear::Linear(const Scope& scope, const Tensor& shared, const Tensor& shared_bias) : bias(shared_bias) {
+Linear::Linear(const Scope& scope, const Tensor& shared, const Tensor& shared_bias)
+    : bias(shared_bias), name(module_name(scope.path() + ".(tied)")) {
   const Weights weights = scope.params().weights();
   if (weights == Weights::trainable)
     weight = shared;

@@ -160,6 +160,7 @@ std::pair<Tensor, Tensor> MultiHeadAttention::keys_values(const Tensor& memory, 
 }
 
 Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mode mode) const {
+  const ModuleScope module(name);
   const bool content = query.defined() || qkv.defined();
   AttentionOptions all = options;
   if (!all.beta.given()) all.beta = content ? beta : Beta(0.0f);
@@ -179,7 +180,7 @@ Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mod
     }
   }
   all.terms.insert(all.terms.begin(), own.begin(), own.end());
-  return attend_by_kind(kind, at, all);
+  return module.call({&at.q, &at.k, &at.v}, attend_by_kind(kind, at, all));
 }
 
 Tensor MultiHeadAttention::join(const Tensor& attended) const {
@@ -214,7 +215,8 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
     out.qkv = pack_together({scope / names.query, scope / names.key, scope / names.value}, width, {H * D, G * D, G * D}, part);
   } else {
     if (options.content) {
-      out.query = Linear(scope / names.query, width, H * D, part);
+      out.query =
+          Linear(scope / names.query, width, H * D, {.bias = options.bias, .stored_transposed = transposed, .weight = options.query});
       out.key = Linear(scope / names.key, memory, G * D, part);
     }
     if (options.project_values) out.value = Linear(scope / names.value, memory, G * E, part);
@@ -222,6 +224,8 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
   out.output = Linear(scope / names.output, H * E, or_else(options.output_width, width),
                       {.bias = options.output_bias, .stored_transposed = transposed, .weight = scope.initializer().residual});
   if (options.positions) out.positions = options.positions(scope / names.positions);
+  out.positions.insert(out.positions.end(), options.terms.begin(), options.terms.end());
+  out.name = module_name(scope.path() + ".(attend)");
   return out;
 }
 

@@ -49,8 +49,10 @@ struct MultiHeadOptions {
   bool project_values = true;  // false: the values of every head are the tokens themselves
   AttentionKind kind = {};
   bool stored_transposed = false;  // files store weights as (I, O), as GPT-2 does
+  Initializer query = {};          // default: that of all linear layers
   MultiHeadNames names = {};
   std::optional<Rotary> rotary = {};
+  std::vector<Term> terms = {};  // of the scores of this layer, for example a window
   // Creates the score positions of a layer in its scope. A function that ignores the scope shares them between layers.
   std::function<std::vector<ScorePositions>(const Scope&)> positions = {};
 };
@@ -92,6 +94,7 @@ struct MultiHeadAttention {
   AttentionKind kind = {};
   std::optional<Rotary> rotary = {};
   std::vector<ScorePositions> positions = {};
+  ModuleName name = {};  // of attend()
 
   // Self-attention. x: (B, N, I) -> (B, N, O)
   Tensor operator()(const Tensor& x, const AttentionOptions& options = {}, Mode mode = {}, const AttentionContext& context = {}) const;

@@ -167,13 +167,21 @@ bool Params::file_differs(const std::string& a, const std::string& b) const {
   return !file_->same(a, b);
 }
 
+std::vector<std::string> Params::unused() const {
+  std::vector<std::string> out;
+  for (const std::string& name : file_names())
+    if (!used_.contains(name) && !allowed(options_.allow_unused, name)) out.push_back(in_quotes(name));
+  return out;
+}
+
 void Params::finish() const {
   if (!file_) return;
-  std::vector<std::string> unused;
-  for (const std::string& name : file_->names())
-    if (!used_.contains(name) && !allowed(options_.allow_unused, name)) unused.push_back(in_quotes(name));
-  check<FileError>(missing_.empty() && unused.empty() && mismatched_.empty(), file_->source(), ": does not fit the model",
-                   listed(" missing", missing_), listed(" not used", unused), listed(" of another shape", mismatched_));
+  const std::vector<std::string> not_used = unused();
+  const bool complete = missing_.empty() && mismatched_.empty();
+  check<FileError>(complete && (not_used.empty() || options_.warn), file_->source(), ": does not fit the model",
+                   listed(" missing", missing_), listed(" not used", not_used), listed(" of another shape", mismatched_));
+  if (!not_used.empty())
+    options_.warn(file_->source() + ": " + std::to_string(not_used.size()) + " tensors that the model does not use" + first_of(not_used));
   if (nonfinite_.empty()) return;
   const std::string message = file_->source() + ": has " + nonfinite() + "; the checkpoint is damaged";
   check<FileError>(static_cast<bool>(options_.allow_nonfinite), message, ". Use another one, or load it anyway with --allow-nonfinite");

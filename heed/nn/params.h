@@ -43,9 +43,10 @@ using Warn = std::function<void(const std::string& message)>;
 // Name fragments of parameters that a file may lack, and of tensors that may be unused. {""} matches every name.
 struct LoadOptions {
   std::vector<std::string> allow_missing = {};  // initialized if missing in the file or of another shape
-  std::vector<std::string> allow_unused = {};
+  std::vector<std::string> allow_unused = {};   // not worth a warning
   Device device = default_device();
   bool shapes_only = false;   // tensors have shapes but neither values nor memory: to inspect models of any size
+  Warn warn = {};             // called with a message if tensors of the file are not used; unset: such files are an error
   Warn allow_nonfinite = {};  // called with a message if weights are NaN or infinite; unset: such files are an error
 };
 
@@ -66,12 +67,17 @@ class Params {
   Device device() const { return options_.device; }
   // Files may store `name` as `other`, or both. Call it before get(name).
   void alias(const std::string& other, const std::string& name);
+  const std::shared_ptr<const Safetensors>& file() const { return file_; }  // null: there is none
   bool file_has(std::string_view name) const { return file_ && file_->contains(name); }
+  // Whether get(name) finds values: in the file, under this or another name, or without a file.
+  bool provides(const std::string& name) const { return !file_ || !names_in_file(name).empty(); }
   std::vector<std::string> file_names() const { return file_ ? file_->names() : std::vector<std::string>(); }
   bool file_differs(const std::string& a, const std::string& b) const;  // the file has both, with different contents
 
-  // Call it when the model is built. Throws an error listing all names that are missing, unused or of another shape and not allowed.
+  // Call it when the model is built. Throws an error listing all names that are missing or of another shape and not allowed, and warns of
+  // tensors that are not used.
   void finish() const;
+  std::vector<std::string> unused() const;  // tensors of the file that no parameter uses and that are not allowed to be
 
   const std::vector<Parameter>& all() const { return all_; }  // in the order of get()
   int64_t count() const;                                      // of learned numbers
@@ -116,6 +122,7 @@ class Scope {
   const Initializers& initializer() const { return *initializers_; }
   const std::string& path() const { return path_; }
   Params& params() const { return *params_; }
+  bool provides(std::string_view name) const { return params_->provides((*this / name).path_); }
   Device device() const { return params_->device(); }
 
  private:

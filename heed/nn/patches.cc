@@ -25,14 +25,15 @@ Tensor space_to_depth(const Tensor& x, int64_t P) {
 }
 
 PatchEmbedding::PatchEmbedding(const Scope& scope, int64_t channels, int64_t P, int64_t Q, int64_t D, bool with_bias)
-    : weight(scope.get("weight", {D, channels, P, Q}, scope.initializer().patch)) {
+    : weight(scope.get("weight", {D, channels, P, Q}, scope.initializer().patch)), name(module_name(scope.path())) {
   if (with_bias) bias = scope.get("bias", {D}, initializer::zeros(), {.decays = false});
 }
 
 Tensor PatchEmbedding::operator()(const Tensor& x) const {
   check(x.rank() == 4 && x.size(1) == weight.size(1), "patches: the image has shape ", x.shape(), ", expected (B, ", weight.size(1),
         ", Y, X)");
-  return linear(unfold_patches(x, weight.size(2), weight.size(3)), reshape(weight, {weight.size(0), -1}), bias);
+  const ModuleScope module(name);
+  return module.call({&x, &weight}, linear(unfold_patches(x, weight.size(2), weight.size(3)), reshape(weight, {weight.size(0), -1}), bias));
 }
 
 }  // namespace heed

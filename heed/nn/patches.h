@@ -15,6 +15,7 @@ Tensor space_to_depth(const Tensor& x, int64_t P);
 struct PatchEmbedding {
   Tensor weight;  // (D, C, P, Q), as in checkpoints
   Tensor bias;    // (D) or undefined
+  ModuleName name = {};
 
   PatchEmbedding() = default;
   // With parameters "weight" and "bias" of the scope.

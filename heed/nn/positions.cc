@@ -60,7 +60,7 @@ Tensor on_grid(const Tensor& row, const Tensor& column) {
 PositionTable rotary_table(int64_t positions, int64_t D, int64_t rotated, const RotaryOptions& options, bool sines) {
   return {positions, D, [=]() -> PositionTable::Fill {
             const std::vector<double> frequencies =
-                options.frequencies.empty() ? frequencies_of(rotated, options.base) : options.frequencies;
+                options.frequencies.empty() ? rotary_frequencies(rotated, options.base, options.rounded) : options.frequencies;
             return [=](int64_t position, std::span<float> row) {
               for (size_t i = 0; i < frequencies.size(); ++i) {
                 const double exact = static_cast<double>(position) * frequencies[i],
@@ -114,6 +114,14 @@ LearnedPositions2d::LearnedPositions2d(const Scope& scope, int64_t rows, int64_t
 }
 
 Tensor LearnedPositions2d::operator()() const { return on_grid(row, column); }
+
+std::vector<double> rotary_frequencies(int64_t D, double base, bool rounded) {
+  if (!rounded) return frequencies_of(D, base);
+  std::vector<double> out;
+  for (int64_t i = 0; i < D / 2; ++i)
+    out.push_back(1 / std::pow(static_cast<float>(base), 2 * static_cast<float>(i) / static_cast<float>(D)));
+  return out;
+}
 
 Rotary::Rotary(int64_t positions, int64_t D, const RotaryOptions& options)
     : cosine(rotary_table(positions, D, checked_features(D, options), options, false)),

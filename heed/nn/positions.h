@@ -57,8 +57,9 @@ struct RotaryOptions {
   double base = 10000;
   int64_t rotated = 0;                   // number of leading features that are rotated; 0: all
   std::vector<double> frequencies = {};  // of the pairs, instead of base^(-2i / rotated)
-  bool rounded = false;                  // angles are rounded to f32, as in PyTorch implementations
+  bool rounded = false;                  // frequencies and angles are rounded to f32, as in PyTorch implementations
 };
+std::vector<double> rotary_frequencies(int64_t D, double base, bool rounded);  // base^(-2i / D) of every pair
 
 // Token positions: first, first + 1, ... or arbitrary ones.
 struct Positions {

@@ -8,6 +8,6 @@
 namespace HEED_API heed {
 
 // What linear() applies to its result.
-enum class Activation : uint8_t { none, relu, silu, gelu, gelu_tanh, tanh, sigmoid };
+enum class Activation : uint8_t { none, relu, silu, gelu, gelu_tanh, quick_gelu, tanh, sigmoid };
 
 }  // namespace heed

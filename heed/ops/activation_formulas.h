@@ -19,6 +19,7 @@ HEED_VISITOR void with_formula(Activation activation, const Visit& visit) {
     case Activation::silu: return visit(Silu());
     case Activation::gelu: return visit(Gelu());
     case Activation::gelu_tanh: return visit(GeluTanh());
+    case Activation::quick_gelu: return visit(QuickGelu());
     case Activation::tanh: return visit(Tanh());
     case Activation::sigmoid: return visit(Sigmoid());
   }

@@ -19,7 +19,8 @@
   X(Relu, relu)             \
   X(Silu, silu)             \
   X(Gelu, gelu)             \
-  X(GeluTanh, gelu_tanh)
+  X(GeluTanh, gelu_tanh)    \
+  X(QuickGelu, quick_gelu)
 
 namespace HEED_API heed {
 
@@ -111,6 +112,10 @@ struct GeluTanh {  // x/2 (1 + tanh(s)), s = sqrt(2/pi) (x + 0.044715 x^3), and 
     const V y = sigmoid(twice_s(x));
     return y + x * y * (1 - y) * (V(1.59576912) + V(0.2140644489) * x * x);
   }
+};
+struct QuickGelu {  // x sigmoid(1.702 x): Hendrycks and Gimpel 2016
+  template <class V> HEED_INLINE static V f(V x) { return x * sigmoid(V(1.702f) * x); }
+  template <class V> HEED_INLINE static V df(V x) { const V y = sigmoid(V(1.702f) * x); return y * (1 + V(1.702f) * x * (1 - y)); }
 };
 // clang-format on
 #endif

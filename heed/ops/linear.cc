@@ -14,6 +14,7 @@ Elementwise elementwise_of(Activation activation) {
     case Activation::silu: return Elementwise::silu;
     case Activation::gelu: return Elementwise::gelu;
     case Activation::gelu_tanh: return Elementwise::gelu_tanh;
+    case Activation::quick_gelu: return Elementwise::quick_gelu;
     case Activation::tanh: return Elementwise::tanh;
     case Activation::sigmoid: return Elementwise::sigmoid;
     case Activation::none: break;

@@ -15,14 +15,14 @@ Json labels_json(const std::vector<Label>& labels) {
   return out;
 }
 
-Json classified(const ModelInfo& info, ModelTask task, Json results) {
+Json classified(const ModelInfo& info, ServedTask task, Json results) {
   return {{"model", info.id}, {"task", name_of(task)}, {"results", std::move(results)}};
 }
 
 void classify_image(const Call& call, const JsonReader& body, const std::shared_ptr<ModelHost>& host, int64_t top) {
   const ModelInfo& info = host->info();
   require(info.image, 422, info.id, ": ", info.architecture, " takes text, found an image");
-  require(info.architecture.find("ForImageClassification") != std::string::npos, 422, info.id, ": ", info.architecture, " has no labels");
+  require(info.task == ServedTask::classify, 422, info.id, ": ", info.architecture, " has no labels");
   const auto image = std::make_shared<Image>(image_in(body["image"]));
   host->submit(ModelJob{.run =
                             [=](LoadedModel& loaded) {
@@ -31,7 +31,7 @@ void classify_image(const Call& call, const JsonReader& body, const std::shared_
                               const Tensor logits = loaded.model()({{"pixel_values", pixels}}).at("logits");
                               check_finite(loaded.model(), logits);
                               const Json labels = labels_json(loaded.labels()(logits, top)[0]);
-                              call.reply_later([=] { return classified(info, ModelTask::classify, Json::array({{{"labels", labels}}})); });
+                              call.reply_later([=] { return classified(info, ServedTask::classify, Json::array({{{"labels", labels}}})); });
                             },
                         .failed = call.failed()});
 }
@@ -84,7 +84,7 @@ void label_tokens(const Call& call, const std::shared_ptr<ModelHost>& host, cons
                               for (size_t i = 0; i < given->texts.size(); ++i) {
                                 const std::span<const Encoding> one = std::span(given->encodings).subspan(i, 1);
                                 Json result{{"tokens", one[0].size()}};
-                                if (info.task == ModelTask::tag)
+                                if (info.task == ServedTask::tag)
                                   result["words"] = words_json(given->texts[i], label_words(loaded.text(), one)[0]);
                                 else
                                   result["masks"] = masks_json(fill_masks(loaded.text(), one, top > 0 ? top : 5)[0]);
@@ -103,16 +103,16 @@ void classify_request(const Call& call) {
   const int64_t top = body.has("top") ? body["top"].whole(0) : 5;
   require(body.has("text") != body.has("image"), 400, "body: expected one of text and image");
   if (body.has("image")) return classify_image(call, body, host, top);
-  const bool labels = info.task == ModelTask::classify || info.task == ModelTask::tag || info.task == ModelTask::fill;
+  const bool labels = info.task == ServedTask::classify || info.task == ServedTask::tag || info.task == ServedTask::fill;
   require(!info.image && labels, 422, info.id, ": ", info.architecture, " gives no labels for texts");
   const auto given = std::make_shared<TextsToLabel>(texts_in(body, *host));
-  if (info.task == ModelTask::fill) {
-    const std::optional<int32_t> mask = host->tokenizer().id("[MASK]");
+  if (info.task == ServedTask::fill) {
+    const std::optional<int32_t> mask = host->tokenizer().mask_id();
     for (const Encoding& each : given->encodings)
-      require(mask && std::find(each.ids.begin(), each.ids.end(), *mask) != each.ids.end(), 400,
-              "body: text: found no [MASK], expected one or more");
+      require(mask && std::find(each.ids.begin(), each.ids.end(), *mask) != each.ids.end(), 400, "body: text: found no ",
+              mask ? host->tokenizer().display(*mask) : "mask token", ", expected one or more");
   }
-  if (info.task != ModelTask::classify) return label_tokens(call, host, given, top);
+  if (info.task != ServedTask::classify) return label_tokens(call, host, given, top);
   SentenceJob job{.embed = false, .sentences = given->encodings, .failed = call.failed()};
   job.done = [call, given, top, info](const LoadedModel& loaded, const std::vector<std::vector<float>>& rows) {
     Json results = Json::array();

@@ -11,7 +11,7 @@ void tokenize_request(const Call& call) {
   const auto host = call.app.models().host(body.text("model"));
   require(!host->info().image, 422, host->info().id, ": takes images, not text");
   const bool target = body.flag_or("target", false);
-  require(!target || host->info().task == ModelTask::translate, 422, host->info().id,
+  require(!target || host->info().task == ServedTask::translate, 422, host->info().id,
           ": does not translate, so it has no target tokenizer");
   const Tokenizer tokenizer = target ? host->target_tokenizer() : host->tokenizer();
   const EncodeOptions options{.add_special_tokens = body.flag_or("special", true)};

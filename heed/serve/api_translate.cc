@@ -26,7 +26,7 @@ void translate_request(const Call& call) {
   const JsonReader body(*json, "body");
   const auto host = call.app.models().host(body.text("model"));
   const ModelInfo& info = host->info();
-  require(info.task == ModelTask::translate, 422, info.id, ": ", info.architecture, " does not translate");
+  require(info.task == ServedTask::translate, 422, info.id, ": ", info.architecture, " does not translate");
   std::vector<Sentence> sentences;
   if (body["text"].json().is_string())
     sentences.push_back({body.text("text")});

@@ -138,7 +138,7 @@ int64_t new_seed() {
 
 GenerationRequest read_generation(const Call& call, const JsonReader& body, ModelHost& host, int64_t default_tokens) {
   const ModelInfo& info = host.info();
-  require(info.task == ModelTask::generate, 422, info.id, ": ", info.architecture, " does not continue texts, expected a language model");
+  require(info.task == ServedTask::generate, 422, info.id, ": ", info.architecture, " does not continue texts, expected a language model");
   GenerationRequest out{.max_seconds = call.app.options().max_seconds};
   out.options = generation_options(info.generation, (info.folder / "generation_config.json").string());
   GenerationOptions& options = out.options;

@@ -15,14 +15,14 @@ LoadedModel::LoadedModel(const ModelInfo& info, Weights weights) : info_(info), 
   } else {
     text_.emplace(load_text_model(info.folder, options));
   }
-  if (info.task == ModelTask::classify) labels_.emplace(model(), (info.folder / "config.json").string());
+  if (info.task == ServedTask::classify) labels_.emplace(model(), (info.folder / "config.json").string());
   if (info.embeddings) embed_options_ = heed::embed_options(info.folder);
-  if (info.task == ModelTask::translate) target_.emplace(Tokenizer::open_target(info.folder));
-  if (info.task == ModelTask::translate || info.task == ModelTask::generate) generation_ = generation_options(text_->model);
+  if (info.task == ServedTask::translate) target_.emplace(Tokenizer::open_target(info.folder));
+  if (info.task == ServedTask::translate || info.task == ServedTask::generate) generation_ = generation_options(text_->model);
 }
 
 const TextModel& LoadedModel::embedder() {
-  if (info_.task == ModelTask::embed) return *text_;
+  if (info_.task == ServedTask::embed && text_) return *text_;
   if (!embedder_) embedder_.emplace(load_embedder(info_.folder, weights_));
   return *embedder_;
 }

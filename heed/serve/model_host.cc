@@ -170,17 +170,19 @@ void ModelHost::run_sentences(std::vector<SentenceJob> jobs) {
       const TensorMap out = run_together(embed ? model_->embedder() : model_->text(), all);
       metrics_.batch(std::ssize(all), tokens);
       metrics_.prompt_tokens += tokens;
-      const auto found = out.find(embed ? "last_hidden_state" : out.contains("logits") ? "logits" : "seq_relationship_logits");
+      const auto found = out.find(embed                    ? (out.contains("text_embeds") ? "text_embeds" : "last_hidden_state")
+                                  : out.contains("logits") ? "logits"
+                                                           : "seq_relationship_logits");
       require(found != out.end(), 422, info_.id, ": ", info_.architecture, " has no such output");
       int64_t row = 0, begin = 0;
       for (SentenceJob* each : taken) {
         std::vector<std::vector<float>> rows;
         for (size_t i = 0; i < each->sentences.size(); ++i, ++row) {
           const int64_t length = all[static_cast<size_t>(row)].size();
-          rows.push_back(
-              embed ? row_of(pool_sentences(slice(found->second, 1, begin, begin + length), std::span(&length, 1), model_->embed_options()),
-                             0)
-                    : row_of(found->second, row));
+          rows.push_back(embed && found->second.rank() == 3 ? row_of(pool_sentences(slice(found->second, 1, begin, begin + length),
+                                                                                    std::span(&length, 1), model_->embed_options()),
+                                                                     0)
+                                                            : row_of(found->second, row));
           begin += length;
         }
         each->done(*model_, std::move(rows));

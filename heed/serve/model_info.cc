@@ -3,26 +3,34 @@
 #include <sys/stat.h>
 
 #include "heed/io/paths.h"
-#include "heed/models/cost.h"
+#include "heed/models/architecture.h"
 #include "heed/models/inspect.h"
 #include "heed/serve/chat_template.h"
 
 namespace heed::serve {
 namespace {
 
-ModelTask task_of(const Model& model, InputKind kind) {
-  const std::string& name = model.architecture();
-  if (kind == InputKind::translation) return ModelTask::translate;
-  if (model.generates()) return ModelTask::generate;
-  if (name.ends_with("ForTokenClassification")) return ModelTask::tag;
-  if (name.ends_with("ForMaskedLM") || name.ends_with("ForPreTraining")) return ModelTask::fill;
-  return name.ends_with("Model") && kind == InputKind::text ? ModelTask::embed : ModelTask::classify;
+ServedTask served_task(ModelTask task) {
+  switch (task) {
+    case ModelTask::causal_lm: return ServedTask::generate;
+    case ModelTask::seq2seq_lm: return ServedTask::translate;
+    case ModelTask::image_classification:
+    case ModelTask::sequence_classification:
+    case ModelTask::next_sentence: return ServedTask::classify;
+    case ModelTask::token_classification: return ServedTask::tag;
+    case ModelTask::masked_lm:
+    case ModelTask::pretraining: return ServedTask::fill;
+    case ModelTask::question_answering: return ServedTask::answer;
+    case ModelTask::features:
+    case ModelTask::image_text_matching: break;
+  }
+  return ServedTask::embed;
 }
 
-// The first key that the config has.
-int64_t number_in_config(const Json& config, std::initializer_list<const char*> keys) {
-  for (const char* key : keys)
-    if (config.contains(key) && config[key].is_number_integer()) return config[key].get<int64_t>();
+// The value of the last key that the config has: of the decoder, if there is an encoder too.
+int64_t number_in_config(const Json& config, const ConfigKeys::Names& keys) {
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key)
+    if (config.contains(*key) && config[*key].is_number_integer()) return config[*key].get<int64_t>();
   return 0;
 }
 
@@ -33,14 +41,15 @@ int64_t modified_time(const Path& path) {
 
 }  // namespace
 
-std::string name_of(ModelTask task) {
+std::string name_of(ServedTask task) {
   switch (task) {
-    case ModelTask::generate: return "generate";
-    case ModelTask::translate: return "translate";
-    case ModelTask::classify: return "classify";
-    case ModelTask::tag: return "tag";
-    case ModelTask::fill: return "fill";
-    case ModelTask::embed: return "embed";
+    case ServedTask::generate: return "generate";
+    case ServedTask::translate: return "translate";
+    case ServedTask::classify: return "classify";
+    case ServedTask::tag: return "tag";
+    case ServedTask::fill: return "fill";
+    case ServedTask::answer: return "answer";
+    case ServedTask::embed: return "embed";
   }
   return "";
 }
@@ -51,16 +60,16 @@ ModelInfo describe_model(const std::string& id, const Path& folder) {
     const Model model = load(folder, {.names = {.shapes_only = true}});
     const InputKind kind = input_kind(model);
     out.architecture = model.architecture();
-    out.task = task_of(model, kind);
+    out.task = served_task(model.traits().task);
     out.image = kind == InputKind::image;
-    out.embeddings = kind == InputKind::text;
-    out.chat = out.task == ModelTask::generate && has_chat_template(folder);
+    out.embeddings = model.family().tokens && kind != InputKind::translation;
+    out.chat = out.task == ServedTask::generate && has_chat_template(folder);
     out.maps = has_maps(model);
     out.parameters = model.params().count();
-    out.layers = number_in_config(model.config(), {"num_hidden_layers", "n_layer", "n_layers", "decoder_layers"});
-    out.heads = number_in_config(model.config(), {"num_attention_heads", "n_head", "n_heads", "decoder_attention_heads"});
-    out.max_tokens = out.image ? 0 : max_tokens(model);
-    out.vocabulary = number_in_config(model.config(), {"vocab_size"});
+    out.layers = number_in_config(model.config(), model.family().keys.layers);
+    out.heads = number_in_config(model.config(), model.family().keys.heads);
+    out.max_tokens = model.family().tokens ? max_tokens(model) : 0;
+    if (const Tensor words = word_table(model); words.defined()) out.vocabulary = words.size(0);
     out.generation = model.generation().is_null() ? model.config() : model.generation();
   } catch (const Error& error) {
     out.error = error.what();

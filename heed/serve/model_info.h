@@ -8,14 +8,14 @@
 
 namespace heed::serve {
 
-enum class ModelTask { generate, translate, classify, tag, fill, embed };
-std::string name_of(ModelTask task);
+enum class ServedTask { generate, translate, classify, tag, fill, answer, embed };
+std::string name_of(ServedTask task);
 
 struct ModelInfo {
   std::string id = {};
   Path folder = {};
   std::string architecture = {};
-  ModelTask task = ModelTask::embed;
+  ServedTask task = ServedTask::embed;
   bool image = false;       // takes images, else text
   bool embeddings = false;  // answers /v1/embeddings
   bool chat = false;        // has a chat template

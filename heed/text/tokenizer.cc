@@ -101,6 +101,11 @@ bool Tokenizer::is_special(int64_t id) const {
   return added && added->special;
 }
 
+std::optional<int32_t> Tokenizer::mask_id() const {
+  const std::optional<int32_t> mask = id("[MASK]");
+  return mask ? mask : id("<mask>");
+}
+
 std::optional<int32_t> Tokenizer::padding_id() const { return parts_->padding_id; }
 const std::optional<EncodeOptions>& Tokenizer::stored_truncation() const { return parts_->truncation; }
 const std::optional<Padding>& Tokenizer::stored_padding() const { return parts_->padding; }

@@ -81,6 +81,7 @@ class Tokenizer {
   std::optional<int32_t> id(std::string_view token) const;
   bool is_special(int64_t id) const;
   std::optional<int32_t> padding_id() const;
+  std::optional<int32_t> mask_id() const;  // [MASK], or <mask> as in RoBERTa
 
   // Settings stored in the tokenizer file; encode ignores them.
   const std::optional<EncodeOptions>& stored_truncation() const;

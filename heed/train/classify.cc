@@ -42,7 +42,7 @@ struct Images {
   std::shared_ptr<Model> model;
   double multiply_adds;  // of one image
 
-  Tensor pixels(const ImageData& data, std::span<const int64_t> which) const {  // (B, 3, Y, X)
+  Tensor pixels(const ImageData& data, std::span<const int64_t> which) const {  // (B, C, Y, X)
     std::vector<Image> images(which.size());
     parallel_tasks(std::ssize(which), [&](int64_t b) { images[static_cast<size_t>(b)] = data.image(which[static_cast<size_t>(b)]); });
     return reader.normalized(images);
@@ -182,9 +182,9 @@ Task make_classify_task(ClassifyOptions& options, const JobOptions& chosen) {
   ImageInputs inputs = choose_image_size(options.image, chosen, train, config);
   if (const Path kept = Path(chosen.keep) / "preprocessor_config.json"; !chosen.keep.empty() && path_exists(kept))
     inputs.preprocessing = read_json(kept), inputs.complete = true;
-  auto model = model_for(chosen, config, {"classifier", "pooler"});
-  const auto reader_for = [type = config.value("model_type", "vit")](const Json& keys) {
-    return ImageProcessor(Config(keys, "preprocessor_config.json"), type);
+  auto model = model_for(chosen, config);
+  const auto reader_for = [images = model_images(Config(model->config(), "config.json"))](const Json& keys) {
+    return ImageProcessor(Config(keys, "preprocessor_config.json"), images);
   };
   const auto resizer = std::make_shared<const ImageProcessor>(reader_for(inputs.preprocessing));
   Task task{.name = "classify", .model = model};
@@ -198,7 +198,7 @@ Task make_classify_task(ClassifyOptions& options, const JobOptions& chosen) {
     check<FileError>(train.count() > 0, options.data, ": found one image, which is held out for validation; expected more");
   }
   Json preprocessing = inputs.preprocessing;
-  if (!inputs.complete) preprocessing.update(colour_keys(train));
+  if (!inputs.complete) preprocessing.update(colour_keys(train, model_images(Config(model->config(), "config.json")).channels));
   const double multiply_adds = static_cast<double>(cost_of(*model).total.training_multiply_adds);
   const auto all = std::make_shared<Images>(Images{.train = std::move(train),
                                                    .validation = std::move(validation),

@@ -24,13 +24,6 @@ double read_bandwidth() {
   return best;
 }
 
-// The work of the last token with a KV cache: the difference between a text and the text without it.
-int64_t last_token_work(const Model& model, InputSize size) {
-  const int64_t all = cost_of(model, size).total.multiply_adds;
-  int64_t& length = size.target > 0 ? size.target : size.tokens;
-  return length > 1 ? all - cost_of(model, (--length, size)).total.multiply_adds : all;
-}
-
 Json call_json(const CallCost& call, const std::optional<MeasuredRun>& run) {
   const auto memory = [](const MemoryCost& of) {
     return Json{{"weights", of.weights}, {"activations", of.activations}, {"gradients", of.gradients}};
@@ -109,17 +102,15 @@ CostReport cost_report(const std::string& name, Json config, const CostSettings&
                  .architecture = model.architecture(),
                  .cost = cost_of(model, of.size),
                  .optimizer = of.optimizer};
-  const CostedModel costed{.config = config};
   const InputSize& size = out.cost.size;
-  if (out.cost.cache_bytes > 0) out.step_multiply_adds = last_token_work(model, size);
-  out.inference = predicted_memory(costed, size, Purpose::inference);
-  if (has_loss(model)) out.training = predicted_memory(costed, size, Purpose::training);
+  out.inference = predicted_memory(model, size, Purpose::inference);
+  if (has_loss(model)) out.training = predicted_memory(model, size, Purpose::training);
   if (!of.measure) return out;
   const int rounds = static_cast<int>(of.rounds);
   out.measured = {.peak_flops = peak_flops(),
                   .bytes_per_second = read_bandwidth(),
-                  .inference = measured_cost(costed, size, Purpose::inference, rounds)};
-  if (out.training) out.measured->training = measured_cost(costed, size, Purpose::training, rounds);
+                  .inference = measured_cost(model, size, Purpose::inference, rounds)};
+  if (out.training) out.measured->training = measured_cost(model, size, Purpose::training, rounds);
   return out;
 }
 
@@ -142,7 +133,7 @@ Json cost_json(const CostReport& report) {
            {"size", {{"batch", cost.size.batch}, {"tokens", cost.size.tokens}, {"target", cost.size.target}, {"labels", cost.size.labels}}},
            {"inference", call_json(inference_call(report), report.measured)},
            {"cache_bytes_per_token", cost.cache_bytes},
-           {"step_multiply_adds", report.step_multiply_adds},
+           {"step_multiply_adds", cost.step_multiply_adds},
            {"memory_bytes_per_source_token", cost.memory_bytes},
            {"modules", std::move(modules)}};
   if (report.training) {

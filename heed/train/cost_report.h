@@ -23,7 +23,6 @@ struct CostReport {
   MemoryCost inference = {};
   std::optional<MemoryCost> training = {};  // of models with a loss
   std::string optimizer = "adamw";
-  int64_t step_multiply_adds = 0;  // of decoding one token with the KV cache of the others; 0: not a text generator
   std::optional<MeasuredRun> measured = {};
 };
 

@@ -7,7 +7,7 @@
 #include "heed/core/parallel.h"
 #include "heed/dist/split_work.h"
 #include "heed/io/printable.h"
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
 #include "heed/models/finite.h"
 #include "heed/models/image_processor.h"
 #include "heed/models/translate.h"
@@ -82,9 +82,6 @@ struct Windows {
   }
 };
 
-// 0: not in config.json.
-int64_t position_limit(const Model& model) { return Config(model.config(), "config.json").size("max_position_embeddings", 0, 0); }
-
 GenerationOptions translation_options(const Model& model, int64_t beams, int64_t length) {
   GenerationOptions options = generation_options(model);
   options.count = 1;
@@ -93,8 +90,7 @@ GenerationOptions translation_options(const Model& model, int64_t beams, int64_t
   const Json& json = model.generation().is_null() ? model.config() : model.generation();
   if (!json.contains("max_new_tokens") && options.max_length == 0) options.max_length = 512;
   if (length > 0) options.max_length = length;
-  if (const int64_t most = position_limit(model); options.max_length > 0 && most > 0)
-    options.max_length = std::min(options.max_length, most);
+  if (options.max_length > 0) options.max_length = std::min(options.max_length, max_tokens(model));
   return options;
 }
 
@@ -270,7 +266,7 @@ TranslationEvaluation evaluate_translation(const Model& model, const Path& folde
     references.push_back(pair.target);
   }
   TranslationEvaluation out;
-  const EncodeOptions encode_options{.max_length = position_limit(model)};
+  const EncodeOptions encode_options{.max_length = max_tokens(model)};
   for (Translated& each : translate(model, {source, target, pad}, source.encode_all(sources, encode_options), options, done))
     out.written.push_back(std::move(each.text));
   const BleuScore score = bleu(out.written, references);

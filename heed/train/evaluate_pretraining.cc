@@ -4,6 +4,7 @@
 
 #include "heed/data/synthetic_documents.h"
 #include "heed/dist/split_work.h"
+#include "heed/models/architecture.h"
 #include "heed/train/batch_order.h"
 #include "heed/train/evaluate.h"
 #include "heed/train/labels.h"
@@ -26,7 +27,7 @@ void PretrainScores::add(const Batch& batch) {
   TensorMap inputs = batch.inputs;
   inputs.erase("labels");
   inputs.erase("next_sentence_label");
-  if (!model_.takes("token_type_ids")) inputs.erase("token_type_ids");
+  if (!model_.family().segments) inputs.erase("token_type_ids");
   const TensorMap out = model_(inputs);
   if (batch.inputs.contains("labels")) {
     const Tensor words = logits_in(out, "prediction_logits");  // (B, N, V)
@@ -82,8 +83,8 @@ std::vector<std::vector<std::string>> read_evaluation_documents(const std::strin
 Evaluation evaluate_pretraining(const TextModel& model, const std::vector<std::vector<std::string>>& documents, const std::string& source,
                                 int64_t length, uint64_t seed, const Done& done) {
   const NoGrad no_grad;
-  const std::string& name = model.model.architecture();
-  const bool words = !name.ends_with("ForNextSentencePrediction"), pairs = !name.ends_with("ForMaskedLM");
+  const ModelTask task = model.model.traits().task;
+  const bool words = task != ModelTask::next_sentence, pairs = task != ModelTask::masked_lm;
   check<UsageError>(length >= 8 && length <= model.max_tokens, "evaluate: samples of ", length, " tokens, expected 8 to ", model.max_tokens,
                     ", the model's limit");
   const PretrainData data(model.tokenizer, {.masked = words, .next = pairs, .max_length = length}, documents, {}, source);

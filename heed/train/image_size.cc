@@ -176,20 +176,22 @@ ImageInputs choose_image_size(ImageOptions& options, const JobOptions& chosen, c
   return out;
 }
 
-Json colour_keys(const ImageData& data) {
+Json colour_keys(const ImageData& data, int64_t channels) {
+  const auto C = static_cast<size_t>(channels);
   std::array<double, 3> sum{}, square{};
   double count = 0;
   for (int64_t i = 0; i < data.count(); i += std::max<int64_t>(data.count() / 1000, 1)) {
     const Image image = data.image(i);
-    for (size_t p = 0; p < image.pixels.size(); ++p) {
-      const double value = image.pixels[p] / 255.0;
-      sum[p % 3] += value;
-      square[p % 3] += value * value;
-    }
+    for (size_t p = 0; p < image.pixels.size(); p += 3)
+      for (size_t c = 0; c < C; ++c) {
+        const double value = (C == 1 ? grey_of(&image.pixels[p]) : image.pixels[p + c]) / 255.0;
+        sum[c] += value;
+        square[c] += value * value;
+      }
     count += static_cast<double>(image.width * image.height);
   }
   Json means = Json::array(), deviations = Json::array();
-  for (size_t c = 0; c < 3; ++c) {
+  for (size_t c = 0; c < C; ++c) {
     const double mean = sum[c] / count;
     means.push_back(std::round(mean * 1e4) / 1e4);
     deviations.push_back(std::max(std::round(std::sqrt(std::max(square[c] / count - mean * mean, 0.0)) * 1e4) / 1e4, 0.01));

@@ -43,6 +43,6 @@ struct ImageInputs {
 ImageInputs choose_image_size(ImageOptions& options, const JobOptions& chosen, const ImageData& train, Json& config);
 
 // image_mean and image_std, measured on about 1000 images.
-Json colour_keys(const ImageData& data);
+Json colour_keys(const ImageData& data, int64_t channels);
 
 }  // namespace heed

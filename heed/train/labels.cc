@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "heed/models/architecture.h"
 #include "heed/ops/count_equal.h"
-#include "heed/train/config_keys.h"
 #include "heed/train/settings_value.h"
 
 namespace heed {
@@ -24,7 +24,8 @@ Json apply_changes(Json config, const JobOptions& chosen) {
                       "=", chosen_settings.text(key), " with from=", chosen.from,
                       ": a loaded model cannot change, expected only dropout and stochastic_depth");
   if (choice.dropout >= 0)
-    for (const std::string& key : config_keys_of(config).dropout) config[key] = value_json(choice.dropout);
+    for (const std::string& key : architecture_of(Config(config, chosen.from)).family->keys.dropout)
+      config[key] = value_json(choice.dropout);
   if (choice.stochastic_depth >= 0) config["heed"]["stochastic_depth"] = value_json(choice.stochastic_depth);
   return config;
 }
@@ -40,12 +41,11 @@ void set_labels(Json& config, const std::vector<std::string>& classes) {
   }
 }
 
-std::shared_ptr<Model> model_for(const JobOptions& chosen, const Json& config, const std::vector<std::string>& new_parts) {
+std::shared_ptr<Model> model_for(const JobOptions& chosen, const Json& config) {
   const uint64_t seed = chosen.train_options.seed;
   if (chosen.from.empty()) return std::make_shared<Model>(make_model(config, {.seed = seed}));
   const Json refined = apply_changes(config, chosen);
-  return std::make_shared<Model>(
-      load(chosen.from, {.names = {.allow_missing = new_parts, .allow_unused = new_parts}, .config = refined, .seed = seed}));
+  return std::make_shared<Model>(load(chosen.from, {.config = refined, .new_head = true, .seed = seed}));
 }
 
 StepMetric accuracy_of(const Tensor& logits, const Tensor& labels) {

@@ -7,9 +7,9 @@ namespace heed {
 
 void set_labels(Json& config, const std::vector<std::string>& classes);  // writes id2label and label2id
 
-// A new model, or the one in `from`. Parameters whose names contain one of `new_parts` may be reinitialized. A loaded model accepts only
-// dropout and stochastic_depth; other model settings are UsageErrors.
-std::shared_ptr<Model> model_for(const JobOptions& chosen, const Json& config, const std::vector<std::string>& new_parts);
+// A new model, or the one in `from`, with a new head if its own is for another task. A loaded model accepts only dropout and
+// stochastic_depth; other model settings are UsageErrors.
+std::shared_ptr<Model> model_for(const JobOptions& chosen, const Json& config);
 
 StepMetric accuracy_of(const Tensor& logits, const Tensor& labels);  // logits: (B, C), labels: (B)
 

@@ -192,7 +192,7 @@ Json language_config(const JobOptions& chosen, int64_t length, const Tokenizer& 
   if (!chosen.from.empty()) return read_json(Path(chosen.from) / "config.json");
   Json config = model_config(chosen.model);
   set_vocabulary(config, tokenizer);
-  const char* key = config.contains("n_positions") ? "n_positions" : "max_position_embeddings";
+  const std::string& key = architecture_of(Config(config, "config.json")).family->keys.positions;
   if (!chosen.model.model.contains(key)) config[key] = std::max(config.value(key, int64_t{0}), length);
   return config;
 }
@@ -201,7 +201,7 @@ Task make_language_task(const LanguageOptions& options, const JobOptions& chosen
   const Texts texts = read_parts(options.data, chosen.train_options);
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, texts.train);
   const Json config = language_config(chosen, options.length, tokenizer.tokenizer);
-  const auto model = model_for(chosen, config, {});
+  const auto model = model_for(chosen, config);
   model->decoder();  // throws if the model does not generate text
   check<UsageError>(options.length <= max_tokens(*model), "language: length=", options.length, ", expected at most ", max_tokens(*model),
                     ", the model's limit");

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "heed/core/nearest.h"
-#include "heed/train/config_keys.h"
+#include "heed/models/architecture.h"
 #include "heed/train/settings_value.h"
 
 namespace heed {
@@ -204,7 +204,7 @@ void apply_training_settings(const Preset& preset, Settings& settings) {
 
 int64_t heads_for(const ModelChoice& choice) {
   const Json& config = preset_named(choice.preset).config;
-  const ConfigKeys& names = config_keys_of(config);
+  const ConfigKeys& names = architecture_of(Config(config, "preset")).family->keys;
   if (names.heads.empty()) return 0;
   const bool is_set = choice.heads > 0 || choice.model.contains(names.heads[0]) || choice.model.contains("head_dim");
   const auto most = config.at(names.heads[0]).get<int64_t>();

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "heed/core/nearest.h"
-#include "heed/train/config_keys.h"
+#include "heed/models/architecture.h"
 #include "heed/train/presets.h"
 #include "heed/train/settings_value.h"
 
@@ -81,7 +81,7 @@ void choose_sizes(const ModelChoice& choice, const ConfigKeys& names, Json& conf
   if (choice.feed_forward > 0) put(config, names.feed_forward, choice.feed_forward);
   if (!choice.activation.empty()) put(config, names.activation, choice.activation);
   if (choice.dropout >= 0) put(config, names.dropout, value_json(choice.dropout));
-  check_choice(choice.patch == 0 || has(names.keys(), "patch_size"), "patch=", choice.patch, " is not supported by ", choice.preset,
+  check_choice(choice.patch == 0 || has(names.all(), "patch_size"), "patch=", choice.patch, " is not supported by ", choice.preset,
                ", expected an image model");
   if (choice.patch > 0) config["patch_size"] = choice.patch;
 }
@@ -136,19 +136,19 @@ struct HeedConfig {
   }
 };
 
-void check_values(const ModelChoice& choice, const ConfigKeys& names, const Json& own, const HeedConfig& chosen) {
+void check_values(const ModelChoice& choice, const Family& family, const Json& own, const HeedConfig& chosen) {
   const Names token_positions = names_with("positions", [](const Choice& each) { return each.on_tokens; });
   int64_t on_tokens = 0;
   for (const std::string& each : chosen.positions) {
-    check_supported(choice, "position", each, names.supported(choices("positions")));
+    check_supported(choice, "position", each, supported_choices(family, choices("positions")));
     on_tokens += has(token_positions, each);
     check_choice(each != "none" || chosen.positions.size() == 1, "position=", listed(chosen.positions), ", expected none alone or others");
   }
   check_choice(on_tokens <= 1, "position=", listed(chosen.positions), ", expected at most one of ", listed(token_positions),
                ", which are added to tokens");
-  for (const std::string& each : chosen.patterns) check_supported(choice, "pattern", each, names.supported(choices("pattern")));
-  check_supported(choice, "attention", chosen.attention, names.supported(choices("attention")));
-  if (own.contains("pooling")) check_supported(choice, "pooling", chosen.pooling, names.supported(choices("pooling")));
+  for (const std::string& each : chosen.patterns) check_supported(choice, "pattern", each, supported_choices(family, choices("pattern")));
+  check_supported(choice, "attention", chosen.attention, supported_choices(family, choices("attention")));
+  if (own.contains("pooling")) check_supported(choice, "pooling", chosen.pooling, supported_choices(family, choices("pooling")));
   const auto shown = [&](const char* key) { return own.contains(key) ? std::string(key) + "=" + list_text(key, own[key]) : ""; };
   check_choice(!own.contains("reach") || has(chosen.positions, "relative"), shown("reach"), ", expected position=relative with it");
   check_choice(!own.contains("features") || chosen.attention == "linear", shown("features"), ", expected attention=linear with it");
@@ -192,8 +192,8 @@ void check_heads(const Json& config, const Json& own, const ConfigKeys& names) {
 void declare(Settings& settings, ModelChoice& choice) {
   Names names, keys;
   for (const Preset& each : presets()) names.push_back(each.name);
-  for (const ConfigKeys& each : all_config_keys())
-    for (const std::string& key : each.keys())
+  for (const Architecture& each : architectures())
+    for (const std::string& key : each.family->keys.all())
       if (!has(keys, key)) keys.push_back(key);
   // A setting whose values are in the list of choices.
   const auto add_choice = [&](const char* key, std::string& value, bool several = false) {
@@ -237,8 +237,9 @@ void declare(Settings& settings, ModelChoice& choice) {
 
 Json model_config(const ModelChoice& choice) {
   Json config = preset_named(choice.preset).config;
-  const ConfigKeys& names = config_keys_of(config);
-  const Names keys = names.keys();
+  const Family& family = *architecture_of(Config(config, "preset")).family;
+  const ConfigKeys& names = family.keys;
+  const Names keys = names.all();
   if (names.heads.empty())
     refuse_attention(choice);
   else
@@ -251,11 +252,11 @@ Json model_config(const ModelChoice& choice) {
   Json& own = config["heed"];
   check_choice(own.is_object(), "model.heed=", own.dump(), ", expected a key below it: model.heed.NAME=VALUE");
 
-  const HeedConfig before(own, names.default_position);
+  const HeedConfig before(own, family.default_position);
   const bool content_is_set = !choice.content.empty() || (choice.model.contains("heed") && choice.model["heed"].contains("content"));
   if (!before.content && !before.scores && !content_is_set) own.erase("content");
-  const HeedConfig chosen(own, names.default_position);
-  check_values(choice, names, own, chosen);
+  const HeedConfig chosen(own, family.default_position);
+  check_values(choice, family, own, chosen);
   check_combination(own, chosen);
   if (chosen.needs_grid() && chosen.pooling == "cls") {
     check_choice(!own.contains("pooling"),
@@ -264,8 +265,8 @@ Json model_config(const ModelChoice& choice) {
   }
   check_heads(config, own, names);
   // The default positions need no entry. In a list with others, sinusoidal defaults are called "learned".
-  if (own.contains("positions") && chosen.positions == Names{names.default_position}) own.erase("positions");
-  if (own.contains("positions") && names.default_position == "sinusoidal")
+  if (own.contains("positions") && chosen.positions == Names{family.default_position}) own.erase("positions");
+  if (own.contains("positions") && family.default_position == "sinusoidal")
     for (Json& each : own["positions"])
       if (each == "sinusoidal") each = "learned";
   if (own.empty()) config.erase("heed");

@@ -127,14 +127,15 @@ struct Pretraining {
 
 Json pretrain_config(const JobOptions& chosen, const PretrainOptions& options, const Tokenizer& tokenizer) {
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
-  const std::string type = config.value("model_type", "");
-  check<UsageError>(type == "bert", "pretrain: found ", chosen.from, " of type '", type, "', expected a BERT model");
-  config["architectures"] = {"BertForPreTraining"};
+  const Architecture& found = architecture_of(Config(config, chosen.from));
+  const Architecture* pretrained = for_task(found, ModelTask::pretraining);
+  check<UsageError>(pretrained, "pretrain: found ", chosen.from, " of type '", found.family->model_type, "', expected a BERT model");
+  config["architectures"] = {pretrained->name};
   if (!chosen.from.empty()) return config;
   config.erase("num_labels");
   set_vocabulary(config, tokenizer);
-  if (!chosen.model.model.contains("max_position_embeddings"))
-    config["max_position_embeddings"] = std::max(config.value("max_position_embeddings", int64_t{512}), options.max_length);
+  if (const std::string& key = found.family->keys.positions; !chosen.model.model.contains(key))
+    config[key] = std::max(found.family->positions(Config(config, "config.json")), options.max_length);
   return config;
 }
 
@@ -144,15 +145,12 @@ Task make_pretrain_task(const TaskOptions& options, const JobOptions& chosen) {
                     "pretrain: found no objective, expected at least one of masked, next, inversion and inference to be true");
   const PretrainTexts texts = read_texts(options, chosen.train_options);
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, all_sentences(texts));
-  auto model = model_for(chosen, pretrain_config(chosen, samples, tokenizer.tokenizer), {"cls.", "pooler", "classifier"});
+  auto model = model_for(chosen, pretrain_config(chosen, samples, tokenizer.tokenizer));
   check<UsageError>(samples.max_length <= max_tokens(*model), "pretrain: max_length=", samples.max_length, ", expected at most ",
                     max_tokens(*model), ", the model's limit");
   const auto length = static_cast<double>(samples.max_length);
   const auto masked = static_cast<int64_t>(std::lround(static_cast<double>(samples.masked_share) * length));
-  const ModelCost cost = cost_of(*model, {.tokens = samples.max_length, .labels = masked});
-  int64_t multiply_adds = cost.total.training_multiply_adds;
-  for (const ModelPart& each : cost.parts)
-    if (!samples.masked && each.name.starts_with("cls.predictions")) multiply_adds -= each.training_multiply_adds;
+  const ModelCost cost = cost_of(*model, {.tokens = samples.max_length, .labels = samples.masked ? masked : -1});
   const auto all = std::make_shared<Pretraining>(Pretraining{
       .train = PretrainData(tokenizer.tokenizer, samples, texts.train, texts.train_pairs, options.data + ", training part"),
       .validation =
@@ -161,7 +159,7 @@ Task make_pretrain_task(const TaskOptions& options, const JobOptions& chosen) {
       .tokenizer = tokenizer,
       .train_options = chosen.train_options,
       .model = model,
-      .multiply_adds = static_cast<double>(multiply_adds) / length});
+      .multiply_adds = static_cast<double>(cost.total.training_multiply_adds) / length});
   Task task{.name = "pretrain", .model = model, .metric = "loss"};
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}};
   task.data = {{"train", fingerprint_of_texts(texts.train, texts.train_pairs)},

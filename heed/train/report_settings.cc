@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "heed/io/markup.h"
-#include "heed/train/config_keys.h"
+#include "heed/models/architecture.h"
 #include "heed/train/presets.h"
 #include "heed/train/report_draw.h"
 #include "heed/train/run_summary.h"
@@ -30,10 +30,8 @@ std::string values_at(const Json& config, const std::vector<std::string>& keys) 
 // The value in config.json of the trained model for a setting left to the preset; empty if unknown.
 std::string in_model(const Json& config, const std::string& key) {
   if (!config.is_object() || !config.contains("architectures")) return "";
-  const std::string architecture = value_of(config["architectures"][0]);
-  const auto keys = std::find_if(all_config_keys().begin(), all_config_keys().end(),
-                                 [&](const ConfigKeys& each) { return architecture.starts_with(each.prefix); });
-  if (keys == all_config_keys().end()) return "";
+  const Family& family = *architecture_of(Config(config, "config.json")).family;
+  const ConfigKeys* const keys = &family.keys;
   const Json own = config.value("heed", Json::object());
   const auto own_or = [&](const char* name, const std::string& fallback) { return own.contains(name) ? values_at(own, {name}) : fallback; };
   const bool attends = !keys->heads.empty();
@@ -48,10 +46,11 @@ std::string in_model(const Json& config, const std::string& key) {
     const std::string found = values_at(config, keys->dropout);
     return found.empty() ? "0" : found;
   }
-  if (key == "position") return own_or("positions", keys->default_position);
+  if (key == "position") return own_or("positions", family.default_position);
   if (key == "attention") return own_or("attention", choices("attention").all[0].name);
-  if (key == "norm") return own_or("norm", keys->norm);
-  if (key == "pooling") return own_or("pooling", keys->supported(choices("pooling")).empty() ? "" : choices("pooling").all[0].name);
+  if (key == "norm") return own_or("norm", family.norm);
+  if (key == "pooling")
+    return own_or("pooling", supported_choices(family, choices("pooling")).empty() ? "" : choices("pooling").all[0].name);
   if (key == "stochastic_depth") return own_or("stochastic_depth", "0");
   for (const char* flag : {"content", "project_values"})
     if (key == flag) return own_or(flag, "true");

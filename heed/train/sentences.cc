@@ -48,7 +48,7 @@ struct Sentences {
     for (const int64_t i : which) chosen.push_back(data.encodings[static_cast<size_t>(i)]);
     const EncodedBatch batch = tokenizer.tokenizer.batch(chosen);
     TensorMap out{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
-    if (model->takes("token_type_ids")) out["token_type_ids"] = batch.token_type_ids;
+    if (model->family().segments) out["token_type_ids"] = batch.token_type_ids;
     return out;
   }
   static std::vector<int64_t> labels(const LabelledSentences& data, std::span<const int64_t> which) {
@@ -162,10 +162,10 @@ Json sentences_config(const JobOptions& chosen, const std::vector<std::string>& 
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
   set_labels(config, classes);
   if (chosen.from.empty()) set_vocabulary(config, tokenizer);
-  const std::string name = config.at("architectures").at(0).get<std::string>();
-  config["architectures"] = {name.starts_with("DistilBert") ? "DistilBertForSequenceClassification" : "BertForSequenceClassification"};
-  check<UsageError>(name.starts_with("Bert") || name.starts_with("DistilBert"), "train: ", name,
-                    " does not classify sentences, expected a BERT or DistilBERT model");
+  const Architecture& found = architecture_of(Config(config, chosen.from));
+  const Architecture* classifier = for_task(found, ModelTask::sequence_classification);
+  check<UsageError>(classifier, "train: ", found.name, " does not classify sentences, expected a text encoder such as BERT");
+  config["architectures"] = {classifier->name};
   return config;
 }
 
@@ -185,7 +185,7 @@ Task make_sentences_task(const std::string& name, SentenceOptions options, const
     if (row.pair) texts.push_back(*row.pair);
   }
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, texts);
-  auto model = model_for(chosen, sentences_config(chosen, classes, tokenizer.tokenizer), {"classifier", "pooler", "cls."});
+  auto model = model_for(chosen, sentences_config(chosen, classes, tokenizer.tokenizer));
   const auto read = [&](const std::vector<LabelledText>& some, const std::string& source) {
     return encoded(some, classes, tokenizer.tokenizer, std::min(options.max_length, max_tokens(*model)), source);
   };

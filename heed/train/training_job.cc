@@ -132,9 +132,12 @@ void write_settings(const RunFolder& run, const Settings& settings) {
 }
 
 Evaluation finish_run(const Task& task, RunFolder& run, int64_t best_epoch) {
-  const NoGrad no_grad;
   Group& group = world();
-  if (group.is_first()) *task.model = load(run.path() / "best");
+  if (group.is_first()) {
+    *task.model = load(run.path() / "best");
+    write_costs(task, run.path() / "costs.json");  // with gradients: a training step is counted too
+  }
+  const NoGrad no_grad;
   for (const Parameter& parameter : task.model->params().all()) group.broadcast(parameter.tensor, 0);
   const Evaluation evaluation = task.test ? task.test() : task.evaluate();
   if (!group.is_first()) return evaluation;
@@ -143,7 +146,6 @@ Evaluation finish_run(const Task& task, RunFolder& run, int64_t best_epoch) {
   write_json(run.path() / "evaluation.json",
              {{"part", task.test ? "test" : "validation"}, {"figures", figures}, {"detail", evaluation.detail}});
   if (task.samples) write_json(run.path() / "samples.json", Json(task.samples()));
-  write_costs(task, run.path() / "costs.json");
   run.log("best epoch " + std::to_string(best_epoch) + ", on the " + (task.test ? "test" : "validation") +
           " part: " + figures_text(evaluation.figures));
   const std::vector<Path> runs{run.path()};

@@ -51,11 +51,14 @@ struct SentencePairs {
             {"labels", padded_rows(pairs.target, which, kNoLabel)}};
   }
 
+  // Multiply-adds of one pair, interpolated between lengths that are multiples of kCostStep: a count takes some milliseconds.
   double cost(int64_t read, int64_t written) {
-    const auto [at, is_new] = costs.try_emplace({read, written});
-    if (is_new)
-      at->second = static_cast<double>(cost_of(*model, {.batch = 1, .tokens = read, .target = written}).total.training_multiply_adds);
-    return at->second;
+    constexpr int64_t kCostStep = 16;
+    const auto up = [&](int64_t length) { return std::min((length + kCostStep - 1) / kCostStep * kCostStep, limit); };
+    const int64_t M = up(read), N = up(written);
+    const auto [at, is_new] = costs.try_emplace({M, N});
+    if (is_new) at->second = static_cast<double>(cost_of(*model, {.batch = 1, .tokens = M, .target = N}).total.training_multiply_adds);
+    return at->second * static_cast<double>(read + written) / static_cast<double>(M + N);
   }
 
   StepOutput forward(const Batch& batch, ForwardOptions forward_options) {
@@ -200,9 +203,9 @@ Task make_translate_task(const TranslateOptions& options, const JobOptions& chos
                   {"test", fingerprint_of(lines_of_both(texts.test))}};
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, lines_of_both(texts.train), true);
   Tokenizer target = chosen.from.empty() ? tokenizer.tokenizer : Tokenizer::open_target(chosen.from);
-  const auto model = model_for(chosen, translate_config(chosen, tokenizer.tokenizer), {});
+  const auto model = model_for(chosen, translate_config(chosen, tokenizer.tokenizer));
   check<FileError>(model->decoder().encoder, chosen.from, ": found ", model->architecture(),
-                   ", expected a translation model: MarianMTModel");
+                   ", expected a translation model, which has an encoder and a decoder");
   const int64_t limit = max_tokens(*model), count = std::ssize(texts.train);
   check<UsageError>(options.max_length <= limit, "translate: found max_length=", options.max_length, ", expected at most ", limit,
                     ", the model's limit");
@@ -269,7 +272,7 @@ TaskKind translate_kind() {
           .declare = [](Settings& settings) {
             const auto options = std::make_shared<TranslateOptions>();
             declare(settings, options->data);
-            settings.add("max_length", options->max_length, "Maximum tokens of a sentence; longer pairs are dropped from training",
+            settings.add("max_length", options->max_length, "Maximum tokens of a sentence; M pairs are dropped from training",
                          {.least = 2, .most = 1e6});
             settings.add("beams", options->beams, "Beam size", {.least = 1, .most = 256});
             settings.add("length_penalty", options->length_penalty, "Length penalty of beam search; above 0 favours long translations");

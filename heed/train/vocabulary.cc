@@ -2,6 +2,7 @@
 
 #include "heed/io/json.h"
 #include "heed/io/temporary.h"
+#include "heed/models/architecture.h"
 
 namespace heed {
 namespace {
@@ -104,7 +105,7 @@ void set_vocabulary(Json& config, const Tokenizer& tokenizer) {
     config["pad_token_id"] = *pad;
     if (config.contains("decoder_start_token_id")) config["decoder_start_token_id"] = *pad;
   }
-  if (config.value("model_type", "") == "bert") return;
+  if (!architecture_of(Config(config, "config.json")).family->causal) return;  // generates no text
   for (const char* end : {"</s>", "<|endoftext|>", "[SEP]"})
     if (const std::optional<int32_t> id = tokenizer.id(end)) {
       config["eos_token_id"] = *id;

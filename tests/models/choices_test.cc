@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "heed/train/config_keys.h"
+#include "heed/models/architecture.h"
 #include "tests/cli/program.h"
 #include "tests/structure/source.h"
 
@@ -54,7 +54,7 @@ TEST(Choices, texts_become_json_and_are_read_again) {
 
 TEST(Choices, architectures_support_what_they_can) {
   const auto supported = [](const char* architecture, const char* key) {
-    return config_keys_of({{"architectures", {architecture}}}).supported(choices(key));
+    return supported_choices(*architecture_named("held", architecture).family, choices(key));
   };
   EXPECT_EQ(supported("ViTModel", "positions"), choices("positions").names());
   EXPECT_EQ(supported("ViTModel", "pooling"), (Names{"cls", "gap", "map", "flatten"}));

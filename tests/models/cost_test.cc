@@ -12,18 +12,16 @@
 namespace heed::test {
 namespace {
 
-InputSize resolved_size(const Json& config, InputSize size) {
-  return resolve_input_size(make_model(config, {.names = {.shapes_only = true}}), size);
-}
+Model outline_of(const Json& config) { return make_model(config, {.names = {.shapes_only = true}}); }
+InputSize resolved_size(const Json& config, InputSize size) { return resolve_input_size(outline_of(config), size); }
 
 // The predicted multiply-adds of a call and of a training step are exactly those counted.
 void expect_exact(const std::string& what, const Json& config, InputSize size) {
-  const Model model = make_model(config, {.names = {.shapes_only = true}});
+  const Model model = outline_of(config);
   const ModelCost cost = cost_of(model, size);
-  EXPECT_EQ(cost.total.multiply_adds, measured_cost({config}, cost.size, Purpose::inference, 0).multiply_adds) << what;
+  EXPECT_EQ(cost.total.multiply_adds, measured_cost(model, cost.size, Purpose::inference, 0).multiply_adds) << what;
   if (!has_loss(model)) return;
-  EXPECT_EQ(cost.total.training_multiply_adds, measured_cost({config}, cost.size, Purpose::training, 0).multiply_adds)
-      << what << ", training";
+  EXPECT_EQ(cost.total.training_multiply_adds, measured_cost(model, cost.size, Purpose::training, 0).multiply_adds) << what << ", training";
 }
 
 TEST(CostCounted, every_architecture) {
@@ -31,11 +29,36 @@ TEST(CostCounted, every_architecture) {
   for (const auto& entry : std::filesystem::directory_iterator(Path(HEED_SOURCE_DIR) / "tests/fixtures")) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;
     const Json config = read_json(entry.path() / "config.json");
-    const bool text = input_kind(make_model(config, {.names = {.shapes_only = true}})) != InputKind::image;
+    const bool text = input_kind(outline_of(config)) != InputKind::image;
     expect_exact(entry.path().filename(), config, {.batch = 2, .tokens = text ? 7 : 0});
     ++seen;
   }
   EXPECT_GE(seen, 30);
+}
+
+TEST(CostCounted, every_preset) {
+  for (const Preset& preset : presets()) {
+    Json config = preset.config;  // with few layers: a real run is part of the test
+    for (const std::string& key : architecture_of(Config(config, "preset")).family->keys.layers) config[key] = 2;
+    if (preset.name == "vit-base") config["image_size"] = 64;
+    const bool text = input_kind(outline_of(config)) != InputKind::image;
+    expect_exact(preset.name, config, {.batch = 1, .tokens = text ? 9 : 0});
+  }
+}
+
+// The parts of a step: every module is counted under its own name, and the gradient of a layer is part of it.
+TEST(CostCounted, by_module) {
+  const ModelCost cost = cost_of(outline_of(preset_named("bert-mini").config), {.batch = 2, .tokens = 16});
+  for (const ModelPart& part : cost.parts) {
+    EXPECT_NE(part.name, "(other)");
+    const bool matrix = !part.parameters.empty() && part.parameters[0].tensor.rank() == 2 && part.activation_bytes > 0;
+    const bool looked_up = part.name.find("embeddings") != std::string::npos, last = part.name.find("layer.3") != std::string::npos;
+    if (matrix && !looked_up && !last) {
+      EXPECT_EQ(part.training_multiply_adds, 3 * part.multiply_adds) << part.name;
+    }
+  }
+  EXPECT_EQ(cost.total.training_multiply_adds,
+            measured_cost(outline_of(preset_named("bert-mini").config), cost.size, Purpose::training, 0).multiply_adds);
 }
 
 TEST(CostCounted, lengths_and_labels) {
@@ -100,11 +123,11 @@ TEST(CostMemory, predicted_within_5_percent_of_the_pool) {
   for (const auto& [name, fewer] : models) {
     Json config = preset_named(name).config;
     config.update(fewer);
-    const bool text = input_kind(make_model(config, {.names = {.shapes_only = true}})) != InputKind::image;
+    const bool text = input_kind(outline_of(config)) != InputKind::image;
     const InputSize size = resolved_size(config, {.batch = 4, .tokens = text ? 40 : 0});
     for (const Purpose purpose : {Purpose::inference, Purpose::training}) {
-      const MemoryCost predicted = predicted_memory({config}, size, purpose);
-      const MemoryCost found = measured_cost({config}, size, purpose, 0).memory;
+      const MemoryCost predicted = predicted_memory(outline_of(config), size, purpose);
+      const MemoryCost found = measured_cost(outline_of(config), size, purpose, 0).memory;
       const auto activations = static_cast<double>(found.activations);
       EXPECT_EQ(predicted.weights, found.weights) << name;
       EXPECT_EQ(predicted.gradients, found.gradients) << name;
@@ -125,8 +148,8 @@ TEST(CostMemory, of_models_larger_than_the_machine) {
                     {"tie_word_embeddings", false}};
   const InputSize size = resolved_size(config, {.batch = 1, .tokens = 64});
   const int64_t before = memory_use(kCpu).in_use;
-  const MemoryCost memory = predicted_memory({config}, size, Purpose::training);
-  const auto parameters = static_cast<double>(make_model(config, {.names = {.shapes_only = true}}).params().count());
+  const MemoryCost memory = predicted_memory(outline_of(config), size, Purpose::training);
+  const auto parameters = static_cast<double>(outline_of(config).params().count());
   EXPECT_NEAR(parameters, 405e9, 1e9);
   EXPECT_NEAR(static_cast<double>(memory.weights), 4 * parameters, 0.01 * 4 * parameters);
   EXPECT_EQ(memory_use(kCpu).in_use, before);
@@ -135,14 +158,15 @@ TEST(CostMemory, of_models_larger_than_the_machine) {
 TEST(CostMemory, more_items_take_more) {
   const Json config = preset_named("vit-tiny").config;
   const auto activations = [&](int64_t batch) {
-    return static_cast<double>(predicted_memory({config}, resolved_size(config, {.batch = batch}), Purpose::training).activations);
+    return static_cast<double>(
+        predicted_memory(outline_of(config), resolved_size(config, {.batch = batch}), Purpose::training).activations);
   };
   EXPECT_NEAR(activations(512) / activations(256), 2, 0.1);
 }
 
 TEST(CostMemory, bytes_moved) {
   const Json config = preset_named("vit-tiny").config;
-  const ModelCost cost = cost_of(make_model(config, {.names = {.shapes_only = true}}), {.batch = 2});
+  const ModelCost cost = cost_of(outline_of(config), {.batch = 2});
   const auto part = [&](const std::string& name) -> const ModelPart& {
     return *std::find_if(cost.parts.begin(), cost.parts.end(), [&](const ModelPart& each) { return each.name == name; });
   };

@@ -96,8 +96,8 @@ TEST(HostileConfigs, computed_positions_are_computed_when_they_are_used) {
         EXPECT_TRUE(each.within) << name << ": " << each.name;
     });
     expect_cheap(std::string(name) + ", a dry run", [&] {
-      predicted_memory({.config = config}, resolve_input_size(make_model(config, {.names = {.shapes_only = true}}), {}),
-                       Purpose::inference);
+      const Model outline = make_model(config, {.names = {.shapes_only = true}});
+      predicted_memory(outline, resolve_input_size(outline, {}), Purpose::inference);
     });
   }
 }

@@ -13,8 +13,8 @@ namespace {
 
 const Path kImages = kFixtures / "images";
 
-ImageProcessor reader(const std::string& json, const std::string& model_type = "vit") {
-  return ImageProcessor(Config(parse_json("held", json), "held"), model_type);
+ImageProcessor reader(const std::string& json, const std::string& processor = "ViT") {
+  return ImageProcessor(Config(parse_json("held", json), "held"), {.processor = processor});
 }
 
 Shape shape_of(const ImageProcessor& read, int64_t width, int64_t height) {
@@ -52,7 +52,7 @@ TEST(ImageProcessor, has_the_defaults_of_each_class) {
   EXPECT_EQ(shape_of(reader(R"({"feature_extractor_type": "ViTFeatureExtractor", "size": 9})"), 30, 20), (Shape{3, 9, 9}));
   EXPECT_EQ(shape_of(reader(R"({"feature_extractor_type": "DeiTFeatureExtractor"})"), 30, 20), (Shape{3, 224, 224}));
   EXPECT_EQ(shape_of(reader(R"({"image_processor_type": "DeiTImageProcessor", "do_center_crop": false})"), 30, 20), (Shape{3, 256, 256}));
-  EXPECT_EQ(shape_of(reader(R"({"do_center_crop": null})", "deit"), 30, 20), (Shape{3, 224, 224}));
+  EXPECT_EQ(shape_of(reader(R"({"do_center_crop": null})", "DeiT"), 30, 20), (Shape{3, 224, 224}));
   EXPECT_EQ(shape_of(reader(R"({"size": 7, "default_to_square": false})"), 30, 20), (Shape{3, 7, 10}));
   EXPECT_EQ(shape_of(reader(R"({"size": [7, 5]})"), 30, 20), (Shape{3, 7, 5}));
   const Image white{2, 2, std::vector<uint8_t>(12, 255)};
@@ -139,8 +139,8 @@ TEST(ImageProcessor, refuses_what_it_cannot_follow) {
     const char *json, *fragment;
   } bad[] = {
       {"[]", "held: found \"[]\", expected a JSON object"},
-      {R"({"image_processor_type": "CLIPImageProcessor"})",
-       "held: image_processor_type is \"CLIPImageProcessor\", expected a ViT or DeiT image processor"},
+      {R"({"image_processor_type": "BeitImageProcessor"})",
+       "held: image_processor_type is \"BeitImageProcessor\", expected a ViT, DeiT or CLIP image processor"},
       {R"({"feature_extractor_type": 3})", "held: feature_extractor_type is \"3\", expected a string"},
       {R"({"size": 0})", "held: size is \"0\", expected a whole number of 1 or more"},
       {R"({"size": -5})", "held: size is \"-5\""},

@@ -132,20 +132,28 @@ TEST(Cost, visible_pairs_of_patterns_are_those_of_the_terms) {
     const std::vector<float> map = attention_probabilities(none, none, {.terms = terms}).to_vector<float>();
     return std::count_if(map.begin(), map.end(), [](float weight) { return weight > 0; });
   };
-  const int64_t N = 35;
-  EXPECT_EQ(count_visible_pairs(N, true, Json(), 1, 0), by_terms(N, {Causal{}}));
-  EXPECT_EQ(count_visible_pairs(N, false, {{"kind", "window"}, {"before", 3}, {"after", 1}, {"globals", 2}}, 1, 0),
+  const int64_t N = 35, D = 4;
+  const Json sizes{{"hidden_size", D}, {"num_attention_heads", 1}, {"num_hidden_layers", 2}, {"intermediate_size", D}};
+  const auto pairs = [&](Json config, const Json& pattern, int64_t layer) {
+    const std::string base = config.contains("image_size") ? "vit." : "bert.";
+    config.update(sizes);
+    if (!pattern.is_null()) config["heed"]["pattern"] = pattern;
+    const ModelCost cost = cost_of_config(config, {.tokens = base == "bert." ? N : 0});
+    return part(cost, base + "encoder.layer." + std::to_string(layer) + ".attention.(attend)").multiply_adds / (2 * D);
+  };
+  const Json text = architecture("BertForTokenClassification"), causal = architecture("BertForTokenClassification", {{"is_decoder", true}});
+  const Json image = architecture("ViTForImageClassification", {{"image_size", {5, 7}}, {"patch_size", 1}, {"heed", {{"pooling", "gap"}}}});
+  EXPECT_EQ(pairs(causal, Json(), 0), by_terms(N, {Causal{}}));
+  EXPECT_EQ(pairs(text, {{"kind", "window"}, {"before", 3}, {"after", 1}, {"globals", 2}}, 0),
             by_terms(N, {Window{.before = 3, .after = 1, .globals = 2}}));
-  EXPECT_EQ(count_visible_pairs(N, true, {{"kind", "window"}, {"before", 3}}, 1, 0),
-            by_terms(N, {Causal{}, Window{.before = 3, .after = 3}}));
+  EXPECT_EQ(pairs(causal, {{"kind", "window"}, {"before", 3}}, 0), by_terms(N, {Causal{}, Window{.before = 3, .after = 3}}));
   const Json chunks{{"kind", "chunks"}, {"size", 8}, {"shifted", true}};
-  EXPECT_EQ(count_visible_pairs(N, false, chunks, 1, 0), by_terms(N, {Chunks{.size = 8}}));
-  EXPECT_EQ(count_visible_pairs(N, false, chunks, 1, 1), by_terms(N, {Chunks{.size = 8, .shift = 4}}));
-  EXPECT_EQ(count_visible_pairs(N, false, {{"kind", "dilated"}, {"step", 3}}, 1, 0), by_terms(N, {Dilated{3}}));
-  EXPECT_EQ(count_visible_pairs(N, false, {{"kind", "grid_window"}, {"rows", 1}, {"columns", 2}}, 7, 0),
+  EXPECT_EQ(pairs(text, chunks, 0), by_terms(N, {Chunks{.size = 8}}));
+  EXPECT_EQ(pairs(text, chunks, 1), by_terms(N, {Chunks{.size = 8, .shift = 4}}));
+  EXPECT_EQ(pairs(text, {{"kind", "dilated"}, {"step", 3}}, 0), by_terms(N, {Dilated{3}}));
+  EXPECT_EQ(pairs(image, {{"kind", "grid_window"}, {"rows", 1}, {"columns", 2}}, 0),
             by_terms(N, {GridWindow{.rows = 1, .columns = 2, .width = 7}}));
-  EXPECT_EQ(count_visible_pairs(N, false, Json::array({{{"kind", "causal"}}, {{"kind", "dilated"}, {"step", 2}}}), 1, 0),
-            by_terms(N, {Causal{}, Dilated{2}}));
+  EXPECT_EQ(pairs(text, Json::array({{{"kind", "causal"}}, {{"kind", "dilated"}, {"step", 2}}}), 0), by_terms(N, {Causal{}, Dilated{2}}));
 }
 
 TEST(Cost, counts_what_checkpoints_hold_and_takes_no_memory_for_it) {

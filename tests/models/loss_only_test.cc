@@ -26,6 +26,14 @@ Json config_of(const std::string& architecture) {
           {"n_layer", 2},
           {"n_head", 2},
           {"n_positions", 20},
+          {"dim", 16},
+          {"n_layers", 2},
+          {"n_heads", 2},
+          {"hidden_dim", 24},
+          {"num_layers", 1},
+          {"num_heads", 2},
+          {"d_kv", 6},
+          {"d_ff", 24},
           {"d_model", 16},
           {"encoder_layers", 1},
           {"decoder_layers", 1},
@@ -109,7 +117,9 @@ TEST_P(LossOnly, every_bit_is_the_same_with_any_number_of_threads) {
 INSTANTIATE_TEST_SUITE_P(Models, LossOnly,
                          testing::Values("ViTForImageClassification", "BertForPreTraining", "BertForMaskedLM",
                                          "BertForSequenceClassification", "BertForNextSentencePrediction", "GPT2LMHeadModel",
-                                         "MarianMTModel"));
+                                         "GPT2ForSequenceClassification", "RobertaForMaskedLM", "RobertaForSequenceClassification",
+                                         "DistilBertForMaskedLM", "DistilBertForSequenceClassification", "ModernBertForMaskedLM",
+                                         "MarianMTModel", "T5ForConditionalGeneration"));
 
 }  // namespace
 }  // namespace heed::test

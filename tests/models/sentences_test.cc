@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "heed/io/image.h"
+#include "heed/models/architecture.h"
 #include "tests/expect_error.h"
 #include "tests/models/text_folder.h"
 #include "tests/structure/source.h"
@@ -46,7 +47,7 @@ TensorMap alone(const TextModel& model, const Sentence& sentence) {
   const Encoding encoding = encode_sentences(model, std::span(&sentence, 1)).encodings[0];
   const EncodedBatch batch = model.tokenizer.batch(std::span(&encoding, 1));
   TensorMap inputs{{"input_ids", batch.input_ids}};
-  if (!model.model.architecture().starts_with("Distil")) inputs["token_type_ids"] = batch.token_type_ids;
+  if (model.model.family().segments) inputs["token_type_ids"] = batch.token_type_ids;
   return model.model(inputs);
 }
 
@@ -59,7 +60,8 @@ std::vector<double> softmax_of(const std::vector<float>& x) {
 }
 
 TEST(Classify, gives_labels_in_the_order_of_the_sentences) {
-  for (const char* name : {"bert-sentiment", "distilbert-sentiment", "distilbert-loss", "bert-next"}) {
+  for (const char* name : {"bert-sentiment", "distilbert-sentiment", "distilbert-loss", "bert-next", "gpt2-classify", "modernbert-classify",
+                           "mistral-classify"}) {
     const TextFolder folder(name);
     const TextModel model = load_text_model(folder.path());
     const std::vector<std::vector<Label>> found = classify(model, kSentences);
@@ -186,7 +188,7 @@ TEST(Embed, takes_the_encoder_out_of_any_checkpoint) {
   }
   const TextFolder gpt2("gpt2-lm"), marian("marian-translate");
   EXPECT_EQ(load_embedder(gpt2.path()).model.architecture(), "GPT2Model");
-  expect_refused([&] { load_embedder(marian.path()); }, "config.json: MarianMTModel has no token states, expected an encoder");
+  expect_refused([&] { load_embedder(marian.path()); }, "config.json: MarianMTModel has no states of tokens, expected an encoder");
 }
 
 TEST(Embed, follows_the_files_of_sentence_transformers) {

@@ -21,7 +21,7 @@ std::vector<Row> mixed_prompts() { return {{5, 6, 7}, {9}, {3, 1, 4, 1, 5, 9, 2,
 
 TEST(StepsTogether, have_the_same_bits_as_alone) {
   const NoGrad no_grad;
-  for (const char* name : {"gpt2-lm", "llama-grouped", "llama-three"}) {
+  for (const char* name : {"gpt2-lm", "llama-grouped", "llama-three", "mistral-window", "qwen2-window"}) {
     const Model model = packed_model(name);
     const std::vector<Row> prompts = mixed_prompts();
     std::vector<DecodeState> together, alone;
@@ -73,7 +73,8 @@ TEST(SentencesTogether, have_the_same_bits_as_alone) {
   const Folder folder;
   const std::vector<Encoding> sentences{encoding_of({5, 6, 7}), encoding_of({9}), encoding_of({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7}),
                                         encoding_of({2, 7})};
-  for (const char* name : {"bert-model", "bert-sentiment", "distilbert-sentiment", "bert-multi-label"}) {
+  for (const char* name : {"bert-model", "bert-sentiment", "distilbert-sentiment", "bert-multi-label", "roberta-model", "roberta-classify",
+                           "modernbert-classify", "gpt2-classify", "clip-pairs"}) {
     const TextModel model = packed_text_model(name, folder);
     const TensorMap all = run_together(model, sentences);
     int64_t begin = 0;

@@ -41,6 +41,9 @@ Reference reference_of(Elementwise op) {
                              ds = std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
                 return 1 / (1 + std::exp(-2 * s)) + x / 2 * ds * std::pow(std::cosh(s), -2);
               }};
+    case Elementwise::quick_gelu:  // x / (1 + e^-cx) with c = 1.702
+      return {[](double x) { return x / (1 + std::exp(-1.702 * x)); },
+              [](double x) { return 1 / (1 + std::exp(-1.702 * x)) + 1.702 * x * std::pow(2 * std::cosh(1.702 * x / 2), -2); }};
   }
   return {};
 }

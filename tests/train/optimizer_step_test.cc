@@ -1,5 +1,6 @@
 // OptimizerStep against plain formulas.
 #include "heed/train/optimizer_step.h"
+#include "heed/models/architecture.h"
 
 #include <cmath>
 #include <limits>
@@ -17,7 +18,7 @@ Model small_model(uint64_t seed = 1) {
   params->get("weight", {3, 5}, initializer::normal(1));
   params->get("bias", {3}, initializer::normal(1), {.decays = false});
   params->get("running_mean", {3}, initializer::normal(1), {.learned = false});
-  return {{}, std::move(params), "none", Json::object(), Json()};
+  return {{}, std::move(params), architectures()[0], Json::object(), Json()};
 }
 
 // Gradients: `factor` times random numbers that depend only on the step.

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "heed/core/autograd.h"
+#include "heed/models/architecture.h"
 #include "heed/models/model.h"
-#include "heed/train/config_keys.h"
 #include "heed/train/train_options.h"
 #include "tests/expect_error.h"
 
@@ -93,7 +93,7 @@ TEST(Presets, every_preset_runs_with_every_choice) {
   for (const Preset& preset : presets()) {
     if (preset.family == "resnet") continue;  // it has only model.* keys
     const bool vit = preset.family == "vit", bert = preset.family == "bert", gaussian = preset.name.starts_with("gaussian");
-    Names positions = config_keys_of(preset.config).supported(choices("positions"));
+    Names positions = supported_choices(*architecture_of(Config(preset.config, "preset")).family, choices("positions"));
     if (vit) positions.emplace_back("learned,gaussian");
     positions.emplace_back("sinusoidal,rotary,alibi");
     for (const std::string& each : positions) {
