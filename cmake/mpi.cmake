@@ -1,5 +1,10 @@
 # HEED_MPI=AUTO|ON|OFF: several processes, on several machines, over MPI.
-set(HEED_MPI AUTO CACHE STRING "Several processes: AUTO (if an MPI is found), ON or OFF")
+# A project that contains heed asks for it.
+set(heed_mpi_default OFF)
+if(PROJECT_IS_TOP_LEVEL)
+  set(heed_mpi_default AUTO)
+endif()
+set(HEED_MPI ${heed_mpi_default} CACHE STRING "Several processes: AUTO (if an MPI is found), ON or OFF")
 set(heed_with_mpi OFF)
 if((HEED_MPI STREQUAL "AUTO" OR HEED_MPI) AND NOT HEED_FUZZ)
   find_package(MPI QUIET COMPONENTS CXX)

@@ -30,7 +30,7 @@ const std::map<std::string, Names> kMayInclude = {
     {"models", {"core", "dist", "ops", "attention", "nn", "io", "text", "data"}},
     {"train", {"core", "dist", "cuda", "ops", "attention", "nn", "models", "io", "text", "data"}},
     {"lab", {"core", "dist", "ops", "attention", "nn", "models", "train", "io", "text", "data"}},
-    {"cli", {"core", "dist", "cuda", "ops", "attention", "nn", "models", "train", "lab", "io", "text", "data"}},
+    {"cli", {"core", "dist", "cuda", "ops", "attention", "nn", "models", "train", "lab", "serve", "io", "text", "data"}},
     {"serve", {"core", "ops", "attention", "nn", "models", "train", "lab", "io", "text", "data"}},
 };
 
