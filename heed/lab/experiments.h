@@ -33,9 +33,19 @@
   X(gelu_forms) /* L26 */  \
   X(layer_norm_invariance) /* L27 */  \
   X(pooling_heads) /* L28 */  \
-  X(training_set_size) /* L29 */  \
   X(patch_embedding) /* L30 */  \
   X(pretraining_tasks) /* L31 */  \
+  X(softmax_axis) /* L32 */  \
+  X(one_head_convolution) /* L33 */  \
+  X(slices_or_projections) /* L34 */  \
+  X(softmax_derivatives) /* L35 */  \
+  X(when_positions_matter) /* L36 */  \
+  X(training_set_size) /* L29, L39 */  \
+  X(recurrent_or_attention) /* L41 */  \
+  X(parallel_heads) /* L42 */  \
+  X(noisy_key_distribution) /* L44 */  \
+  X(overfitting) /* L46 */  \
+  X(absolute_terms) /* L48 */  \
   /* the end */
 // clang-format on
 

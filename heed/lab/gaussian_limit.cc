@@ -1,4 +1,4 @@
-// L20: the attention of a head with Gaussian positions as it gets sharper (Cordonnier et al. 2020, lemma 1).
+// L20: the attention of a head with Gaussian positions as it gets sharper (Cordonnier et al. 2020, lemma 2).
 #include <algorithm>
 #include <cmath>
 

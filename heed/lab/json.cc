@@ -3,6 +3,7 @@
 
 #include "heed/lab/formula.h"
 #include "heed/lab/result.h"
+#include "heed/lab/sources.h"
 
 namespace heed::lab {
 namespace {
@@ -61,6 +62,7 @@ Json result_json(const Result& result) {
            {"tables", Json::array()},
            {"figures", Json::array()}};
   if (!experiment.published.empty()) out["published"] = sentence_text(experiment.published);
+  if (const std::string source = source_text(experiment); !source.empty()) out["source"] = source;
   if (!result.error.empty()) out["error"] = result.error;
   for (const Measured& each : result.report.measured) out["measured"].push_back(measured_json(each));
   for (const Table& table : result.report.tables) out["tables"].push_back(table_json(table));

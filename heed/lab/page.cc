@@ -6,6 +6,7 @@
 #include "heed/io/markup.h"
 #include "heed/lab/draw.h"
 #include "heed/lab/formula.h"
+#include "heed/lab/sources.h"
 #include "heed/train/report_draw.h"
 
 namespace heed::lab {
@@ -104,6 +105,8 @@ std::string experiment_html(const Result& result) {
   if (!result.error.empty()) return out + "<p class=\"said wrong\"><b>Error</b> " + escape_markup(result.error) + "</p></article>\n";
   if (!experiment.published.empty())
     out += "<p class=\"said wrong\"><b>Published</b> <span>" + sentence_markup(experiment.published) + "</span></p>\n";
+  if (const std::string source = source_text(experiment); !source.empty())
+    out += "<p class=\"said source\"><b>Source</b> <span>" + escape_markup(source) + "</span></p>\n";
   if (!experiment.setup.empty()) out += "<p class=\"said\"><b>Setup</b> <span>" + sentence_markup(experiment.setup) + "</span></p>\n";
   out += "<p class=\"said right\"><b>" + std::string(result.verdict == Verdict::corrected ? "Correct" : "Result") + "</b> <span>" +
          sentence_markup(finding_of(result.report)) + "</span></p>\n";

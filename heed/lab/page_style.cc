@@ -35,7 +35,7 @@ h2 { font-size: 1.45rem; padding-bottom: .5rem; border-bottom: 1px solid var(--e
 math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "Noto Sans Math", "DejaVu Math TeX Gyre", math, serif; }
 .said { display: grid; grid-template-columns: 6rem 1fr; gap: .2rem .8rem; max-width: 52rem; margin: .55rem 0; padding-left: .8rem; border-left: 3px solid var(--tone); }
 .said b { font-weight: 600; color: var(--tone); }
-.said.wrong { --tone: var(--fails); } .said.right { --tone: var(--holds); }
+.said.source { --tone: var(--faint); } .said.wrong { --tone: var(--fails); } .said.right { --tone: var(--holds); }
 .said.wrong b + span { color: var(--faint); }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; margin: 1.3rem 0 1rem; grid-auto-flow: dense; }
 .figures > .wide { grid-column: 1 / -1; }

@@ -74,11 +74,12 @@ Report run_temperature(const TemperatureOptions& options, const ProgressCallback
   const Tensor at_zero = reshape(tokens.out(0), {N, D}), at_limit = reshape(tokens.out(static_cast<float>(limit)), {N, D});
 
   Report report;
-  report.statement =
-      "The entropy of a row falls from log N = " + number_text(all) + " at β = 0 to " + number_text(entropies.back()) +
-      " at β = " + setting_text(options.beta) + " and to 0 in the limit, which these tokens reach at β = " + number_text(limit) +
-      ". At β = 0 every query gets the mean of all values, in the limit the value of its best key, unchanged. Both limits are fully connected "
-      "layers: with equal weights, and with one-hot rows.";
+  report.statement = "The entropy of a row falls from log N = " + number_text(all) + " at β = 0 to " + number_text(entropies.back()) +
+                     " at β = " + setting_text(options.beta) +
+                     " and to 0 in the limit, which these tokens reach at β = " + number_text(limit) +
+                     ". At β = 0 every query gets the mean of all values, in the limit the value of its best key, unchanged. Both limits "
+                     "are fully connected "
+                     "layers: with equal weights, and with one-hot rows.";
   report.measured = {
       equal_to("entropy at β = 0 (log N)", all, tokens.entropy(0), 1e-5),
       at_most("entropy at the largest β, below log N", all, entropies.back()),

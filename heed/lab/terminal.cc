@@ -5,6 +5,7 @@
 #include "heed/io/markup.h"
 #include "heed/io/terminal_style.h"
 #include "heed/lab/formula.h"
+#include "heed/lab/sources.h"
 
 namespace heed::lab {
 namespace {
@@ -124,6 +125,7 @@ void print_result(std::ostream& out, const Result& result, const Terminal& termi
   print_paragraph(out, "", sentence_text(experiment.claim), terminal);
   if (!experiment.formula.empty()) print_paragraph(out, "", formula_text(experiment.formula), terminal);
   if (!experiment.published.empty()) print_paragraph(out, "published: ", sentence_text(experiment.published), terminal);
+  if (const std::string source = source_text(experiment); !source.empty()) print_paragraph(out, "source: ", source, terminal);
   if (!result.error.empty()) {
     print_paragraph(out, "error: ", result.error, terminal);
     return;

@@ -1,5 +1,6 @@
 #include "heed/lab/training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -9,12 +10,36 @@
 
 namespace heed::lab {
 
-double TrainedModel::metric(const std::string& name) const {
-  const NoGrad no_grad;
-  const Evaluation evaluation = evaluate();
+namespace {
+
+double metric_in(const Evaluation& evaluation, const std::string& name) {
   for (const auto& [each, value] : evaluation.figures)
     if (each == name) return value;
   fail("training: there is no metric '", name, "'");
+}
+
+}  // namespace
+
+double TrainedModel::metric(const std::string& name) const {
+  const NoGrad no_grad;
+  return metric_in(evaluate(), name);
+}
+
+std::vector<double> TrainedModel::curve(const std::string& name) const {
+  std::vector<double> out;
+  for (const Evaluation& epoch : epochs) out.push_back(metric_in(epoch, name));
+  return out;
+}
+
+Series mean_curve(const std::string& name, const std::vector<std::vector<double>>& curves) {
+  Series out{.name = name, .mark = Mark::both};
+  for (size_t e = 0; e < curves.at(0).size(); ++e) {
+    std::vector<double> values;
+    for (const std::vector<double>& each : curves) values.push_back(each.at(e));
+    out.x.push_back(static_cast<double>(e + 1)), out.y.push_back(mean_of(values));
+    out.low.push_back(*std::min_element(values.begin(), values.end())), out.high.push_back(*std::max_element(values.begin(), values.end()));
+  }
+  return out;
 }
 
 TrainedModel run_training(const TrainingRun& run, const TemporaryFolder& folder, const std::string& name,
@@ -32,6 +57,10 @@ TrainedModel run_training(const TrainingRun& run, const TemporaryFolder& folder,
   const TrainCallbacks callbacks{.epoch = [&](const EpochInfo& epoch) {
     for (const auto& [each, value] : epoch.figures)
       if (each == "train_loss") out.losses.push_back(value);
+    if (run.curves) {
+      const NoGrad no_grad;
+      out.epochs.push_back(out.evaluate());
+    }
     progress(name + ", epoch " + std::to_string(epoch.epoch) + " of " + std::to_string(epoch.epochs));
   }};
   out.steps = train_model(task, training.train_options(), output, callbacks).steps;

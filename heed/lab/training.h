@@ -19,18 +19,21 @@ struct TrainingRun {
   std::string task = {};                             // "classify", ...
   std::vector<std::string> settings = {};            // key=value
   std::function<void(Task& task)> modify_task = {};  // changes the task before training
+  bool curves = false;                               // evaluates after every epoch
 
   void add(const std::vector<std::string>& more) { settings.insert(settings.end(), more.begin(), more.end()); }
 };
 
 struct TrainedModel {
   std::shared_ptr<Model> model = {};
-  Path folder = {};                 // of the saved model
-  std::vector<double> losses = {};  // training loss per epoch
+  Path folder = {};                     // of the saved model
+  std::vector<double> losses = {};      // training loss per epoch
+  std::vector<Evaluation> epochs = {};  // after each epoch, if the run has curves
   int64_t steps = 0;
   std::function<Evaluation()> evaluate = {};  // on the test part, or the validation part if there is none
 
-  double metric(const std::string& name) const;  // of evaluate()
+  double metric(const std::string& name) const;              // of evaluate()
+  std::vector<double> curve(const std::string& name) const;  // of every epoch
 };
 // Trains and returns the model after the last step: without early stopping or model selection, so that all runs have the same budget.
 TrainedModel run_training(const TrainingRun& run, const TemporaryFolder& folder, const std::string& name, const ProgressCallback& progress);
@@ -50,6 +53,9 @@ struct ImageTrainingRuns {
   TrainingRun for_seed(uint64_t run_seed) const;  // settings may be added: later ones win
   std::vector<std::string> transformer() const;   // the settings of the default model
 };
+
+// One curve per run: its mean, with a band from the lowest to the highest.
+Series mean_curve(const std::string& name, const std::vector<std::vector<double>>& curves);
 
 int64_t work_of_image(const Model& model);  // multiply-adds of one forward pass with one image, counted
 

@@ -30,8 +30,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     state_->connections.insert(this);
     ++state_->connection_count;
     ErrorCode ignored;
-    const tcp::endpoint peer = stream_.socket().remote_endpoint(ignored);
-    peer_ = peer.address().to_string();
+    peer_ = stream_.socket().remote_endpoint(ignored).address().to_string();
   }
   ~Connection() {
     state_->connections.erase(this);
@@ -85,8 +84,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void allow_body() {
-    static constexpr std::string_view line = "HTTP/1.1 100 Continue\r\n\r\n";
-    net::async_write(stream_, net::buffer(line), [self = shared_from_this()](ErrorCode error, size_t) {
+    net::async_write(stream_, net::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25), [self = shared_from_this()](ErrorCode error, size_t) {
       if (error) return self->close();
       self->read_body();
     });
@@ -129,9 +127,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void piece(const std::string& data) {
-    if (data.empty()) return;
-    if (!chunked_) return send(data);
-    send(chunk_bytes(data));
+    if (!data.empty()) send(chunked_ ? chunk_bytes(data) : data);
   }
 
   void end_stream() {
@@ -161,11 +157,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void finish() {
-    finished_ = true;
+    finished_ = true;  // as soon as all of it is sent
     if (queue_.empty()) next();
   }
 
-  // The answer is sent.
   void next() {
     observe(true);
     exchange_.reset();

@@ -179,22 +179,16 @@ class JinjaParser {
       }
     }
   }
-  Node sum() {
-    Node out = product();
-    while (is(Token::symbol, "+") || is(Token::symbol, "-") || is(Token::symbol, "~")) {
+  Node chain(Node (JinjaParser::*part)(), std::string_view operators) {
+    Node out = (this->*part)();
+    while (here().kind == Token::symbol && here().text.size() == 1 && operators.find(here().text) != std::string_view::npos) {
       const std::string text = tokens_[at_++].text;
-      out = make(Kind::binary, text, {out, product()});
+      out = make(Kind::binary, text, {out, (this->*part)()});
     }
     return out;
   }
-  Node product() {
-    Node out = unary();
-    while (is(Token::symbol, "*") || is(Token::symbol, "%")) {
-      const std::string text = tokens_[at_++].text;
-      out = make(Kind::binary, text, {out, unary()});
-    }
-    return out;
-  }
+  Node sum() { return chain(&JinjaParser::product, "+-~"); }
+  Node product() { return chain(&JinjaParser::unary, "*%"); }
   Node unary() {
     if (symbol("-")) return make(Kind::minus, "", {unary()});
     return with_tests(with_filters(postfix(primary())));

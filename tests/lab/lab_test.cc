@@ -3,6 +3,7 @@
 
 #include "heed/lab/formula.h"
 #include "heed/lab/measure.h"
+#include "heed/lab/sources.h"
 #include "heed/lab/terminal.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
@@ -51,6 +52,9 @@ TEST(Lab, experiments_are_sorted_unique_and_well_formed) {
     EXPECT_TRUE(experiment.setup.ends_with('.')) << experiment.setup;
     EXPECT_EQ(experiment.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos);
     EXPECT_EQ(experiment.published.empty(), experiment.expected != Verdict::corrected);
+    const Source* source = find_source(experiment);  // a reader must be able to look it up
+    ASSERT_NE(source, nullptr);
+    EXPECT_GT(source->question.size(), 10u);
     for (const std::string& sentence : {experiment.claim, experiment.title, experiment.published, experiment.setup})
       EXPECT_NE(sentence_markup(sentence), sentence.empty() ? "?" : "");
     if (!experiment.formula.empty()) {
@@ -237,6 +241,25 @@ TEST(Lab, the_folder_is_complete_and_never_replaces_another) {
   put(folder / "other/letter.txt", "dear");
   expect_error<UsageError>([&] { ReportFolder(folder / "other"); }, "contains files other than a lab report");
   EXPECT_EQ(get(folder / "other/letter.txt"), "dear");
+}
+
+TEST(Lab, markdown_lists_published_errors_and_courses) {
+  const Folder folder;
+  const std::vector results{run_one(find_experiment("L32"), {}, [](const std::string&) {}),
+                            run_one(find_experiment("L35"), {}, [](const std::string&) {}),
+                            run_one(find_experiment("L1"), {}, [](const std::string&) {})};
+  write_markdown(folder / "lab", results);
+  const std::string errors = get(folder / "lab/errors.md"), courses = get(folder / "lab/courses.md"), list = get(folder / "lab/README.md");
+  EXPECT_NE(errors.find("[The softmax runs over keys](expression.md#l32-the-softmax-runs-over-keys)"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("Source: Problem sheets on attention and its statistics: attention with tokens as columns"), std::string::npos);
+  EXPECT_NE(errors.find("largest total weight of a query | 1 | 2.476"), std::string::npos);
+  EXPECT_EQ(errors.find("L1:"), std::string::npos);
+  EXPECT_NE(get(folder / "lab/expression.md").find("## L32: The softmax runs over keys"), std::string::npos);
+  EXPECT_NE(courses.find("| what the inverse temperature does at 0 and in the limit | L1 ["), std::string::npos) << courses;
+  EXPECT_NE(list.find("| holds, corrected | over the columns of Q^T K: largest total weight of a query: 2.476 | `heed lab softmax-axis` |"),
+            std::string::npos)
+      << list;
+  EXPECT_EQ(list.find("|  |"), std::string::npos);
 }
 
 TEST(Lab, the_terminal_shows_claims_numbers_and_figures) {

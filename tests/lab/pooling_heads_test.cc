@@ -20,6 +20,11 @@ TEST(PoolingHeads, have_the_parameters_and_costs_of_the_formulas) {
       EXPECT_TRUE(each.passes()) << each.name;
     }
   EXPECT_EQ(result.report.tables.at(0).rows.size(), 4u);
+  EXPECT_EQ(result.report.tables.at(1).rows.size(), 6u);
+  // One epoch of 20 images cannot tell; the order is given with its numbers.
+  EXPECT_EQ(result.verdict, lab::Verdict::undecided);
+  EXPECT_NE(lab::finding_of(result.report).find("Test accuracy after 1 of 1 epochs: "), std::string::npos);
+  EXPECT_EQ(std::get<lab::Lines>(result.report.figures.at(1).frames[0].plots[0].body).series.size(), 4u);
 }
 
 }  // namespace

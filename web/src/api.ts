@@ -57,7 +57,12 @@ export async function stream(url: string, body: unknown, signal: AbortSignal, ea
   const init: RequestInit =
     body === undefined
       ? { signal, headers: { Accept: 'text/event-stream' } }
-      : { signal, method: 'POST', headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' }, body: JSON.stringify(body) };
+      : {
+          signal,
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
+          body: JSON.stringify(body),
+        };
   const reader = (await send(url, init)).body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   for (;;) {
@@ -68,7 +73,8 @@ export async function stream(url: string, body: unknown, signal: AbortSignal, ea
     text = parts.pop()!;
     for (const part of parts) {
       const lines = part.split('\n');
-      const field = (name: string) => lines.filter(line => line.startsWith(name + ':')).map(line => line.slice(name.length + 1).trimStart());
+      const field = (name: string) =>
+        lines.filter(line => line.startsWith(name + ':')).map(line => line.slice(name.length + 1).trimStart());
       const data = field('data').join('\n');
       if (data) each({ id: field('id')[0] ?? '', event: field('event')[0] ?? 'message', data });
     }

@@ -87,11 +87,20 @@ function Side({ current }: { current: string }) {
           <Icon name="help" />
           <span class="label">Keyboard</span>
         </button>
-        <button type="button" class="button plain" onClick={() => setTheme(theme === 'dark' ? 'light' : 'dark')} aria-label={theme === 'dark' ? 'Light theme' : 'Dark theme'}>
+        <button
+          type="button"
+          class="button plain"
+          onClick={() => setTheme(theme === 'dark' ? 'light' : 'dark')}
+          aria-label={theme === 'dark' ? 'Light theme' : 'Dark theme'}
+        >
           <Icon name={theme === 'dark' ? 'sun' : 'moon'} />
           <span class="label">{theme === 'dark' ? 'Light' : 'Dark'}</span>
         </button>
-        <div class="server">{error ? 'No answer from the server' : data && `heed ${data.version} · ${data.device === 'cpu' ? data.isa : data.device} · ${data.threads} threads`}</div>
+        <div class="server">
+          {error
+            ? 'No answer from the server'
+            : data && `heed ${data.version} · ${data.device === 'cpu' ? data.isa : data.device} · ${data.threads} threads`}
+        </div>
       </div>
     </header>
   );
@@ -112,7 +121,8 @@ function Keyboard() {
     const open = () => dialog.current?.showModal();
     const keyDown = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || dialog.current?.open) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || dialog.current?.open)
+        return;
       const view = views[Number(event.key) - 1];
       if (view) go(link(view.name));
       else if (event.key === '?') open();

@@ -6,7 +6,11 @@ export function short(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined) return '–';
   if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(digits - 1).replace('e+', 'e').replace(/\.?0+e/, 'e');
+  if (size !== 0 && (size < 1e-4 || size >= 1e7))
+    return value
+      .toExponential(digits - 1)
+      .replace('e+', 'e')
+      .replace(/\.?0+e/, 'e');
   if (size >= 10 ** digits) return Math.round(value).toLocaleString('en');
   return trimmed(value.toPrecision(digits));
 }
@@ -16,7 +20,7 @@ export const tick = (value: number) => (Math.abs(value) >= 1e5 && Math.abs(value
 
 function scaled(value: number, base: number, units: string[]): string {
   let unit = 0;
-  while (Math.abs(value) >= base && unit + 1 < units.length) (value /= base), unit++;
+  while (Math.abs(value) >= base && unit + 1 < units.length) ((value /= base), unit++);
   return `${unit === 0 ? Math.round(value) : trimmed(value.toPrecision(3))}${units[unit] ? ' ' + units[unit] : ''}`;
 }
 export const bytes = (value: number) => scaled(value, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']);

@@ -1,6 +1,7 @@
 // What the server answers: the schemas of heed/serve/openapi.json that this page uses.
 export interface ModelInfo {
   id: string;
+  folder: string;
   architecture: string;
   task: 'generate' | 'translate' | 'classify' | 'tag' | 'fill' | 'embed';
   input: 'text' | 'image';
@@ -229,7 +230,15 @@ export interface LabResult {
   settings: Record<string, unknown>;
   seconds: number;
   error?: string;
-  measured: { name: string; predicted: Maybe; measured: Maybe; prediction: string; by_clock: boolean; contradicts: boolean; passes: boolean }[];
+  measured: {
+    name: string;
+    predicted: Maybe;
+    measured: Maybe;
+    prediction: string;
+    by_clock: boolean;
+    contradicts: boolean;
+    passes: boolean;
+  }[];
   tables: { title: string; columns: string[]; rows: (string | number | null)[][] }[];
   figures: { title: string; caption: string; parameter: string; frames: { value: string; plots: Plot[] }[] }[];
 }

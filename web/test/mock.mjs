@@ -20,7 +20,9 @@ async function events(response, list, every = 15) {
   response.writeHead(200, { 'Content-Type': 'text/event-stream' });
   for (const { event, id, data } of list) {
     if (response.destroyed) return;
-    response.write(`${event ? `event: ${event}\n` : ''}${id ? `id: ${id}\n` : ''}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`);
+    response.write(
+      `${event ? `event: ${event}\n` : ''}${id ? `id: ${id}\n` : ''}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`,
+    );
     await pause(every);
   }
   response.end();
@@ -44,7 +46,10 @@ async function answer(request, response) {
   const run = /^\/api\/runs\/(\w+\/\w+)(\/\w+)?$/.exec(path);
   if (run?.[2] === '/events') return events(response, answers.runEvents(run[1]), 200);
   if (run?.[2]) return json({ id: run[1] }, 202);
-  if (run) return answers.runs[run[1]] ? json(answers.runs[run[1]]()) : json({ error: { message: `there is no run ${run[1]}`, type: 'not_found_error', param: null, code: null } }, 404);
+  if (run)
+    return answers.runs[run[1]]
+      ? json(answers.runs[run[1]]())
+      : json({ error: { message: `there is no run ${run[1]}`, type: 'not_found_error', param: null, code: null } }, 404);
   if (path === '/api/settings') return json(answers.settings(url.searchParams.get('task') ?? 'classify'));
   if (path === '/api/terms') return json(answers.terms(url.searchParams));
   if (path === '/api/attend') return json(answers.attend(input));
@@ -55,7 +60,11 @@ async function answer(request, response) {
   if (path === '/v1/completions') return events(response, answers.completion(input));
   if (path === '/v1/chat/completions') return events(response, answers.chat(input));
   if (path === '/api/lab') return json(answers.lab);
-  if (path.startsWith('/api/lab/')) return events(response, [{ event: 'progress', data: 'computing' }, { event: 'result', data: answers.labResult(path.split('/').pop()) }]);
+  if (path.startsWith('/api/lab/'))
+    return events(response, [
+      { event: 'progress', data: 'computing' },
+      { event: 'result', data: answers.labResult(path.split('/').pop()) },
+    ]);
   if (path === '/api/cost') return json(answers.cost(input));
   json({ error: { message: `not found: ${path}`, type: 'not_found_error', param: null, code: null } }, 404);
 }

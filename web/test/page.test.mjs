@@ -20,7 +20,10 @@ const open = (hash, options) => openPage(browser, server.address, hash, options)
 
 describe('every view', () => {
   for (const [name, hash, ready] of views)
-    for (const [width, theme] of [[1280, 'light'], [390, 'dark']])
+    for (const [width, theme] of [
+      [1280, 'light'],
+      [390, 'dark'],
+    ])
       test(`${name} at ${width} px, ${theme}`, async () => {
         const { page, faults, close } = await open(hash, { width, theme });
         await page.waitForSelector(ready);
@@ -29,7 +32,11 @@ describe('every view', () => {
           await page.waitForSelector('.probabilities');
         }
         await page.waitForTimeout(350);
-        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0, 'wider than the window');
+        assert.equal(
+          await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+          0,
+          'wider than the window',
+        );
         assert.deepEqual(await violations(page), []);
         assert.deepEqual(faults, []);
         await close();
@@ -60,7 +67,9 @@ test('a link carries the whole state', async () => {
 test('moving a slider asks for a new map', async () => {
   const { page, close } = await open('#/attention');
   await page.waitForSelector('.matrix');
-  const asked = page.waitForRequest(request => request.url().endsWith('/api/attend') && request.postDataJSON().terms[0].parameters.alpha[0] === 3);
+  const asked = page.waitForRequest(
+    request => request.url().endsWith('/api/attend') && request.postDataJSON().terms[0].parameters.alpha[0] === 3,
+  );
   await page.getByLabel('alpha', { exact: true }).fill('3');
   await asked;
   await close();
@@ -71,7 +80,9 @@ test('completion streams, shows alternatives and goes on from one', async () => 
   await page.getByRole('button', { name: 'Complete' }).click();
   await page.waitForFunction(() => document.querySelectorAll('.piece').length === 15);
   await page.locator('.piece').nth(3).click();
-  const asked = page.waitForRequest(request => request.url().endsWith('/v1/completions') && request.postDataJSON().prompt === 'One, there was the');
+  const asked = page.waitForRequest(
+    request => request.url().endsWith('/v1/completions') && request.postDataJSON().prompt === 'One, there was the',
+  );
   await page.getByRole('button', { name: '·the' }).click();
   await asked;
   await close();
@@ -110,7 +121,7 @@ test('a run starts with the settings of the form', async () => {
   const { page, close } = await open('#/runs/new');
   await page.getByLabel('rate', { exact: true }).fill('0.02');
   await page.getByLabel('Name', { exact: true }).fill('fast');
-  await page.getByText("heed train classify rate=0.02 --name fast").waitFor();
+  await page.getByText('heed train classify rate=0.02 --name fast').waitFor();
   const asked = page.waitForRequest(request => request.method() === 'POST' && request.url().endsWith('/api/runs'));
   await page.getByRole('button', { name: 'Start training' }).click();
   assert.deepEqual((await asked).postDataJSON(), { task: 'classify', settings: { rate: '0.02' }, name: 'fast' });
@@ -123,11 +134,17 @@ test('every figure of a page can be saved', async () => {
   await page.waitForSelector('.verdict');
   const begins = { SVG: '<svg', PNG: '\u0089PNG', JSON: '{', CSV: 'series,β,entropy' };
   for (const [kind, begin] of Object.entries(begins)) {
-    await page.getByRole('button', { name: /^Export/ }).first().click();
+    await page
+      .getByRole('button', { name: /^Export/ })
+      .first()
+      .click();
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: kind }).click()]);
     assert.equal(download.suggestedFilename(), `softmax-temperature-1.${kind.toLowerCase()}`);
     const body = readFileSync(await download.path());
-    assert.ok((kind === 'PNG' ? body.toString('latin1') : body.toString()).startsWith(begin), `${kind} begins with ${body.subarray(0, 20)}`);
+    assert.ok(
+      (kind === 'PNG' ? body.toString('latin1') : body.toString()).startsWith(begin),
+      `${kind} begins with ${body.subarray(0, 20)}`,
+    );
     if (kind === 'SVG') assert.ok(!body.toString().includes('var(--'), 'colours of the theme are not resolved');
   }
   await close();
@@ -162,7 +179,11 @@ test('without a server the page says so', async () => {
 
 test('a server with a token asks for it', async () => {
   const { page, close } = await open('', { allowErrors: true, hold: true });
-  await page.route('**/api/info', route => (route.request().headers().authorization === 'Bearer secret' ? route.continue() : route.fulfill({ status: 401, json: { error: { message: 'no token' } } })));
+  await page.route('**/api/info', route =>
+    route.request().headers().authorization === 'Bearer secret'
+      ? route.continue()
+      : route.fulfill({ status: 401, json: { error: { message: 'no token' } } }),
+  );
   await page.goto(`${server.address}/#/cost`);
   await page.locator('dialog[open] input').fill('secret');
   await page.getByRole('button', { name: 'Continue' }).click();

@@ -29,7 +29,11 @@ const views = [
   ['log', '#/runs/classify/001?tab=log', '.log'],
   ['new run', '#/runs/new?task=language', '.setting-grid input'],
   ['inspect a text', '#/inspect?model=language/001&text=the+film+was+good&shapes=1&query=2', '.heads-grid canvas'],
-  ['inspect with changes', '#/inspect?model=sentiment/001&text=the+film+was+good&off=attention:1.0&beta=2&hidden=1&view=matrix', '.thumb.off'],
+  [
+    'inspect with changes',
+    '#/inspect?model=sentiment/001&text=the+film+was+good&off=attention:1.0&beta=2&hidden=1&view=matrix',
+    '.thumb.off',
+  ],
   ['inspect a translation', '#/inspect?model=translate/001&text=vingt+et+un&kind=cross', '.arcs'],
   ['inspect an image', '#/inspect?model=classify/001', '.drop'],
   ['complete', '#/play/complete?prompt=the+film&max_tokens=12', 'textarea'],
@@ -43,16 +47,33 @@ const views = [
   ['temperature', '#/lab/L1?beta=100', '.verdict'],
   ['kernel smoother', '#/lab/L9', '.verdict'],
   ['positions', '#/lab/L25', '.verdict'],
-  ['cost', '#/cost?models=' + encodeURIComponent(JSON.stringify([{ model: 'vit-tiny', settings: 'batch=8' }, { model: 'gpt2', settings: '' }])), 'table.compare td'],
+  [
+    'cost',
+    '#/cost?models=' +
+      encodeURIComponent(
+        JSON.stringify([
+          { model: 'vit-tiny', settings: 'batch=8' },
+          { model: 'gpt2', settings: '' },
+        ]),
+      ),
+    'table.compare td',
+  ],
 ];
 
 describe('the page with the real server', { skip: heed ? false : 'HEED is not set: ./dev browser sets it' }, () => {
   let folder, server, address, browser, startedAt;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'heed-page-'));
-    for (const training of trainings) execFileSync(heed, ['train', ...training, '--quiet', '--runs', join(folder, 'runs')], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+    for (const training of trainings)
+      execFileSync(heed, ['train', ...training, '--quiet', '--runs', join(folder, 'runs')], {
+        cwd: folder,
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
     startedAt = performance.now();
-    server = spawn(heed, ['serve', '--runs', join(folder, 'runs'), '--port', '0', '--quiet'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+    server = spawn(heed, ['serve', '--runs', join(folder, 'runs'), '--port', '0', '--quiet'], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     address = await new Promise((resolve, reject) => {
       server.stdout.on('data', text => resolve(/http:\S+/.exec(String(text))?.[0]));
       server.on('exit', code => reject(new Error(`heed serve ended with ${code}`)));
@@ -104,7 +125,9 @@ describe('the page with the real server', { skip: heed ? false : 'HEED is not se
       assert.ok(usable.length >= 9);
       for (const { name } of usable) {
         const { page, faults, close } = await openPage(browser, address, `#/attention?layout=${layout}&terms=[]`);
-        const computed = page.waitForResponse(response => response.url().endsWith('/api/attend') && response.request().postDataJSON().terms[0]?.name === name);
+        const computed = page.waitForResponse(
+          response => response.url().endsWith('/api/attend') && response.request().postDataJSON().terms[0]?.name === name,
+        );
         await page.selectOption('#add-term', name);
         assert.equal((await computed).status(), 200, name);
         await page.waitForSelector('.matrix');
@@ -115,12 +138,21 @@ describe('the page with the real server', { skip: heed ? false : 'HEED is not se
   });
 
   test('a training starts, moves, stops and goes on', async () => {
-    const { page, faults, close } = await openPage(browser, address, '#/runs/new?s.data=shapes:400&s.layers=2&s.width=32&s.heads=2&s.epochs=400&s.log_every=1&name=live');
+    const { page, faults, close } = await openPage(
+      browser,
+      address,
+      '#/runs/new?s.data=shapes:400&s.layers=2&s.width=32&s.heads=2&s.epochs=400&s.log_every=1&name=live',
+    );
     page.setDefaultTimeout(60_000);
     await page.getByRole('button', { name: 'Start training' }).click();
     await page.waitForFunction(() => location.hash === '#/runs/classify/live');
     await page.waitForSelector('.uplot');
-    const steps = () => page.locator('.stats dd').nth(1).textContent().then(text => Number(text.replaceAll(',', '')));
+    const steps = () =>
+      page
+        .locator('.stats dd')
+        .nth(1)
+        .textContent()
+        .then(text => Number(text.replaceAll(',', '')));
     await page.waitForFunction(() => Number(document.querySelectorAll('.stats dd')[1]?.textContent.replaceAll(',', '')) > 5);
     const then = await steps();
     await page.waitForFunction(before => Number(document.querySelectorAll('.stats dd')[1]?.textContent.replaceAll(',', '')) > before, then);

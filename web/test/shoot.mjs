@@ -5,16 +5,29 @@ import { gunzipSync } from 'node:zlib';
 import { startMock } from './mock.mjs';
 import { shirt, views } from './views.mjs';
 
-const words = process.argv.slice(2), option = name => (words.includes(name) ? words.splice(words.indexOf(name), 2)[1] : undefined);
-const address = option('--address'), dark = words.includes('--dark');
+const words = process.argv.slice(2),
+  option = name => (words.includes(name) ? words.splice(words.indexOf(name), 2)[1] : undefined);
+const address = option('--address'),
+  dark = words.includes('--dark');
 const [out, ...names] = words.filter(word => !word.startsWith('--'));
 mkdirSync(out, { recursive: true });
 const server = address ? { address, stop() {} } : await startMock();
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
 for (const width of [1280, 390]) {
-  const context = await browser.newContext({ viewport: { width, height: width === 390 ? 844 : 860 }, colorScheme: dark ? 'dark' : 'light' });
+  const context = await browser.newContext({
+    viewport: { width, height: width === 390 ? 844 : 860 },
+    colorScheme: dark ? 'dark' : 'light',
+  });
   const page = await context.newPage();
-  if (address) await page.route(url => url.pathname === '/', route => route.fulfill({ body: gunzipSync(readFileSync(new URL('../dist/index.html.gz', import.meta.url))), contentType: 'text/html; charset=utf-8' }));
+  if (address)
+    await page.route(
+      url => url.pathname === '/',
+      route =>
+        route.fulfill({
+          body: gunzipSync(readFileSync(new URL('../dist/index.html.gz', import.meta.url))),
+          contentType: 'text/html; charset=utf-8',
+        }),
+    );
   page.on('console', message => message.type() === 'error' && console.log('console:', message.text()));
   page.on('pageerror', error => console.log('error:', error.stack?.slice(0, 600)));
   for (const [name, hash, ready] of views.filter(([name]) => names.length === 0 || names.includes(name))) {

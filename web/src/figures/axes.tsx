@@ -13,7 +13,8 @@ export interface Frame {
 
 export function makeScale(axis: PlotAxis | undefined, values: number[], range: [number, number], withZero = false): Scale {
   const usable = values.filter(value => Number.isFinite(value) && (!axis?.log || value > 0));
-  let least = axis?.least ?? usable.reduce((a, b) => Math.min(a, b), Infinity), most = axis?.most ?? usable.reduce((a, b) => Math.max(a, b), -Infinity);
+  let least = axis?.least ?? usable.reduce((a, b) => Math.min(a, b), Infinity),
+    most = axis?.most ?? usable.reduce((a, b) => Math.max(a, b), -Infinity);
   if (!Number.isFinite(least) || !Number.isFinite(most)) [least, most] = axis?.log ? [0.1, 1] : [0, 1];
   if (withZero && !axis?.log) [least, most] = [Math.min(least, 0), Math.max(most, 0)];
   if (least === most) axis?.log ? ([least, most] = [least / 2, most * 2]) : ([least, most] = [least - 0.5, most + 0.5]);

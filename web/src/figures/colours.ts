@@ -4,15 +4,43 @@ import { Theme } from '../theme';
 type Stop = [lightness: number, chroma: number, hue: number]; // hue in degrees
 
 const sequentialStops: Record<Theme, Stop[]> = {
-  light: [[0.995, 0.002, 95], [0.88, 0.07, 195], [0.7, 0.11, 225], [0.48, 0.16, 264], [0.25, 0.1, 285]],
-  dark: [[0.215, 0.006, 260], [0.36, 0.12, 275], [0.54, 0.17, 262], [0.75, 0.12, 205], [0.96, 0.1, 105]],
+  light: [
+    [0.995, 0.002, 95],
+    [0.88, 0.07, 195],
+    [0.7, 0.11, 225],
+    [0.48, 0.16, 264],
+    [0.25, 0.1, 285],
+  ],
+  dark: [
+    [0.215, 0.006, 260],
+    [0.36, 0.12, 275],
+    [0.54, 0.17, 262],
+    [0.75, 0.12, 205],
+    [0.96, 0.1, 105],
+  ],
 };
 const divergingStops: Record<Theme, Stop[]> = {
-  light: [[0.42, 0.17, 262], [0.72, 0.11, 255], [0.985, 0.002, 95], [0.72, 0.13, 45], [0.45, 0.17, 28]],
-  dark: [[0.8, 0.12, 245], [0.52, 0.15, 260], [0.215, 0.006, 260], [0.52, 0.15, 32], [0.8, 0.13, 55]],
+  light: [
+    [0.42, 0.17, 262],
+    [0.72, 0.11, 255],
+    [0.985, 0.002, 95],
+    [0.72, 0.13, 45],
+    [0.45, 0.17, 28],
+  ],
+  dark: [
+    [0.8, 0.12, 245],
+    [0.52, 0.15, 260],
+    [0.215, 0.006, 260],
+    [0.52, 0.15, 32],
+    [0.8, 0.13, 55],
+  ],
 };
 
-const lab = ([lightness, chroma, hue]: Stop) => [lightness, chroma * Math.cos((hue * Math.PI) / 180), chroma * Math.sin((hue * Math.PI) / 180)];
+const lab = ([lightness, chroma, hue]: Stop) => [
+  lightness,
+  chroma * Math.cos((hue * Math.PI) / 180),
+  chroma * Math.sin((hue * Math.PI) / 180),
+];
 
 function rgb(lightness: number, a: number, b: number): [number, number, number] {
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
@@ -33,7 +61,9 @@ const size = 256;
 function table(stops: Stop[]): Uint8Array {
   const out = new Uint8Array(3 * size);
   for (let i = 0; i < size; i++) {
-    const at = (i / (size - 1)) * (stops.length - 1), first = Math.min(Math.floor(at), stops.length - 2), part = at - first;
+    const at = (i / (size - 1)) * (stops.length - 1),
+      first = Math.min(Math.floor(at), stops.length - 2),
+      part = at - first;
     const [from, to] = [lab(stops[first]), lab(stops[first + 1])];
     const mix = (axis: number) => from[axis] * (1 - part) + to[axis] * part;
     out.set(rgb(mix(0), mix(1), mix(2)), 3 * i);
@@ -50,7 +80,8 @@ export function colourTable(theme: Theme, diverging = false): Uint8Array {
 
 // The colour of a value from 0 to 1.
 export function colourAt(value: number, theme: Theme, diverging = false): string {
-  const at = 3 * Math.round(Math.min(Math.max(value, 0), 1) * (size - 1)), colours = colourTable(theme, diverging);
+  const at = 3 * Math.round(Math.min(Math.max(value, 0), 1) * (size - 1)),
+    colours = colourTable(theme, diverging);
   return `rgb(${colours[at]} ${colours[at + 1]} ${colours[at + 2]})`;
 }
 
@@ -69,7 +100,8 @@ export function paint(canvas: HTMLCanvasElement, grid: Grid, theme: Theme, opaci
   canvas.width = columns;
   canvas.height = rows;
   if (rows === 0 || columns === 0) return;
-  const image = new ImageData(columns, rows), colours = colourTable(theme, grid.diverging);
+  const image = new ImageData(columns, rows),
+    colours = colourTable(theme, grid.diverging);
   const scale = grid.most > grid.least ? (size - 1) / (grid.most - grid.least) : 0;
   for (let i = 0, at = 0; i < rows; i++)
     for (let j = 0; j < columns; j++, at += 4) {

@@ -13,7 +13,8 @@ function save(name: string, type: string, body: BlobPart) {
 
 // A drawing that stands alone: variables of the theme replaced, background and font set.
 export function standalone(svg: SVGSVGElement): string {
-  const style = getComputedStyle(document.documentElement), box = svg.viewBox.baseVal;
+  const style = getComputedStyle(document.documentElement),
+    box = svg.viewBox.baseVal;
   const copy = svg.cloneNode(true) as SVGSVGElement;
   copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
   copy.setAttribute('width', String(box.width));
@@ -21,7 +22,8 @@ export function standalone(svg: SVGSVGElement): string {
   copy.setAttribute('font-family', 'Inter, system-ui, sans-serif');
   copy.querySelectorAll('[data-hover]').forEach(each => each.remove());
   const back = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
-  for (const [name, value] of Object.entries({ x: box.x, y: box.y, width: box.width, height: box.height, fill: 'var(--surface)' })) back.setAttribute(name, String(value));
+  for (const [name, value] of Object.entries({ x: box.x, y: box.y, width: box.width, height: box.height, fill: 'var(--surface)' }))
+    back.setAttribute(name, String(value));
   copy.prepend(back);
   return copy.outerHTML.replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
 }

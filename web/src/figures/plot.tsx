@@ -6,16 +6,28 @@ import { BarPlot, barsCsv, Legend, LinePlot, linesCsv } from './lines';
 import { ColourKey, Matrix, matrixGrid } from './matrix';
 
 function HeatPlot({ plot, width }: { plot: Plot; width: number }) {
-  const grid = useMemo(() => matrixGrid(rowsOf(plot), { least: plot.least ?? undefined, most: plot.most ?? undefined, diverging: plot.diverging }), [plot]);
+  const grid = useMemo(
+    () => matrixGrid(rowsOf(plot), { least: plot.least ?? undefined, most: plot.most ?? undefined, diverging: plot.diverging }),
+    [plot],
+  );
   return (
     <>
-      <Matrix grid={grid} width={Math.min(width, 420)} maxHeight={420} down={plot.down} across={plot.across} label={plot.title || 'Heat map'} under={plot.under} />
+      <Matrix
+        grid={grid}
+        width={Math.min(width, 420)}
+        maxHeight={420}
+        down={plot.down}
+        across={plot.across}
+        label={plot.title || 'Heat map'}
+        under={plot.under}
+      />
       <ColourKey least={grid.least} most={grid.most} diverging={plot.diverging} />
     </>
   );
 }
 
-const rowsOf = (plot: Plot) => Array.from({ length: plot.rows ?? 0 }, (_, i) => plot.values!.slice(i * plot.columns!, (i + 1) * plot.columns!));
+const rowsOf = (plot: Plot) =>
+  Array.from({ length: plot.rows ?? 0 }, (_, i) => plot.values!.slice(i * plot.columns!, (i + 1) * plot.columns!));
 
 export function PlotBody({ plot, width }: { plot: Plot; width: number }) {
   if (plot.kind === 'heat_map') return <HeatPlot plot={plot} width={width} />;
@@ -29,7 +41,9 @@ export function PlotBody({ plot, width }: { plot: Plot; width: number }) {
   return (
     <>
       {plot.kind === 'bars' ? <BarPlot plot={plot} width={width} /> : <LinePlot plot={plot} width={width} />}
-      {names.filter(Boolean).length > 0 && names.length <= 12 && <Legend names={names} dashed={plot.series?.map(each => each.mark === 'dashed')} />}
+      {names.filter(Boolean).length > 0 && names.length <= 12 && (
+        <Legend names={names} dashed={plot.series?.map(each => each.mark === 'dashed')} />
+      )}
     </>
   );
 }

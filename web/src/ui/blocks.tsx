@@ -14,7 +14,13 @@ export const PageHead = (props: { title: string; about?: ComponentChildren; chil
   </header>
 );
 
-export const Panel = (props: { title?: string; about?: ComponentChildren; actions?: ComponentChildren; flush?: boolean; children?: ComponentChildren }) => (
+export const Panel = (props: {
+  title?: string;
+  about?: ComponentChildren;
+  actions?: ComponentChildren;
+  flush?: boolean;
+  children?: ComponentChildren;
+}) => (
   <section class={`panel ${props.flush ? 'flush' : ''}`}>
     {(props.title || props.actions) && (
       <div class="panel-head">
@@ -106,9 +112,18 @@ export const Stats = ({ items }: { items: (readonly [string, ComponentChildren] 
   </dl>
 );
 
-// Labels with their probabilities; a thin line marks what they were before a change.
-export function Probabilities({ labels, before, values }: { labels: { label: string; score: number }[]; before?: Map<string, number>; values?: boolean }) {
-  const largest = Math.max(...labels.map(each => Math.abs(each.score)), 1e-9);
+// Labels with their probabilities; a thin line marks what they were before a change. Bars of small probabilities are drawn larger.
+export function Probabilities({
+  labels,
+  before,
+  values,
+}: {
+  labels: { label: string; score: number }[];
+  before?: Map<string, number>;
+  values?: boolean;
+}) {
+  const largest = Math.max(...labels.map(each => Math.max(Math.abs(each.score), before?.get(each.label) ?? 0)), 1e-9);
+  const full = values ? largest : largest < 0.5 ? 1.25 * largest : 1;
   return (
     <ul class="probabilities">
       {labels.map(({ label, score }) => {
@@ -117,8 +132,8 @@ export function Probabilities({ labels, before, values }: { labels: { label: str
           <li key={label}>
             <span class="what">{label}</span>
             <span class="bar">
-              <i style={{ width: `${(100 * Math.abs(score)) / (values ? largest : 1)}%` }} />
-              {was !== undefined && !values && <b style={{ left: `${100 * was}%` }} />}
+              <i style={{ width: `${(100 * Math.abs(score)) / full}%` }} />
+              {was !== undefined && !values && <b style={{ left: `${(100 * was) / full}%` }} />}
             </span>
             <span class="number">{values ? score.toFixed(3) : `${(100 * score).toFixed(1)}%`}</span>
           </li>

@@ -14,7 +14,14 @@ export function Button(props: {
   type?: 'button' | 'submit';
 }) {
   return (
-    <button type={props.type ?? 'button'} class={`button ${props.kind ?? ''}`} onClick={props.onClick} disabled={props.disabled} aria-label={props.label} title={props.label}>
+    <button
+      type={props.type ?? 'button'}
+      class={`button ${props.kind ?? ''}`}
+      onClick={props.onClick}
+      disabled={props.disabled}
+      aria-label={props.label}
+      title={props.label}
+    >
       {props.icon && <Icon name={props.icon} />}
       {props.children}
     </button>
@@ -80,7 +87,17 @@ export function TextField(props: {
           <textarea id={id} rows={props.rows} value={props.value} onInput={input} onKeyDown={keyDown} placeholder={props.placeholder} />
         ) : (
           <>
-            <input id={id} type={(props.type ?? 'text') as 'text'} value={props.value} onInput={input} onKeyDown={keyDown} placeholder={props.placeholder} list={props.list ? listId : undefined} autocomplete="off" spellcheck={false} />
+            <input
+              id={id}
+              type={(props.type ?? 'text') as 'text'}
+              value={props.value}
+              onInput={input}
+              onKeyDown={keyDown}
+              placeholder={props.placeholder}
+              list={props.list ? listId : undefined}
+              autocomplete="off"
+              spellcheck={false}
+            />
             {props.list && (
               <datalist id={listId}>
                 {props.list.map(each => (
@@ -96,10 +113,30 @@ export function TextField(props: {
 }
 
 // The bare slider; the part below its value is filled.
-export function Range(props: { id: string; value: number; least: number; most: number; step: number; text: string; onInput: (value: number) => void }) {
+export function Range(props: {
+  id: string;
+  value: number;
+  least: number;
+  most: number;
+  step: number;
+  text: string;
+  onInput: (value: number) => void;
+}) {
   const { value, least, most } = props;
   const share = most > least ? Math.min(Math.max((value - least) / (most - least), 0), 1) : 0;
-  return <input id={props.id} type="range" min={least} max={most} step={props.step} value={value} aria-valuetext={props.text} style={{ '--at': `calc(8px + ${share} * (100% - 16px))` }} onInput={event => props.onInput(Number(event.currentTarget.value))} />;
+  return (
+    <input
+      id={props.id}
+      type="range"
+      min={least}
+      max={most}
+      step={props.step}
+      value={value}
+      aria-valuetext={props.text}
+      style={{ '--at': `calc(8px + ${share} * (100% - 16px))` }}
+      onInput={event => props.onInput(Number(event.currentTarget.value))}
+    />
+  );
 }
 
 // A slider with a number beside it. log: the slider moves in powers of ten, for a range above 0
@@ -123,8 +160,22 @@ export function Slider(props: {
     <Field name={props.name} help={props.help}>
       {id => (
         <div class="sliderline">
-          <Range id={id} value={position} least={log ? 0 : least} most={log ? 1 : most} step={log ? 0.005 : (props.step ?? (most - least) / 200)} text={short(props.value)} onInput={at => put(valueAt(at))} />
-          <input type="number" aria-label={`${props.name}, as a number`} value={Number(props.value.toPrecision(4))} step={props.step ?? 'any'} onChange={event => put(Number(event.currentTarget.value))} />
+          <Range
+            id={id}
+            value={position}
+            least={log ? 0 : least}
+            most={log ? 1 : most}
+            step={log ? 0.005 : (props.step ?? (most - least) / 200)}
+            text={short(props.value)}
+            onInput={at => put(valueAt(at))}
+          />
+          <input
+            type="number"
+            aria-label={`${props.name}, as a number`}
+            value={Number(props.value.toPrecision(4))}
+            step={props.step ?? 'any'}
+            onChange={event => put(Number(event.currentTarget.value))}
+          />
         </div>
       )}
     </Field>
@@ -154,7 +205,14 @@ export function Segments(props: { label: string; value: string; options: Option[
   return (
     <div class="segments" role="radiogroup" aria-label={props.label} ref={group} onKeyDown={keyDown}>
       {options.map(({ value, text }, i) => (
-        <button key={value} type="button" role="radio" aria-checked={value === props.value} tabIndex={value === props.value || (i === 0 && !options.some(o => o.value === props.value)) ? 0 : -1} onClick={() => props.onChange(value)}>
+        <button
+          key={value}
+          type="button"
+          role="radio"
+          aria-checked={value === props.value}
+          tabIndex={value === props.value || (i === 0 && !options.some(o => o.value === props.value)) ? 0 : -1}
+          onClick={() => props.onChange(value)}
+        >
           {text}
         </button>
       ))}
@@ -176,7 +234,15 @@ export function Menu(props: { label: string; icon: IconName; items: { text: stri
   }, [open]);
   return (
     <div class="menu" ref={root}>
-      <button type="button" class="button plain" aria-haspopup="menu" aria-expanded={open} aria-label={props.label} title={props.label} onClick={() => setOpen(!open)}>
+      <button
+        type="button"
+        class="button plain"
+        aria-haspopup="menu"
+        aria-expanded={open}
+        aria-label={props.label}
+        title={props.label}
+        onClick={() => setOpen(!open)}
+      >
         <Icon name={props.icon} />
       </button>
       {open && (

@@ -24,8 +24,11 @@ function frame(source: CanvasImageSource, width: number, height: number): string
 }
 
 export function ImageInput({ image, onImage }: { image: string | null; onImage: (image: string) => void }) {
-  const file = useRef<HTMLInputElement>(null), video = useRef<HTMLVideoElement>(null);
-  const [over, setOver] = useState(false), [camera, setCamera] = useState<MediaStream | null>(null), [problem, setProblem] = useState('');
+  const file = useRef<HTMLInputElement>(null),
+    video = useRef<HTMLVideoElement>(null);
+  const [over, setOver] = useState(false),
+    [camera, setCamera] = useState<MediaStream | null>(null),
+    [problem, setProblem] = useState('');
   const take = async (blob: Blob | null | undefined) => {
     if (!blob) return;
     try {
@@ -36,7 +39,8 @@ export function ImageInput({ image, onImage }: { image: string | null; onImage: 
     }
   };
   useEffect(() => {
-    const paste = (event: ClipboardEvent) => void take([...(event.clipboardData?.files ?? [])].find(each => each.type.startsWith('image/')));
+    const paste = (event: ClipboardEvent) =>
+      void take([...(event.clipboardData?.files ?? [])].find(each => each.type.startsWith('image/')));
     addEventListener('paste', paste);
     return () => removeEventListener('paste', paste);
   });
@@ -62,9 +66,26 @@ export function ImageInput({ image, onImage }: { image: string | null; onImage: 
       onDragLeave={() => setOver(false)}
       onDrop={event => (event.preventDefault(), setOver(false), void take(event.dataTransfer?.files[0]))}
     >
-      {camera ? <video ref={video} autoplay playsInline muted aria-label="Camera" /> : image ? <img src={image} alt="Chosen" onLoad={event => event.currentTarget.classList.toggle('tiny', event.currentTarget.naturalWidth < 112)} /> : <p>Drop an image here, or paste one.</p>}
+      {camera ? (
+        <video ref={video} autoplay playsInline muted aria-label="Camera" />
+      ) : image ? (
+        <img
+          src={image}
+          alt="Chosen"
+          onLoad={event => event.currentTarget.classList.toggle('tiny', event.currentTarget.naturalWidth < 112)}
+        />
+      ) : (
+        <p>Drop an image here, or paste one.</p>
+      )}
       <div class="row">
-        <input ref={file} type="file" accept="image/*" hidden aria-label="Image file" onChange={event => void take(event.currentTarget.files?.[0])} />
+        <input
+          ref={file}
+          type="file"
+          accept="image/*"
+          hidden
+          aria-label="Image file"
+          onChange={event => void take(event.currentTarget.files?.[0])}
+        />
         {camera ? (
           <Button kind="primary" icon="camera" onClick={shoot}>
             Take it

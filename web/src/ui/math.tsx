@@ -1,17 +1,122 @@
 // Formulas: the subset of TeX that heed's lab writes, as MathML.
 const symbols: Record<string, string> = {
-  alpha: 'α', beta: 'β', gamma: 'γ', delta: 'δ', epsilon: 'ε', varepsilon: 'ε', theta: 'θ', lambda: 'λ', mu: 'μ', nu: 'ν', pi: 'π', rho: 'ρ', sigma: 'σ', tau: 'τ', phi: 'φ', varphi: 'φ', chi: 'χ', psi: 'ψ', omega: 'ω', eta: 'η', xi: 'ξ', kappa: 'κ',
-  Gamma: 'Γ', Delta: 'Δ', Theta: 'Θ', Lambda: 'Λ', Pi: 'Π', Sigma: 'Σ', Phi: 'Φ', Psi: 'Ψ', Omega: 'Ω', ell: 'ℓ', partial: '∂', nabla: '∇', infty: '∞', emptyset: '∅',
+  alpha: 'α',
+  beta: 'β',
+  gamma: 'γ',
+  delta: 'δ',
+  epsilon: 'ε',
+  varepsilon: 'ε',
+  theta: 'θ',
+  lambda: 'λ',
+  mu: 'μ',
+  nu: 'ν',
+  pi: 'π',
+  rho: 'ρ',
+  sigma: 'σ',
+  tau: 'τ',
+  phi: 'φ',
+  varphi: 'φ',
+  chi: 'χ',
+  psi: 'ψ',
+  omega: 'ω',
+  eta: 'η',
+  xi: 'ξ',
+  kappa: 'κ',
+  Gamma: 'Γ',
+  Delta: 'Δ',
+  Theta: 'Θ',
+  Lambda: 'Λ',
+  Pi: 'Π',
+  Sigma: 'Σ',
+  Phi: 'Φ',
+  Psi: 'Ψ',
+  Omega: 'Ω',
+  ell: 'ℓ',
+  partial: '∂',
+  nabla: '∇',
+  infty: '∞',
+  emptyset: '∅',
 };
 const operators: Record<string, string> = {
-  cdot: '·', times: '×', le: '≤', leq: '≤', ge: '≥', geq: '≥', ne: '≠', neq: '≠', approx: '≈', equiv: '≡', sim: '∼', propto: '∝', to: '→', rightarrow: '→', mapsto: '↦', Rightarrow: '⇒', in: '∈', notin: '∉', subset: '⊂', cup: '∪', cap: '∩', pm: '±', mp: '∓', ll: '≪', gg: '≫',
-  lfloor: '⌊', rfloor: '⌋', lceil: '⌈', rceil: '⌉', langle: '⟨', rangle: '⟩', lVert: '‖', rVert: '‖', Vert: '‖', mid: '|', ldots: '…', dots: '…', cdots: '⋯', odot: '⊙', oplus: '⊕', otimes: '⊗', star: '⋆', ast: '∗', circ: '∘', top: '⊤', prime: '′', forall: '∀', exists: '∃', colon: ':', iff: '⇔',
+  cdot: '·',
+  times: '×',
+  le: '≤',
+  leq: '≤',
+  ge: '≥',
+  geq: '≥',
+  ne: '≠',
+  neq: '≠',
+  approx: '≈',
+  equiv: '≡',
+  sim: '∼',
+  propto: '∝',
+  to: '→',
+  rightarrow: '→',
+  mapsto: '↦',
+  Rightarrow: '⇒',
+  in: '∈',
+  notin: '∉',
+  subset: '⊂',
+  cup: '∪',
+  cap: '∩',
+  pm: '±',
+  mp: '∓',
+  ll: '≪',
+  gg: '≫',
+  lfloor: '⌊',
+  rfloor: '⌋',
+  lceil: '⌈',
+  rceil: '⌉',
+  langle: '⟨',
+  rangle: '⟩',
+  lVert: '‖',
+  rVert: '‖',
+  Vert: '‖',
+  mid: '|',
+  ldots: '…',
+  dots: '…',
+  cdots: '⋯',
+  odot: '⊙',
+  oplus: '⊕',
+  otimes: '⊗',
+  star: '⋆',
+  ast: '∗',
+  circ: '∘',
+  top: '⊤',
+  prime: '′',
+  forall: '∀',
+  exists: '∃',
+  colon: ':',
+  iff: '⇔',
 };
 const large: Record<string, string> = { sum: '∑', prod: '∏', int: '∫' };
-const functions = new Set(['log', 'exp', 'max', 'min', 'sin', 'cos', 'tanh', 'arg', 'argmax', 'argmin', 'softmax', 'det', 'lim', 'ln', 'sup', 'inf']);
+const functions = new Set([
+  'log',
+  'exp',
+  'max',
+  'min',
+  'sin',
+  'cos',
+  'tanh',
+  'arg',
+  'argmax',
+  'argmin',
+  'softmax',
+  'det',
+  'lim',
+  'ln',
+  'sup',
+  'inf',
+]);
 const spaces: Record<string, string> = { ',': '0.17em', ';': '0.28em', ':': '0.22em', ' ': '0.25em', quad: '1em', qquad: '2em' };
 const accents: Record<string, string> = { hat: '^', tilde: '~', bar: '¯', vec: '→', overline: '¯' };
-const variants: Record<string, string> = { mathbf: 'bold', mathbb: 'double-struck', mathcal: 'script', mathrm: 'normal', boldsymbol: 'bold-italic' };
+const variants: Record<string, string> = {
+  mathbf: 'bold',
+  mathbb: 'double-struck',
+  mathcal: 'script',
+  mathrm: 'normal',
+  boldsymbol: 'bold-italic',
+};
 
 const escape = (text: string) => text.replace(/[&<>]/g, each => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[each]!);
 
@@ -38,7 +143,8 @@ class Reader {
   private scripted(): string {
     const isLarge = (this.peek() ?? '').slice(1) in large;
     const base = this.one();
-    let below = '', above = '';
+    let below = '',
+      above = '';
     while (this.peek() === '_' || this.peek() === '^')
       if (this.tokens[this.at++] === '_') below = this.one();
       else above = this.one();
@@ -62,7 +168,10 @@ class Reader {
     if (token === '{') return this.list('}');
     if (/^\d/.test(token)) return `<mn>${token}</mn>`;
     if (/^[a-zA-Z]$/.test(token)) return `<mi>${token}</mi>`;
-    if (!token.startsWith('\\')) return token === "'" ? '<mo>′</mo>' : `<mo${'()[]|'.includes(token) ? ' stretchy="false"' : ''}>${escape(token === '-' ? '−' : token)}</mo>`;
+    if (!token.startsWith('\\'))
+      return token === "'"
+        ? '<mo>′</mo>'
+        : `<mo${'()[]|'.includes(token) ? ' stretchy="false"' : ''}>${escape(token === '-' ? '−' : token)}</mo>`;
     const name = token.slice(1);
     if (name in spaces) return `<mspace width="${spaces[name]}"/>`;
     if (name in symbols) return `<mi>${symbols[name]}</mi>`;
@@ -85,9 +194,18 @@ class Reader {
 
 export const mathML = (tex: string, display: boolean) => `<math${display ? ' display="block"' : ''}>${new Reader(tex).list()}</math>`;
 
-export const Formula = ({ tex }: { tex: string }) => <div class="formula" tabIndex={0} dangerouslySetInnerHTML={{ __html: mathML(tex, true) }} />;
+export const Formula = ({ tex }: { tex: string }) => (
+  <div class="formula" tabIndex={0} dangerouslySetInnerHTML={{ __html: mathML(tex, true) }} />
+);
 
 // A sentence with $formulas$.
 export const Sentence = ({ text }: { text: string }) => (
-  <span dangerouslySetInnerHTML={{ __html: text.split('$').map((part, i) => (i % 2 ? mathML(part, false) : escape(part))).join('') }} />
+  <span
+    dangerouslySetInnerHTML={{
+      __html: text
+        .split('$')
+        .map((part, i) => (i % 2 ? mathML(part, false) : escape(part)))
+        .join(''),
+    }}
+  />
 );

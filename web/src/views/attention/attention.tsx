@@ -19,13 +19,20 @@ export function Attention() {
   const result = usePost<Attended>('/api/attend', known ? requestOf(state) : null, 60);
   return (
     <>
-      <PageHead title="Attention" about="Build the scores of one head from content and position terms. Point at a query to see its row; click a weight for its gradient." />
+      <PageHead
+        title="Attention"
+        about="Build the scores of one head from content and position terms. Point at a query to see its row; click a weight for its gradient."
+      />
       <Await from={terms}>
         {list => (
           <div class="split">
             <div class="stack">
               {result.error && <Failure error={result.error} />}
-              {result.data && result.data.tokens === state.tokens ? <Maps state={state} result={result.data} /> : !result.error && <Waiting />}
+              {result.data && result.data.tokens === state.tokens ? (
+                <Maps state={state} result={result.data} />
+              ) : (
+                !result.error && <Waiting />
+              )}
               {result.data && <Copy state={state} result={result.data} terms={list.terms} />}
             </div>
             <aside class="first">
@@ -47,7 +54,15 @@ function Layout({ state }: { state: Playground }) {
   return (
     <>
       <div class="group">
-        <Segments label="Tokens" value={state.layout} options={[{ value: 'grid', text: 'On a grid' }, { value: 'tokens', text: 'In a row' }]} onChange={switchLayout} />
+        <Segments
+          label="Tokens"
+          value={state.layout}
+          options={[
+            { value: 'grid', text: 'On a grid' },
+            { value: 'tokens', text: 'In a row' },
+          ]}
+          onChange={switchLayout}
+        />
         {state.layout === 'grid' ? (
           <>
             <Slider name="Rows" value={state.rows} least={2} most={16} step={1} onChange={set('rows')} />
@@ -61,8 +76,23 @@ function Layout({ state }: { state: Playground }) {
         <Check name="Content: β q · k of random tokens" value={state.content} onChange={on => setParams({ content: on ? '1' : null })} />
         {state.content && (
           <>
-            <Slider name="Inverse temperature β" value={state.beta} least={0.01} most={30} log onChange={beta => setParams({ beta: String(beta) })} help={`1 / √D is ${short(1 / Math.sqrt(state.width))}.`} />
-            <Slider name="Width D" value={state.width} least={1} most={64} step={1} onChange={width => setParams({ width: String(width) })} />
+            <Slider
+              name="Inverse temperature β"
+              value={state.beta}
+              least={0.01}
+              most={30}
+              log
+              onChange={beta => setParams({ beta: String(beta) })}
+              help={`1 / √D is ${short(1 / Math.sqrt(state.width))}.`}
+            />
+            <Slider
+              name="Width D"
+              value={state.width}
+              least={1}
+              most={64}
+              step={1}
+              onChange={width => setParams({ width: String(width) })}
+            />
             <Slider name="Seed" value={state.seed} least={1} most={100} step={1} onChange={seed => setParams({ seed: String(seed) })} />
           </>
         )}
@@ -73,44 +103,84 @@ function Layout({ state }: { state: Playground }) {
 }
 
 const matrixData = (name: string, rows: number[][]) => () => ({ name, json: rows, csv: csv(rows) });
-const asGrid = (row: number[], columns: number) => Array.from({ length: Math.ceil(row.length / columns) }, (_, i) => row.slice(i * columns, (i + 1) * columns));
+const asGrid = (row: number[], columns: number) =>
+  Array.from({ length: Math.ceil(row.length / columns) }, (_, i) => row.slice(i * columns, (i + 1) * columns));
 
 function Maps({ state, result }: { state: Playground; result: Attended }) {
   const [what, setWhat] = useParam('show', 'weights');
-  const [hover, setHover] = useState<Cell | null>(null), [over, setOver] = useState<Cell | null>(null);
+  const [hover, setHover] = useState<Cell | null>(null),
+    [over, setOver] = useState<Cell | null>(null);
   const scores = result.scores?.[0];
-  const rows = what === 'scores' && scores ? scores.map(row => row.map(value => (Number.isFinite(value) ? value : null))) : what === 'gradient' && result.gradients ? result.gradients.scores[0] : result.probabilities[0];
+  const rows =
+    what === 'scores' && scores
+      ? scores.map(row => row.map(value => (Number.isFinite(value) ? value : null)))
+      : what === 'gradient' && result.gradients
+        ? result.gradients.scores[0]
+        : result.probabilities[0];
   const diverging = what === 'gradient';
   const grid = useMemo(() => matrixGrid(rows, what === 'weights' ? { least: 0 } : { diverging }), [result, what]);
   const query = state.layout === 'grid' && over ? over.row * state.columns + over.column : (hover?.row ?? state.query);
   const row = result.probabilities[0][query] ?? [];
   const onGrid = useMemo(() => matrixGrid(asGrid(row, state.columns), { least: 0 }), [row, state.columns]);
-  const place = (token: number) => (state.layout === 'grid' ? `(${Math.floor(token / state.columns)}, ${token % state.columns})` : String(token));
+  const place = (token: number) =>
+    state.layout === 'grid' ? `(${Math.floor(token / state.columns)}, ${token % state.columns})` : String(token);
   const entropy = -row.reduce((sum, p) => sum + (p > 0 ? p * Math.log(p) : 0), 0);
   const key = state.key < 0 ? state.query : state.key;
   const target = `p${place(state.query)} → ${place(key)}`;
-  const about = { weights: 'Softmax of the scores. A row sums to 1.', scores: 'Before the softmax. Masked keys are empty.', gradient: `Of the weight ${target} with respect to every score.` }[what];
+  const about = {
+    weights: 'Softmax of the scores. A row sums to 1.',
+    scores: 'Before the softmax. Masked keys are empty.',
+    gradient: `Of the weight ${target} with respect to every score.`,
+  }[what];
   return (
     <>
-      <Panel title={state.layout === 'grid' ? 'One query on the grid' : 'One query'} about={`Query ${place(query)}, entropy ${short(entropy)} of ${short(Math.log(state.tokens))}, largest weight ${short(row.reduce((a, b) => Math.max(a, b), 0))}.`}>
+      <Panel
+        title={state.layout === 'grid' ? 'One query on the grid' : 'One query'}
+        about={`Query ${place(query)}, entropy ${short(entropy)} of ${short(Math.log(state.tokens))}, largest weight ${short(row.reduce((a, b) => Math.max(a, b), 0))}.`}
+      >
         {state.layout === 'grid' ? (
           <Figure data={matrixData(`query-${query}`, asGrid(row, state.columns))}>
             {width => (
               <>
-                <Matrix grid={onGrid} width={Math.min(width, 420)} label={`Weights of query ${place(query)}`} hover={over} onHover={setOver} mark={{ row: Math.floor(query / state.columns), column: query % state.columns }} onPick={({ row, column }) => setParams({ query: String(row * state.columns + column), key: null })} />
+                <Matrix
+                  grid={onGrid}
+                  width={Math.min(width, 420)}
+                  label={`Weights of query ${place(query)}`}
+                  hover={over}
+                  onHover={setOver}
+                  mark={{ row: Math.floor(query / state.columns), column: query % state.columns }}
+                  onPick={({ row, column }) => setParams({ query: String(row * state.columns + column), key: null })}
+                />
                 <ColourKey least={0} most={onGrid.most} />
               </>
             )}
           </Figure>
         ) : (
-          <Figure data={() => ({ name: `query-${query}`, json: row, csv: csv([['key', 'weight'], ...row.map((value, j) => [j, value])]) })}>{width => <RowBars row={row} width={width} query={query} />}</Figure>
+          <Figure data={() => ({ name: `query-${query}`, json: row, csv: csv([['key', 'weight'], ...row.map((value, j) => [j, value])]) })}>
+            {width => <RowBars row={row} width={width} query={query} />}
+          </Figure>
         )}
       </Panel>
-      <Panel title="All queries" about={about} actions={<Segments label="Show" value={what} options={['weights', 'scores', 'gradient']} onChange={setWhat} />}>
+      <Panel
+        title="All queries"
+        about={about}
+        actions={<Segments label="Show" value={what} options={['weights', 'scores', 'gradient']} onChange={setWhat} />}
+      >
         <Figure data={matrixData(what, rows as number[][])}>
           {width => (
             <>
-              <Matrix grid={grid} width={Math.min(width, 560)} down="queries" across="keys" label={`${what} of all queries`} hover={hover} onHover={setHover} row={state.query} column={key} onPick={({ row, column }) => setParams({ query: String(row), key: String(column) })} />
+              <Matrix
+                grid={grid}
+                width={Math.min(width, 560)}
+                down="queries"
+                across="keys"
+                label={`${what} of all queries`}
+                hover={hover}
+                onHover={setHover}
+                row={state.query}
+                column={key}
+                onPick={({ row, column }) => setParams({ query: String(row), key: String(column) })}
+              />
               <ColourKey least={grid.least} most={grid.most} diverging={diverging} />
             </>
           )}
@@ -121,12 +191,21 @@ function Maps({ state, result }: { state: Playground; result: Attended }) {
 }
 
 function RowBars({ row, width, query }: { row: number[]; width: number; query: number }) {
-  const height = 120, step = width / row.length, most = row.reduce((a, b) => Math.max(a, b), 1e-9);
+  const height = 120,
+    step = width / row.length,
+    most = row.reduce((a, b) => Math.max(a, b), 1e-9);
   return (
     <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={`Weights of query ${query}`}>
       {row.map((value, j) => (
         <g key={j}>
-          <rect x={j * step + 1} y={height - 18 - (value / most) * (height - 22)} width={Math.max(step - 2, 1)} height={(value / most) * (height - 22)} rx="2" fill={j === query ? 'var(--series-2)' : 'var(--series-1)'}>
+          <rect
+            x={j * step + 1}
+            y={height - 18 - (value / most) * (height - 22)}
+            width={Math.max(step - 2, 1)}
+            height={(value / most) * (height - 22)}
+            rx="2"
+            fill={j === query ? 'var(--series-2)' : 'var(--series-1)'}
+          >
             <title>{`${j}: ${short(value)}`}</title>
           </rect>
           {step > 16 && (

@@ -35,7 +35,17 @@ const starts: Record<string, Omit<TermChoice, 'name'>> = {
   soft_cap: { settings: { limit: 5 } },
   alibi: { parameters: { slopes: [0.25] } },
   gaussian: { parameters: { alpha: [0.5], center: [[0, 0]] } },
-  gaussian_full: { parameters: { spread: [[[0.9, 0], [0, 0.4]]], center: [[0, 0]] } },
+  gaussian_full: {
+    parameters: {
+      spread: [
+        [
+          [0.9, 0],
+          [0, 0.4],
+        ],
+      ],
+      center: [[0, 0]],
+    },
+  },
 };
 export const startOf = (name: string): TermChoice => ({ name, ...starts[name] });
 
@@ -49,17 +59,36 @@ function parseTerms(text: string, layout: Playground['layout']): TermChoice[] {
 }
 
 export function usePlayground(): Playground {
-  const [layoutText] = useParam('layout', 'grid'), [termText] = useParam('terms');
+  const [layoutText] = useParam('layout', 'grid'),
+    [termText] = useParam('terms');
   const layout = layoutText === 'tokens' ? 'tokens' : 'grid';
-  const [rows] = useNumberParam('rows', 8), [columns] = useNumberParam('columns', 8), [sequence] = useNumberParam('tokens', 16);
+  const [rows] = useNumberParam('rows', 8),
+    [columns] = useNumberParam('columns', 8),
+    [sequence] = useNumberParam('tokens', 16);
   const [content] = useParam('content', '0');
-  const [beta] = useNumberParam('beta', 0.35), [width] = useNumberParam('width', 8), [seed] = useNumberParam('seed', 1);
+  const [beta] = useNumberParam('beta', 0.35),
+    [width] = useNumberParam('width', 8),
+    [seed] = useNumberParam('seed', 1);
   const [hard] = useParam('hard');
   const tokens = layout === 'grid' ? rows * columns : sequence;
   const middle = layout === 'grid' ? Math.floor(rows / 2) * columns + Math.floor(columns / 2) : Math.floor((2 * tokens) / 3);
-  const [query] = useNumberParam('query', middle), [key] = useNumberParam('key', -1);
+  const [query] = useNumberParam('query', middle),
+    [key] = useNumberParam('key', -1);
   const terms = useMemo(() => parseTerms(termText, layout), [termText, layout]);
-  return { layout, rows, columns, tokens, content: content === '1', beta, width, seed, hard: hard === '1', terms, query: Math.min(query, tokens - 1), key: key >= tokens ? -1 : key };
+  return {
+    layout,
+    rows,
+    columns,
+    tokens,
+    content: content === '1',
+    beta,
+    width,
+    seed,
+    hard: hard === '1',
+    terms,
+    query: Math.min(query, tokens - 1),
+    key: key >= tokens ? -1 : key,
+  };
 }
 
 export const setTerms = (terms: TermChoice[]) => setParams({ terms: JSON.stringify(terms) });
@@ -110,8 +139,14 @@ export function cppOf(state: Playground, used: TermChoice[], list: Term[]): stri
         }),
       ...(term.needs_grid ? [`.width = ${state.columns}`] : []),
     ];
-    return fields.length < 2 && fields.join().length < 60 ? `heed::${term.struct}{${fields.join(', ')}}` : `heed::${term.struct}{\n            ${fields.join(',\n            ')}}`;
+    return fields.length < 2 && fields.join().length < 60
+      ? `heed::${term.struct}{${fields.join(', ')}}`
+      : `heed::${term.struct}{\n            ${fields.join(',\n            ')}}`;
   });
-  const options = [`.beta = ${state.content ? number(state.beta) : '0'}`, ...(structs.length ? [`.terms = {\n        ${structs.join(',\n        ')}}`] : []), ...(state.hard ? ['.hard = heed::Hard::straight_through'] : [])];
+  const options = [
+    `.beta = ${state.content ? number(state.beta) : '0'}`,
+    ...(structs.length ? [`.terms = {\n        ${structs.join(',\n        ')}}`] : []),
+    ...(state.hard ? ['.hard = heed::Hard::straight_through'] : []),
+  ];
   return `#include <heed/attention/attention.h>\n\n// q, k, v: (1, 1, ${state.tokens}, ${state.width})\nheed::Tensor out = heed::attention(q, k, v, {\n    ${options.join(',\n    ')}});`;
 }

@@ -19,12 +19,19 @@ function parse(text: string): Configuration[] {
   } catch {
     // an address that was changed by hand
   }
-  return [{ model: 'vit-tiny', settings: '' }, { model: 'vit-tiny', settings: 'attention=linear' }];
+  return [
+    { model: 'vit-tiny', settings: '' },
+    { model: 'vit-tiny', settings: 'attention=linear' },
+  ];
 }
 
 // The hook of a column may not be called a varying number of times, so every column is asked for, empty or not.
 function useCost(configuration: Configuration | undefined): Loaded<Cost> {
-  const body = configuration && { ...(configuration.config ? { config: JSON.parse(configuration.config) } : { model: configuration.model }), settings: settingsOf(configuration.settings), ...(configuration.measure && { measure: true }) };
+  const body = configuration && {
+    ...(configuration.config ? { config: JSON.parse(configuration.config) } : { model: configuration.model }),
+    settings: settingsOf(configuration.settings),
+    ...(configuration.measure && { measure: true }),
+  };
   return usePost<Cost>('/api/cost', body ?? null, 300);
 }
 
@@ -32,15 +39,25 @@ export function CostView() {
   const info = useInfo();
   const [packed] = useParam('models');
   const configurations = useMemo(() => parse(packed), [packed]);
-  const loaded = [useCost(configurations[0]), useCost(configurations[1]), useCost(configurations[2]), useCost(configurations[3])].slice(0, configurations.length);
+  const loaded = [useCost(configurations[0]), useCost(configurations[1]), useCost(configurations[2]), useCost(configurations[3])].slice(
+    0,
+    configurations.length,
+  );
   const settings = useGet<{ settings: Setting[] }>('/api/settings?task=classify');
   const put = (next: Configuration[]) => setParams({ models: JSON.stringify(next) });
   const costs = loaded.map(each => each.data);
   const names = configurations.map((each, i) => label(each, costs[i]));
   return (
     <>
-      <PageHead title="Cost" about="Parameters, arithmetic and memory of any configuration, counted without running it; time, if you measure it here.">
-        <Button icon="plus" disabled={configurations.length >= mostColumns} onClick={() => put([...configurations, { ...configurations[configurations.length - 1], measure: false }])}>
+      <PageHead
+        title="Cost"
+        about="Parameters, arithmetic and memory of any configuration, counted without running it; time, if you measure it here."
+      >
+        <Button
+          icon="plus"
+          disabled={configurations.length >= mostColumns}
+          onClick={() => put([...configurations, { ...configurations[configurations.length - 1], measure: false }])}
+        >
           Add a model
         </Button>
       </PageHead>
@@ -50,14 +67,29 @@ export function CostView() {
             <div class="cost-forms">
               {configurations.map((each, i) => (
                 <Panel key={i}>
-                  <ConfigurationForm index={i} value={each} info={data} keys={settings.data?.settings ?? []} onChange={next => put(configurations.map((other, j) => (j === i ? next : other)))} onRemove={configurations.length > 1 ? () => put(configurations.filter((_, j) => j !== i)) : undefined} />
+                  <ConfigurationForm
+                    index={i}
+                    value={each}
+                    info={data}
+                    keys={settings.data?.settings ?? []}
+                    onChange={next => put(configurations.map((other, j) => (j === i ? next : other)))}
+                    onRemove={configurations.length > 1 ? () => put(configurations.filter((_, j) => j !== i)) : undefined}
+                  />
                   {loaded[i].error && <Failure error={loaded[i].error!} />}
                 </Panel>
               ))}
             </div>
             <Comparison costs={costs} names={names} />
             {costs.some(Boolean) && <Layers costs={costs} names={names} />}
-            {configurations.map((each, i) => !each.config && <Code key={i} text={['heed cost', each.model, each.settings.trim(), each.measure && 'measure=true'].filter(Boolean).join(' ')} />)}
+            {configurations.map(
+              (each, i) =>
+                !each.config && (
+                  <Code
+                    key={i}
+                    text={['heed cost', each.model, each.settings.trim(), each.measure && 'measure=true'].filter(Boolean).join(' ')}
+                  />
+                ),
+            )}
           </div>
         )}
       </Await>
@@ -65,7 +97,10 @@ export function CostView() {
   );
 }
 
-const label = (configuration: Configuration, cost: Cost | undefined) => (configuration.config ? (cost?.architecture ?? 'config.json') : [configuration.model, configuration.settings.trim()].filter(Boolean).join(' '));
+const label = (configuration: Configuration, cost: Cost | undefined) =>
+  configuration.config
+    ? (cost?.architecture ?? 'config.json')
+    : [configuration.model, configuration.settings.trim()].filter(Boolean).join(' ');
 
 type Row = [string, (cost: Cost) => number | undefined, (value: number) => string];
 const call = (kind: 'inference' | 'training', get: (each: CallCost) => number | undefined) => (cost: Cost) => {
@@ -75,7 +110,15 @@ const call = (kind: 'inference' | 'training', get: (each: CallCost) => number | 
 const measured = (name: string) => (each: CallCost) => each.measured?.[name] as number | undefined;
 
 const sections: [string, Row[]][] = [
-  ['Model', [['Parameters', cost => cost.parameters, count], ['Cache of a token', cost => cost.cache_bytes_per_token || undefined, bytes], ['Tokens', cost => cost.size.tokens, String], ['Batch', cost => cost.size.batch, String]]],
+  [
+    'Model',
+    [
+      ['Parameters', cost => cost.parameters, count],
+      ['Cache of a token', cost => cost.cache_bytes_per_token || undefined, bytes],
+      ['Tokens', cost => cost.size.tokens, String],
+      ['Batch', cost => cost.size.batch, String],
+    ],
+  ],
   [
     'Inference',
     [
@@ -126,14 +169,17 @@ function Comparison({ costs, names }: { costs: (Cost | undefined)[]; names: stri
                     </th>
                   </tr>
                   {shown.map(([name, get, write]) => {
-                    const values = costs.map(cost => cost && get(cost)), first = values[0];
+                    const values = costs.map(cost => cost && get(cost)),
+                      first = values[0];
                     return (
                       <tr key={name}>
                         <th scope="row">{name}</th>
                         {values.map((value, i) => (
                           <td key={i} class="right">
                             {value === undefined ? '–' : write(value)}
-                            {i > 0 && value !== undefined && first !== undefined && first > 0 && value !== first && write !== String && <span class="ratio">{ratio(value / first)}</span>}
+                            {i > 0 && value !== undefined && first !== undefined && first > 0 && value !== first && write !== String && (
+                              <span class="ratio">{ratio(value / first)}</span>
+                            )}
                           </td>
                         ))}
                       </tr>

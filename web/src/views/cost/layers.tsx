@@ -20,7 +20,8 @@ const quantities: { value: Quantity; text: string; write: (value: number) => str
 // vit.encoder.layer.3.attention.query -> layer 3; decoder.layers.0... -> decoder 0; everything else by its first names
 function groupOf(name: string): string {
   const layer = /^(.*?)\.?(?:layers?|h|blocks?|layer)\.(\d+)\./.exec(name + '.');
-  if (layer) return `${/decoder/.test(layer[1]) ? 'decoder' : /encoder/.test(layer[1]) && /model|transformer/.test(layer[1]) ? 'encoder' : 'layer'} ${layer[2]}`;
+  if (layer)
+    return `${/decoder/.test(layer[1]) ? 'decoder' : /encoder/.test(layer[1]) && /model|transformer/.test(layer[1]) ? 'encoder' : 'layer'} ${layer[2]}`;
   return name.split('.').filter(part => !['vit', 'bert', 'transformer', 'model', 'distilbert'].includes(part))[0] ?? name;
 }
 
@@ -37,7 +38,13 @@ export function Layers({ costs, names }: { costs: (Cost | undefined)[]; names: s
   const plot = useMemo((): Plot => {
     const maps = costs.map(cost => (cost ? grouped(cost.modules, kind.value) : new Map<string, number>()));
     const groups = [...new Set(maps.flatMap(map => [...map.keys()]))].filter(group => maps.some(map => (map.get(group) ?? 0) > 0));
-    return { title: `${kind.text} per layer`, kind: 'bars', y: { name: kind.text, log: false, least: 0, most: null }, groups, sets: maps.map((map, i) => ({ name: names[i], values: groups.map(group => map.get(group) ?? 0), low: [], high: [] })) };
+    return {
+      title: `${kind.text} per layer`,
+      kind: 'bars',
+      y: { name: kind.text, log: false, least: 0, most: null },
+      groups,
+      sets: maps.map((map, i) => ({ name: names[i], values: groups.map(group => map.get(group) ?? 0), low: [], high: [] })),
+    };
   }, [costs, kind, names.join()]);
   const shown = costs[Number(which) - 1] ?? costs[0];
   return (
@@ -53,7 +60,20 @@ export function Layers({ costs, names }: { costs: (Cost | undefined)[]; names: s
         </Figure>
       </Panel>
       {shown && (
-        <Panel title="Per module" flush actions={names.length > 1 && <Segments label="Model" value={which} options={names.map((_, i) => ({ value: String(i + 1), text: `Model ${i + 1}` }))} onChange={setWhich} />}>
+        <Panel
+          title="Per module"
+          flush
+          actions={
+            names.length > 1 && (
+              <Segments
+                label="Model"
+                value={which}
+                options={names.map((_, i) => ({ value: String(i + 1), text: `Model ${i + 1}` }))}
+                onChange={setWhich}
+              />
+            )
+          }
+        >
           <Modules cost={shown} quantity={kind.value} write={kind.write} />
         </Panel>
       )}

@@ -16,7 +16,10 @@ export function Inspect() {
   const state = useInspect();
   return (
     <>
-      <PageHead title="Inspect" about="Give a model an input and see what every head attends to. Switch heads off, change β, hide tokens: the answer follows." />
+      <PageHead
+        title="Inspect"
+        about="Give a model an input and see what every head attends to. Switch heads off, change β, hide tokens: the answer follows."
+      />
       <Await from={info}>
         {() =>
           state.model ? (
@@ -38,23 +41,38 @@ export function Inspect() {
 function Input({ state }: { state: InspectState }) {
   const { model, models } = state;
   const [text, setText] = useParam('text', state.text);
-  const [pair, setPair] = useParam('pair'), [target, setTarget] = useParam('target');
+  const [pair, setPair] = useParam('pair'),
+    [target, setTarget] = useParam('target');
   const choose = (id: string) => setParams({ model: id, layer: null, head: null, off: null, hidden: null, query: null, kind: null });
   return (
     <div class={model!.input === 'image' ? 'inspect-input image' : 'inspect-input'}>
-      <Select name="Model" value={model!.id} options={models.map(each => each.id)} onChange={choose} help={`${model!.architecture}, ${model!.layers} layers of ${model!.heads} heads`} />
+      <Select
+        name="Model"
+        value={model!.id}
+        options={models.map(each => each.id)}
+        onChange={choose}
+        help={`${model!.architecture}, ${model!.layers} layers of ${model!.heads} heads`}
+      />
       {model!.input === 'image' ? (
         <ImageInput image={state.image} onImage={state.setImage} />
       ) : (
         <div class="stack tight">
-          <TextField name="Text" rows={2} value={text} onChange={setText} help={model!.task === 'fill' ? 'Write [MASK] where a word is missing.' : undefined} />
+          <TextField
+            name="Text"
+            rows={2}
+            value={text}
+            onChange={setText}
+            help={model!.task === 'fill' ? 'Write [MASK] where a word is missing.' : undefined}
+          />
           {(model!.task === 'classify' || model!.task === 'fill') && (
             <details class="small" open={pair !== ''}>
               <summary class="muted">Second text</summary>
               <TextField name="Second text" value={pair} onChange={setPair} help="For models that were trained on pairs." />
             </details>
           )}
-          {model!.task === 'translate' && <TextField name="Translation" value={target} onChange={setTarget} placeholder="empty: the model's own" />}
+          {model!.task === 'translate' && (
+            <TextField name="Translation" value={target} onChange={setTarget} placeholder="empty: the model's own" />
+          )}
         </div>
       )}
     </div>
@@ -68,13 +86,21 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
   if (inspection.kind === 'image') kinds.push('rollout');
   else if (inspection.rollout.length > 0) kinds.push('rollout');
   return (
-    <div class="split">
+    <div class="split weave">
       <div class="stack">
         <div class="row between">
-          {kinds.length > 1 ? <Segments label="Attention" value={state.kind || kinds[0]} options={kinds} onChange={kind => setParams({ kind })} /> : <span />}
+          {kinds.length > 1 ? (
+            <Segments label="Attention" value={state.kind || kinds[0]} options={kinds} onChange={kind => setParams({ kind })} />
+          ) : (
+            <span />
+          )}
           <span class="muted small number">{inspection.milliseconds.toFixed(0)} ms</span>
         </div>
-        {inspection.kind === 'image' ? <OneImageHead state={state} inspection={inspection} view={view} setView={setView} /> : <OneHead state={state} inspection={inspection} view={view} setView={setView} />}
+        {inspection.kind === 'image' ? (
+          <OneImageHead state={state} inspection={inspection} view={view} setView={setView} />
+        ) : (
+          <OneHead state={state} inspection={inspection} view={view} setView={setView} />
+        )}
         {maps && state.kind !== 'rollout' && <Overview state={state} inspection={inspection} maps={maps} />}
         <Shapes inspection={inspection} loading={state.overview.loading} />
       </div>
@@ -90,17 +116,36 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
   );
 }
 
-const command = (state: InspectState) => `heed inspect ${state.model!.id} ${state.model!.input === 'image' ? 'IMAGE.png' : `'${state.text.replaceAll("'", "'\\''")}'`}`;
+const command = (state: InspectState) =>
+  `heed inspect ${state.model!.folder} ${state.model!.input === 'image' ? 'IMAGE.png' : `'${state.text.replaceAll("'", "'\\''")}'`}`;
 
 // What differs from the model as it was trained.
 function Changes({ state, inspection }: { state: InspectState; inspection: Inspection }) {
   const setHidden = (hidden: number[]) => setParams({ hidden: hidden.join(',') || null });
-  const toggle = (token: number) => setHidden(state.hidden.includes(token) ? state.hidden.filter(each => each !== token) : [...state.hidden, token]);
+  const toggle = (token: number) =>
+    setHidden(state.hidden.includes(token) ? state.hidden.filter(each => each !== token) : [...state.hidden, token]);
   const changed = state.off.length > 0 || state.hidden.length > 0 || state.beta !== 1;
   return (
-    <Panel title="Change the model" actions={changed && <Button kind="plain" onClick={() => setParams({ off: null, hidden: null, beta: null })}>Reset</Button>}>
+    <Panel
+      title="Change the model"
+      actions={
+        changed && (
+          <Button kind="plain" onClick={() => setParams({ off: null, hidden: null, beta: null })}>
+            Reset
+          </Button>
+        )
+      }
+    >
       <div class="group">
-        <Slider name="Inverse temperature β, factor" value={state.beta} least={0.05} most={20} log onChange={beta => setParams({ beta: beta === 1 ? null : String(beta) })} help="1: as trained. Small: heads look everywhere; large: at one key." />
+        <Slider
+          name="Inverse temperature β, factor"
+          value={state.beta}
+          least={0.05}
+          most={20}
+          log
+          onChange={beta => setParams({ beta: beta === 1 ? null : String(beta) })}
+          help="1: as trained. Small: heads look everywhere; large: at one key."
+        />
       </div>
       <div class="group">
         <h3>Heads off</h3>
@@ -141,7 +186,12 @@ function Changes({ state, inspection }: { state: InspectState; inspection: Inspe
 function Shapes({ inspection, loading }: { inspection: Inspection; loading: boolean }) {
   const [open, setOpen] = useParam('shapes');
   return (
-    <Panel title="Shapes" about="Of every intermediate result." actions={<Button onClick={() => setOpen(open ? '' : '1')}>{open ? 'Hide' : 'Show'}</Button>} flush={!!open}>
+    <Panel
+      title="Shapes"
+      about="Of every intermediate result."
+      actions={<Button onClick={() => setOpen(open ? '' : '1')}>{open ? 'Hide' : 'Show'}</Button>}
+      flush={!!open}
+    >
       {open && (
         <div class="table-wrap tall" tabIndex={0} role="region" aria-label="Shapes">
           <table>

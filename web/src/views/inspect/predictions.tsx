@@ -10,7 +10,11 @@ function One({ prediction, before, title }: { prediction: Prediction; before?: P
   return (
     <div class="group">
       <h3>{title}</h3>
-      <Probabilities labels={prediction.labels.map(each => ({ ...each, label: tokenText(each.label) }))} before={was} values={!prediction.probabilities} />
+      <Probabilities
+        labels={prediction.labels.map(each => ({ ...each, label: tokenText(each.label) }))}
+        before={was}
+        values={!prediction.probabilities}
+      />
     </div>
   );
 }
@@ -28,16 +32,28 @@ export function Predictions({ state, inspection }: { state: InspectState; inspec
     return each.about === 'class' ? 'Class' : each.about;
   };
   return (
-    <Panel title={inspection.translation !== undefined ? 'Translation' : 'Prediction'} about={changed ? 'The line marks the model without your changes.' : undefined}>
+    <Panel
+      title={inspection.translation !== undefined ? 'Translation' : 'Prediction'}
+      about={changed ? 'The line marks the model without your changes.' : undefined}
+    >
       {inspection.translation !== undefined && (
         <p class="translation">
           {inspection.translation} {inspection.own_translation === false && <span class="muted small">(given)</span>}
         </p>
       )}
       {shown.map((each, i) => (
-        <One key={i} prediction={each} title={title(each)} before={changed ? before?.find(other => other.token === each.token && other.about === each.about) : undefined} />
+        <One
+          key={i}
+          prediction={each}
+          title={title(each)}
+          before={changed ? before?.find(other => other.token === each.token && other.about === each.about) : undefined}
+        />
       ))}
-      {everyToken && <p class="muted small" style={{ marginTop: '12px' }}>Choose a query to see what the model expects after it.</p>}
+      {everyToken && (
+        <p class="muted small" style={{ marginTop: '12px' }}>
+          Choose a query to see what the model expects after it.
+        </p>
+      )}
     </Panel>
   );
 }

@@ -13,7 +13,8 @@ let lastImage: string | null = null; // survives a change of view
 // Models keep [layer, head] pairs as kind:layer.head
 export const headKey = (kind: string, layer: number, head: number) => `${kind}:${layer}.${head}`;
 function parseHead(text: string) {
-  const [kind, place] = text.split(':'), [layer, head] = (place ?? '').split('.').map(Number);
+  const [kind, place] = text.split(':'),
+    [layer, head] = (place ?? '').split('.').map(Number);
   return { kind, layer, head };
 }
 
@@ -46,11 +47,15 @@ export function useInspect(): InspectState {
   const [chosen] = useParam('model');
   const { models, model } = pickModel(info, chosen, each => each.maps);
   const [text] = useParam('text', sentences[model?.task ?? ''] ?? 'The cat sat on the mat, and it was warm.');
-  const [pair] = useParam('pair'), [target] = useParam('target');
+  const [pair] = useParam('pair'),
+    [target] = useParam('target');
   const [image, setImageState] = useState(lastImage);
-  const [kind] = useParam('kind'), [layer] = useNumberParam('layer', 0), [head] = useNumberParam('head', 0);
+  const [kind] = useParam('kind'),
+    [layer] = useNumberParam('layer', 0),
+    [head] = useNumberParam('head', 0);
   const [query] = useNumberParam('query', -1);
-  const [off] = useListParam('off'), [hiddenText] = useListParam('hidden');
+  const [off] = useListParam('off'),
+    [hiddenText] = useListParam('hidden');
   const hidden = useMemo(() => hiddenText.map(Number), [hiddenText]);
   const [beta] = useNumberParam('beta', 1);
   const [shapes] = useParam('shapes');
@@ -62,10 +67,28 @@ export function useInspect(): InspectState {
   const changes = { ...(off.length && { off: off.map(parseHead) }), ...(beta !== 1 && { beta }), ...(hidden.length && { hidden }) };
   const input = isImage ? { image } : { text, ...(pair && { pair }), ...(target && { target }) };
   const rows = whole ? {} : { queries: [Math.max(query, 0)] };
-  const overview = usePost<Inspection>('/api/inspect', ready ? { model: model.id, ...input, ...changes, ...rows, ...(shapes && { shapes: true }), ...(model.task === 'generate' && { every_token: true }) } : null, 250);
-  const one = usePost<Inspection>('/api/inspect', ready && !whole ? { model: model.id, ...input, ...changes, layers: [layer], heads: [head], compare: false } : null, 250);
+  const overview = usePost<Inspection>(
+    '/api/inspect',
+    ready
+      ? {
+          model: model.id,
+          ...input,
+          ...changes,
+          ...rows,
+          ...(shapes && { shapes: true }),
+          ...(model.task === 'generate' && { every_token: true }),
+        }
+      : null,
+    250,
+  );
+  const one = usePost<Inspection>(
+    '/api/inspect',
+    ready && !whole ? { model: model.id, ...input, ...changes, layers: [layer], heads: [head], compare: false } : null,
+    250,
+  );
   const setImage = (next: string) => setImageState((lastImage = next));
   return { models, model, text, image, setImage, kind, layer, head, query, off, hidden, beta, whole, overview, one };
 }
 
-export const mapsOf = (inspection: Inspection, kind: string): AttentionMaps | undefined => inspection.maps.find(maps => maps.kind === kind) ?? inspection.maps[0];
+export const mapsOf = (inspection: Inspection, kind: string): AttentionMaps | undefined =>
+  inspection.maps.find(maps => maps.kind === kind) ?? inspection.maps[0];

@@ -18,14 +18,19 @@ const results = new Map<string, LabResult>(); // by name and settings
 
 export function ExperimentPage({ experiment, previous, next }: { experiment: Experiment; previous?: Experiment; next?: Experiment }) {
   const { params } = useRoute();
-  const given = Object.fromEntries(experiment.settings.map(each => [each.key, params.get(each.key)]).filter(([, value]) => value !== null)) as Record<string, string>;
+  const given = Object.fromEntries(
+    experiment.settings.map(each => [each.key, params.get(each.key)]).filter(([, value]) => value !== null),
+  ) as Record<string, string>;
   const key = experiment.name + JSON.stringify(given);
-  const [shown, setShown] = useState<LabResult | undefined>(results.get(key)), [progress, setProgress] = useState(''), [running, setRunning] = useState(false), [failure, setFailure] = useState<Error>();
+  const [shown, setShown] = useState<LabResult | undefined>(results.get(key)),
+    [progress, setProgress] = useState(''),
+    [running, setRunning] = useState(false),
+    [failure, setFailure] = useState<Error>();
   const abort = useRef<AbortController | undefined>(undefined);
   const run = async () => {
     abort.current?.abort();
     const mine = (abort.current = new AbortController());
-    setRunning(true), setFailure(undefined), setProgress('');
+    (setRunning(true), setFailure(undefined), setProgress(''));
     try {
       await stream(`/api/lab/${experiment.name}`, { settings: given, stream: true }, mine.signal, ({ event, data }) => {
         if (event === 'progress') return setProgress(plainText(data));
@@ -38,7 +43,7 @@ export function ExperimentPage({ experiment, previous, next }: { experiment: Exp
     } catch (error) {
       if (!mine.signal.aborted) setFailure(error as Error);
     }
-    if (abort.current === mine) setRunning(false), setProgress('');
+    if (abort.current === mine) (setRunning(false), setProgress(''));
   };
   const follows = shown ? shown.seconds < liveSeconds : !slow.includes(experiment.topic);
   useEffect(() => {
@@ -79,13 +84,31 @@ export function ExperimentPage({ experiment, previous, next }: { experiment: Exp
             )}
           </section>
           {failure && <Failure error={failure} retry={run} />}
-          {shown ? <Result result={shown} stale={running} /> : !running && !failure && <p class="muted">This experiment trains models and takes a while. Start it with Run.</p>}
+          {shown ? (
+            <Result result={shown} stale={running} />
+          ) : (
+            !running && !failure && <p class="muted">This experiment trains models and takes a while. Start it with Run.</p>
+          )}
         </div>
         <aside>
-          <Panel title="Settings" actions={Object.keys(given).length > 0 && <Button kind="plain" onClick={() => setParams(Object.fromEntries(Object.keys(given).map(name => [name, null])))}>Reset</Button>}>
+          <Panel
+            title="Settings"
+            actions={
+              Object.keys(given).length > 0 && (
+                <Button kind="plain" onClick={() => setParams(Object.fromEntries(Object.keys(given).map(name => [name, null])))}>
+                  Reset
+                </Button>
+              )
+            }
+          >
             <div class="stack tight">
               {experiment.settings.map(setting => (
-                <LabSetting key={setting.key} setting={setting} value={given[setting.key]} onChange={value => setParams({ [setting.key]: value === String(setting.default) ? null : value })} />
+                <LabSetting
+                  key={setting.key}
+                  setting={setting}
+                  value={given[setting.key]}
+                  onChange={value => setParams({ [setting.key]: value === String(setting.default) ? null : value })}
+                />
               ))}
               <div class="row">
                 {running ? (
@@ -131,7 +154,11 @@ function Result({ result, stale }: { result: LabResult; stale: boolean }) {
   return (
     <div class={stale ? 'stack stale' : 'stack'} aria-busy={stale}>
       <div class="verdict">
-        <span class={`badge ${verdictKind[result.verdict]}`}>{result.verdict === 'corrected' ? 'The published claim is wrong; corrected, it holds' : `The claim ${verdictText[result.verdict]}`}</span>
+        <span class={`badge ${verdictKind[result.verdict]}`}>
+          {result.verdict === 'corrected'
+            ? 'The published claim is wrong; corrected, it holds'
+            : `The claim ${verdictText[result.verdict]}`}
+        </span>
         <p>
           <Sentence text={result.statement} />
         </p>
@@ -180,11 +207,15 @@ function Result({ result, stale }: { result: LabResult; stale: boolean }) {
             <table>
               <thead>
                 <tr>
-                  {table.columns.map(column => (
-                    <th key={column}>
-                      <Sentence text={column} />
-                    </th>
-                  ))}
+                  {table.columns.map((column, i) =>
+                    column ? (
+                      <th key={i}>
+                        <Sentence text={column} />
+                      </th>
+                    ) : (
+                      <td key={i} />
+                    ),
+                  )}
                 </tr>
               </thead>
               <tbody>

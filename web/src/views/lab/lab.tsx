@@ -23,7 +23,12 @@ export function Lab() {
             <a href={link('lab')}>All experiments</a>
           </Empty>
         ) : (
-          <ExperimentPage key={experiments[at].name} experiment={experiments[at]} previous={experiments[at - 1]} next={experiments[at + 1]} />
+          <ExperimentPage
+            key={experiments[at].name}
+            experiment={experiments[at]}
+            previous={experiments[at - 1]}
+            next={experiments[at + 1]}
+          />
         );
       }}
     </Await>
@@ -32,11 +37,16 @@ export function Lab() {
 
 function List({ experiments }: { experiments: Experiment[] }) {
   const [filter, setFilter] = useParam('filter');
-  const shown = experiments.filter(each => `${each.number} ${each.name} ${each.title} ${each.claim} ${each.topic}`.toLowerCase().includes(filter.toLowerCase()));
+  const shown = experiments.filter(each =>
+    `${each.number} ${each.name} ${each.title} ${each.claim} ${each.topic}`.toLowerCase().includes(filter.toLowerCase()),
+  );
   const topics = [...new Set(shown.map(each => each.topic))];
   return (
     <>
-      <PageHead title="Lab" about="Claims about attention, also some that were published wrong. Each is computed here, with sliders, and judged by its numbers." />
+      <PageHead
+        title="Lab"
+        about="Claims about attention, also some that were published wrong. Each is computed here, with sliders, and judged by its numbers."
+      />
       <div class="stack">
         <div class="toolbar">
           <TextField name="Find" type="search" value={filter} onChange={setFilter} placeholder="for example softmax, convolution, heads" />
@@ -52,7 +62,9 @@ function List({ experiments }: { experiments: Experiment[] }) {
                     <a class="card" href={link('lab', [each.number])}>
                       <span class="row between">
                         <span class="muted small number">{each.number}</span>
-                        {each.expected !== 'holds' && <span class={`badge ${verdictKind[each.expected]}`}>{verdictText[each.expected]}</span>}
+                        {each.expected !== 'holds' && (
+                          <span class={`badge ${verdictKind[each.expected]}`}>{verdictText[each.expected]}</span>
+                        )}
                       </span>
                       <b>{each.title}</b>
                       <span class="muted small">

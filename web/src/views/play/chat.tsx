@@ -13,13 +13,17 @@ interface Message {
   content: string;
 }
 interface ChatChunk {
-  choices: { delta: { content?: string }; logprobs: { content: { token: string; logprob: number; top_logprobs: { token: string; logprob: number }[] }[] } | null }[];
+  choices: {
+    delta: { content?: string };
+    logprobs: { content: { token: string; logprob: number; top_logprobs: { token: string; logprob: number }[] }[] } | null;
+  }[];
 }
 
 function generatedIn(chunk: ChatChunk): Generated[] {
   const choice = chunk.choices[0];
   if (!choice) return [];
-  if (choice.logprobs?.content?.length) return choice.logprobs.content.map(each => ({ token: each.token, logprob: each.logprob, top: each.top_logprobs }));
+  if (choice.logprobs?.content?.length)
+    return choice.logprobs.content.map(each => ({ token: each.token, logprob: each.logprob, top: each.top_logprobs }));
   return choice.delta.content ? [{ token: choice.delta.content, logprob: null, top: [] }] : [];
 }
 
@@ -35,29 +39,39 @@ const pack = (messages: Message[]) => (messages.length ? JSON.stringify(messages
 export function Chat({ models }: { models: ModelInfo[] }) {
   const [chosenModel] = useParam('model');
   const model = models.find(each => each.id === chosenModel) ?? models[0];
-  const [packed, setPacked] = useParam('chat'), [system, setSystem] = useParam('system');
+  const [packed, setPacked] = useParam('chat'),
+    [system, setSystem] = useParam('system');
   const messages = parse(packed);
   const sampling = useSampling();
-  const [draft, setDraft] = useState(''), [answer, setAnswer] = useState<Generated[]>([]), [running, setRunning] = useState(false);
-  const [chosen, setChosen] = useState(-1), [failure, setFailure] = useState<Error>();
-  const abort = useRef<AbortController | undefined>(undefined), end = useRef<HTMLDivElement>(null);
+  const [draft, setDraft] = useState(''),
+    [answer, setAnswer] = useState<Generated[]>([]),
+    [running, setRunning] = useState(false);
+  const [chosen, setChosen] = useState(-1),
+    [failure, setFailure] = useState<Error>();
+  const abort = useRef<AbortController | undefined>(undefined),
+    end = useRef<HTMLDivElement>(null);
   useEffect(() => () => abort.current?.abort(), []);
   useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [answer.length]);
 
   const send = async () => {
     if (!draft.trim() || running) return;
     const asked: Message[] = [...messages, { role: 'user', content: draft }];
-    setPacked(pack(asked)), setDraft(''), setAnswer([]), setChosen(-1), setFailure(undefined), setRunning(true);
+    (setPacked(pack(asked)), setDraft(''), setAnswer([]), setChosen(-1), setFailure(undefined), setRunning(true));
     const mine = (abort.current = new AbortController());
     let text = '';
     try {
       const all: Message[] = system ? [{ role: 'system', content: system }, ...asked] : asked;
-      await stream('/v1/chat/completions', { model: model.id, messages: all, ...sampling, logprobs: true, top_logprobs: 10, stream: true }, mine.signal, event => {
-        if (event.data === '[DONE]') return;
-        const chunk = JSON.parse(event.data) as ChatChunk;
-        text += chunk.choices[0]?.delta.content ?? '';
-        setAnswer(old => [...old, ...generatedIn(chunk)]);
-      });
+      await stream(
+        '/v1/chat/completions',
+        { model: model.id, messages: all, ...sampling, logprobs: true, top_logprobs: 10, stream: true },
+        mine.signal,
+        event => {
+          if (event.data === '[DONE]') return;
+          const chunk = JSON.parse(event.data) as ChatChunk;
+          text += chunk.choices[0]?.delta.content ?? '';
+          setAnswer(old => [...old, ...generatedIn(chunk)]);
+        },
+      );
     } catch (error) {
       if (!mine.signal.aborted) setFailure(error as Error);
     }
@@ -84,7 +98,14 @@ export function Chat({ models }: { models: ModelInfo[] }) {
           <div ref={end} />
         </div>
         {failure && <Failure error={failure} />}
-        <TextField name="Message" rows={2} value={draft} onChange={setDraft} onEnter={() => void send()} help="Enter sends, Shift Enter begins a line." />
+        <TextField
+          name="Message"
+          rows={2}
+          value={draft}
+          onChange={setDraft}
+          onEnter={() => void send()}
+          help="Enter sends, Shift Enter begins a line."
+        />
         <div class="row">
           {running ? (
             <Button icon="stop" onClick={() => abort.current?.abort()}>

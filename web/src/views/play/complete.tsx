@@ -9,7 +9,11 @@ import { Alternatives, Tokens } from './generated';
 import { Generated, SamplingControls, useSampling } from './sampling';
 
 interface Chunk {
-  choices: { text: string; finish_reason: string | null; logprobs: { tokens: string[]; token_logprobs: (number | null)[]; top_logprobs: Record<string, number>[] | null } | null }[];
+  choices: {
+    text: string;
+    finish_reason: string | null;
+    logprobs: { tokens: string[]; token_logprobs: (number | null)[]; top_logprobs: Record<string, number>[] | null } | null;
+  }[];
 }
 
 const alternatives = 10;
@@ -19,7 +23,11 @@ function generatedIn(chunk: Chunk): Generated[] {
   if (!choice) return [];
   const logprobs = choice.logprobs;
   if (!logprobs?.tokens?.length) return choice.text ? [{ token: choice.text, logprob: null, top: [] }] : [];
-  return logprobs.tokens.map((token, i) => ({ token, logprob: logprobs.token_logprobs[i], top: Object.entries(logprobs.top_logprobs?.[i] ?? {}).map(([other, logprob]) => ({ token: other, logprob })) }));
+  return logprobs.tokens.map((token, i) => ({
+    token,
+    logprob: logprobs.token_logprobs[i],
+    top: Object.entries(logprobs.top_logprobs?.[i] ?? {}).map(([other, logprob]) => ({ token: other, logprob })),
+  }));
 }
 
 export function Complete({ models }: { models: ModelInfo[] }) {
@@ -27,25 +35,34 @@ export function Complete({ models }: { models: ModelInfo[] }) {
   const model = models.find(each => each.id === chosenModel) ?? models[0];
   const [prompt, setPrompt] = useParam('prompt', 'Once upon a time');
   const sampling = useSampling();
-  const [tokens, setTokens] = useState<Generated[]>([]), [asked, setAsked] = useState(''), [running, setRunning] = useState(false);
-  const [chosen, setChosen] = useState(-1), [failure, setFailure] = useState<Error>(), [speed, setSpeed] = useState('');
+  const [tokens, setTokens] = useState<Generated[]>([]),
+    [asked, setAsked] = useState(''),
+    [running, setRunning] = useState(false);
+  const [chosen, setChosen] = useState(-1),
+    [failure, setFailure] = useState<Error>(),
+    [speed, setSpeed] = useState('');
   const abort = useRef<AbortController | undefined>(undefined);
   useEffect(() => () => abort.current?.abort(), []);
 
   const run = async (text: string) => {
     abort.current?.abort();
     const mine = (abort.current = new AbortController());
-    setTokens([]), setChosen(-1), setFailure(undefined), setRunning(true), setAsked(text), setSpeed('');
+    (setTokens([]), setChosen(-1), setFailure(undefined), setRunning(true), setAsked(text), setSpeed(''));
     const begin = performance.now();
     let count = 0;
     try {
-      await stream('/v1/completions', { model: model.id, prompt: text, ...sampling, logprobs: alternatives, stream: true }, mine.signal, event => {
-        if (event.data === '[DONE]') return;
-        const next = generatedIn(JSON.parse(event.data));
-        count += next.length;
-        setTokens(old => [...old, ...next]);
-        setSpeed(`${((1000 * count) / (performance.now() - begin)).toFixed(0)} tokens/s`);
-      });
+      await stream(
+        '/v1/completions',
+        { model: model.id, prompt: text, ...sampling, logprobs: alternatives, stream: true },
+        mine.signal,
+        event => {
+          if (event.data === '[DONE]') return;
+          const next = generatedIn(JSON.parse(event.data));
+          count += next.length;
+          setTokens(old => [...old, ...next]);
+          setSpeed(`${((1000 * count) / (performance.now() - begin)).toFixed(0)} tokens/s`);
+        },
+      );
     } catch (error) {
       if (!mine.signal.aborted) setFailure(error as Error);
     }
@@ -53,7 +70,13 @@ export function Complete({ models }: { models: ModelInfo[] }) {
   };
   // Another token in place of the chosen one, and on from there.
   const take = (token: string) => {
-    const text = asked + tokens.slice(0, chosen).map(each => each.token).join('') + token;
+    const text =
+      asked +
+      tokens
+        .slice(0, chosen)
+        .map(each => each.token)
+        .join('') +
+      token;
     setPrompt(text);
     void run(text);
   };

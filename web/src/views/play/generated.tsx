@@ -8,7 +8,15 @@ export function Tokens({ tokens, chosen, onChoose }: { tokens: Generated[]; chos
   return (
     <>
       {tokens.map((each, i) => (
-        <button key={i} type="button" class="piece" aria-pressed={i === chosen} onClick={() => onChoose(i === chosen ? -1 : i)} style={{ '--surprise': each.logprob === null ? 0 : 1 - Math.exp(each.logprob) }} title={each.logprob === null ? '' : percent(Math.exp(each.logprob))}>
+        <button
+          key={i}
+          type="button"
+          class="piece"
+          aria-pressed={i === chosen}
+          onClick={() => onChoose(i === chosen ? -1 : i)}
+          style={{ '--surprise': each.logprob === null ? 0 : 1 - Math.exp(each.logprob) }}
+          title={each.logprob === null ? '' : percent(Math.exp(each.logprob))}
+        >
           {each.token}
         </button>
       ))}
@@ -16,13 +24,25 @@ export function Tokens({ tokens, chosen, onChoose }: { tokens: Generated[]; chos
   );
 }
 
-export function Alternatives({ token, sampling, onTake }: { token: Generated | undefined; sampling: Sampling; onTake?: (token: string) => void }) {
+export function Alternatives({
+  token,
+  sampling,
+  onTake,
+}: {
+  token: Generated | undefined;
+  sampling: Sampling;
+  onTake?: (token: string) => void;
+}) {
   if (!token) return <p class="muted small">Choose a token of the answer to see its alternatives.</p>;
   const list = reweighted(token.top, sampling.temperature, sampling.top_p);
   return (
     <div class="stack tight">
       <p class="small muted">
-        {token.logprob !== null && <>The model gave “{readable(token.token)}” {percent(Math.exp(token.logprob))}. </>}
+        {token.logprob !== null && (
+          <>
+            The model gave “{readable(token.token)}” {percent(Math.exp(token.logprob))}.{' '}
+          </>
+        )}
         Below: the first {list.length} at temperature {sampling.temperature} and top-p {sampling.top_p}.
       </p>
       <ul class="alternatives">

@@ -19,11 +19,41 @@ interface Mode {
 }
 
 const modes: Mode[] = [
-  { name: 'complete', can: model => model.task === 'generate', view: Complete, missing: 'No language model is served', command: 'heed train language data=text.txt\nheed serve runs/language/001' },
-  { name: 'chat', can: model => model.chat, view: Chat, missing: 'No model with a chat template is served', command: 'heed serve LLAMA-CHAT-FOLDER' },
-  { name: 'translate', can: model => model.task === 'translate', view: Translate, missing: 'No translation model is served', command: 'heed train translate data=pairs.tsv\nheed serve runs/translate/001' },
-  { name: 'classify', can: model => ['classify', 'tag', 'fill'].includes(model.task), view: Classify, missing: 'No model with labels is served', command: 'heed demo\nheed serve runs/classify/001' },
-  { name: 'embed', can: model => model.embeddings, view: Embed, missing: 'No embedding model is served', command: 'heed serve MINILM-FOLDER' },
+  {
+    name: 'complete',
+    can: model => model.task === 'generate',
+    view: Complete,
+    missing: 'No language model is served',
+    command: 'heed train language data=text.txt\nheed serve runs/language/001',
+  },
+  {
+    name: 'chat',
+    can: model => model.chat,
+    view: Chat,
+    missing: 'No model with a chat template is served',
+    command: 'heed serve LLAMA-CHAT-FOLDER',
+  },
+  {
+    name: 'translate',
+    can: model => model.task === 'translate',
+    view: Translate,
+    missing: 'No translation model is served',
+    command: 'heed train translate data=pairs.tsv\nheed serve runs/translate/001',
+  },
+  {
+    name: 'classify',
+    can: model => ['classify', 'tag', 'fill'].includes(model.task),
+    view: Classify,
+    missing: 'No model with labels is served',
+    command: 'heed demo\nheed serve runs/classify/001',
+  },
+  {
+    name: 'embed',
+    can: model => model.embeddings,
+    view: Embed,
+    missing: 'No embedding model is served',
+    command: 'heed serve MINILM-FOLDER',
+  },
 ];
 
 export function Play() {
@@ -40,7 +70,12 @@ export function Play() {
           const View = mode.view;
           return (
             <div class="stack">
-              <Segments label="What to do" value={mode.name} options={modes.map(each => each.name)} onChange={name => go(link('play', [name]))} />
+              <Segments
+                label="What to do"
+                value={mode.name}
+                options={modes.map(each => each.name)}
+                onChange={name => go(link('play', [name]))}
+              />
               {able.length > 0 ? (
                 <View key={mode.name} models={able} />
               ) : (
@@ -49,7 +84,12 @@ export function Play() {
                 </Empty>
               )}
               {models.some(model => model.error) && (
-                <div class="notice bad">{models.filter(model => model.error).map(model => `${model.id}: ${model.error}`).join('\n')}</div>
+                <div class="notice bad">
+                  {models
+                    .filter(model => model.error)
+                    .map(model => `${model.id}: ${model.error}`)
+                    .join('\n')}
+                </div>
               )}
             </div>
           );

@@ -10,8 +10,12 @@ const typingPause = 500; // milliseconds
 export function Translate({ models }: { models: ModelInfo[] }) {
   const [chosenModel, setModel] = useParam('model');
   const model = models.find(each => each.id === chosenModel) ?? models[0];
-  const [text, setText] = useParam('text', 'A man rides a bicycle.'), [beams, setBeams] = useNumberParam('beams', 4);
-  const lines = text.split('\n').map(line => line.trim()).filter(Boolean);
+  const [text, setText] = useParam('text', 'A man rides a bicycle.'),
+    [beams, setBeams] = useNumberParam('beams', 4);
+  const lines = text
+    .split('\n')
+    .map(line => line.trim())
+    .filter(Boolean);
   const result = usePost<Translated>('/api/translate', lines.length ? { model: model.id, text: lines, beams } : null, typingPause);
   return (
     <div class="split">
@@ -24,7 +28,10 @@ export function Translate({ models }: { models: ModelInfo[] }) {
                 {results.map((each, i) => (
                   <li key={i}>
                     <p>{each.text}</p>
-                    <a class="small" href={link('inspect', [], { model: model.id, text: lines[i] ?? '', target: each.text, kind: 'cross' })}>
+                    <a
+                      class="small"
+                      href={link('inspect', [], { model: model.id, text: lines[i] ?? '', target: each.text, kind: 'cross' })}
+                    >
                       See the alignment
                     </a>
                   </li>
@@ -38,7 +45,15 @@ export function Translate({ models }: { models: ModelInfo[] }) {
         <Panel>
           <div class="stack tight">
             <Select name="Model" value={model.id} options={models.map(each => each.id)} onChange={setModel} help={model.architecture} />
-            <Slider name="Beams" value={beams} least={1} most={12} step={1} onChange={setBeams} help="1: the most probable token at each step." />
+            <Slider
+              name="Beams"
+              value={beams}
+              least={1}
+              most={12}
+              step={1}
+              onChange={setBeams}
+              help="1: the most probable token at each step."
+            />
           </div>
         </Panel>
       </aside>

@@ -25,7 +25,14 @@ export function Compare({ ids, onClear }: { ids: string[]; onClear: () => void }
   const runs = ids.map(id => live.runs.get(id)).filter(run => run !== undefined);
   return (
     <>
-      <Panel title={ids.length === 1 ? ids[0] : `${ids.length} runs`} actions={<Button kind="plain" icon="close" onClick={onClear}>Clear</Button>}>
+      <Panel
+        title={ids.length === 1 ? ids[0] : `${ids.length} runs`}
+        actions={
+          <Button kind="plain" icon="close" onClick={onClear}>
+            Clear
+          </Button>
+        }
+      >
         {[...live.errors].map(([id, error]) => (
           <Failure key={id} error={new Error(`${id}: ${error.message}`)} />
         ))}
@@ -44,7 +51,9 @@ export function Compare({ ids, onClear }: { ids: string[]; onClear: () => void }
 
 function Differences({ runs }: { runs: Run[] }) {
   const values = runs.map(run => new Map(run.settings.map(setting => [setting.key, setting.value])));
-  const keys = [...new Set(runs.flatMap(run => run.settings.map(setting => setting.key)))].filter(key => new Set(values.map(each => each.get(key) ?? '')).size > 1);
+  const keys = [...new Set(runs.flatMap(run => run.settings.map(setting => setting.key)))].filter(
+    key => new Set(values.map(each => each.get(key) ?? '')).size > 1,
+  );
   const figures = [...new Set(runs.flatMap(run => Object.keys(run.summary.figures)))];
   return (
     <Panel title="Differences" about="Settings that are not the same in all of them, and the final evaluation." flush>

@@ -24,14 +24,31 @@ export function Confusion({ classes, counts }: { classes: string[]; counts: numb
         .slice(0, 8),
     [counts],
   );
-  const text = hover ? `${names[hover.row]} taken for ${names[hover.column]}: ${counts[hover.row][hover.column]} (${percent(grid.value(hover.row, hover.column))})` : 'Rows: true class. Columns: prediction.';
+  const text = hover
+    ? `${names[hover.row]} taken for ${names[hover.column]}: ${counts[hover.row][hover.column]} (${percent(grid.value(hover.row, hover.column))})`
+    : 'Rows: true class. Columns: prediction.';
   return (
     <Panel title="Confusion" about={text}>
       <div class="columns" style={{ '--least': '320px' }}>
-        <Figure data={() => ({ name: 'confusion', json: { classes: names, counts }, csv: csv([['true \\ predicted', ...names], ...counts.map((row, i) => [names[i], ...row])]) })}>
+        <Figure
+          data={() => ({
+            name: 'confusion',
+            json: { classes: names, counts },
+            csv: csv([['true \\ predicted', ...names], ...counts.map((row, i) => [names[i], ...row])]),
+          })}
+        >
           {width => (
             <>
-              <Matrix grid={grid} width={width} rows={names} columns={names} label="Confusion matrix" hover={hover} onHover={setHover} maxHeight={560} />
+              <Matrix
+                grid={grid}
+                width={width}
+                rows={names}
+                columns={names}
+                label="Confusion matrix"
+                hover={hover}
+                onHover={setHover}
+                maxHeight={560}
+              />
               <ColourKey least={0} most={1} />
             </>
           )}

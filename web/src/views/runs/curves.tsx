@@ -18,18 +18,36 @@ interface Drawn extends Curve {
 // One run: validation in the first colour, training in a lighter line. Several: a colour each.
 function drawn(runs: Run[], metric: string, smoothing: number): Drawn[] {
   return runs.flatMap((run, r) =>
-    curvesOf(run, metric, smoothing).map(curve => ({ ...curve, colour: runs.length > 1 ? `--series-${(r % 8) + 1}` : curve.part === 'train' ? '--series-2' : '--series-1' })),
+    curvesOf(run, metric, smoothing).map(curve => ({
+      ...curve,
+      colour: runs.length > 1 ? `--series-${(r % 8) + 1}` : curve.part === 'train' ? '--series-2' : '--series-1',
+    })),
   );
 }
 
 const faded = (colour: string) => `color-mix(in srgb, ${colour} 55%, transparent)`;
 
-function Chart({ curves, width, log, name, onCursor }: { curves: Drawn[]; width: number; log: boolean; name: string; onCursor: (values: (number | null)[] | null) => void }) {
-  const holder = useRef<HTMLDivElement>(null), plot = useRef<uPlot | undefined>(undefined);
+function Chart({
+  curves,
+  width,
+  log,
+  name,
+  onCursor,
+}: {
+  curves: Drawn[];
+  width: number;
+  log: boolean;
+  name: string;
+  onCursor: (values: (number | null)[] | null) => void;
+}) {
+  const holder = useRef<HTMLDivElement>(null),
+    plot = useRef<uPlot | undefined>(undefined);
   const theme = useTheme();
   const data = useMemo(() => {
     if (curves.length === 0) return [[]] as unknown as uPlot.AlignedData;
-    return uPlot.join(curves.map(curve => [curve.x, curve.y.map(value => (log && value !== null && value <= 0 ? null : value))] as uPlot.AlignedData));
+    return uPlot.join(
+      curves.map(curve => [curve.x, curve.y.map(value => (log && value !== null && value <= 0 ? null : value))] as uPlot.AlignedData),
+    );
   }, [curves, log]);
   const shape = curves.map(curve => curve.run + curve.part + curve.colour).join();
   const latest = useRef(curves);
@@ -37,7 +55,12 @@ function Chart({ curves, width, log, name, onCursor }: { curves: Drawn[]; width:
 
   useEffect(() => {
     const [muted, line] = [cssColour('--muted'), cssColour('--line')];
-    const axis: uPlot.Axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px Inter, system-ui, sans-serif' };
+    const axis: uPlot.Axis = {
+      stroke: muted,
+      grid: { stroke: line, width: 1 },
+      ticks: { show: false },
+      font: '11px Inter, system-ui, sans-serif',
+    };
     const many = curves.length > 2 && new Set(curves.map(curve => curve.run)).size > 1;
     plot.current = new uPlot(
       {
@@ -46,12 +69,26 @@ function Chart({ curves, width, log, name, onCursor }: { curves: Drawn[]; width:
         padding: [10, 18, 0, 0],
         legend: { show: false },
         scales: { x: { time: false }, y: { distr: log ? 3 : 1 } },
-        axes: [{ ...axis, size: 28, grid: { show: false }, values: (_, ticks) => ticks.map(tick => (tick >= 10000 ? `${tick / 1000}k` : String(tick))) }, { ...axis, size: 56, values: (_, ticks) => ticks.map(tick => (tick === null ? '' : short(tick))) }],
+        axes: [
+          {
+            ...axis,
+            size: 28,
+            grid: { show: false },
+            values: (_, ticks) => ticks.map(tick => (tick >= 10000 ? `${tick / 1000}k` : String(tick))),
+          },
+          { ...axis, size: 56, values: (_, ticks) => ticks.map(tick => (tick === null ? '' : short(tick))) },
+        ],
         series: [
           {},
           ...curves.map((curve): uPlot.Series => {
-            const colour = cssColour(curve.colour), train = curve.part === 'train';
-            return { stroke: train && many ? faded(colour) : colour, width: train ? 1.25 : 2, spanGaps: true, points: { show: curve.x.length < 3, size: 6, fill: colour } };
+            const colour = cssColour(curve.colour),
+              train = curve.part === 'train';
+            return {
+              stroke: train && many ? faded(colour) : colour,
+              width: train ? 1.25 : 2,
+              spanGaps: true,
+              points: { show: curve.x.length < 3, size: 6, fill: colour },
+            };
           }),
         ],
         cursor: { sync: { key: cursors.key, setSeries: false }, focus: { prox: -1 }, y: false },
@@ -73,7 +110,13 @@ function Chart({ curves, width, log, name, onCursor }: { curves: Drawn[]; width:
   }, [shape, theme, log]);
   useEffect(() => plot.current?.setData(data), [data]);
   useEffect(() => plot.current?.setSize({ width, height: 220 }), [width]);
-  return <div ref={holder} role="img" aria-label={`${words(name)} over steps: ${curves.map(curve => `${curve.run} ${curve.part}`).join(', ')}`} />;
+  return (
+    <div
+      ref={holder}
+      role="img"
+      aria-label={`${words(name)} over steps: ${curves.map(curve => `${curve.run} ${curve.part}`).join(', ')}`}
+    />
+  );
 }
 
 // The last value at or before a step.
@@ -115,7 +158,13 @@ function MetricFigure({ runs, metric, smoothing, log }: { runs: Run[]; metric: s
 
 export function Curves({ runs, smoothing, log, filter }: { runs: Run[]; smoothing: number; log: boolean; filter?: string }) {
   const metrics = metricsOf(runs).filter(metric => !filter || metric.includes(filter));
-  if (metrics.length === 0) return <p class="muted">No values yet. The first appear after {runs.some(run => run.summary.state === 'running') ? 'a few steps' : 'a training has started'}.</p>;
+  if (metrics.length === 0)
+    return (
+      <p class="muted">
+        No values yet. The first appear after {runs.some(run => run.summary.state === 'running') ? 'a few steps' : 'a training has started'}
+        .
+      </p>
+    );
   return (
     <div class="columns" style={{ '--least': '420px' }}>
       {metrics.map(metric => (

@@ -37,7 +37,14 @@ export function Heads({ frames }: { frames: HeadFrame[] }) {
       }
     >
       <div class="stack">
-        <Slider name={`Epoch ${frame.epoch}, step ${frame.step}`} value={at} least={0} most={Math.max(last, 1)} step={1} onChange={value => (setPlaying(false), setChosen(value))} />
+        <Slider
+          name={`Epoch ${frame.epoch}, step ${frame.step}`}
+          value={at}
+          least={0}
+          most={Math.max(last, 1)}
+          step={1}
+          onChange={value => (setPlaying(false), setChosen(value))}
+        />
         <div class="columns" style={{ '--least': '240px' }}>
           {frame.layers.map((layer, l) => (
             <LayerHeads key={layer.name} frames={frames} at={at} layer={l} />
@@ -49,7 +56,8 @@ export function Heads({ frames }: { frames: HeadFrame[] }) {
 }
 
 function LayerHeads({ frames, at, layer }: { frames: HeadFrame[]; at: number; layer: number }) {
-  const frame = frames[at], heads = frame.layers[layer].heads;
+  const frame = frames[at],
+    heads = frame.layers[layer].heads;
   const rows = ['epoch', 'head', 'center row', 'center column'];
   const data = () => ({
     name: `heads-layer-${layer}`,
@@ -60,11 +68,20 @@ function LayerHeads({ frames, at, layer }: { frames: HeadFrame[]; at: number; la
   return (
     <Figure title={`Layer ${layer}`} data={data}>
       {width => {
-        const size = Math.min(width, 320), middle = size / 2, unit = size / (2 * reach + 1);
+        const size = Math.min(width, 320),
+          middle = size / 2,
+          unit = size / (2 * reach + 1);
         // A head's weight is largest where delta, the query's position minus the key's, is its centre.
-        const x = (center: number[]) => middle - center[1] * unit, y = (center: number[]) => middle - center[0] * unit;
+        const x = (center: number[]) => middle - center[1] * unit,
+          y = (center: number[]) => middle - center[0] * unit;
         return (
-          <svg viewBox={`0 0 ${size} ${size}`} width={size} height={size} role="img" aria-label={`Layer ${layer}: ${heads.map((head, h) => `head ${h} at ${short(-head.center[0])} rows, ${short(-head.center[1])} columns`).join('; ')}`}>
+          <svg
+            viewBox={`0 0 ${size} ${size}`}
+            width={size}
+            height={size}
+            role="img"
+            aria-label={`Layer ${layer}: ${heads.map((head, h) => `head ${h} at ${short(-head.center[0])} rows, ${short(-head.center[1])} columns`).join('; ')}`}
+          >
             <rect x="0.5" y="0.5" width={size - 1} height={size - 1} rx="6" fill="none" stroke="var(--line)" />
             <path d={`M${middle} 0V${size}M0 ${middle}H${size}`} stroke="var(--line)" />
             <rect x={middle - unit / 2} y={middle - unit / 2} width={unit} height={unit} fill="none" stroke="var(--line-strong)" />
@@ -74,7 +91,16 @@ function LayerHeads({ frames, at, layer }: { frames: HeadFrame[]; at: number; la
               return (
                 <g key={h} fill="none" stroke={seriesColour(h)}>
                   <polyline points={way.map(center => `${x(center)},${y(center)}`).join(' ')} stroke-opacity="0.6" />
-                  <ellipse cx={x(head.center)} cy={y(head.center)} rx={long * unit} ry={across * unit} transform={`rotate(${(angle * 180) / Math.PI} ${x(head.center)} ${y(head.center)})`} fill={seriesColour(h)} fill-opacity="0.12" stroke-width="1.5" />
+                  <ellipse
+                    cx={x(head.center)}
+                    cy={y(head.center)}
+                    rx={long * unit}
+                    ry={across * unit}
+                    transform={`rotate(${(angle * 180) / Math.PI} ${x(head.center)} ${y(head.center)})`}
+                    fill={seriesColour(h)}
+                    fill-opacity="0.12"
+                    stroke-width="1.5"
+                  />
                   <circle cx={x(head.center)} cy={y(head.center)} r="2.5" fill={seriesColour(h)} stroke="none" />
                 </g>
               );

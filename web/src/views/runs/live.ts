@@ -16,7 +16,8 @@ function apply(run: Run, kind: string, data: unknown): Run {
   return run;
 }
 
-const pause = (signal: AbortSignal) => new Promise<void>(resolve => (setTimeout(resolve, retryAfter), signal.addEventListener('abort', () => resolve())));
+const pause = (signal: AbortSignal) =>
+  new Promise<void>(resolve => (setTimeout(resolve, retryAfter), signal.addEventListener('abort', () => resolve())));
 
 async function follow(id: string, signal: AbortSignal, put: (change: (run: Run | undefined) => Run | undefined) => void) {
   while (!signal.aborted) {
@@ -44,7 +45,8 @@ export interface LiveRuns {
 
 // Events come in bursts; the page is drawn at most four times a second.
 export function useLiveRuns(ids: string[]): LiveRuns {
-  const runs = useRef(new Map<string, Run>()), errors = useRef(new Map<string, Error>());
+  const runs = useRef(new Map<string, Run>()),
+    errors = useRef(new Map<string, Error>());
   const [, redraw] = useState(0);
   const [round, setRound] = useState(0);
   useEffect(() => {
@@ -55,7 +57,8 @@ export function useLiveRuns(ids: string[]): LiveRuns {
     errors.current.clear();
     for (const id of ids)
       follow(id, abort.signal, change => {
-        const first = !runs.current.has(id), next = change(runs.current.get(id));
+        const first = !runs.current.has(id),
+          next = change(runs.current.get(id));
         if (next) runs.current.set(id, next);
         if (first) redraw(count => count + 1);
         else changed();

@@ -46,12 +46,22 @@ function Form({ list }: { list: SettingList }) {
   const [failure, setFailure] = useState<Error>();
   const [starting, setStarting] = useState(false);
   const task = list.tasks.find(each => each.name === list.task)!;
-  const given = Object.fromEntries([...params].filter(([key]) => key.startsWith(prefix)).map(([key, value]) => [key.slice(prefix.length), value]));
+  const given = Object.fromEntries(
+    [...params].filter(([key]) => key.startsWith(prefix)).map(([key, value]) => [key.slice(prefix.length), value]),
+  );
   const settings = list.settings.filter(setting => setting.key !== 'task');
-  const put = (setting: Setting, value: string) => setParams({ [prefix + setting.key]: value === String(setting.default ?? '') ? null : value });
+  const put = (setting: Setting, value: string) =>
+    setParams({ [prefix + setting.key]: value === String(setting.default ?? '') ? null : value });
   const shown = (setting: Setting) => `${setting.key} ${setting.help}`.toLowerCase().includes(filter.toLowerCase());
   const headings = [...new Set(settings.map(setting => setting.heading ?? ''))];
-  const command = ['heed train', list.task, ...Object.entries(given).map(([key, value]) => `${key}=${quoted(value)}`), name && `--name ${quoted(name)}`].filter(Boolean).join(' ');
+  const command = [
+    'heed train',
+    list.task,
+    ...Object.entries(given).map(([key, value]) => `${key}=${quoted(value)}`),
+    name && `--name ${quoted(name)}`,
+  ]
+    .filter(Boolean)
+    .join(' ');
   const start = async () => {
     setStarting(true);
     try {
@@ -62,23 +72,46 @@ function Form({ list }: { list: SettingList }) {
       setStarting(false);
     }
   };
-  const control = (setting: Setting) => <SettingField key={setting.key} setting={setting} presets={task.presets} value={given[setting.key]} onChange={value => put(setting, value)} />;
+  const control = (setting: Setting) => (
+    <SettingField
+      key={setting.key}
+      setting={setting}
+      presets={task.presets}
+      value={given[setting.key]}
+      onChange={value => put(setting, value)}
+    />
+  );
   return (
     <div class="split">
       <div class="stack">
         <Panel>
-          <div class="setting-grid">{basic.map(key => settings.find(setting => setting.key === key)).map(setting => setting && control(setting))}</div>
+          <div class="setting-grid">
+            {basic.map(key => settings.find(setting => setting.key === key)).map(setting => setting && control(setting))}
+          </div>
         </Panel>
-        <TextField name="Find a setting" type="search" value={filter} onChange={setFilter} placeholder="for example dropout, position, warmup" />
+        <TextField
+          name="Find a setting"
+          type="search"
+          value={filter}
+          onChange={setFilter}
+          placeholder="for example dropout, position, warmup"
+        />
         <Panel>
           {headings.map(heading => {
-            const those = settings.filter(setting => (setting.heading ?? '') === heading && !basic.includes(setting.key) && !setting.key.endsWith('.') && shown(setting));
+            const those = settings.filter(
+              setting =>
+                (setting.heading ?? '') === heading && !basic.includes(setting.key) && !setting.key.endsWith('.') && shown(setting),
+            );
             const changed = those.filter(setting => setting.key in given).length;
             return (
               those.length > 0 && (
                 <details class="group" key={heading} open={filter !== ''}>
                   <summary>
-                    {heading.split('. ')[0] || 'Other'} <span class="muted small">{those.length}{changed > 0 && `, ${changed} changed`}</span>
+                    {heading.split('. ')[0] || 'Other'}{' '}
+                    <span class="muted small">
+                      {those.length}
+                      {changed > 0 && `, ${changed} changed`}
+                    </span>
                   </summary>
                   {heading.includes('. ') && <p class="muted small heading-note">{heading.split('. ').slice(1).join('. ')}</p>}
                   <div class="setting-grid">{those.map(control)}</div>
@@ -86,7 +119,9 @@ function Form({ list }: { list: SettingList }) {
               )
             );
           })}
-          {settings.some(setting => setting.key.endsWith('.')) && <OpenSettings prefixes={settings.filter(setting => setting.key.endsWith('.'))} given={given} />}
+          {settings.some(setting => setting.key.endsWith('.')) && (
+            <OpenSettings prefixes={settings.filter(setting => setting.key.endsWith('.'))} given={given} />
+          )}
         </Panel>
       </div>
       <aside class="stack tight">
@@ -101,7 +136,17 @@ function Form({ list }: { list: SettingList }) {
   );
 }
 
-function SettingField({ setting, value, presets, onChange }: { setting: Setting; value?: string; presets: string[]; onChange: (value: string) => void }) {
+function SettingField({
+  setting,
+  value,
+  presets,
+  onChange,
+}: {
+  setting: Setting;
+  value?: string;
+  presets: string[];
+  onChange: (value: string) => void;
+}) {
   const otherwise = String(setting.default ?? '');
   const current = value ?? otherwise;
   const help = setting.help.replace(/ \([^()]*\)$/, '');
@@ -116,18 +161,21 @@ function SettingField({ setting, value, presets, onChange }: { setting: Setting;
       </Field>
     );
   const choices = setting.key === 'preset' && presets.length > 0 ? presets : setting.choices;
-  if (choices.length > 0 && setting.type !== 'list' && !setting.with_settings) {
+  if (choices.length > 0 && !['list', 'path'].includes(setting.type) && !setting.with_settings) {
     const options = [...new Set([otherwise, ...choices])].map(choice => ({ value: choice, text: choice || 'as in the preset' }));
     return <Select name={setting.key} value={current} options={options} onChange={onChange} help={help} />;
   }
   const range = [setting.least, setting.most].map(bound => (typeof bound === 'number' && Math.abs(bound) < 1e18 ? bound : undefined));
   const hint = range[0] !== undefined && range[1] !== undefined ? ` From ${range[0]} to ${range[1]}.` : '';
-  return <TextField name={setting.key} value={current} onChange={onChange} help={help + hint} list={choices.length > 0 ? choices : undefined} />;
+  return (
+    <TextField name={setting.key} value={current} onChange={onChange} help={help + hint} list={choices.length > 0 ? choices : undefined} />
+  );
 }
 
 // Keys below a prefix: model.hidden_size=64
 function OpenSettings({ prefixes, given }: { prefixes: Setting[]; given: Record<string, string> }) {
-  const [key, setKey] = useState(prefixes[0].key), [value, setValue] = useState('');
+  const [key, setKey] = useState(prefixes[0].key),
+    [value, setValue] = useState('');
   const set = Object.entries(given).filter(([name]) => prefixes.some(each => name.startsWith(each.key)));
   const add = () => value && setParams({ [prefix + key]: value });
   return (

@@ -18,7 +18,8 @@ import { Samples } from './samples';
 
 export function RunPage({ id }: { id: string }) {
   const live = useLiveRuns([id]);
-  const run = live.runs.get(id), error = live.errors.get(id);
+  const run = live.runs.get(id),
+    error = live.errors.get(id);
   const [failure, setFailure] = useState<Error>();
   const { data: info } = useInfo();
   const act = async (what: 'stop' | 'resume') => {
@@ -74,16 +75,37 @@ function RunBody({ run }: { run: Run }) {
   const [smoothing] = useNumberParam('smooth', 0);
   const [log] = useParam('log');
   const { summary } = run;
-  const tabs = ['curves', run.samples.length > 0 && 'samples', run.confusion && 'confusion', run.heads.length > 0 && 'heads', 'settings', 'log'].filter(each => typeof each === 'string');
+  const tabs = [
+    'curves',
+    run.samples.length > 0 && 'samples',
+    run.confusion && 'confusion',
+    run.heads.length > 0 && 'heads',
+    'settings',
+    'log',
+  ].filter(each => typeof each === 'string');
   const step = run.steps.at(-1)?.step ?? run.epochs.at(-1)?.step ?? 0;
   return (
     <div class="stack">
       <Stats
         items={[
-          ['Epochs', <>{summary.epochs}{summary.planned > 0 && <small>of {summary.planned}</small>}</>],
+          [
+            'Epochs',
+            <>
+              {summary.epochs}
+              {summary.planned > 0 && <small>of {summary.planned}</small>}
+            </>,
+          ],
           ['Steps', step.toLocaleString('en')],
-          summary.best_epoch > 0 && [`Best ${words(summary.metric)}`, <>{metric(summary.metric, summary.best)}<small>epoch {summary.best_epoch}</small></>],
-          ...Object.entries(summary.figures).slice(0, 3).map(([name, value]) => [`${summary.judged} ${words(name)}`, metric(name, value)] as const),
+          summary.best_epoch > 0 && [
+            `Best ${words(summary.metric)}`,
+            <>
+              {metric(summary.metric, summary.best)}
+              <small>epoch {summary.best_epoch}</small>
+            </>,
+          ],
+          ...Object.entries(summary.figures)
+            .slice(0, 3)
+            .map(([name, value]) => [`${summary.judged} ${words(name)}`, metric(name, value)] as const),
           ['Time', duration(summary.seconds)],
         ]}
       />
@@ -107,13 +129,21 @@ function RunBody({ run }: { run: Run }) {
 
 function SettingTable({ run }: { run: Run }) {
   const [filter, setFilter] = useParam('setting');
-  const shown = run.settings.filter(setting => `${setting.key} ${setting.value} ${setting.meaning}`.toLowerCase().includes(filter.toLowerCase()));
+  const shown = run.settings.filter(setting =>
+    `${setting.key} ${setting.value} ${setting.meaning}`.toLowerCase().includes(filter.toLowerCase()),
+  );
   const given = run.settings.filter(setting => setting.given && setting.key !== 'task');
   return (
     <div class="stack">
       <div class="toolbar">
         <TextField name="Find a setting" type="search" value={filter} onChange={setFilter} />
-        <a class="button" href={link('runs', ['new'], { task: run.summary.task, ...Object.fromEntries(given.map(setting => [`s.${setting.key}`, setting.value])) })}>
+        <a
+          class="button"
+          href={link('runs', ['new'], {
+            task: run.summary.task,
+            ...Object.fromEntries(given.map(setting => [`s.${setting.key}`, setting.value])),
+          })}
+        >
           New run with these settings
         </a>
       </div>
@@ -133,7 +163,9 @@ function SettingTable({ run }: { run: Run }) {
                   <th scope="row">
                     <code>{setting.key}</code>
                   </th>
-                  <td style={{ fontWeight: setting.given ? 600 : 400, overflowWrap: 'anywhere' }}>{setting.value || <span class="muted">–</span>}</td>
+                  <td style={{ fontWeight: setting.given ? 600 : 400, overflowWrap: 'anywhere' }}>
+                    {setting.value || <span class="muted">–</span>}
+                  </td>
                   <td class="wide muted">{setting.meaning}</td>
                 </tr>
               ))}
@@ -147,12 +179,19 @@ function SettingTable({ run }: { run: Run }) {
 
 // Stays at the end while lines arrive, unless one has scrolled up.
 function Log({ lines }: { lines: string[] }) {
-  const box = useRef<HTMLPreElement>(null), atEnd = useRef(true);
+  const box = useRef<HTMLPreElement>(null),
+    atEnd = useRef(true);
   useEffect(() => {
     if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [lines.length]);
   return (
-    <pre class="log" ref={box} tabIndex={0} aria-label="Log" onScroll={() => (atEnd.current = box.current!.scrollTop + box.current!.clientHeight > box.current!.scrollHeight - 24)}>
+    <pre
+      class="log"
+      ref={box}
+      tabIndex={0}
+      aria-label="Log"
+      onScroll={() => (atEnd.current = box.current!.scrollTop + box.current!.clientHeight > box.current!.scrollHeight - 24)}
+    >
       {lines.join('\n') || 'The log is empty.'}
     </pre>
   );

@@ -4,13 +4,13 @@ import { useGet } from '../../api';
 import { duration, metric } from '../../format';
 import { link, useListParam, useParam, useRoute } from '../../route';
 import { RunSummary } from '../../types';
+import { useInfo } from '../../info';
 import { Await, Empty, PageHead } from '../../ui/blocks';
-import { Segments, TextField } from '../../ui/controls';
+import { Segments, Select, TextField } from '../../ui/controls';
 import { Icon } from '../../ui/icons';
 import { Compare } from './compare';
 import { NewRun } from './new_run';
 import { RunPage } from './run';
-import { Select } from '../../ui/controls';
 
 interface RunList {
   folder: string;
@@ -24,10 +24,12 @@ export function Runs() {
   return path.length >= 2 ? <RunPage id={`${path[0]}/${path[1]}`} /> : <RunTable />;
 }
 
-export const stateKind = (state: RunSummary['state']) => ({ running: 'live', finished: 'good', stopped: 'warn', interrupted: 'warn', diverged: 'bad', failed: 'bad' })[state];
+export const stateKind = (state: RunSummary['state']) =>
+  ({ running: 'live', finished: 'good', stopped: 'warn', interrupted: 'warn', diverged: 'bad', failed: 'bad' })[state];
 
 function RunTable() {
-  const list = useGet<RunList>('/api/runs');
+  const { data: info } = useInfo();
+  const list = useGet<RunList>(info?.runs === null ? null : '/api/runs');
   useEffect(() => {
     const timer = setInterval(list.reload, list.data?.runs.some(run => run.state === 'running') ? 3000 : 15000);
     return () => clearInterval(timer);
@@ -42,17 +44,25 @@ function RunTable() {
           </a>
         )}
       </PageHead>
-      <Await from={list}>
-        {({ runs, folder, can_train }) =>
-          runs.length === 0 ? (
-            <Empty title="No runs yet" command="heed train classify data=shapes epochs=5">
-              {can_train ? `Start one with New run, or from a terminal. Runs in ${folder} appear here as they train.` : `Runs in ${folder} appear here as they train.`}
-            </Empty>
-          ) : (
-            <Table runs={runs} />
-          )
-        }
-      </Await>
+      {info && info.runs === null ? (
+        <Empty title="This server has no folder of runs" command="heed serve --runs runs">
+          Start it with the folder in which heed train writes.
+        </Empty>
+      ) : (
+        <Await from={list}>
+          {({ runs, folder, can_train }) =>
+            runs.length === 0 ? (
+              <Empty title="No runs yet" command="heed train classify data=shapes epochs=5">
+                {can_train
+                  ? `Start one with New run, or from a terminal. Runs in ${folder} appear here as they train.`
+                  : `Runs in ${folder} appear here as they train.`}
+              </Empty>
+            ) : (
+              <Table runs={runs} />
+            )
+          }
+        </Await>
+      )}
     </>
   );
 }
@@ -63,8 +73,15 @@ function Table({ runs }: { runs: RunSummary[] }) {
   const [sort, setSort] = useParam('sort', 'newest');
   const [compared, setCompared] = useListParam('compare');
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const matches = (run: RunSummary) => words.every(word => `${run.id} ${run.model} ${run.data} ${run.state}`.toLowerCase().includes(word)) && (state === 'all' || (state === 'running') === (run.state === 'running'));
-  const by: Record<string, (a: RunSummary, b: RunSummary) => number> = { newest: () => 0, best: (a, b) => (b.best ?? -Infinity) - (a.best ?? -Infinity), time: (a, b) => b.seconds - a.seconds, name: (a, b) => a.id.localeCompare(b.id) };
+  const matches = (run: RunSummary) =>
+    words.every(word => `${run.id} ${run.model} ${run.data} ${run.state}`.toLowerCase().includes(word)) &&
+    (state === 'all' || (state === 'running') === (run.state === 'running'));
+  const by: Record<string, (a: RunSummary, b: RunSummary) => number> = {
+    newest: () => 0,
+    best: (a, b) => (b.best ?? -Infinity) - (a.best ?? -Infinity),
+    time: (a, b) => b.seconds - a.seconds,
+    name: (a, b) => a.id.localeCompare(b.id),
+  };
   const shown = runs.filter(matches).sort(by[sort] ?? by.newest);
   const toggle = (id: string) => setCompared(compared.includes(id) ? compared.filter(each => each !== id) : [...compared, id]);
   const chosen = compared.filter(id => runs.some(run => run.id === id));
@@ -97,7 +114,12 @@ function Table({ runs }: { runs: RunSummary[] }) {
               {shown.map(run => (
                 <tr key={run.id} class={chosen.includes(run.id) ? 'chosen' : ''}>
                   <td>
-                    <input type="checkbox" aria-label={`Compare ${run.id}`} checked={chosen.includes(run.id)} onChange={() => toggle(run.id)} />
+                    <input
+                      type="checkbox"
+                      aria-label={`Compare ${run.id}`}
+                      checked={chosen.includes(run.id)}
+                      onChange={() => toggle(run.id)}
+                    />
                   </td>
                   <th scope="row">
                     <a href={link('runs', run.id.split('/'))}>{run.id}</a>
@@ -112,7 +134,8 @@ function Table({ runs }: { runs: RunSummary[] }) {
                     {run.planned > 0 && <span class="muted"> / {run.planned}</span>}
                   </td>
                   <td class="right">
-                    {run.best_epoch > 0 ? metric(run.metric, run.best) : '–'} <span class="muted small">{run.best_epoch > 0 && run.metric}</span>
+                    {run.best_epoch > 0 ? metric(run.metric, run.best) : '–'}{' '}
+                    <span class="muted small">{run.best_epoch > 0 && run.metric}</span>
                   </td>
                   <td class="right wide">{duration(run.seconds)}</td>
                 </tr>

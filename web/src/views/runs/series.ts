@@ -28,7 +28,8 @@ export function metricsOf(runs: Run[]): string[] {
 
 // Exponential moving average, corrected for its start.
 export function smoothed(values: (number | null)[], factor: number): (number | null)[] {
-  let sum = 0, weight = 0;
+  let sum = 0,
+    weight = 0;
   return values.map(value => {
     if (value === null || factor === 0) return value;
     sum = factor * sum + (1 - factor) * value;
@@ -40,10 +41,20 @@ export function smoothed(values: (number | null)[], factor: number): (number | n
 export function curvesOf(run: Run, metric: string, smoothing: number): Curve[] {
   const take = (rows: RunRow[], name: string, factor: number): Curve => {
     const kept = rows.filter(row => row.figures[name] !== undefined);
-    return { run: run.summary.id, part: partOf(name), x: kept.map(row => row.step), y: smoothed(kept.map(row => row.figures[name]), factor) };
+    return {
+      run: run.summary.id,
+      part: partOf(name),
+      x: kept.map(row => row.step),
+      y: smoothed(
+        kept.map(row => row.figures[name]),
+        factor,
+      ),
+    };
   };
   const of = (rows: RunRow[]) => names(rows).filter(name => baseOf(name) === metric);
-  const steps = of(run.steps), epochs = of(run.epochs), speed = of(run.speed);
+  const steps = of(run.steps),
+    epochs = of(run.epochs),
+    speed = of(run.speed);
   return [
     ...steps.map(name => take(run.steps, name, smoothing)),
     ...epochs.filter(name => !steps.includes(name)).map(name => take(run.epochs, name, 0)),
@@ -58,6 +69,13 @@ export function asPlot(metric: string, curves: Curve[], log: boolean): Plot {
     kind: 'lines',
     x: axis('step', false),
     y: axis(metric.replaceAll('_', ' '), log),
-    series: curves.map(curve => ({ name: `${curve.run} ${curve.part}`.trim(), x: curve.x, y: curve.y, mark: curve.part === 'train' ? 'dashed' : 'line', low: [], high: [] })),
+    series: curves.map(curve => ({
+      name: `${curve.run} ${curve.part}`.trim(),
+      x: curve.x,
+      y: curve.y,
+      mark: curve.part === 'train' ? 'dashed' : 'line',
+      low: [],
+      high: [],
+    })),
   };
 }
