@@ -19,7 +19,7 @@ set(heed_headers_of_nn
 set(heed_headers_of_models
   classify.h cost.h embed.h generate.h image_processor.h inspect.h model.h sample.h text_model.h translate.h)
 
-set(heed_headers_of_dist group.h)
+set(heed_internal_headers_of_dist group.h)
 set(heed_headers_of_train
   evaluate.h optimizer.h optimizer_step.h presets.h report.h run_folder.h settings.h task.h tasks.h train_options.h trainer.h training_job.h)
-set(heed_internal_headers_of_train event_file.h)
+set(heed_internal_headers_of_train event_file.h owned_slices.h)

@@ -4,6 +4,7 @@
 
 #include "heed/cli/command.h"
 #include "heed/cli/completion.h"
+#include "heed/cli/cost_processes.h"
 #include "heed/cli/cost_questions.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/print_cost.h"
@@ -32,16 +33,27 @@ void run_cost(const CostOptions& options) {
   of.choice.preset = name;
   Settings settings("cost");
   declare(settings, of, !path_exists(name));
+  ProcessSettings asked;
+  declare(settings, asked);
   for (size_t i = 1; i < options.arguments.size(); ++i) settings.assign(options.arguments[i]);
   if (options.settings) {
     std::cout << settings.help();
     return;
   }
   const CostReport report = cost_report(name, config_named("cost", name, of.choice), of);
-  if (options.json)
-    print_json_line(cost_json(report));
-  else
-    print_cost(std::cout, report, options.all);
+  std::optional<ProcessReport> processes;
+  if (settings.given("processes")) {
+    check<UsageError>(report.training.has_value(), "cost: processes=", asked.processes, ", but ", report.architecture,
+                      " has no loss, expected a model that can be trained");
+    processes = process_report(asked, report.cost, optimizer_state_values(of.optimizer));
+  }
+  if (options.json) {
+    Json json = cost_json(report);
+    if (processes) json["processes"] = processes_json(*processes);
+    return print_json_line(json);
+  }
+  print_cost(std::cout, report, options.all);
+  if (processes) print_processes(std::cout, *processes);
 }
 
 const Command cost_command("cost", "Parameters, arithmetic, memory and bytes moved of a model, predicted and measured", [](Flags& flags) {
@@ -60,6 +72,7 @@ const Command cost_command("cost", "Parameters, arithmetic, memory and bytes mov
       list_questions() +
       "\nExamples:\n  heed cost vit-tiny\n  heed cost bert-base length=512 batch=8\n  heed cost gpt2 measure=true\n"
       "  heed cost vit-small attention=linear pooling=gap\n  heed cost my-model/ image=384 --json\n"
+      "  heed cost vit-base batch=1024 processes=64 bandwidth=25GB/s latency=5us\n"
       "  heed cost config.json model.num_hidden_layers=24\n  heed cost --question heads width=512 heads=8\n"
       "  heed cost --question channels side=16 channels=512 groups=4\n  heed cost --question new-token width=768 tokens=1024");
   flags.completes([](const std::vector<std::string>& before) {

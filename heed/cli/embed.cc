@@ -12,6 +12,7 @@
 #include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/print_json.h"
 #include "heed/cli/sentence_reader.h"
+#include "heed/dist/group.h"
 #include "heed/io/npy.h"
 #include "heed/models/finite.h"
 #include "heed/ops/ops.h"
@@ -181,7 +182,7 @@ void run_embed(const EmbedFlags& options) {
   });
   all.vectors = concat(parts, 0);
   if (!options.npy.empty()) {
-    write_npy(options.npy, all.vectors);
+    if (world().is_first()) write_npy(options.npy, all.vectors);
     const Json summary{{"sentences", all.vectors.size(0)}, {"size", all.vectors.size(1)}, {"file", options.npy}};
     if (options.json) return print_json_line(summary);
     std::cout << all.vectors.size(0) << " vectors of " << all.vectors.size(1) << " numbers in " << options.npy << '\n';

@@ -12,6 +12,7 @@
 #include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/print_json.h"
 #include "heed/cli/sentence_reader.h"
+#include "heed/dist/group.h"
 #include "heed/text/unicode.h"
 #include "heed/train/evaluate.h"
 #include "heed/train/model_folder.h"
@@ -99,12 +100,11 @@ EvalResult eval_translation(const EvalFlags& options, const Model& model, const 
   ChosenColumns columns;
   const std::vector<Translation> pairs = read_translation_data(options.data, DataPart::test, options.columns, {}, &columns);
   check<FileError>(!pairs.empty(), options.data, ": found no pairs of sentences, expected at least one");
-  TranslationEvaluation found =
-      evaluate_translation(model, options.model, pairs, options.beams.value_or(0), options.length.value_or(0), done);
+  auto found = evaluate_translation(model, options.model, pairs, options.beams.value_or(0), options.length.value_or(0), done);
   if (!options.out.empty()) {
     std::string lines;
     for (const std::string& line : found.written) lines += line + '\n';
-    write_text(options.out, lines);
+    if (world().is_first()) write_text(options.out, lines);
   }
   return {std::move(found.evaluation), std::to_string(pairs.size()) + " translations", columns};
 }

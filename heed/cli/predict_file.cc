@@ -1,4 +1,5 @@
 #include "heed/cli/predict_file.h"
+#include "heed/dist/group.h"
 
 #include <algorithm>
 #include <charconv>
@@ -94,6 +95,8 @@ void LabelFile::add(const Sentence& sentence, const TableRow* row, const std::ve
   write_line(cells);
 }
 
-void LabelFile::finish() { out_.commit(); }
+void LabelFile::finish() {
+  if (world().is_first()) out_.commit();
+}
 
 }  // namespace heed::cli

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iostream>
 #include <streambuf>
 #include <string_view>
@@ -12,7 +13,7 @@ namespace heed::cli {
 namespace {
 
 // The commands that split their work.
-constexpr std::array<std::string_view, 1> kSplitCommands{"train"};
+constexpr std::array<std::string_view, 5> kSplitCommands{"embed", "eval", "predict", "train", "translate"};
 
 // Takes everything and prints nothing.
 class NoOutput : public std::streambuf {
@@ -38,6 +39,7 @@ int run_in_processes(int argc, const char* const* argv) {
   try {
     start_processes();
     check_processes();
+    ::setenv("NO_COLOR", "1", 0);  // mpirun gives its processes a terminal, whatever its own output is
     if (!world().is_first()) std::cout.rdbuf(&nowhere), std::cerr.rdbuf(&nowhere);
     const bool splits = argc > 1 && std::find(kSplitCommands.begin(), kSplitCommands.end(), argv[1]) != kSplitCommands.end();
     if (splits || world().is_first()) result = run_without_message(argc, argv);

@@ -8,7 +8,9 @@
 #include <iostream>
 
 #include "heed/core/parse.h"
+#include "heed/dist/group.h"
 #include "heed/io/file_kind.h"
+#include "heed/io/json.h"
 #include "heed/io/paths.h"
 #include "heed/text/unicode.h"
 
@@ -204,8 +206,21 @@ std::vector<Sentence> SentenceReader::next_rows() {
   return out;
 }
 
+// Launchers give standard input to the first process only.
 std::vector<Sentence> SentenceReader::next() {
   if (rows_) return next_rows();
+  if (in_ != &std::cin || world().size() == 1) return next_sentences();
+  Json lines = Json::array();
+  if (world().is_first())
+    for (Sentence& each : next_sentences()) lines.push_back({each.text, each.pair ? Json(*each.pair) : Json()});
+  const std::vector<uint8_t> bytes = Json::to_cbor(lines);
+  std::vector<Sentence> out;
+  for (const Json& line : Json::from_cbor(world().broadcast(std::string(bytes.begin(), bytes.end()), 0)))
+    out.push_back({line.at(0), line.at(1).is_null() ? std::nullopt : std::optional(line.at(1).get<std::string>())});
+  return out;
+}
+
+std::vector<Sentence> SentenceReader::next_sentences() {
   std::vector<Sentence> out;
   size_t bytes = 0;
   while (out.size() < kChunkSentences && bytes < kChunkBytes) {

@@ -54,7 +54,7 @@ class SentenceReader {
  private:
   void open(const std::string& path);
   size_t read(char* to, size_t bytes);  // fewer bytes only at the end
-  std::vector<Sentence> next_rows();
+  std::vector<Sentence> next_rows(), next_sentences();
   bool next_line(std::string& line);  // false at the end
   Sentence checked(std::string line) const;
   std::string place() const;  // "FILE: line 3" or "argument 3"

@@ -2,16 +2,22 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 
 #include "heed/core/thread.h"
 #include "heed/io/temporary.h"
 
 namespace heed::cli {
+namespace {
+
+constexpr std::array kStopSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+}  // namespace
 
 SignalGuard::SignalGuard() {
   sigemptyset(&signals_);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : kStopSignals) {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&signals_, number);
   }
@@ -26,7 +32,7 @@ SignalGuard::SignalGuard() {
 
 SignalGuard::~SignalGuard() {
   done_ = true;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP})
+  for (const int number : kStopSignals)
     if (sigismember(&signals_, number)) pthread_kill(thread_.native_handle(), number);  // wakes it up
   thread_.join();
   pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);

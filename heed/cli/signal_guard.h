@@ -9,7 +9,8 @@
 
 namespace heed::cli {
 
-// Catches SIGINT, SIGTERM and SIGHUP, except those ignored when the process started (nohup). By default each of them exits the program
+// Catches SIGINT, SIGTERM, SIGHUP and SIGUSR1, which batch systems send and mpirun passes on, except those ignored when the process started
+// (nohup). By default each of them exits the program
 // immediately. After save_first() the first signal only makes stop_requested() true, and the second one exits. Temporary folders are
 // removed in both cases. A thread waits for the signals, so no handler interrupts a kernel.
 class SignalGuard {

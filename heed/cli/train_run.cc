@@ -28,7 +28,8 @@ class TrainOutput {
  public:
   explicit TrainOutput(Output output)
       : output_(output),
-        progress_(std::cout, {.live = output == Output::people && is_terminal(STDOUT_FILENO), .colour = has_colour(STDOUT_FILENO)}) {
+        progress_(std::cout, {.live = output == Output::people && is_terminal(STDOUT_FILENO) && world().size() == 1,
+                              .colour = has_colour(STDOUT_FILENO)}) {
     std::cout.exceptions(std::ios::goodbit);  // closed() is polled instead, so that a run with a closed output is saved, not lost
   }
 

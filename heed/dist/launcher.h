@@ -1,9 +1,10 @@
 // What mpi_group.cc gives, or no_mpi.cc in a build without MPI.
 #pragma once
 
+#include "heed/core/api.h"
 #include "heed/dist/group.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 bool is_launched();  // start_processes() was called
 Group& launched_group();

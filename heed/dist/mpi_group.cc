@@ -1,5 +1,6 @@
 // Processes over MPI. Waiting processes give their core away, and test for the end of an operation instead of blocking in it.
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -142,7 +143,12 @@ bool is_launched() { return mpi_world != nullptr; }
 void start_processes() {
   if (mpi_world) return;
   int provided = 0, rank = 0, size = 1;
-  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided) == MPI_SUCCESS, "mpi: cannot start");
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are not for MPI's threads
+  const bool started = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided) == MPI_SUCCESS;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  check(started, "mpi: cannot start");
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   mpi_world = std::make_unique<MpiGroup>(rank, hosts_of_all(size));

@@ -9,9 +9,10 @@
 #include <atomic>
 #include <thread>
 
+#include "heed/core/api.h"
 #include "heed/dist/group.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 class Heartbeat {
  public:

@@ -3,12 +3,14 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "heed/core/api.h"
 #include "heed/dist/group.h"
 
-namespace heed {
+namespace HEED_API heed {
 
 // Parts 0 to count - 1 are computed by one process each; take() gets all results in order, in every process. An interrupt of one process
 // (core/interrupt.h) is one of all.
@@ -26,6 +28,10 @@ std::vector<T> numbers_in(const std::string& bytes) {
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
   return out;
 }
+
+// Named tensors as bytes; numbers are sent as f32 and arrive on the CPU.
+std::string bytes_of_tensors(const std::map<std::string, Tensor>& tensors);
+std::map<std::string, Tensor> tensors_in(const std::string& bytes);
 
 bool any_of(Group& group, bool value);  // whether it is true in any process
 

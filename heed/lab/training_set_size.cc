@@ -183,7 +183,7 @@ Experiment training_set_size() {
       .claim =
           "A small convolutional network learns more from few images than a vision transformer; the gap closes as the training set grows.",
       .setup =
-          "A small convolutional network and a vision transformer are trained until they stop improving on training sets of growing "
+          "A small convolutional network and a vision transformer are trained with the same number of steps on training sets of growing "
           "size, with several seeds. Test accuracies are compared by 95 % confidence intervals of the mean difference.",
       .prepare = prepared(declare_set_size, run_set_size)};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heed/core/autograd.h"
+#include "heed/dist/split_work.h"
 #include "heed/io/paths.h"
 #include "heed/models/config.h"
 #include "heed/models/finite.h"
@@ -52,18 +53,21 @@ EncodedSentences encode_sentences(const TextModel& model, std::span<const Senten
 void each_batch(const TextModel& model, std::span<const Encoding> encodings, const std::function<void(const TextBatch& batch)>& use) {
   const NoGrad no_grad;
   const Padding padding{.id = model.tokenizer.padding_id().value_or(0)};  // any id works: it is masked
-  for (std::vector<size_t>& places : batches_by_length(encodings)) {
+  const std::vector<std::vector<size_t>> batches = batches_by_length(encodings);
+  const auto without_outputs = [&](int64_t i) {
+    TextBatch out{batches[static_cast<size_t>(i)], {}, {}};
+    for (const size_t place : out.places) out.lengths.push_back(encodings[place].size());
+    check(out.lengths.back() > 0, model.model.architecture(), ": found a sentence without any token, expected at least one");
+    return out;
+  };
+  const auto run = [&](int64_t i) {
+    TextBatch done = without_outputs(i);
     std::vector<Encoding> chosen;
-    std::vector<int64_t> lengths;
-    for (const size_t place : places) {
-      chosen.push_back(encodings[place]);
-      lengths.push_back(encodings[place].size());
-    }
-    check(lengths.back() > 0, model.model.architecture(), ": found a sentence without any token, expected at least one");
+    for (const size_t place : done.places) chosen.push_back(encodings[place]);
     const EncodedBatch batch = model.tokenizer.batch(chosen, padding);
     TensorMap inputs{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
     if (model.model.takes("token_type_ids")) inputs["token_type_ids"] = batch.token_type_ids;
-    TextBatch done{std::move(places), std::move(lengths), model.model(inputs)};
+    done.out = model.model(inputs);
     for (const auto& [name, out] : done.out) {
       try {
         check_finite(model.model, out, out.rank() >= 3 ? std::span<const int64_t>(done.lengths) : std::span<const int64_t>());
@@ -71,8 +75,19 @@ void each_batch(const TextModel& model, std::span<const Encoding> encodings, con
         throw NonfiniteOutput(error.what(), static_cast<int64_t>(done.places[static_cast<size_t>(error.item)]));
       }
     }
-    use(done);
+    return done;
+  };
+  if (world().size() == 1) {
+    for (int64_t i = 0; i < std::ssize(batches); ++i) use(run(i));
+    return;
   }
+  split_work(
+      world(), std::ssize(batches), [&](int64_t i) { return bytes_of_tensors(run(i).out); },
+      [&](int64_t i, const std::string& bytes) {
+        TextBatch done = without_outputs(i);
+        done.out = tensors_in(bytes);
+        use(done);
+      });
 }
 
 TensorMap run_together(const TextModel& model, std::span<const Encoding> encodings) {

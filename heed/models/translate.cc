@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "heed/dist/split_work.h"
+#include "heed/io/json.h"
 #include "heed/models/beam.h"
 #include "heed/ops/ops.h"
 #include "heed/text/batches.h"
@@ -26,10 +28,13 @@ std::vector<Translated> translate(const Model& model, const TranslationTokenizer
   constexpr int64_t batch_tokens = 4096;
   const Padding padding{.id = tokenizers.pad};
   std::vector<Translated> out(sentences.size());
-  for (const std::vector<size_t>& places : batches_by_length(sentences, std::max<int64_t>(batch_tokens / options.beams, 1))) {
+  const std::vector<std::vector<size_t>> batches = batches_by_length(sentences, std::max<int64_t>(batch_tokens / options.beams, 1));
+  // -> per sentence: its tokens, and its score if there is one
+  const auto run = [&](int64_t number) {
     std::vector<size_t> filled;
     std::vector<Encoding> batch;
-    for (const size_t place : places)
+    Json results = Json::array();
+    for (const size_t place : batches[static_cast<size_t>(number)])
       if (sentences[place].size() > 0) {
         filled.push_back(place);
         batch.push_back(sentences[place]);
@@ -38,15 +43,22 @@ std::vector<Translated> translate(const Model& model, const TranslationTokenizer
       const EncodedBatch texts = tokenizers.source.batch(batch, padding);
       const TensorMap inputs{{"input_ids", texts.input_ids}, {"attention_mask", texts.attention_mask}};
       const Beams found = options.beams > 1 ? beam_search(model, inputs, options) : Beams{generate(model, inputs, options), {}};
-      for (size_t i = 0; i < filled.size(); ++i) {
-        Translated& each = out[filled[i]];
-        each.tokens = generated_tokens(found.tokens, static_cast<int64_t>(i), 1, options);
-        each.text = text_of(tokenizers.target, each.tokens);
-        if (!found.scores.empty()) each.score = found.scores[i];
-      }
+      for (size_t i = 0; i < filled.size(); ++i)
+        results.push_back({filled[i], generated_tokens(found.tokens, static_cast<int64_t>(i), 1, options),
+                           found.scores.empty() ? Json() : Json(found.scores[i])});
     }
-    if (done) done(std::ssize(places));
-  }
+    const std::vector<uint8_t> bytes = Json::to_cbor(results);
+    return std::string(bytes.begin(), bytes.end());
+  };
+  split_work(world(), std::ssize(batches), run, [&](int64_t number, const std::string& bytes) {
+    for (const Json& result : Json::from_cbor(bytes)) {
+      Translated& each = out[result.at(0).get<size_t>()];
+      each.tokens = result.at(1).get<std::vector<int32_t>>();
+      each.text = text_of(tokenizers.target, each.tokens);
+      if (!result.at(2).is_null()) each.score = result.at(2).get<float>();
+    }
+    if (done) done(std::ssize(batches[static_cast<size_t>(number)]));
+  });
   return out;
 }
 

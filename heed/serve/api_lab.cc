@@ -53,7 +53,7 @@ void run_experiment(const Call& call) {
   const lab::Plan plan{.experiments = {experiment}, .settings = assignments_in(body)};
   lab::check_plan(plan);
   const bool stream = body.flag_or("stream", false), svg = body.flag_or("svg", false);
-  if (stream) call.exchange->begin(sse_head());
+  if (stream) call.begin_events();
   const std::function<bool()> stop = [&] { return call.exchange->cancelled() || call.app.stopping(); };
   const Interruptible interruptible(stop);
   try {

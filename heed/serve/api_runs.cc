@@ -125,7 +125,7 @@ void watch_run(const Call& call) {
   const Path run = run_in(call);
   std::string cursor = call.query("cursor");
   if (cursor.empty()) cursor = call.request().header("last-event-id");
-  call.app.run_watch().add(call.exchange, run, cursor.empty() ? RunCursor::at_end(run) : RunCursor::parse(cursor));
+  call.app.run_watch().add(call.exchange, call.events_head(), run, cursor.empty() ? RunCursor::at_end(run) : RunCursor::parse(cursor));
 }
 
 void check_may_train(const Call& call) {

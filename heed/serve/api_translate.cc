@@ -37,6 +37,7 @@ void translate_request(const Call& call) {
       std::make_shared<EncodedSentences>(encode_sentences(host->tokenizer(), sentences, EncodeOptions{.max_length = info.max_tokens}));
   for (size_t i = 0; i < sentences.size(); ++i)
     if (sentences[i].text.find_first_not_of(" \t\n") == std::string::npos) encoded->encodings[i] = {};
+  const std::string id = info.id;
   host->submit(ModelJob{.run =
                             [=](LoadedModel& loaded) {
                               const GenerationOptions options =
@@ -47,12 +48,12 @@ void translate_request(const Call& call) {
                               Json results = Json::array();
                               for (const Translated& each : translated) {
                                 std::vector<std::string> names;
-                                for (const int32_t id : each.tokens) names.push_back(loaded.target().display(id));
+                                for (const int32_t token : each.tokens) names.push_back(loaded.target().display(token));
                                 Json result{{"text", each.text}, {"tokens", std::move(names)}, {"ids", each.tokens}};
                                 if (each.score) result["score"] = *each.score;
                                 results.push_back(std::move(result));
                               }
-                              call.reply_later([=, id = host->info().id] { return Json{{"model", id}, {"results", results}}; });
+                              call.reply_later([=] { return Json{{"model", id}, {"results", results}}; });
                             },
                         .failed = call.failed()});
 }

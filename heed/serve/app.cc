@@ -38,6 +38,8 @@ Endpoints all_endpoints() {
   return out;
 }
 
+void add_headers(Response& response, const Headers& more) { response.headers.insert(response.headers.end(), more.begin(), more.end()); }
+
 void answer_safely(const Endpoint& endpoint, const Call& call) {
   try {
     if (call.exchange->cancelled()) return call.reply(error_response(499, "the client has gone"));
@@ -70,7 +72,14 @@ std::string Call::query(const std::string& name) const {
 
 void Call::reply(Response response) const {
   finish_response(request(), response);
+  add_headers(response, cross_origin_headers(app.guard(), request()));
   exchange->reply(std::move(response));
+}
+
+Response Call::events_head() const {
+  Response out = sse_head();
+  add_headers(out, cross_origin_headers(app.guard(), request()));
+  return out;
 }
 
 void Call::fail(std::exception_ptr error) const {

@@ -27,6 +27,8 @@ struct Call {
 
   void reply(const Json& json, int status = 200) const { reply(json_response(json, status)); }
   void reply(Response response) const;
+  void begin_events() const { exchange->begin(events_head()); }  // server-sent events follow
+  Response events_head() const;
   void fail(std::exception_ptr error) const;
   Failed failed() const;  // for jobs of a model
 
@@ -59,6 +61,7 @@ class App {
   RunProcesses& run_processes() { return run_processes_; }
   bool stopping() const { return stopping_; }
   int64_t connections() const { return connections_(); }
+  const GuardOptions& guard() const { return guard_; }
 
  private:
   const Endpoint* find(const Request& request, std::map<std::string, std::string>& path, std::string& allowed) const;

@@ -43,7 +43,7 @@ class TextAnswer : public std::enable_shared_from_this<TextAnswer> {
   }
 
   void begin() {
-    if (stream_) call_.exchange->begin(sse_head());
+    if (stream_) call_.begin_events();
   }
 
   void add(int64_t index, const GeneratedToken& token, bool keep) {
@@ -172,6 +172,7 @@ void answer_texts(const Call& call, const JsonReader& body, const std::shared_pt
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto request = std::make_shared<GenerationRequest>(options);
     request->prompt = prompts[i];
+    if (!host->info().maps) request->prompt_piece = std::ssize(prompts[i]);  // linear attention has no cache of keys
     request->options.sampling.seed += i;
     request->options.max_new_tokens = std::min(options.options.max_new_tokens, host->info().max_tokens - std::ssize(prompts[i]));
     const int64_t first = static_cast<int64_t>(i) * options.choices;

@@ -58,7 +58,7 @@ std::unique_ptr<RunningText> RunningText::fork(int64_t choice) const {
 std::vector<int64_t> RunningText::next_tokens() {
   if (!prefilling()) return {tokens_.back()};
   const int64_t begin = read_;
-  read_ = std::min(begin + kPromptPiece, std::ssize(request_->prompt));
+  read_ = std::min(begin + request_->prompt_piece, std::ssize(request_->prompt));
   return {request_->prompt.begin() + begin, request_->prompt.begin() + read_};
 }
 

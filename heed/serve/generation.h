@@ -35,6 +35,7 @@ struct GenerationRequest {
   int64_t choices = 1;
   int64_t top_logprobs = -1;  // -1: none are wanted
   double max_seconds = 60;
+  int64_t prompt_piece = 256;  // tokens of the prompt that are read in one step, so that other texts go on in between
 
   // Called by the model's thread.
   std::function<void(const GeneratedToken& token)> on_token = {};
@@ -75,7 +76,5 @@ class RunningText {
   bool done_ = false;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
-
-inline constexpr int64_t kPromptPiece = 256;  // tokens of a prompt that are read in one step, so that other texts go on in between
 
 }  // namespace heed::serve

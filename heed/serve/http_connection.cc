@@ -99,9 +99,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void unreadable(ErrorCode error) {
-    if (error == http::error::end_of_stream || error == net::error::connection_reset || error == net::error::eof) return close();
     const auto [status, message] = explain(error, state_->options);
-    refuse(status, message);
+    status == 0 ? close() : refuse(status, message);
   }
 
   // An answer without a request.

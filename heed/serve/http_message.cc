@@ -1,5 +1,6 @@
 #include "heed/serve/http_message.h"
 
+#include <boost/asio/error.hpp>
 #include <boost/beast/core/error.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/status.hpp>
@@ -21,6 +22,10 @@ Request request_in(http::request<http::string_body>& message) {
 }
 
 std::pair<int, std::string> explain(boost::system::error_code error, const HttpOptions& options) {
+  namespace asio_error = boost::asio::error;
+  if (error == http::error::end_of_stream || error == asio_error::connection_reset || error == asio_error::eof ||
+      error == asio_error::operation_aborted)
+    return {0, ""};
   if (error == http::error::body_limit) return {413, "the body is larger than " + std::to_string(options.max_body) + " bytes"};
   if (error == http::error::header_limit) return {431, "the headers are larger than " + std::to_string(options.max_header) + " bytes"};
   if (error == boost::beast::error::timeout) return {408, "the request did not arrive in time"};

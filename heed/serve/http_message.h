@@ -12,7 +12,7 @@ namespace heed::serve {
 // Everything but the target and the peer. Takes the body out of the message.
 Request request_in(boost::beast::http::request<boost::beast::http::string_body>& message);
 
-// The status and the message for a request that could not be read.
+// The status and the message for a request that could not be read; 0: the client has gone.
 std::pair<int, std::string> explain(boost::system::error_code error, const HttpOptions& options);
 
 enum class Framing { whole, chunks, until_close };  // how a client knows where the body ends

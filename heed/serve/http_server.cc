@@ -1,6 +1,8 @@
 // Listens, accepts and stops: the first signal lets running requests finish, the second does not.
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -14,6 +16,15 @@ namespace {
 namespace net = boost::asio;
 using net::ip::tcp;
 using StatePtr = std::shared_ptr<HttpState>;
+
+// Every connection is an open file, and shells allow 1,024 of them by default.
+void allow_open_files(int64_t connections) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  constexpr int64_t for_everything_else = 256;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, static_cast<rlim_t>(connections + for_everything_else)));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 void stop_at_once(const StatePtr& state, int exit_code) {
   state->exit_code = exit_code;
@@ -65,6 +76,7 @@ void accept_next(const StatePtr& state) {
 HttpServer::HttpServer(const HttpOptions& options, Callbacks callbacks) : state_(std::make_shared<HttpState>()) {
   state_->options = options;
   state_->callbacks = std::move(callbacks);
+  allow_open_files(options.max_connections);
   try {
     tcp::resolver resolver(state_->io);
     const auto found = resolver.resolve(options.host, std::to_string(options.port));

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = JinjaNode::Kind;
 
-constexpr int64_t kMostSteps = 1'000'000;
+constexpr int64_t kMostSteps = 200'000;
 constexpr size_t kLongestOutput = size_t{4} << 20;
 
 class JinjaRenderer {

@@ -11,7 +11,8 @@
 namespace heed::serve {
 namespace {
 
-std::atomic<int64_t> uses{0};  // of all models
+std::atomic<int64_t> uses{0};               // of all models
+constexpr int64_t kMostPromptTokens = 512;  // in a round, unless a single prompt has more
 
 // Loading fails for reasons that the client cannot change.
 std::exception_ptr unavailable(const std::string& id, const std::exception& error) {
@@ -224,7 +225,7 @@ void ModelHost::step_texts() {
       each->stop();
       continue;
     }
-    if (each->prefilling() && prompt_tokens >= 2 * kPromptPiece) continue;  // the next round
+    if (each->prefilling() && prompt_tokens >= kMostPromptTokens) continue;  // the next round
     std::vector<int64_t> next = each->next_tokens();
     tokens += std::ssize(next);
     if (next.size() > 1) prompt_tokens += std::ssize(next);

@@ -43,8 +43,9 @@ Models::Models(const ModelsOptions& options, Metrics& metrics) : options_(option
 }
 
 // Runs come and go while the server works.
-void Models::find_run_models() {
-  if (options_.runs.empty() || !is_folder(options_.runs)) return;
+std::vector<std::shared_ptr<ModelHost>> Models::find_run_models() {
+  std::vector<std::shared_ptr<ModelHost>> replaced;
+  if (options_.runs.empty() || !is_folder(options_.runs)) return replaced;
   std::vector<ModelInfo> found;
   for (const Path& run : runs_below(options_.runs)) {
     const Path folder = run / "best";
@@ -54,15 +55,20 @@ void Models::find_run_models() {
     const ModelInfo* known = find_info(of_runs_, id);
     ModelInfo info = known && known->written == written_at(folder) ? *known : describe_model(id, folder);
     info.written = written_at(folder);
-    if (known && known->written != info.written) hosts_.erase(id);  // a better model since then
+    if (const auto host = hosts_.find(id); host != hosts_.end() && known && known->written != info.written) {
+      replaced.push_back(std::move(host->second));
+      hosts_.erase(host);
+    }
     if (info.error.empty()) found.push_back(std::move(info));
   }
   of_runs_ = std::move(found);
+  return replaced;
 }
 
 std::vector<ModelInfo> Models::list() {
+  std::vector<std::shared_ptr<ModelHost>> replaced;
   const std::lock_guard lock(mutex_);
-  find_run_models();
+  replaced = find_run_models();
   std::vector<ModelInfo> out = named_;
   out.insert(out.end(), of_runs_.begin(), of_runs_.end());
   return out;
@@ -75,10 +81,11 @@ bool Models::is_loaded(const std::string& id) {
 }
 
 std::shared_ptr<ModelHost> Models::host(const std::string& id) {
+  std::vector<std::shared_ptr<ModelHost>> replaced;
   const std::lock_guard lock(mutex_);
   const ModelInfo* info = find_info(named_, id);
   if (!info) {
-    find_run_models();
+    replaced = find_run_models();
     info = find_info(of_runs_, id);
   }
   if (!info) {

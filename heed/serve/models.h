@@ -26,7 +26,8 @@ class Models {
   bool is_loaded(const std::string& id);
 
  private:
-  void find_run_models();
+  // -> threads of models that were replaced. They may wait for the mutex, so they must end after it is released.
+  [[nodiscard]] std::vector<std::shared_ptr<ModelHost>> find_run_models();
   void make_room(const std::string& id, int64_t bytes);
 
   const ModelsOptions options_;

@@ -32,10 +32,10 @@ RunWatch::~RunWatch() {
   thread_.join();
 }
 
-void RunWatch::add(const ExchangePtr& exchange, const Path& run, const RunCursor& cursor) {
+void RunWatch::add(const ExchangePtr& exchange, Response head, const Path& run, const RunCursor& cursor) {
   const std::lock_guard lock(mutex_);
   require(watched_.size() < kMostWatchers, 429, "too many clients watch runs; try again later");
-  exchange->begin(sse_head());
+  exchange->begin(std::move(head));
   watched_.push_back({.exchange = exchange, .run = run, .cursor = cursor});
   wake_.notify_all();
 }

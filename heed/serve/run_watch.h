@@ -18,7 +18,8 @@ class RunWatch {
   RunWatch(const RunWatch&) = delete;
   RunWatch& operator=(const RunWatch&) = delete;
 
-  void add(const ExchangePtr& exchange, const Path& run, const RunCursor& cursor);  // a 429 if there are too many
+  // Begins the answer with `head`. A 429 if there are too many.
+  void add(const ExchangePtr& exchange, Response head, const Path& run, const RunCursor& cursor);
 
  private:
   struct Watched {

@@ -37,6 +37,11 @@ void Workers::post_always(std::function<void()> task) {
   wake_.notify_one();
 }
 
+size_t Workers::waiting() {
+  const std::lock_guard lock(mutex_);
+  return tasks_.size();
+}
+
 void Workers::work() {
   for (;;) {
     std::function<void()> task;

@@ -19,6 +19,7 @@ class Workers {
 
   bool post(std::function<void()> task);         // false: the queue is full
   void post_always(std::function<void()> task);  // for the second half of a request that was accepted
+  size_t waiting();
 
  private:
   void work();

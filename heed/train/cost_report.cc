@@ -11,9 +11,6 @@ namespace {
 
 constexpr int64_t kFloat = 4;
 
-// State values an optimizer keeps per trained parameter.
-int64_t optimizer_state_values(const std::string& optimizer) { return optimizer == "none" ? 0 : optimizer == "sgd" ? 1 : 2; }
-
 // Measured memory read bandwidth, bytes per second.
 double read_bandwidth() {
   const Tensor large = Tensor::ones({int64_t{32} << 20}, kCpu);
@@ -54,6 +51,8 @@ Json call_json(const CallCost& call, const std::optional<MeasuredRun>& run) {
 }
 
 }  // namespace
+
+int64_t optimizer_state_values(const std::string& optimizer) { return optimizer == "none" ? 0 : optimizer == "sgd" ? 1 : 2; }
 
 CallCost inference_call(const CostReport& report) {
   return {.multiply_adds = report.cost.total.multiply_adds,

@@ -56,6 +56,8 @@ struct CostSettings {
 
 void declare(Settings& settings, CostSettings& of, bool preset);
 
+int64_t optimizer_state_values(const std::string& optimizer);  // for every learned number
+
 // A model with shapes but no data. With the folder's weights their stored dtypes and layouts are known; without, only `config`.
 Model shapes_only_model(const std::string& name, const Json& config, bool with_weights = true);
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "heed/core/parallel.h"
+#include "heed/dist/split_work.h"
 #include "heed/io/printable.h"
 #include "heed/models/config.h"
 #include "heed/models/finite.h"
@@ -62,19 +63,22 @@ Labels labels_of(const Model& model, const Path& folder) {
   return labels;
 }
 
-// Sums over texts for a language model.
-struct TokenSums {
-  double loss = 0, right = 0, tokens = 0, bytes = 0;
+// Windows of a text for a language model, B at a time: ids (B L) and, after each, the next one.
+struct Windows {
+  std::shared_ptr<const std::vector<int64_t>> ids;  // of the whole text
+  size_t begin, count;
+  int64_t B;
 
-  // ids, next: (B, L): input tokens and their next tokens
-  void add(const TextModel& model, std::span<const int64_t> ids, std::span<const int64_t> next, int64_t B) {
-    const int64_t L = std::ssize(ids) / B;
-    const Tensor logits = model.model({{"input_ids", Tensor::from(ids, {B, L}, kCpu)}}).at("logits");
+  std::vector<double> scored(const TextModel& model) const {  // -> loss and right guesses, summed over tokens
+    const std::span<const int64_t> input = std::span(*ids).subspan(begin, count), next = std::span(*ids).subspan(begin + 1, count);
+    const int64_t L = std::ssize(input) / B;
+    const Tensor logits = model.model({{"input_ids", Tensor::from(input, {B, L}, kCpu)}}).at("logits");
     const Tensor next_ids = Tensor::from(next, {B, L}, logits.device());
-    loss += static_cast<double>(cross_entropy(logits, next_ids).item()) * static_cast<double>(B * L);
+    const double loss = static_cast<double>(cross_entropy(logits, next_ids).item()) * static_cast<double>(B * L);
+    double right = 0;
     const std::vector<int64_t> guesses = argmax(logits).to_vector<int64_t>();
     for (size_t i = 0; i < guesses.size(); ++i) right += guesses[i] == next[i];
-    tokens += static_cast<double>(B * L);
+    return {loss, right};
   }
 };
 
@@ -123,7 +127,10 @@ Evaluation evaluate_images(const Model& model, const Path& folder, const ImageDa
                    ", expected classes of the model: ", joined(labels.names()));
   ClassScores scores(labels.names());
   std::vector<std::string> bad;  // after the first error, images are only decoded to collect all errors
-  for (const std::vector<int64_t>& which : batches_in_order(data.count(), kImagesPerBatch)) {
+  const Batches batches = batches_in_order(data.count(), kImagesPerBatch);
+  // -> 1 and the logits, or 0 and the errors
+  const auto run = [&](int64_t number) -> std::string {
+    const std::vector<int64_t>& which = batches[static_cast<size_t>(number)];
     std::vector<Image> images(which.size());
     std::vector<std::string> faults(which.size());
     parallel_tasks(std::ssize(which), [&](int64_t b) {
@@ -134,10 +141,12 @@ Evaluation evaluate_images(const Model& model, const Path& folder, const ImageDa
         faults[place] = error.what();
       }
     });
-    std::copy_if(faults.begin(), faults.end(), std::back_inserter(bad), [](const std::string& fault) { return !fault.empty(); });
-    if (!bad.empty()) continue;
-    std::vector<int64_t> truth;
-    for (const int64_t i : which) truth.push_back(places[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]);
+    std::erase(faults, "");
+    if (!bad.empty() || !faults.empty()) {
+      std::string text = "0";
+      for (const std::string& fault : faults) text += fault + '\0';
+      return text;
+    }
     const Tensor pixels = reader.normalized(images);
     check_image_size(model, folder, pixels);
     const Tensor logits = model({{"pixel_values", pixels}}).at("logits");
@@ -146,9 +155,21 @@ Evaluation evaluate_images(const Model& model, const Path& folder, const ImageDa
     } catch (const NonfiniteOutput& error) {
       fail<FileError>(data.source, ": image ", which[static_cast<size_t>(error.item)] + 1, " of ", data.count(), ": ", error.what());
     }
-    scores.add(logits.to_vector<float>(), truth);
+    return "1" + bytes_of_numbers(logits.to_vector<float>());
+  };
+  split_work(world(), std::ssize(batches), run, [&](int64_t number, const std::string& result) {
+    const std::vector<int64_t>& which = batches[static_cast<size_t>(number)];
+    if (result[0] == '0')
+      for (size_t begin = 1, end; begin < result.size(); begin = end + 1) {
+        end = result.find('\0', begin);
+        bad.push_back(result.substr(begin, end - begin));
+      }
+    if (result[0] == '0' || !bad.empty()) return;
+    std::vector<int64_t> truth;
+    for (const int64_t i : which) truth.push_back(places[static_cast<size_t>(data.labels[static_cast<size_t>(i)])]);
+    scores.add(numbers_in<float>(result.substr(1)), truth);
     if (done) done(std::ssize(which));
-  }
+  });
   check<FileError>(bad.empty(), data.source, ": ", bad.size(), " of ", data.count(), " images cannot be read:", listed_lines(bad));
   return scores.evaluation();
 }
@@ -202,29 +223,37 @@ Evaluation evaluate_language(const TextModel& model, const std::vector<NamedText
   check<UsageError>(length >= 1 && length <= model.max_tokens, "evaluate: windows of ", length, " tokens, expected 1 to ", model.max_tokens,
                     ", the model's limit");
   const int64_t at_once = std::max<int64_t>(std::min(kDefaultBatchTokens, kLogitsPerBatch / model.tokenizer.id_limit()) / length, 1);
-  TokenSums sums;
+  double bytes = 0, all_loss = 0, right = 0, tokens = 0;
+  std::vector<Windows> windows;
   for (const NamedText& each : texts) {
     const Encoding encoding = model.tokenizer.encode(each.text);
-    const std::vector<int64_t> ids(encoding.ids.begin(), encoding.ids.end());
-    if (each.text.empty() || ids.size() < 2) continue;
-    sums.bytes += static_cast<double>(each.text.size() - encoding.offsets[0].end);
-    const int64_t targets = std::ssize(ids) - 1;
+    const auto ids = std::make_shared<const std::vector<int64_t>>(encoding.ids.begin(), encoding.ids.end());
+    if (each.text.empty() || ids->size() < 2) continue;
+    bytes += static_cast<double>(each.text.size() - encoding.offsets[0].end);
+    const int64_t targets = std::ssize(*ids) - 1;
     for (int64_t begin = 0; begin < targets;) {
       const int64_t B = std::clamp<int64_t>((targets - begin) / length, 1, at_once), count = std::min(B * length, targets - begin);
-      const auto first = static_cast<size_t>(begin), tokens = static_cast<size_t>(count);
-      sums.add(model, std::span(ids).subspan(first, tokens), std::span(ids).subspan(first + 1, tokens), B);
+      windows.push_back({ids, static_cast<size_t>(begin), static_cast<size_t>(count), B});
       begin += count;
-      if (done) done(count);
     }
   }
-  check<FileError>(sums.tokens > 0, texts.empty() ? "evaluate" : texts[0].name,
-                   ": found no text of two or more tokens, expected at least one");
-  const double loss = sums.loss / sums.tokens;
+  split_work(
+      world(), std::ssize(windows), [&](int64_t i) { return bytes_of_numbers(windows[static_cast<size_t>(i)].scored(model)); },
+      [&](int64_t i, const std::string& sums) {
+        const std::vector<double> numbers = numbers_in<double>(sums);
+        const size_t count = windows[static_cast<size_t>(i)].count;
+        all_loss += numbers[0];
+        right += numbers[1];
+        tokens += static_cast<double>(count);
+        if (done) done(static_cast<int64_t>(count));
+      });
+  check<FileError>(tokens > 0, texts.empty() ? "evaluate" : texts[0].name, ": found no text of two or more tokens, expected at least one");
+  const double loss = all_loss / tokens;
   return {.figures = {{"loss", loss},
                       {"perplexity", std::exp(loss)},
-                      {"bits_per_byte", sums.loss / std::log(2.0) / std::max(sums.bytes, 1.0)},
-                      {"accuracy", sums.right / sums.tokens}},
-          .detail = {{"tokens", static_cast<int64_t>(sums.tokens)}, {"bytes", static_cast<int64_t>(sums.bytes)}, {"window", length}}};
+                      {"bits_per_byte", all_loss / std::log(2.0) / std::max(bytes, 1.0)},
+                      {"accuracy", right / tokens}},
+          .detail = {{"tokens", static_cast<int64_t>(tokens)}, {"bytes", static_cast<int64_t>(bytes)}, {"window", length}}};
 }
 
 TranslationEvaluation evaluate_translation(const Model& model, const Path& folder, const std::vector<Translation>& pairs, int64_t beams,

@@ -48,6 +48,7 @@ class Sgd {
   void step(float rate, const Clipping& clipping = {}, const Tensor& numbers = {});
   void zero_grad() const;
   Tensors state() const;  // what a checkpoint saves
+  bool has_momentum() const { return options_.momentum != 0; }
 
  private:
   std::vector<ParameterGroup> groups_;

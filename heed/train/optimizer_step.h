@@ -1,12 +1,14 @@
 // One training update of a model's parameters: gradient clipping, optimizer, moving average of weights.
 #pragma once
 
+#include <optional>
 #include <variant>
 
 #include "heed/core/api.h"
 #include "heed/dist/group.h"
 #include "heed/models/model.h"
 #include "heed/train/optimizer.h"
+#include "heed/train/owned_slices.h"
 #include "heed/train/train_options.h"
 
 namespace HEED_API heed {
@@ -14,7 +16,9 @@ namespace HEED_API heed {
 // The optimizer of a model with the options of a run.
 class OptimizerStep {
  public:
-  OptimizerStep(const Model& model, const TrainOptions& options);
+  // With shard_optimizer every process keeps the state of some parameters; apply(), step() and tensors() are then for all processes at
+  // once.
+  OptimizerStep(const Model& model, const TrainOptions& options, Group& group = world());
 
   // Returns the gradient norm. Changes nothing if it is not finite.
   float step(float rate);
@@ -26,7 +30,7 @@ class OptimizerStep {
 
   NamedTensors tensors() const;  // parameters, optimizer state and averages by name; not copies
   void load(const NamedTensors& tensors, int64_t steps, const std::string& source);  // restores them; source: names the file in messages
-  void broadcast(Group& group);                                                      // sends the state of the first process to the others
+  void broadcast();  // sends the state of the first process to the others; follows load() if there are others
   // Steps that changed the parameters.
   int64_t steps() const { return steps_; }
 
@@ -36,9 +40,16 @@ class OptimizerStep {
 
  private:
   float average_share() const;
+  std::vector<ParameterGroup> groups(float decay);
+  Tensors whole_state() const;
+  NamedTensors named(const Tensors& state) const;
 
   const std::vector<Parameter>& all_;
+  Group& group_;
   Tensors trainable_, averages_;  // averages_: of trainable_, or empty
+  std::optional<OwnedSlices> owned_ = {};
+  std::vector<size_t> order_ = {};  // of the optimizer's parameters in trainable_
+  Tensors loaded_ = {};             // whole state of a checkpoint, until broadcast()
   std::variant<Sgd, Adam> optimizer_;
   StepNumbersOnDevice numbers_;
   float clip_, average_, beta1_, beta2_;

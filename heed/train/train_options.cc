@@ -55,6 +55,8 @@ void declare(Settings& settings, TrainOptions& options) {
   settings.add("shards", options.shards,
                "parts of a batch whose gradients are computed one by one and summed in a fixed order: any number of processes up to this "
                "one gives the same numbers. auto: 1 in one process, else 8; 0: as many as processes, summed in any order");
+  settings.add("shard_optimizer", options.shard_optimizer,
+               "every process keeps the optimizer's state of its share of the parameters only: less memory, the same numbers");
 }
 
 void check_precision(const TrainOptions& options, bool machine_has_bf16) {

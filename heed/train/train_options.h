@@ -31,6 +31,7 @@ struct TrainOptions {
   int64_t loaders = 1;                     // data loading threads
   std::string device = "auto", graph = "auto";
   std::string shards = "auto";  // parts of a batch whose gradients are computed apart, see shards.h
+  bool shard_optimizer = false;
 };
 // Adds them to the settings of a command.
 void declare(Settings& settings, TrainOptions& options);

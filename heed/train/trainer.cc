@@ -87,7 +87,7 @@ class Trainer {
       }
     }
     stored = group_.broadcast(stored, 0);
-    optimizer_.broadcast(group_);
+    optimizer_.broadcast();
     if (stored.empty()) return save();
     const Json state = Json::parse(stored);
     state_ = train_state_from(state.at("fit"));
@@ -99,11 +99,11 @@ class Trainer {
 
   void save() {
     saved_ = Clock::now();
+    const NamedTensors tensors = optimizer_.tensors();
     if (!group_.is_first()) return;
     checkpoints_.write(
         state_.step,
-        {optimizer_.tensors(),
-         {{"fit", to_json(state_)}, {"optimizer_steps", optimizer_.steps()}, {"files", run_.mark()}, {"all_steps", all_steps_}}});
+        {tensors, {{"fit", to_json(state_)}, {"optimizer_steps", optimizer_.steps()}, {"files", run_.mark()}, {"all_steps", all_steps_}}});
     saved_ = Clock::now();
   }
   bool stop_requested_here() const { return callbacks_.stop && callbacks_.stop(); }
