@@ -1,6 +1,11 @@
 # HEED_CUDA=AUTO|ON|OFF: GPU support, which needs nvcc 12.4 or newer. Kernels are compiled for Hopper (sm_90a) and, as PTX that the driver
 # compiles, for everything from sm_80 on. cuBLASLt is loaded when the program runs, so the build needs nothing of it.
-set(HEED_CUDA AUTO CACHE STRING "GPU support: AUTO (if nvcc 12.4 or newer is found), ON or OFF")
+# A project that contains heed asks for it.
+set(heed_cuda_default OFF)
+if(PROJECT_IS_TOP_LEVEL)
+  set(heed_cuda_default AUTO)
+endif()
+set(HEED_CUDA ${heed_cuda_default} CACHE STRING "GPU support: AUTO (if nvcc 12.4 or newer is found), ON or OFF")
 set(heed_with_cuda OFF)
 if(HEED_CUDA STREQUAL "AUTO" OR HEED_CUDA)
   find_program(HEED_NVCC nvcc HINTS /usr/local/cuda/bin)

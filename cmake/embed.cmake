@@ -1,6 +1,6 @@
-# embed_files(TARGET): adds the files that heed serve gives out, as a C++ source: the description of its API and the page, if it was built.
+# heed_embed_files(TARGET): adds the files that heed serve gives out, as a C++ source: the description of its API and the page, if it was built.
 # Run as a script, it writes that source: cmake -DOUTPUT=FILE -DROOT=FOLDER -P embed.cmake
-function(embed_bytes result name file)
+function(heed_embed_bytes result name file)
   set(bytes)
   if(EXISTS ${file})
     file(READ ${file} bytes HEX)
@@ -11,13 +11,13 @@ endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE)
   set(text "// Written by cmake/embed.cmake.\nnamespace heed::serve {\n")
-  embed_bytes(text kOpenApi ${ROOT}/heed/serve/openapi.json)
-  embed_bytes(text kPage ${ROOT}/web/dist/index.html.gz)
+  heed_embed_bytes(text kOpenApi ${ROOT}/heed/serve/openapi.json)
+  heed_embed_bytes(text kPage ${ROOT}/web/dist/index.html.gz)
   file(WRITE ${OUTPUT} "${text}}  // namespace heed::serve\n")
   return()
 endif()
 
-function(embed_files target)
+function(heed_embed_files target)
   set(output ${PROJECT_BINARY_DIR}/embedded_files.cc)
   file(GLOB page CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/dist/index.html.gz)
   add_custom_command(OUTPUT ${output}

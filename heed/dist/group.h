@@ -14,20 +14,24 @@
 
 namespace HEED_API heed {
 
+// The processes of a job, as one of them sees the others.
 class Group {
  public:
   virtual ~Group() = default;
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
+  // The number of this process, from 0, and how many there are.
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool is_first() const { return rank_ == 0; }  // writes files and output
+  // The machine of a process, and how many machines there are.
   const std::string& host(int rank) const { return hosts_[static_cast<size_t>(rank)]; }
   int host_count() const;
   std::string name_of(int rank) const;  // "rank 2 on node7"
 
-  virtual void barrier() = 0;
+  virtual void barrier() = 0;  // waits for all processes
+  // All processes get the bytes of process `root`.
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   // all: the bytes of process 0, of process 1, ...; sizes: of each
   virtual void all_gather(std::span<const std::byte> own, std::span<std::byte> all, std::span<const int64_t> sizes) = 0;
@@ -45,10 +49,12 @@ class Group {
   // `count` elements each: those of process 0 first. parts_of: how many parts each process has
   Tensors exchange(const Tensors& parts, std::span<const int64_t> begins, std::span<const int64_t> parts_of);
 
+  // The same for texts, whose lengths may differ.
   std::string broadcast(std::string text, int root);
   std::vector<std::string> all_gather(const std::string& own);  // of every process
 
  protected:
+  // hosts: the machine of every process
   Group(int rank, std::vector<std::string> hosts) : rank_(rank), size_(static_cast<int>(hosts.size())), hosts_(std::move(hosts)) {}
 
  private:

@@ -23,7 +23,7 @@ void declare_softmax_axis(Settings& settings, SoftmaxAxisOptions& options, Size)
 }
 
 // Tokens are columns, as in the sheets.
-struct ColumnTokens {
+struct AxisTokens {
   Tensor q, k, v;  // (D, N), (D, M), (D, M)
 
   Tensor scores() const {  // Q^T K: (N, M), a row per query
@@ -42,9 +42,9 @@ Report run_softmax_axis(const SoftmaxAxisOptions& options, const ProgressCallbac
   const int64_t N = options.queries, M = options.keys, D = options.width;
   Rng rng(options.seed);
   const auto draw = [&](int64_t tokens) { return random_normal({D, tokens}, 0, 1, rng, kCpu); };
-  const ColumnTokens tokens{draw(N), draw(M), draw(M)};
+  const AxisTokens tokens{draw(N), draw(M), draw(M)};
   // The same tokens with another last query: no other output may change.
-  ColumnTokens other = tokens;
+  AxisTokens other = tokens;
   other.q = concat({slice(tokens.q, 1, 0, N - 1), draw(1)}, 1);
   const auto rest_moves = [&](int axis) {
     return largest_difference(slice(tokens.out(axis), 1, 0, N - 1), slice(other.out(axis), 1, 0, N - 1));

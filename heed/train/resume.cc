@@ -9,7 +9,8 @@ namespace heed {
 namespace {
 
 // Settings that do not invalidate the training so far. epochs and steps move the end of the schedule.
-const std::vector<std::string> kMayChange{"epochs", "steps", "patience", "on_nan", "log_every", "save_every", "loaders", "device", "graph", "shards", "shard_optimizer"};
+const std::vector<std::string> kMayChange{"epochs",  "steps",  "patience", "on_nan", "log_every",      "save_every",
+                                          "loaders", "device", "graph",    "shards", "shard_optimizer"};
 
 bool may_change(const std::string& key) { return std::find(kMayChange.begin(), kMayChange.end(), key) != kMayChange.end(); }
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "heed/cli/inspect_tree.h"
-#include "heed/models/inspection.h"
 #include "heed/io/json.h"
+#include "heed/models/inspection.h"
 #include "tests/cli/program.h"
 #include "tests/structure/source.h"
 #include "tests/text/vocabularies.h"
