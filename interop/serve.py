@@ -76,7 +76,7 @@ def use_schemathesis(address, folder, cases, seed):
                "--max-examples", str(cases), "--seed", str(seed), "--phases", "examples,fuzzing", "--workers", "2",
                "--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
                "--exclude-path", "/api/runs/{task}/{name}/events", "--exclude-path", "/api/lab/{name}", "--request-timeout", "60"]
-    return subprocess.run(command, check=False).returncode
+    return subprocess.run(command, check=False, cwd=folder).returncode  # it leaves files where it runs
 
 
 def main():
