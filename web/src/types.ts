@@ -3,7 +3,7 @@ export interface ModelInfo {
   id: string;
   folder: string;
   architecture: string;
-  task: 'generate' | 'translate' | 'classify' | 'tag' | 'fill' | 'answer' | 'embed';
+  task: 'generate' | 'translate' | 'classify' | 'tag' | 'fill' | 'embed';
   input: 'text' | 'image';
   embeddings: boolean;
   chat: boolean;

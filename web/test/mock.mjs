@@ -4,6 +4,10 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import * as answers from './mock_answers.mjs';
 
+// As heed/serve/api_server.cc has it.
+export const policy =
+  "default-src 'none'; script-src 'unsafe-inline' 'self' blob:; style-src 'unsafe-inline'; img-src data: blob: 'self'; media-src blob: 'self'; connect-src 'self'; font-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 const page = readFileSync(new URL('../dist/index.html.gz', import.meta.url));
 
 function body(request) {
@@ -37,7 +41,7 @@ async function answer(request, response) {
   const input = request.method === 'POST' ? await body(request) : {};
   const path = url.pathname;
   if (path === '/') {
-    response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Encoding': 'gzip' });
+    response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Encoding': 'gzip', 'Content-Security-Policy': policy });
     return response.end(page);
   }
   if (path === '/api/info') return json(answers.info);

@@ -117,6 +117,31 @@ test('a running training moves on the screen', async () => {
   await close();
 });
 
+test('curves are drawn, and a zoom stays while points arrive', async () => {
+  const { page, close } = await open('#/runs/classify/003');
+  await page.waitForSelector('.uplot canvas');
+  await page.waitForTimeout(300);
+  const coloured = () =>
+    page.evaluate(() => {
+      const canvas = document.querySelector('.uplot canvas');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let count = 0;
+      for (let i = 0; i < data.length; i += 4)
+        if (data[i + 3] > 200 && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) count++;
+      return count;
+    });
+  assert.ok((await coloured()) > 400, 'no line in the chart');
+  const box = await page.locator('.u-over').first().boundingBox();
+  await page.mouse.move(box.x + box.width * 0.2, box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 60, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForFunction(() => document.querySelector('.stats').textContent.includes('720'));
+  await page.waitForTimeout(400);
+  assert.ok((await coloured()) > 300, 'the line is gone after a zoom');
+  await close();
+});
+
 test('a run starts with the settings of the form', async () => {
   const { page, close } = await open('#/runs/new');
   await page.getByLabel('rate', { exact: true }).fill('0.02');

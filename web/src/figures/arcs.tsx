@@ -41,8 +41,10 @@ export function Arcs(props: {
       onKeyDown={keyDown}
     >
       <g fill="none" stroke={seriesColour(0)} stroke-linecap="round">
-        {shown.flatMap(i =>
-          keys.map((_, j) => {
+        {shown.flatMap(i => {
+          // One row alone is drawn on its own scale.
+          const most = shown.length === 1 ? keys.reduce((largest, _, j) => Math.max(largest, weight(i, j)), leastWeight) : 1;
+          return keys.map((_, j) => {
             const size = weight(i, j);
             if (!(size >= leastWeight)) return null;
             return (
@@ -50,11 +52,11 @@ export function Arcs(props: {
                 key={`${i}.${j}`}
                 d={`M${left} ${y(i)}C${middle} ${y(i)} ${middle} ${y(j)} ${right} ${y(j)}`}
                 stroke-width={0.75 + 4.5 * size}
-                stroke-opacity={Math.min(0.12 + 0.88 * size, 1)}
+                stroke-opacity={Math.min(0.12 + (0.88 * size) / most, 1)}
               />
             );
-          }),
-        )}
+          });
+        })}
       </g>
       <g font-size="12.5" fill="var(--text)">
         {queries.map((text, i) => (

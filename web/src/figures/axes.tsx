@@ -20,7 +20,7 @@ export function makeScale(axis: PlotAxis | undefined, values: number[], range: [
   if (least === most) axis?.log ? ([least, most] = [least / 2, most * 2]) : ([least, most] = [least - 0.5, most + 0.5]);
   const scale = axis?.log && least > 0 ? scaleLog() : scaleLinear();
   scale.domain([least, most]).range(range);
-  return (axis?.least ?? axis?.most) === null || axis === undefined ? scale.nice() : scale;
+  return typeof axis?.least === 'number' && typeof axis.most === 'number' ? scale : scale.nice();
 }
 
 function ticksOf(scale: Scale, wanted: number): number[] {

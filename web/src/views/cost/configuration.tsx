@@ -66,7 +66,7 @@ export function ConfigurationForm(props: {
     }
   };
   const about = info.presets.find(preset => preset.name === value.model)?.summary;
-  const kinds = props.keys.find(setting => setting.key === 'attention')?.choices ?? [];
+  const kinds = props.keys.find(setting => setting.key === 'attention')?.choices.filter(Boolean) ?? [];
   return (
     <div class="stack tight">
       <div class="row between">

@@ -21,7 +21,7 @@ function parse(text: string): Configuration[] {
   }
   return [
     { model: 'vit-tiny', settings: '' },
-    { model: 'vit-tiny', settings: 'attention=linear' },
+    { model: 'vit-small', settings: '' },
   ];
 }
 
@@ -177,8 +177,10 @@ function Comparison({ costs, names }: { costs: (Cost | undefined)[]; names: stri
                         {values.map((value, i) => (
                           <td key={i} class="right">
                             {value === undefined ? '–' : write(value)}
-                            {i > 0 && value !== undefined && first !== undefined && first > 0 && value !== first && write !== String && (
-                              <span class="ratio">{ratio(value / first)}</span>
+                            {i > 0 && (
+                              <span class="ratio">
+                                {value !== undefined && first && value !== first && write !== String ? ratio(value / first) : ''}
+                              </span>
                             )}
                           </td>
                         ))}

@@ -164,7 +164,7 @@ export function OneImageHead({
                   }}
                 />
               </svg>
-              <p class="muted small">Shift-click hides a patch from every query. Largest weight: {short(grid.most)}.</p>
+              <p class="muted small below">Shift-click hides a patch from every query. Largest weight: {short(grid.most)}.</p>
               <ColourKey least={0} most={grid.most} theme="dark" />
             </>
           );

@@ -165,7 +165,7 @@ function Changes({ state, inspection }: { state: InspectState; inspection: Inspe
         <div class="group">
           <h3>Hidden tokens</h3>
           <p class="muted small">Choose tokens that no query may see.</p>
-          <div class="tokens">
+          <div class="tokens" tabIndex={0} role="group" aria-label="Tokens">
             {inspection.tokens.map((token, i) => (
               <button key={i} type="button" class="token" aria-pressed={state.hidden.includes(i)} onClick={() => toggle(i)}>
                 {token.text}

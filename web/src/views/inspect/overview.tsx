@@ -114,7 +114,7 @@ export function Overview({ state, inspection, maps }: { state: InspectState; ins
         {() => (
           <div
             class="heads-grid"
-            style={{ gridTemplateColumns: `28px repeat(${maps.heads.length}, minmax(26px, 64px))` }}
+            style={{ gridTemplateColumns: `28px repeat(${maps.heads.length}, minmax(26px, ${maps.heads.length <= 4 ? 84 : 64}px))` }}
             onKeyDown={keyDown}
             role="group"
             aria-label="Heads of every layer"

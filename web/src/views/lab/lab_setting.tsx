@@ -7,7 +7,15 @@ export function LabSetting({ setting, value, onChange }: { setting: Setting; val
   if (setting.type === 'boolean')
     return <Check name={`${setting.key}: ${setting.help}`} value={current === 'true'} onChange={on => onChange(String(on))} />;
   if (setting.choices.length > 0 && setting.type !== 'list')
-    return <Select name={setting.key} value={current} options={setting.choices} onChange={onChange} help={setting.help} />;
+    return (
+      <Select
+        name={setting.key}
+        value={current}
+        options={setting.choices.map(choice => ({ value: choice, text: choice || 'default' }))}
+        onChange={onChange}
+        help={setting.help}
+      />
+    );
   if (setting.type === 'integer' || setting.type === 'number') {
     const usual = Number(setting.default) || 1,
       least = Math.max(setting.least ?? 0, -1e6),

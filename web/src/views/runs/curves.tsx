@@ -108,7 +108,16 @@ function Chart({
     );
     return () => plot.current?.destroy();
   }, [shape, theme, log]);
-  useEffect(() => plot.current?.setData(data), [data]);
+  // New points move the axis, unless one has zoomed in.
+  useEffect(() => {
+    const shown = plot.current;
+    if (!shown || shown.data === data) return;
+    const steps = shown.data[0],
+      { min, max } = shown.scales.x;
+    const zoomed = typeof min === 'number' && typeof max === 'number' && (min > steps[0] || max < steps[steps.length - 1]);
+    shown.setData(data, !zoomed);
+    if (zoomed) shown.redraw();
+  }, [data]);
   useEffect(() => plot.current?.setSize({ width, height: 220 }), [width]);
   return (
     <div
