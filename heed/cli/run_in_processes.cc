@@ -54,7 +54,12 @@ int run_in_processes(int argc, const char* const* argv) {
       std::cerr.rdbuf(&nowhere);
     }
     const bool splits = argc > 1 && std::find(kSplitCommands.begin(), kSplitCommands.end(), argv[1]) != kSplitCommands.end();
-    if (splits || world().is_first()) result = run_without_message(argc, argv);
+    if (splits) {
+      result = run_without_message(argc, argv);
+    } else if (world().is_first()) {
+      const WithoutOthers alone;
+      result = run_without_message(argc, argv);
+    }
   } catch (const Error& error) {
     result = {error.exit_code(), error.what()};
   }
