@@ -65,6 +65,15 @@ class Group {
 // The processes that mpirun, srun or the like started together with this one, after start_processes(); else this process alone.
 Group& world();
 
+// While one of these lives, world() is this process alone, in this thread: for what the first process does without the others.
+class WithoutOthers {
+ public:
+  WithoutOthers();
+  ~WithoutOthers();
+  WithoutOthers(const WithoutOthers&) = delete;
+  WithoutOthers& operator=(const WithoutOthers&) = delete;
+};
+
 // The number of processes that a launcher has started, from its environment variables. 1 without a launcher.
 int launched_processes();
 

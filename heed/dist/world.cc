@@ -30,6 +30,8 @@ class OneProcess : public Group {
   void all_reduce(std::span<float>) override {}
 };
 
+thread_local int without_others = 0;
+
 int number_in(const char* variable) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? 0 : parse_number<int>(text).value_or(0);
@@ -37,9 +39,12 @@ int number_in(const char* variable) {
 
 }  // namespace
 
+WithoutOthers::WithoutOthers() { ++without_others; }
+WithoutOthers::~WithoutOthers() { --without_others; }
+
 Group& world() {
   static OneProcess alone;
-  return is_launched() ? launched_group() : alone;
+  return is_launched() && without_others == 0 ? launched_group() : alone;
 }
 
 // Open MPI's mpirun, MPICH's and Intel's, and srun with one of its MPI plugins: without one, SLURM's tasks are separate programs.

@@ -7,6 +7,7 @@ namespace heed {
 
 void record_epoch(RunFolder& run, const Task& task, OptimizerStep& optimizer, const EpochInfo& epoch) {
   const NoGrad no_grad;
+  const WithoutOthers alone;
   write_histograms(run.events(), optimizer.parameters(), epoch.step);
   {
     const AveragedWeights averaged(optimizer);

@@ -141,6 +141,7 @@ Evaluation finish_run(const Task& task, RunFolder& run, int64_t best_epoch) {
   for (const Parameter& parameter : task.model->params().all()) group.broadcast(parameter.tensor, 0);
   const Evaluation evaluation = task.test ? task.test() : task.evaluate();
   if (!group.is_first()) return evaluation;
+  const WithoutOthers alone;
   Json figures = Json::object();
   for (const auto& [name, value] : evaluation.figures) figures[name] = value;
   write_json(run.path() / "evaluation.json",
