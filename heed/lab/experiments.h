@@ -40,7 +40,9 @@
   X(slices_or_projections) /* L34 */  \
   X(softmax_derivatives) /* L35 */  \
   X(when_positions_matter) /* L36 */  \
+  X(block_parts) /* L37 */  \
   X(training_set_size) /* L29, L39 */  \
+  X(sparse_vision) /* L40 */  \
   X(recurrent_or_attention) /* L41 */  \
   X(parallel_heads) /* L42 */  \
   X(noisy_key_distribution) /* L44 */  \

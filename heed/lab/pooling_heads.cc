@@ -91,13 +91,13 @@ std::string order_of(std::vector<PoolingKind> kinds, Trials PoolingKind::*when) 
   return out;
 }
 
-// Flatten leads early and is overtaken: both differences must be larger than their intervals, or the budget cannot tell.
+// Flatten leads a head early and is overtaken by it: both differences must be larger than their intervals, or the budget cannot tell.
 void judge_pooling(Report& report, const std::vector<PoolingKind>& kinds, const ImageTrainingRuns& options) {
   const PoolingKind& flatten = kinds[3];
   const PoolingKind* best = &kinds[0];
   for (size_t i = 1; i < 3; ++i)
     if (mean_of(kinds[i].accuracy.values) > mean_of(best->accuracy.values)) best = &kinds[i];
-  const Interval early = difference(flatten.early, kinds[1].early), late = difference(best->accuracy, flatten.accuracy);
+  const Interval early = difference(flatten.early, best->early), late = difference(best->accuracy, flatten.accuracy);
   const std::string order = "Test accuracy after " + std::to_string(early_epoch(options)) + " of " + std::to_string(options.epochs) +
                             " epochs: " + order_of(kinds, &PoolingKind::early) +
                             "; at the end: " + order_of(kinds, &PoolingKind::accuracy) + ". ";
@@ -106,11 +106,11 @@ void judge_pooling(Report& report, const std::vector<PoolingKind>& kinds, const 
       "A linear layer on all tokens has weights of its own for every position and learns fastest; it also overfits to positions and "
       "is overtaken. Which head is best depends on the budget, so a comparison at one number of steps decides nothing.";
   if (early.low > 0 && late.low > 0) {
-    report.measured.push_back(at_least("early: all tokens minus the mean, lower bound", 0, early.low));
+    report.measured.push_back(at_least("early: all tokens minus " + best->name + ", lower bound", 0, early.low));
     report.measured.push_back(at_least("at the end: " + best->name + " minus all tokens, lower bound", 0, late.low));
   } else {
-    report.undecided = order + "All tokens minus the mean is " + interval_text(early) + " early; the best other head, " + best->name +
-                       ", minus all tokens is " + interval_text(late) + " at the end. " +
+    report.undecided = order + "All tokens minus " + best->name + ", the best other head at the end, is " + interval_text(early) +
+                       " early; that head minus all tokens is " + interval_text(late) + " at the end. " +
                        (late.low <= 0 ? "The run is too short, or has too few seeds, to tell which head gets furthest."
                                       : "The first epochs cannot tell which head learns fastest.");
   }

@@ -116,16 +116,39 @@ void pretrain_once(std::vector<PretrainingKind>& kinds, const PretrainingOptions
   }
 }
 
+// What each task has learned of itself, and what it changes on the other two, as far as the intervals tell.
+std::string pretraining_text(const std::vector<PretrainingKind>& kinds, const PretrainingOptions& options) {
+  std::string learned, not_yet;
+  std::array<std::string, 4> changes;  // helps topics, harms topics, helps entailment, harms entailment
+  const auto append = [](std::string& list, const std::string& item) { list += (list.empty() ? "" : ", ") + item; };
+  for (const PretrainingKind& kind : kinds) {
+    for (size_t i = 0; i < kind.metrics.size(); ++i) {
+      const double chance = kind.metrics[i].starts_with("masked") ? 0.05 : 0.5;  // most frequent words; two classes
+      const Interval own = kind.scores[i].interval();
+      append(own.low > chance ? learned : not_yet,
+             (kind.metrics.size() > 1 ? kind.name + " (" + kind.metrics[i].substr(0, kind.metrics[i].find('_')) + ")" : kind.name) + " " +
+                 interval_text(own));
+    }
+    if (kind.task.empty()) continue;
+    const std::array gains{difference(kind.topics, kinds[0].topics), difference(kind.entailment, kinds[0].entailment)};
+    for (size_t i = 0; i < gains.size(); ++i) {
+      if (gains[i].low > 0) append(changes[2 * i], kind.name);
+      if (gains[i].high < 0) append(changes[2 * i + 1], kind.name);
+    }
+  }
+  const auto part = [](const char* what, const std::string& list) { return list.empty() ? "" : std::string(what) + list + ". "; };
+  return "After " + std::to_string(options.steps) + " steps of pre-training: " + part("learned above chance: ", learned) +
+         part("Not above chance, so too short to tell what it teaches: ", not_yet) + part("Topics gain from ", changes[0]) +
+         part("Topics lose from ", changes[1]) + part("Entailment gains from ", changes[2]) + part("Entailment loses from ", changes[3]);
+}
+
 Report run_pretraining(const PretrainingOptions& options, const ProgressCallback& progress) {
   std::vector<PretrainingKind> kinds = pretraining_kinds(options);
   for (int64_t i = 0; i < options.seeds; ++i) pretrain_once(kinds, options, options.seed + static_cast<uint64_t>(i), progress);
   const PretrainingKind& none = kinds[0];
 
   Report report;
-  report.statement =
-      "Pre-training transfers to similar tasks. Predicting whether a sentence follows from another improves new sentence pairs greatly and "
-      "harms topic classification; predicting inverted order, which is learned quickly, harms it too. Masked words are learned slowly and "
-      "change little in so few steps; next-sentence prediction is not learned in them at all.";
+  report.statement = pretraining_text(kinds, options);
   Table table{.title = "95 % CI",
               .columns = {"pre-training", "accuracy on its own task", "topics", "entailment", "gain on topics", "gain on entailment"}};
   BarSet topics{.name = "topics"}, entailment{.name = "entailment"};

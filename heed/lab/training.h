@@ -62,8 +62,9 @@ int64_t work_of_image(const Model& model);  // multiply-adds of one forward pass
 // One share per seed: an accuracy, or a difference of two.
 struct Trials {
   std::vector<double> values = {};
+  double samples = 1e9;  // of the test set, where it is known
 
-  Interval interval() const { return share_confidence(values); }
+  Interval interval() const { return share_confidence(values, samples); }
 };
 Interval difference(const Trials& a, const Trials& b);  // of a - b per seed, from -1 to 1
 std::string interval_text(const Interval& interval);    // of shares: "52.1 % (50.3 to 53.9)"

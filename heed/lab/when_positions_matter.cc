@@ -9,6 +9,8 @@
 namespace heed::lab {
 namespace {
 
+constexpr int64_t kTestSentences = 600;
+
 struct PositionTaskOptions {
   int64_t sentences = 1000, words = 10, epochs = 12, seeds = 3, width = 32;
   int64_t images = 1000, image_epochs = 8;
@@ -61,7 +63,7 @@ std::vector<PositionTask> position_tasks(const PositionTaskOptions& options) {
     return [options, order](const Path& folder, uint64_t seed) {
       const Path train = folder / (order ? "order.tsv" : "bag.tsv"), test = folder / (order ? "order_test.tsv" : "bag_test.tsv");
       write_sentences(train, options.sentences, options.words, order, 1000 + seed);
-      write_sentences(test, 600, options.words, order, 2000 + seed);
+      write_sentences(test, kTestSentences, options.words, order, 2000 + seed);
       return TrainingRun{
           .task = "sentiment",
           .settings = {"data=" + train.string(), "test_data=" + test.string(), setting("epochs", options.epochs),
@@ -85,6 +87,7 @@ Report run_position_tasks(const PositionTaskOptions& options, const ProgressCall
     const TemporaryFolder folder;
     for (const std::string& position : task.positions) {
       task.accuracy.emplace_back();
+      if (&task != &tasks.back()) task.accuracy.back().samples = static_cast<double>(kTestSentences);
       for (int64_t i = 0; i < options.seeds; ++i) {
         const uint64_t seed = options.seed + static_cast<uint64_t>(i);
         TrainingRun run = task.run(folder.path(), seed);

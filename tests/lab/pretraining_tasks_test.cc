@@ -18,6 +18,8 @@ TEST(PretrainingTasks, are_fine_tuned_on_two_sets) {
   for (const double accuracy : bars.sets[0].values) EXPECT_LT(accuracy, 0.45);
   for (const double accuracy : bars.sets[1].values) EXPECT_NEAR(accuracy, 0.5, 0.1);
   EXPECT_EQ(result.verdict, lab::Verdict::fails);
+  EXPECT_NE(result.report.statement.find("Not above chance, so too short to tell what it teaches: "), std::string::npos)
+      << result.report.statement;
 }
 
 }  // namespace

@@ -12,6 +12,31 @@ TEST(WhenPositionsMatter, without_positions_order_is_a_coin_toss) {
   EXPECT_EQ(result.report.tables.at(0).rows.size(), 3u);
 }
 
+TEST(BlockParts, norms_scale_gradients_and_residuals_keep_tokens_apart) {
+  const lab::Result result = run_experiment("L37", {"images=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2", "depth=12"});
+  EXPECT_GT(measured(result, "no norms: gradient of the first block over the last, relative to the whole block's"), 10);
+  EXPECT_LT(measured(result, "no residuals: spread of the tokens, relative to the whole block's"), 0.1);
+  const auto& lines = std::get<lab::Lines>(result.report.figures.at(0).frames[0].plots[0].body);
+  ASSERT_EQ(lines.series.size(), 4u);
+  EXPECT_EQ(lines.series[0].y.size(), 12u);
+  EXPECT_EQ(result.report.tables.at(0).rows.size(), 4u);
+}
+
+// Visible pairs in closed form: a window of w on each side of N tokens hides (N - w)(N - w - 1) pairs.
+TEST(SparseVision, costs_the_pairs_that_are_seen) {
+  const lab::Result result = lab::run_one(lab::find_experiment("L40"),
+                                          {"images=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2", "tokens=128", "window=8",
+                                           "globals=0", "step=4", "block=16", "rounds=1"},
+                                          [](const std::string&) {});
+  EXPECT_EQ(result.error, "");
+  const std::string rest = ", 128 tokens: multiply-adds, 2 D for each visible pair";
+  EXPECT_EQ(measured(result, "all pairs" + rest), 64 * 128 * 128);
+  EXPECT_EQ(measured(result, "window and global tokens" + rest), 64 * (128 * 128 - 120 * 119));
+  EXPECT_EQ(measured(result, "dilated" + rest), 64 * 128 * 32);
+  EXPECT_EQ(measured(result, "block-sparse" + rest), 64 * (8 + 7) * 16 * 16);
+  EXPECT_NE(result.report.undecided.find("little above chance"), std::string::npos);  // one epoch of 20 images
+}
+
 TEST(Overfitting, a_short_run_says_so) {
   const lab::Result result = lab::run_one(
       lab::find_experiment("L46"), {"images=40", "epochs=2", "seeds=2", "width=16", "layers=1", "heads=2"}, [](const std::string&) {});
