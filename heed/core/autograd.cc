@@ -49,8 +49,7 @@ struct History {
 
 namespace {
 
-thread_local bool recording = true;
-thread_local bool in_final_backward = false;
+thread_local bool recording = true, in_final_backward = false;
 std::atomic<uint64_t> next_sequence{0};
 
 // Freeing a long chain must not recurse: dying nodes are linked to a list here and the outermost call frees them one by one. Destructors

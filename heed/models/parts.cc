@@ -169,9 +169,12 @@ void add_token_logits(TensorMap& out, const std::string& name, const Linear& hea
 Tensor shift_labels(const Tensor& labels) {
   if (!labels.defined()) return labels;
   check(labels.rank() == 2, "model: labels of shape ", labels.shape(), ", expected (B, N)");
-  const int64_t B = labels.size(0), N = labels.size(1);
-  if (N == 0) return labels;
-  return concat({slice(converted(labels, DType::i64), 1, 1, N), Tensor::full({B, 1}, -100, DType::i64, labels.device())}, 1);
+  std::vector<int64_t> shifted;  // on the host, where add_token_logits reads them, also in a dry run
+  for (std::vector<int64_t>& row : rows_of(labels, labels.size(0), labels.size(1))) {
+    shifted.insert(shifted.end(), row.begin() + (row.empty() ? 0 : 1), row.end());
+    if (!row.empty()) shifted.push_back(-100);
+  }
+  return Tensor::from(shifted, labels.shape(), kCpu);
 }
 
 Initializers initializer_from(const Config& config, std::string_view key, bool truncated) {

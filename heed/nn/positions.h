@@ -2,6 +2,8 @@
 // relative). The last are terms of attention, or modules that create them.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -51,6 +53,10 @@ struct RotaryOptions {
   int64_t rotated = 0;                   // number of leading features that are rotated; 0: all
   std::vector<double> frequencies = {};  // of the pairs, instead of base^(-2i / rotated)
   bool rounded = false;                  // angles are rounded to f32, as in PyTorch implementations
+  float scale = 1;                       // of cosines and sines, so that scores are scaled by its square
+  // Texts of more than `usual_length` tokens have other frequencies, by their length. Unset: all texts have the same
+  std::function<std::vector<double>(int64_t length)> long_frequencies = {};
+  int64_t usual_length = 0;
 };
 
 // Token positions: first, first + 1, ... or arbitrary ones.
@@ -67,6 +73,8 @@ struct Rotary {
   PositionTable cosine, sine;  // of D features
   int64_t rotated;
   Pairing pairing;
+  struct LongTexts;
+  std::shared_ptr<LongTexts> long_texts = {};  // null: all texts have the same frequencies
 
   Rotary(int64_t positions, int64_t D, const RotaryOptions& options = {});
   Tensor operator()(const Tensor& x, const Positions& positions = 0) const;  // x: (..., N, D); (B, H, N, D) with positions.each

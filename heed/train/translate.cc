@@ -56,8 +56,7 @@ struct SentencePairs {
     const auto up = [&](int64_t length) { return std::min((length + kCostStep - 1) / kCostStep * kCostStep, limit); };
     const int64_t M = up(read), N = up(written);
     const auto [at, is_new] = costs.try_emplace({M, N});
-    if (is_new)
-      at->second = static_cast<double>(cost_of(*model, {.batch = 1, .tokens = M, .target = N}).total.training_multiply_adds);
+    if (is_new) at->second = static_cast<double>(cost_of(*model, {.batch = 1, .tokens = M, .target = N}).total.training_multiply_adds);
     return at->second * static_cast<double>(read + written) / static_cast<double>(M + N);
   }
 
@@ -152,7 +151,7 @@ struct SentencePairs {
 };
 
 Json config_for(const JobOptions& chosen, const Tokenizer& tokenizer) {
-  if (!chosen.from.empty()) return read_json(Path(chosen.from) / "config.json");
+  if (!chosen.from.empty()) return config_from(chosen.from, ModelTask::seq2seq_lm);
   Json config = model_config(chosen.model);
   set_vocabulary(config, tokenizer);
   return config;
@@ -197,8 +196,6 @@ Task make_task(const TranslateOptions& options, const JobOptions& chosen) {
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, lines_of_both(texts.train), true);
   Tokenizer target = chosen.from.empty() ? tokenizer.tokenizer : Tokenizer::open_target(chosen.from);
   const auto model = model_for(chosen, config_for(chosen, tokenizer.tokenizer));
-  check<FileError>(model->decoder().encoder, chosen.from, ": found ", model->architecture(),
-                   ", expected a translation model, which has an encoder and a decoder");
   const int64_t limit = max_tokens(*model), count = std::ssize(texts.train);
   check<UsageError>(options.max_length <= limit, "translate: found max_length=", options.max_length, ", expected at most ", limit,
                     ", the model's limit");
