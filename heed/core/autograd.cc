@@ -1,12 +1,14 @@
 // Slots and nodes. A tensor's slot points to the node that made it; a node points to the slots of its inputs.
 #include "heed/core/autograd.h"
 
+#include <algorithm>
 #include <atomic>
 #include <queue>
 #include <set>
 
 #include "heed/core/copy.h"
 #include "heed/core/module_work.h"
+#include "heed/core/with_grad.h"
 
 namespace heed {
 
@@ -96,17 +98,11 @@ Slot::~Slot() {
 }
 
 bool tracking(std::initializer_list<const Tensor*> inputs) {
-  if (!recording) return false;
-  for (const Tensor* input : inputs)
-    if (input->needs_grad()) return true;
-  return false;
+  return recording && std::any_of(inputs.begin(), inputs.end(), [](const Tensor* input) { return input->needs_grad(); });
 }
 
 bool tracking(const Tensors& inputs) {
-  if (!recording) return false;
-  for (const Tensor& input : inputs)
-    if (input.needs_grad()) return true;
-  return false;
+  return recording && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return input.needs_grad(); });
 }
 
 Tensors record_all(OpName op, Tensors outs, Tensors inputs, std::function<Grads(const Grads&)> back) {
@@ -224,6 +220,8 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
 
 NoGrad::NoGrad() : before_(recording) { recording = false; }
 NoGrad::~NoGrad() { recording = before_; }
+WithGrad::WithGrad() : before_(recording) { recording = true; }
+WithGrad::~WithGrad() { recording = before_; }
 
 Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors& inputs) {
   Tensor out;
