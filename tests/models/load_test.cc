@@ -61,7 +61,7 @@ TEST(Load, refuses_values_by_the_name_of_their_key) {
   const FixtureCopy llama("llama-grouped");
   llama.refuses_value("rope_scaling", {{"rope_type", "yarm"}, {"factor", 2}}, "rope_scaling.rope_type is");
   llama.refuses_value("rope_scaling", {{"type", "dynamic"}}, "rope_scaling.factor is absent, expected");
-  llama.refuses_value("rope_scaling", {{"type", "longrope"}, {"short_factor", {1, 2, 3}}}, "rope_scaling.short_factor is");
+  llama.refuses_value("rope_scaling", {{"type", "longrope"}, {"short_factor", {1, 2}}}, "rope_scaling.short_factor is");
   llama.refuses_value("partial_rotary_factor", 0.01, "partial_rotary_factor is");
   llama.refuses_value("rope_scaling", {{"type", "linear"}}, "rope_scaling.factor is absent, expected");
   llama.refuses_value("num_key_value_heads", 3, "multi_head: 4 heads do not share 3 key heads evenly");
