@@ -57,39 +57,68 @@ VisibleKeys visible_to(const Term& mask, int64_t i, int64_t N) {
       mask);
 }
 
-}  // namespace
+// The term that arguments were made from, for masks that say which keys they keep.
+Causal term_of(const CausalArgs& t) { return {t.offset}; }
+Window term_of(const WindowArgs& t) { return {t.before, t.after, t.globals}; }
+Chunks term_of(const ChunksArgs& t) { return {t.size, t.shift}; }
+Dilated term_of(const DilatedArgs& t) { return {t.step}; }
+GridWindow term_of(const GridWindowArgs& t) { return {t.rows, t.columns, t.width}; }
+template <class T>
+constexpr bool kHasTerm = requires(const T& t) {
+  term_of(t);
+};
 
-int64_t visible_pairs(const std::vector<Term>& masks, int64_t N) {
+// Of queries [first, first + N) and M keys. A query takes time for each of its ranges only.
+int64_t pairs_by_ranges(const std::vector<Term>& masks, int64_t first, int64_t N, int64_t M) {
   constexpr int64_t most_ranges = int64_t{1} << 20;
   int64_t pairs = 0, ranges = 1;
-  for (const Term& mask : masks) ranges = std::max(ranges, std::ssize(visible_to(mask, N / 2, N).ranges));
+  for (const Term& mask : masks) ranges = std::max(ranges, std::ssize(visible_to(mask, first + N / 2, M).ranges));
   check(N <= most_ranges / ranges, "cost: masks of ", N, " tokens are too long to count their pairs, expected at most ",
         most_ranges / ranges);
-  for (int64_t i = 0; i < N; ++i) {
-    VisibleKeys seen{{{0, N}}};
+  for (int64_t i = first; i < first + N; ++i) {
+    VisibleKeys seen{{{0, M}}};
     for (const Term& mask : masks) {
-      const VisibleKeys own = visible_to(mask, i, N);
-      seen = {in_both(seen.ranges, own.ranges), std::min(std::lcm(seen.step, own.step), std::max<int64_t>(N, 1))};
+      const VisibleKeys own = visible_to(mask, i, M);
+      seen = {in_both(seen.ranges, own.ranges), std::min(std::lcm(seen.step, own.step), std::max<int64_t>(M, 1))};
     }
     for (const auto& range : seen.ranges) pairs += count_every(range, i, seen.step);
   }
   return pairs;
 }
 
+// A causal mask alone: query i sees min(i + 1 + offset, M) keys.
+int64_t causal_pairs(const Causal& mask, int64_t first, int64_t N, int64_t M) {
+  const auto up_to = [&](int64_t end) {  // the sum over i < end of the keys seen, for i + 1 + offset from 0 to M
+    const int64_t keys = std::clamp<int64_t>(end + mask.offset, 0, M), beyond = std::max<int64_t>(end + mask.offset - M, 0);
+    return keys * (keys + 1) / 2 + beyond * M;
+  };
+  return up_to(first + N) - up_to(first);
+}
+
+}  // namespace
+
+int64_t visible_pairs(const std::vector<Term>& masks, int64_t N) { return pairs_by_ranges(masks, 0, N, N); }
+
 int64_t ScoreArgs::visible_pairs() const {
   const AttentionSizes& z = sizes;
   const bool readable = device.kind == Device::Kind::cpu && !DryRun::newest();
   TermArgs masks[kMaxTerms];
+  std::vector<Term> described;  // masks that say which keys they keep
   int count = 0;
   bool same_for_all = true;  // heads and items
   for (const TermArgs& term : terms)
-    visit_term(term, [&]<class T>(const T&) {
+    visit_term(term, [&]<class T>(const T& t) {
       if (!kIsMask<T> || (kReadsMask<T> && !readable)) return;
       masks[count++] = term;
       same_for_all = same_for_all && !kReadsMask<T>;
+      if constexpr (kHasTerm<T>) described.push_back(term_of(t));
     });
   const int64_t maps = z.B * z.H;
   if (count == 0) return maps * z.N * z.M;
+  if (std::ssize(described) == count) {
+    const auto* causal = count == 1 ? std::get_if<Causal>(&described[0]) : nullptr;
+    return maps * (causal ? causal_pairs(*causal, z.first_query, z.N, z.M) : pairs_by_ranges(described, z.first_query, z.N, z.M));
+  }
   int64_t pairs = 0;
   for (int64_t map = 0; map < (same_for_all ? std::min<int64_t>(maps, 1) : maps); ++map)
     for (int64_t i = 0; i < z.N; ++i) pairs += visible_keys(*this, masks, count, {map / z.H, map % z.H, z.first_query + i, z.first_query});

@@ -9,6 +9,7 @@
 #include "heed/core/copy.h"
 #include "heed/core/module_work.h"
 #include "heed/core/set_gradient.h"
+#include "heed/core/with_grad.h"
 
 namespace heed {
 
@@ -51,8 +52,7 @@ struct History {
 
 namespace {
 
-thread_local bool recording = true;
-thread_local bool in_final_backward = false;
+thread_local bool recording = true, in_final_backward = false;
 std::atomic<uint64_t> next_sequence{0};
 
 // Freeing a long chain must not recurse: dying nodes are linked to a list here and the outermost call frees them one by one. Destructors
@@ -99,11 +99,11 @@ Slot::~Slot() {
 }
 
 bool tracking(std::initializer_list<const Tensor*> inputs) {
-  return recording && std::any_of(inputs.begin(), inputs.end(), [](const Tensor* each) { return each->needs_grad(); });
+  return recording && std::any_of(inputs.begin(), inputs.end(), [](const Tensor* input) { return input->needs_grad(); });
 }
 
 bool tracking(const Tensors& inputs) {
-  return recording && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& each) { return each.needs_grad(); });
+  return recording && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return input.needs_grad(); });
 }
 
 Tensors record_all(OpName op, Tensors outs, Tensors inputs, std::function<Grads(const Grads&)> back) {
@@ -176,11 +176,10 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
   std::set<std::shared_ptr<Slot>> watched;  // leaves with an on_gradient callback
   const auto deliver = [&](const std::shared_ptr<Slot>& slot, const Tensor& gradient) {
     Tensor& sum = slot->node ? slot->node->pending[slot->output] : slot->grad;
-    if (!slot->node && !sum.defined()) {
+    if (!slot->node && !sum.defined())
       sum = own_copy(gradient);
-    } else {
+    else
       accumulate(sum, gradient);
-    }
     if (!slot->node) {
       if (!slot->looks.empty()) watched.insert(slot);
     } else if (!slot->node->queued) {
@@ -221,6 +220,8 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
 
 NoGrad::NoGrad() : before_(recording) { recording = false; }
 NoGrad::~NoGrad() { recording = before_; }
+WithGrad::WithGrad() : before_(recording) { recording = true; }
+WithGrad::~WithGrad() { recording = before_; }
 
 Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors& inputs) {
   Tensor out;

@@ -1,5 +1,7 @@
 #include "heed/core/module_work.h"
 
+#include "heed/core/check.h"
+
 namespace heed {
 namespace {
 
@@ -14,6 +16,7 @@ ModuleCount::~ModuleCount() { newest_module_count = before_; }
 
 void ModuleCount::enter(const ModuleName& module) {
   const int64_t all = count_.multiply_adds();
+  check(all >= assigned_, "cost: the count of multiply-adds overflows");
   if (all != assigned_) modules_[text_of_module(current_)].multiply_adds += all - assigned_;
   assigned_ = all;
   current_ = module;

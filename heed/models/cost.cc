@@ -5,6 +5,7 @@
 #include "heed/core/autograd.h"
 #include "heed/core/dry_run.h"
 #include "heed/core/module_work.h"
+#include "heed/core/with_grad.h"
 
 namespace heed {
 namespace {
@@ -158,6 +159,7 @@ void run_example(const Model& model, const InputSize& size, Purpose purpose) {
     model(inputs);
     return;
   }
+  const WithGrad with_grad;  // also if the caller records nothing
   Rng rng(1);
   backward(model(inputs, {.mode = training_with(rng), .loss_only = true}).at("loss"));
 }

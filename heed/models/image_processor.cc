@@ -74,7 +74,10 @@ Config config_of(const Path& folder) {
 
 ModelImages images_in(const Path& folder) {
   const Path path = folder / "config.json";
-  return path_exists(path) ? model_images(Config(read_json(path), path.string())) : ModelImages();
+  if (!path_exists(path)) return {};
+  ModelImages out = model_images(Config(read_json(path), path.string()));
+  if (!path_exists(folder / kFile)) out.processor = ModelImages().processor;  // the size is that of config.json
+  return out;
 }
 
 }  // namespace

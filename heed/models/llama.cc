@@ -1,53 +1,13 @@
 // Llama (Touvron et al. 2023): rotary positions, RMS norms, a gated feed-forward and grouped-query attention. Mistral (Jiang et al. 2023)
 // adds a sliding window, Qwen2 (Yang et al. 2024) biases of queries, keys and values, and windows in its upper layers.
-#include <cmath>
-#include <numbers>
-
 #include "heed/models/architecture.h"
 #include "heed/models/causal.h"
+#include "heed/models/rope.h"
 
 namespace heed {
 namespace {
 
-constexpr int64_t kWidestHead = 65536;
-constexpr double kLeastTheta = 1, kMostTheta = 1e12;      // of rope_theta
-constexpr double kLeastFactor = 1e-3, kMostFactor = 1e6;  // of rope_scaling
 constexpr LayerNames kLlamaLayer{"self_attn", "input_layernorm", "mlp", "post_attention_layernorm"};
-
-// Llama 3.1 (Grattafiori et al. 2024): low frequencies are divided by a factor, high ones are unchanged, those between interpolated.
-void scale_low_frequencies(std::vector<double>& frequencies, const Config& rope, int64_t positions) {
-  for (const char* key : {"factor", "low_freq_factor", "high_freq_factor"})
-    if (!rope.has(key)) rope.refuse(key, "a number");
-  const auto number = [&](const char* key) { return rope.number(key, 1, kLeastFactor, kMostFactor); };
-  const double factor = number("factor"), low = number("low_freq_factor"), high = number("high_freq_factor");
-  if (!(high > low)) rope.refuse("high_freq_factor", "more than low_freq_factor");
-  const auto before = static_cast<double>(rope.size("original_max_position_embeddings", positions));
-  for (double& frequency : frequencies) {
-    const double periods = before * frequency / (2 * std::numbers::pi);  // within the original context length
-    const double share = std::clamp((periods - low) / (high - low), 0.0, 1.0);
-    frequency = (1 - share) * frequency / factor + share * frequency;
-  }
-}
-
-Rotary make_rotary(const Config& config, int64_t D, int64_t positions) {
-  const Config rope = config.below(config.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
-  rope.only("partial_rotary_factor", 1);
-  config.only("partial_rotary_factor", 1);
-  const float base = rope.number("rope_theta", config.number("rope_theta", 10000, kLeastTheta, kMostTheta), kLeastTheta, kMostTheta);
-  const char* key = rope.has("rope_type") ? "rope_type" : "type";  // "type" in older files
-  const std::string kind = rope.string(key, "default");
-  if (D % 2 != 0 || D > kWidestHead) config.refuse("head_dim", "an even number of at most " + std::to_string(kWidestHead));
-  std::vector<double> frequencies = rotary_frequencies(D, base, true);
-  if (kind == "linear") {
-    if (!rope.has("factor")) rope.refuse("factor", "a number");
-    for (double& frequency : frequencies) frequency /= rope.number("factor", 1, kLeastFactor, kMostFactor);
-  } else if (kind == "llama3") {
-    scale_low_frequencies(frequencies, rope, positions);
-  } else if (kind != "default") {
-    rope.refuse(key, "default, linear or llama3");
-  }
-  return {positions, D, {.pairing = Pairing::halves, .frequencies = frequencies, .rounded = true}};
-}
 
 // What the families do differently, and their defaults of config.json.
 struct LlamaFamily {
@@ -82,9 +42,7 @@ const std::vector<LlamaFamily>& llama_families() {
   return all;
 }
 
-int64_t llama_positions(const Config& config, const LlamaFamily& family) {
-  return config.size("max_position_embeddings", family.positions);
-}
+int64_t llama_positions(const Config& config, const LlamaFamily& family) { return rope_positions(config, family.positions); }
 
 Network make_llama(const Scope& root, const Config& config, const LlamaFamily& family, CausalHead head) {
   const Scope scope = root.with(initializer_from(config, "initializer_range", false)),
@@ -103,7 +61,7 @@ Network make_llama(const Scope& root, const Config& config, const LlamaFamily& f
                                      .output_bias = output_bias,
                                      .dropout = config.probability("attention_dropout", 0),
                                      .names = {"q_proj", "k_proj", "v_proj", "", "o_proj"},
-                                     .rotary = make_rotary(config, head_width, positions)},
+                                     .rotary = rotary_from(config, rope_in(config), head_width, positions)},
                        .feed_forward = {.hidden_width = config.size("intermediate_size", family.hidden_width),
                                         .activation = config.activation("hidden_act", "silu"),
                                         .gated = true,

@@ -1,7 +1,5 @@
 #include "heed/nn/feed_forward.h"
 
-#include <map>
-
 #include "heed/core/nearest.h"
 
 namespace heed {
@@ -33,35 +31,39 @@ FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& opti
 
 Tensor activate(const Tensor& x, Activation activation) {
   switch (activation) {
-    case Activation::relu: return relu(x);
-    case Activation::silu: return silu(x);
-    case Activation::gelu: return gelu(x);
-    case Activation::gelu_tanh: return gelu_tanh(x);
-    case Activation::quick_gelu: return quick_gelu(x);
-    case Activation::tanh: return tanh(x);
-    case Activation::sigmoid: return sigmoid(x);
+#define HEED_ACTIVATE(Formula, function) \
+  case Activation::function: return function(x);
+    HEED_ACTIVATIONS(HEED_ACTIVATE)
+#undef HEED_ACTIVATE
     case Activation::none: break;
   }
   return x;
 }
 
+const std::map<std::string, Activation>& activation_names() {
+  static const std::map<std::string, Activation> all = [] {
+    std::map<std::string, Activation> out{{"linear", Activation::none},
+                                          {"swish", Activation::silu},
+                                          {"gelu_python", Activation::gelu},
+                                          {"gelu_new", Activation::gelu_tanh},
+                                          {"gelu_fast", Activation::gelu_tanh},
+                                          {"gelu_accurate", Activation::gelu_tanh},
+                                          {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                          {"gelu_python_tanh", Activation::gelu_tanh}};
+#define HEED_NAME(Formula, function) out[#function] = Activation::function;
+    HEED_ACTIVATIONS(HEED_NAME)
+#undef HEED_NAME
+    return out;
+  }();
+  return all;
+}
+
 Activation activation_named(const std::string& name) {
-  static const std::map<std::string, Activation> known = {{"relu", Activation::relu},
-                                                          {"gelu", Activation::gelu},
-                                                          {"gelu_python", Activation::gelu},
-                                                          {"gelu_new", Activation::gelu_tanh},
-                                                          {"gelu_fast", Activation::gelu_tanh},
-                                                          {"gelu_accurate", Activation::gelu_tanh},
-                                                          {"gelu_pytorch_tanh", Activation::gelu_tanh},
-                                                          {"quick_gelu", Activation::quick_gelu},
-                                                          {"silu", Activation::silu},
-                                                          {"swish", Activation::silu},
-                                                          {"tanh", Activation::tanh},
-                                                          {"sigmoid", Activation::sigmoid},
-                                                          {"linear", Activation::none}};
+  const std::map<std::string, Activation>& known = activation_names();
   if (const auto found = known.find(name); found != known.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [each, activation] : known) names.push_back(each);
+  check(name != "prelu" && name != "xielu", "activation: '", name, "' has parameters of its own, which heed does not support");
   fail("activation: '", name, "' is not known", did_you_mean(name, names));
 }
 

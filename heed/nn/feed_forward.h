@@ -1,6 +1,7 @@
 // Two linear layers with an activation between them (Vaswani et al. 2017), or three with a gate (Shazeer 2020).
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "heed/core/api.h"
@@ -42,7 +43,8 @@ FeedForward make_feed_forward(const Scope& scope, const FeedForwardOptions& opti
 
 Tensor activate(const Tensor& x, Activation activation);
 
-// Names as in config.json: relu, gelu (erf), gelu_new and gelu_pytorch_tanh (tanh), silu or swish ...
+// By name, as in config.json: those of ops/activation.h, "linear", and other names of transformers for the same functions.
+const std::map<std::string, Activation>& activation_names();
 Activation activation_named(const std::string& name);
 
 }  // namespace heed

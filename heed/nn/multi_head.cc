@@ -86,6 +86,20 @@ Tensor attend_sequences(const MultiHeadAttention& layer, const Heads& at, const 
   return parts.size() == 1 ? parts[0] : concat(parts, 2);
 }
 
+// Several sequences whose rotary frequencies depend on their lengths.
+Tensor one_by_one(const MultiHeadAttention& layer, const Tensor& x, const AttentionOptions& options, Mode mode,
+                  const AttentionContext& context) {
+  Tensors parts;
+  int64_t begin = 0;
+  for (const SequenceTokens& each : context.sequences) {
+    const int64_t end = begin + each.tokens;
+    parts.push_back(
+        layer(slice(x, 1, begin, end), options, mode, {.positions = slice(context.positions, 1, begin, end), .sequences = {each}}));
+    begin = end;
+  }
+  return concat(parts, 1);
+}
+
 }  // namespace
 
 Tensor gather_tokens(const Tensor& x, const Tensor& indices) {
@@ -113,6 +127,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& o
   if (!context.sequences.empty()) {
     check(!rotary || context.positions.defined(),
           "multi_head: several sequences with rotary positions, expected the positions of their tokens");
+    if (rotary && rotary->long_texts && context.sequences.size() > 1) return one_by_one(*this, x, options, mode, context);
     const Heads at = project(x, context.positions.defined() ? Positions(context.positions) : Positions(0));
     return join(attend_sequences(*this, at, options, mode, context.sequences));
   }

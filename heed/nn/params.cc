@@ -181,7 +181,8 @@ void Params::finish() const {
   check<FileError>(complete && (not_used.empty() || options_.warn), file_->source(), ": does not fit the model",
                    listed(" missing", missing_), listed(" not used", not_used), listed(" of another shape", mismatched_));
   if (!not_used.empty())
-    options_.warn(file_->source() + ": " + std::to_string(not_used.size()) + " tensors that the model does not use" + first_of(not_used));
+    options_.warn(file_->source() + ": " + std::to_string(not_used.size()) + (not_used.size() == 1 ? " tensor" : " tensors") +
+                  " that the model does not use" + first_of(not_used));
   if (nonfinite_.empty()) return;
   const std::string message = file_->source() + ": has " + nonfinite() + "; the checkpoint is damaged";
   check<FileError>(static_cast<bool>(options_.allow_nonfinite), message, ". Use another one, or load it anyway with --allow-nonfinite");

@@ -1,6 +1,8 @@
 #include "heed/nn/positions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "heed/core/dry_run.h"
 
@@ -66,7 +68,7 @@ PositionTable rotary_table(int64_t positions, int64_t D, int64_t rotated, const 
                 const double exact = static_cast<double>(position) * frequencies[i],
                              angle = options.rounded ? static_cast<float>(exact) : exact;
                 const auto [first, second] = pair_in(row, i, frequencies.size(), options.pairing);
-                second = static_cast<float>(sines ? std::sin(angle) : std::cos(angle));
+                second = static_cast<float>(sines ? std::sin(angle) : std::cos(angle)) * options.scale;
                 first = sines ? -second : second;
               }
               for (float& unrotated : row.subspan(2 * frequencies.size())) unrotated = sines ? 0 : 1;
@@ -86,6 +88,26 @@ int64_t checked_features(int64_t D, const RotaryOptions& options) {
 constexpr ParameterOptions kPosition{.decays = false};
 
 }  // namespace
+
+// The frequencies of the last long text; layers that share a Rotary share them.
+struct Rotary::LongTexts {
+  int64_t positions, D;
+  RotaryOptions options;
+  std::mutex mutex = {};
+  std::shared_ptr<const Rotary> last = {};
+
+  std::shared_ptr<const Rotary> at(int64_t length) {
+    std::vector<double> frequencies = options.long_frequencies(length);
+    const std::lock_guard lock(mutex);
+    if (!last || frequencies != options.frequencies) {
+      options.frequencies = std::move(frequencies);
+      RotaryOptions fixed = options;
+      fixed.long_frequencies = {};
+      last = std::make_shared<const Rotary>(positions, D, fixed);
+    }
+    return last;
+  }
+};
 
 PositionTable sinusoidal_table(int64_t N, int64_t D, Pairing pairing, double base) {
   check_features(D);
@@ -127,7 +149,9 @@ Rotary::Rotary(int64_t positions, int64_t D, const RotaryOptions& options)
     : cosine(rotary_table(positions, D, checked_features(D, options), options, false)),
       sine(rotary_table(positions, D, checked_features(D, options), options, true)),
       rotated(checked_features(D, options)),
-      pairing(options.pairing) {}
+      pairing(options.pairing) {
+  if (options.long_frequencies) long_texts = std::make_shared<LongTexts>(positions, D, options);
+}
 
 // (a, b) becomes (a cos - b sin, b cos + a sin): features times cosines plus their partners times signed sines.
 Tensor Rotary::operator()(const Tensor& x, const Positions& positions) const {
@@ -138,6 +162,14 @@ Tensor Rotary::operator()(const Tensor& x, const Positions& positions) const {
         cosine.positions());
   check(!arbitrary || (x.rank() == 4 && positions.each.shape() == Shape{x.size(0), N}), "rotary: x has shape ", x.shape(),
         ", its positions ", positions.each.shape(), ", expected (B, H, N, D) and (B, N)");
+  if (long_texts) {
+    int64_t length = first + N;
+    if (arbitrary) {
+      const std::vector<int64_t> all = positions.each.to_vector<int64_t>();
+      length = all.empty() ? 0 : *std::max_element(all.begin(), all.end()) + 1;
+    }
+    if (length > long_texts->options.usual_length) return (*long_texts->at(length))(x, positions);
+  }
   const auto rows = [&](const PositionTable& table) {
     return arbitrary ? reshape(table.at(positions.each, x.device()), {x.size(0), 1, N, D})
                      : slice(table.rows(first + N, x.device()), 0, first, first + N);

@@ -2,6 +2,8 @@
 // relative). The last are terms of attention, or modules that create them.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -57,7 +59,11 @@ struct RotaryOptions {
   double base = 10000;
   int64_t rotated = 0;                   // number of leading features that are rotated; 0: all
   std::vector<double> frequencies = {};  // of the pairs, instead of base^(-2i / rotated)
-  bool rounded = false;                  // frequencies and angles are rounded to f32, as in PyTorch implementations
+  bool rounded = false;                  // angles are rounded to f32, as in PyTorch implementations
+  float scale = 1;                       // of cosines and sines, so that scores are scaled by its square
+  // Texts of more than `usual_length` tokens have other frequencies, by their length. Unset: all texts have the same
+  std::function<std::vector<double>(int64_t length)> long_frequencies = {};
+  int64_t usual_length = 0;
 };
 std::vector<double> rotary_frequencies(int64_t D, double base, bool rounded);  // base^(-2i / D) of every pair
 
@@ -76,6 +82,8 @@ struct Rotary {
   PositionTable cosine, sine;  // of D features
   int64_t rotated;
   Pairing pairing;
+  struct LongTexts;
+  std::shared_ptr<LongTexts> long_texts = {};  // null: all texts have the same frequencies
 
   // For at most so many positions and heads of width D.
   Rotary(int64_t positions, int64_t D, const RotaryOptions& options = {});

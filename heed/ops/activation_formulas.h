@@ -15,12 +15,9 @@ template <class Visit>
 HEED_VISITOR void with_formula(Activation activation, const Visit& visit) {
   switch (activation) {
     case Activation::none: return visit(Identity());
-    case Activation::relu: return visit(Relu());
-    case Activation::silu: return visit(Silu());
-    case Activation::gelu: return visit(Gelu());
-    case Activation::gelu_tanh: return visit(GeluTanh());
-    case Activation::quick_gelu: return visit(QuickGelu());
-    case Activation::tanh: return visit(Tanh());
-    case Activation::sigmoid: return visit(Sigmoid());
+#define HEED_VISIT(Formula, function) \
+  case Activation::function: return visit(Formula());
+      HEED_ACTIVATIONS(HEED_VISIT)
+#undef HEED_VISIT
   }
 }

@@ -1,5 +1,6 @@
 // Elementwise functions of one tensor, formula and derivative side by side. To add one: a struct with f and df and its
-// line in the list, both in this file, and its definition in tests/ops/elementwise_test.cc. The function, its kernels for every
+// line in the list, both in this file, or in activation.h if matrix products apply it, and its definition in
+// tests/ops/elementwise_test.cc. The function, its kernels for every
 // instruction set and its gradient follow from them. V is Lanes in CPU kernels, float in CUDA kernels.
 #ifndef HEED_OPS_ELEMENTWISE_H_
 #define HEED_OPS_ELEMENTWISE_H_
@@ -7,20 +8,15 @@
 #include "heed/core/api.h"
 #include "heed/core/autograd.h"
 #include "heed/core/kernel.h"
+#include "heed/ops/activation.h"
 
 //  X(formula, function)
 #define HEED_ELEMENTWISE(X) \
   X(Exp, exp)               \
   X(Log, log)               \
   X(Sqrt, sqrt)             \
-  X(Tanh, tanh)             \
-  X(Sigmoid, sigmoid)       \
   X(Softplus, softplus)     \
-  X(Relu, relu)             \
-  X(Silu, silu)             \
-  X(Gelu, gelu)             \
-  X(GeluTanh, gelu_tanh)    \
-  X(QuickGelu, quick_gelu)
+  HEED_ACTIVATIONS(X)
 
 namespace HEED_API heed {
 
@@ -114,8 +110,45 @@ struct GeluTanh {  // x/2 (1 + tanh(s)), s = sqrt(2/pi) (x + 0.044715 x^3), and 
   }
 };
 struct QuickGelu {  // x sigmoid(1.702 x): Hendrycks and Gimpel 2016
-  template <class V> HEED_INLINE static V f(V x) { return x * sigmoid(V(1.702f) * x); }
-  template <class V> HEED_INLINE static V df(V x) { const V y = sigmoid(V(1.702f) * x); return y * (1 + V(1.702f) * x * (1 - y)); }
+  template <class V> HEED_INLINE static V f(V x) { return x * sigmoid(1.702f * x); }
+  template <class V> HEED_INLINE static V df(V x) { const V y = sigmoid(1.702f * x); return y * (1 + 1.702f * x * (1 - y)); }
+};
+struct ClippedGelu {  // at most 10
+  template <class V> HEED_INLINE static V f(V x) { const V y = Gelu::f(x); return select(y > V(10), V(10), y); }
+  template <class V> HEED_INLINE static V df(V x) { return select(x > V(10), V(0), Gelu::df(x)); }
+};
+struct ReluSquared {  // So et al. 2021
+  template <class V> HEED_INLINE static V f(V x) { const V y = Relu::f(x); return y * y; }
+  template <class V> HEED_INLINE static V df(V x) { return 2 * Relu::f(x); }
+};
+struct Relu6 {
+  template <class V> HEED_INLINE static V f(V x) { return select(x > V(6), V(6), Relu::f(x)); }
+  template <class V> HEED_INLINE static V df(V x) { return select(x > V(0), select(x < V(6), V(1), V(0)), V(0)); }
+};
+struct LeakyRelu {
+  template <class V> HEED_INLINE static V f(V x) { return select(x < V(0), 0.01f * x, x); }
+  template <class V> HEED_INLINE static V df(V x) { return select(x > V(0), V(1), V(0.01f)); }
+};
+struct Hardswish {  // x min(max(x + 3, 0), 6) / 6: Howard et al. 2019
+  template <class V> HEED_INLINE static V f(V x) { return x * Relu6::f(x + 3) * (1.0f / 6); }
+  template <class V> HEED_INLINE static V df(V x) {
+    return select(x < V(-3), V(0), select(x > V(3), V(1), x * (1.0f / 3) + 0.5f));
+  }
+};
+struct Mish {  // x t with t = tanh(log(1 + e^x)): Misra 2019. With v = e^-|x|: t = (1 + 2v) / (1 + 2v + 2v^2), or (v^2 + 2v) / (v^2 + 2v + 2)
+  template <class V> HEED_INLINE static V f(V x) {
+    const V v = exp(-abs(x)), n = v * (v + 2), m = 1 + 2 * v;
+    return x * select(x < V(0), n / (n + 2), m / (m + 2 * v * v));
+  }
+  template <class V> HEED_INLINE static V df(V x) {  // t + x (1 - t^2) sigmoid(x)
+    const V v = exp(-abs(x)), n = v * (v + 2), m = 1 + 2 * v, d = select(x < V(0), n + 2, m + 2 * v * v), r = 2 * (1 + v) / d;
+    const V t = select(x < V(0), n, m) / d, rest = select(x < V(0), r * r, r * r * v * v);
+    return t + x * rest * sigmoid(x);
+  }
+};
+struct SqrtSoftplus {
+  template <class V> HEED_INLINE static V f(V x) { return sqrt(Softplus::f(x)); }
+  template <class V> HEED_INLINE static V df(V x) { return 0.5f * sigmoid(x) / sqrt(Softplus::f(x)); }
 };
 // clang-format on
 #endif

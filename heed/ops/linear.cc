@@ -10,13 +10,10 @@ namespace {
 
 Elementwise elementwise_of(Activation activation) {
   switch (activation) {
-    case Activation::relu: return Elementwise::relu;
-    case Activation::silu: return Elementwise::silu;
-    case Activation::gelu: return Elementwise::gelu;
-    case Activation::gelu_tanh: return Elementwise::gelu_tanh;
-    case Activation::quick_gelu: return Elementwise::quick_gelu;
-    case Activation::tanh: return Elementwise::tanh;
-    case Activation::sigmoid: return Elementwise::sigmoid;
+#define HEED_ELEMENTWISE_OF(Formula, function) \
+  case Activation::function: return Elementwise::function;
+    HEED_ACTIVATIONS(HEED_ELEMENTWISE_OF)
+#undef HEED_ELEMENTWISE_OF
     case Activation::none: break;
   }
   fail("linear: there is no activation to apply");

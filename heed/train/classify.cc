@@ -177,7 +177,7 @@ Task make_classify_task(ClassifyOptions& options, const JobOptions& chosen) {
   ImageData train = image_part(options, DataPart::train), validation = image_part(options, DataPart::validation),
             test = image_part(options, DataPart::test);
   check<FileError>(train.count() > 0, options.data, ": found no images to train on");
-  Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
+  Json config = chosen.from.empty() ? model_config(chosen.model) : config_from(chosen.from, ModelTask::image_classification);
   set_labels(config, train.classes);
   ImageInputs inputs = choose_image_size(options.image, chosen, train, config);
   if (const Path kept = Path(chosen.keep) / "preprocessor_config.json"; !chosen.keep.empty() && path_exists(kept))

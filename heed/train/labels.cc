@@ -32,6 +32,23 @@ Json apply_changes(Json config, const JobOptions& chosen) {
 
 }  // namespace
 
+void set_task(Json& config, ModelTask task, const std::string& from) {
+  const Architecture& found = architecture_of(Config(config, (Path(from) / "config.json").string()));
+  const Architecture* chosen = for_task(found, task);
+  std::vector<std::string> others;
+  for (const Architecture& each : architectures())
+    if (each.task == task) others.push_back(each.name);
+  check<UsageError>(chosen, "train: found ", found.name, " in ", from,
+                    ", which has no head for this task; expected a model type that has: ", listed(others));
+  config["architectures"] = {chosen->name};
+}
+
+Json config_from(const std::string& from, ModelTask task) {
+  Json config = read_json(Path(from) / "config.json");
+  set_task(config, task, from);
+  return config;
+}
+
 void set_labels(Json& config, const std::vector<std::string>& classes) {
   config.erase("num_labels");
   config["id2label"] = config["label2id"] = Json::object();

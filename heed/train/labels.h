@@ -1,11 +1,16 @@
 // Helpers shared by tasks with labels: class names in config.json, the initial model, accuracy, sample selection.
 #pragma once
 
+#include "heed/models/architecture.h"
 #include "heed/train/tasks.h"
 
 namespace heed {
 
 void set_labels(Json& config, const std::vector<std::string>& classes);  // writes id2label and label2id
+
+// Makes config.json that of the same model type with the head of a task; a UsageError if heed has none. from: folder of config.json
+void set_task(Json& config, ModelTask task, const std::string& from);
+Json config_from(const std::string& from, ModelTask task);  // reads config.json and sets the task
 
 // A new model, or the one in `from`, with a new head if its own is for another task. A loaded model accepts only dropout and
 // stochastic_depth; other model settings are UsageErrors.

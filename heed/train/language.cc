@@ -189,7 +189,7 @@ struct Language {
 };
 
 Json language_config(const JobOptions& chosen, int64_t length, const Tokenizer& tokenizer) {
-  if (!chosen.from.empty()) return read_json(Path(chosen.from) / "config.json");
+  if (!chosen.from.empty()) return config_from(chosen.from, ModelTask::causal_lm);
   Json config = model_config(chosen.model);
   set_vocabulary(config, tokenizer);
   const std::string& key = architecture_of(Config(config, "config.json")).family->keys.positions;

@@ -3,6 +3,7 @@
 
 #include "heed/core/nearest.h"
 #include "heed/models/architecture.h"
+#include "heed/nn/feed_forward.h"
 #include "heed/train/presets.h"
 #include "heed/train/settings_value.h"
 
@@ -215,8 +216,9 @@ void declare(Settings& settings, ModelChoice& choice) {
   settings.add("width", choice.width, "embedding size", size);
   settings.add("feed_forward", choice.feed_forward, "hidden size of the feed-forward layers; 0: scales with width", size);
   settings.add("patch", choice.patch, "patch size in pixels", size);
-  settings.add("activation", choice.activation, "of the feed-forward layers",
-               {.choices = {"", "relu", "gelu", "gelu_new", "silu", "tanh", "sigmoid", "linear"}});
+  Names activations{""};
+  for (const auto& [name, activation] : activation_names()) activations.push_back(name);
+  settings.add("activation", choice.activation, "of the feed-forward layers", {.choices = activations});
   settings.add("dropout", choice.dropout, "dropout probability", {.least = -1, .most = 0.99});
   settings.add("stochastic_depth", choice.stochastic_depth,
                "probability of skipping the last layer in training, smaller for earlier ones; 0: none", {.least = -1, .most = 0.99});

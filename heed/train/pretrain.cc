@@ -127,15 +127,13 @@ struct Pretraining {
 
 Json pretrain_config(const JobOptions& chosen, const PretrainOptions& options, const Tokenizer& tokenizer) {
   Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
-  const Architecture& found = architecture_of(Config(config, chosen.from));
-  const Architecture* pretrained = for_task(found, ModelTask::pretraining);
-  check<UsageError>(pretrained, "pretrain: found ", chosen.from, " of type '", found.family->model_type, "', expected a BERT model");
-  config["architectures"] = {pretrained->name};
+  set_task(config, ModelTask::pretraining, chosen.from);
   if (!chosen.from.empty()) return config;
   config.erase("num_labels");
   set_vocabulary(config, tokenizer);
-  if (const std::string& key = found.family->keys.positions; !chosen.model.model.contains(key))
-    config[key] = std::max(found.family->positions(Config(config, "config.json")), options.max_length);
+  const Architecture& architecture = architecture_of(Config(config, "config.json"));
+  if (const std::string& key = architecture.family->keys.positions; !chosen.model.model.contains(key))
+    config[key] = std::max(architecture.family->positions(Config(config, "config.json")), options.max_length);
   return config;
 }
 

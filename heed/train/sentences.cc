@@ -159,13 +159,9 @@ Json fingerprint_of_rows(const std::vector<LabelledText>& rows) {
 }
 
 Json sentences_config(const JobOptions& chosen, const std::vector<std::string>& classes, const Tokenizer& tokenizer) {
-  Json config = chosen.from.empty() ? model_config(chosen.model) : read_json(Path(chosen.from) / "config.json");
+  Json config = chosen.from.empty() ? model_config(chosen.model) : config_from(chosen.from, ModelTask::sequence_classification);
   set_labels(config, classes);
   if (chosen.from.empty()) set_vocabulary(config, tokenizer);
-  const Architecture& found = architecture_of(Config(config, chosen.from));
-  const Architecture* classifier = for_task(found, ModelTask::sequence_classification);
-  check<UsageError>(classifier, "train: ", found.name, " does not classify sentences, expected a text encoder such as BERT");
-  config["architectures"] = {classifier->name};
   return config;
 }
 

@@ -159,7 +159,7 @@ struct SentencePairs {
 };
 
 Json translate_config(const JobOptions& chosen, const Tokenizer& tokenizer) {
-  if (!chosen.from.empty()) return read_json(Path(chosen.from) / "config.json");
+  if (!chosen.from.empty()) return config_from(chosen.from, ModelTask::seq2seq_lm);
   Json config = model_config(chosen.model);
   set_vocabulary(config, tokenizer);
   return config;
@@ -204,8 +204,6 @@ Task make_translate_task(const TranslateOptions& options, const JobOptions& chos
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, lines_of_both(texts.train), true);
   Tokenizer target = chosen.from.empty() ? tokenizer.tokenizer : Tokenizer::open_target(chosen.from);
   const auto model = model_for(chosen, translate_config(chosen, tokenizer.tokenizer));
-  check<FileError>(model->decoder().encoder, chosen.from, ": found ", model->architecture(),
-                   ", expected a translation model, which has an encoder and a decoder");
   const int64_t limit = max_tokens(*model), count = std::ssize(texts.train);
   check<UsageError>(options.max_length <= limit, "translate: found max_length=", options.max_length, ", expected at most ", limit,
                     ", the model's limit");

@@ -10,7 +10,7 @@
 namespace heed::test {
 namespace {
 
-void expect_near(const Tensor& a, const Tensor& b) {
+void expect_close_values(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(a.shape(), b.shape());
   const std::vector<float> x = a.to_vector<float>(), y = b.to_vector<float>();
   for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-5f);
@@ -26,12 +26,12 @@ TEST(Clip, runs_one_encoder_alone) {
   const TensorMap image = model(images, {.attentions = true});
   inputs.erase("pixel_values");
   const TensorMap text = model(inputs, {.attentions = true});
-  expect_near(image.at("image_embeds"), both.at("image_embeds"));
-  expect_near(text.at("text_embeds"), both.at("text_embeds"));
+  expect_close_values(image.at("image_embeds"), both.at("image_embeds"));
+  expect_close_values(text.at("text_embeds"), both.at("text_embeds"));
   EXPECT_TRUE(image.contains("attentions.1") && text.contains("attentions.1"));
   EXPECT_FALSE(image.contains("logits_per_image") || text.contains("logits_per_image"));
   images["text_embeds"] = text.at("text_embeds");
-  expect_near(model(images).at("logits_per_image"), both.at("logits_per_image"));
+  expect_close_values(model(images).at("logits_per_image"), both.at("logits_per_image"));
   expect_error([&] { model(TensorMap{}); }, "clip: found neither input_ids nor pixel_values");
   images["return_loss"] = Tensor::zeros({1}, kCpu);
   images["pixel_values"] = slice(images["pixel_values"], 0, 0, 2);

@@ -57,6 +57,9 @@ TEST(CostCounted, by_module) {
       EXPECT_EQ(part.training_multiply_adds, 3 * part.multiply_adds) << part.name;
     }
   }
+  const NoGrad no_grad;  // of the caller: training is counted all the same
+  EXPECT_EQ(cost_of(outline_of(preset_named("bert-mini").config), cost.size).total.training_multiply_adds,
+            cost.total.training_multiply_adds);
   EXPECT_EQ(cost.total.training_multiply_adds,
             measured_cost(outline_of(preset_named("bert-mini").config), cost.size, Purpose::training, 0).multiply_adds);
 }

@@ -24,17 +24,17 @@ class FixtureCopy {
     write_json(folder_ / "config.json", config);
   }
   void add(const NamedTensors& more) const {
-    const Safetensors file = Safetensors::open(fixture_weights());
+    const Safetensors file = Safetensors::open(folder_.path());
     NamedTensors tensors = more;
     for (const std::string& name : file.names()) tensors.emplace_back(name, file.tensor(name));
-    write_safetensors(folder_ / "model.safetensors", tensors);
+    write(tensors);
   }
   void remove(const std::string& fragment) const {
-    const Safetensors file = Safetensors::open(fixture_weights());
+    const Safetensors file = Safetensors::open(folder_.path());
     NamedTensors tensors;
     for (const std::string& name : file.names())
       if (name.find(fragment) == std::string::npos) tensors.emplace_back(name, file.tensor(name));
-    write_safetensors(folder_ / "model.safetensors", tensors);
+    write(tensors);
   }
   void erase(const std::string& key) const {
     Json config = read_json(folder_ / "config.json");
@@ -43,9 +43,9 @@ class FixtureCopy {
   }
   void rename(const std::function<std::string(const std::string&)>& change) const {
     NamedTensors tensors;
-    const Safetensors file = Safetensors::open(fixture_weights());
+    const Safetensors file = Safetensors::open(folder_.path());
     for (const std::string& name : file.names()) tensors.emplace_back(change(name), file.tensor(name));
-    write_safetensors(folder_ / "model.safetensors", tensors);
+    write(tensors);
   }
   void refuses(const std::string& fragment, const ModelOptions& options = {}) const {
     expect_refused([&] { load(path(), options); }, fragment);
@@ -58,7 +58,10 @@ class FixtureCopy {
   }
 
  private:
-  Path fixture_weights() const { return folder_ / "model.safetensors"; }
+  void write(const NamedTensors& tensors) const {
+    write_safetensors(folder_ / "model.safetensors", tensors);
+    std::filesystem::remove(folder_ / "model.safetensors.index.json");  // of fixtures with several files
+  }
   Folder folder_;
 };
 

@@ -144,7 +144,8 @@ TEST(HostileConfigs, numbers_are_bounded_and_values_are_quoted_once) {
   refused("bert-sentiment", "layer_norm_eps", -1e-5, "config.json: layer_norm_eps is \"-1e-05\", expected a number from 0 to 1");
   refused("gpt2-lm", "layer_norm_epsilon", 1e30, "layer_norm_epsilon is \"1e+30\", expected a number from 0 to 1");
   refused("llama-three", "rope_theta", 0, "rope_theta is \"0\", expected a number from 1 to 1e+12");
-  refused("llama-three", "rope_scaling", {{"rope_type", "yarn"}}, "rope_scaling.rope_type is \"yarn\", expected default, linear or llama3");
+  refused("llama-three", "rope_scaling", {{"rope_type", "yarm"}},
+          "rope_scaling.rope_type is \"yarm\", expected default, linear, dynamic, yarn, longrope or llama3");
   refused("vit-classify", "hidden_size", "many", "hidden_size is \"many\", expected a whole number");
   refused("vit-classify", "num_hidden_layers", 1'000'000'000, "num_hidden_layers is \"1000000000\", expected a whole number of 0 or more");
   refused("vit-classify", "patch_size", 64, "patch_size is \"64\", expected at most image_size");

@@ -49,7 +49,8 @@ TEST(Load, refuses_values_by_the_name_of_their_key) {
   vit.refuses_value("hidden_size", "wide", "hidden_size is");
   vit.refuses_value("num_hidden_layers", 1.5, "num_hidden_layers is \"1.5\"");
   vit.refuses_value("num_attention_heads", 5, "multi_head: width 48 does not divide into 5 heads");
-  vit.refuses_value("hidden_act", "fast_gelu", "hidden_act: activation: 'fast_gelu' is not known");
+  vit.refuses_value("hidden_act", "quik_gelu", "hidden_act: activation: 'quik_gelu' is not known; did you mean 'quick_gelu'?");
+  vit.refuses_value("hidden_act", "prelu", "hidden_act: activation: 'prelu' has parameters of its own");
   vit.refuses_value("hidden_dropout_prob", 1, "hidden_dropout_prob is");
   vit.refuses_value("patch_size", 0, "patch_size is");
   vit.refuses_value("qkv_bias", 1, "qkv_bias is \"1\", expected true or false");
@@ -58,8 +59,10 @@ TEST(Load, refuses_values_by_the_name_of_their_key) {
   bert.refuses_value("position_embedding_type", "relative_key", "position_embedding_type is");
   bert.refuses_value("add_cross_attention", true, "add_cross_attention is \"true\", expected false");
   const FixtureCopy llama("llama-grouped");
-  llama.refuses_value("rope_scaling", {{"rope_type", "yarn"}, {"factor", 2}}, "rope_scaling.rope_type is");
-  llama.refuses_value("rope_scaling", {{"type", "dynamic"}, {"factor", 2}}, "rope_scaling.type is");
+  llama.refuses_value("rope_scaling", {{"rope_type", "yarm"}, {"factor", 2}}, "rope_scaling.rope_type is");
+  llama.refuses_value("rope_scaling", {{"type", "dynamic"}}, "rope_scaling.factor is absent, expected");
+  llama.refuses_value("rope_scaling", {{"type", "longrope"}, {"short_factor", {1, 2}}}, "rope_scaling.short_factor is");
+  llama.refuses_value("partial_rotary_factor", 0.01, "partial_rotary_factor is");
   llama.refuses_value("rope_scaling", {{"type", "linear"}}, "rope_scaling.factor is absent, expected");
   llama.refuses_value("num_key_value_heads", 3, "multi_head: 4 heads do not share 3 key heads evenly");
   const FixtureCopy marian("marian-shared");

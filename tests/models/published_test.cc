@@ -163,8 +163,8 @@ TEST(Traits, of_fixtures) {
     EXPECT_EQ(model.family().tokens, model.takes("input_ids"));
     EXPECT_EQ(word_table(model).defined(), model.family().tokens);
     if (model.family().tokens) {
-      const Config text = config.has("text_config") ? config.below("text_config") : config;  // CLIP's
-      EXPECT_EQ(word_table(model).size(0), text.size("vocab_size", 0));
+      const Config texts = config.has("text_config") ? config.below("text_config") : config;  // of CLIP
+      EXPECT_EQ(word_table(model).size(0), texts.size("vocab_size", 0));
     }
     EXPECT_EQ(model.generates(), model.traits().task == ModelTask::causal_lm || model.traits().task == ModelTask::seq2seq_lm);
     EXPECT_EQ(model.config().value("model_type", ""), model.family().model_type);

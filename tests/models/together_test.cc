@@ -21,7 +21,8 @@ std::vector<Row> mixed_prompts() { return {{5, 6, 7}, {9}, {3, 1, 4, 1, 5, 9, 2,
 
 TEST(StepsTogether, have_the_same_bits_as_alone) {
   const NoGrad no_grad;
-  for (const char* name : {"gpt2-lm", "llama-grouped", "llama-three", "mistral-window", "qwen2-window"}) {
+  for (const char* name :
+       {"gpt2-lm", "llama-grouped", "llama-three", "mistral-window", "qwen2-window", "llama-dynamic", "llama-longrope"}) {
     const Model model = packed_model(name);
     const std::vector<Row> prompts = mixed_prompts();
     std::vector<DecodeState> together, alone;

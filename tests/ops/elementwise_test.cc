@@ -6,47 +6,10 @@
 #include <limits>
 
 #include "tests/ops/cases.h"
+#include "tests/ops/elementwise_reference.h"
 
 namespace heed::test {
 namespace {
-
-struct Reference {
-  double (*f)(double);
-  double (*df)(double);
-};
-
-// Every function and its derivative by their definitions, in forms that lose no digits in double; heed/ops/elementwise.h is not asked.
-Reference reference_of(Elementwise op) {
-  switch (op) {
-    case Elementwise::exp: return {[](double x) { return std::exp(x); }, [](double x) { return std::exp(x); }};
-    case Elementwise::log: return {[](double x) { return std::log(x); }, [](double x) { return 1 / x; }};
-    case Elementwise::sqrt: return {[](double x) { return std::sqrt(x); }, [](double x) { return 1 / (2 * std::sqrt(x)); }};
-    case Elementwise::tanh: return {[](double x) { return std::tanh(x); }, [](double x) { return std::pow(std::cosh(x), -2); }};
-    case Elementwise::sigmoid:
-      return {[](double x) { return 1 / (1 + std::exp(-x)); }, [](double x) { return std::pow(2 * std::cosh(x / 2), -2); }};
-    case Elementwise::softplus:  // log(1 + e^x) = x + log(1 + e^-x)
-      return {[](double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); },
-              [](double x) { return 1 / (1 + std::exp(-x)); }};
-    case Elementwise::relu: return {[](double x) { return x < 0 ? 0 : x; }, [](double x) { return x > 0 ? 1.0 : 0.0; }};
-    case Elementwise::silu:  // x / (1 + e^-x)
-      return {[](double x) { return x / (1 + std::exp(-x)); },
-              [](double x) { return (1 + std::exp(-x) + x * std::exp(-x)) / std::pow(1 + std::exp(-x), 2); }};
-    case Elementwise::gelu:  // x Phi(x), Phi(x) + x phi(x)
-      return {[](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; },
-              [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }};
-    case Elementwise::gelu_tanh:  // x (1 + tanh s) / 2 with s = sqrt(2 / pi) (x + 0.044715 x^3), and 1 + tanh s = 2 / (1 + e^-2s)
-      return {[](double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * std::pow(x, 3)))); },
-              [](double x) {
-                const double s = std::sqrt(2 / M_PI) * (x + 0.044715 * std::pow(x, 3)),
-                             ds = std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
-                return 1 / (1 + std::exp(-2 * s)) + x / 2 * ds * std::pow(std::cosh(s), -2);
-              }};
-    case Elementwise::quick_gelu:  // x / (1 + e^-cx) with c = 1.702
-      return {[](double x) { return x / (1 + std::exp(-1.702 * x)); },
-              [](double x) { return 1 / (1 + std::exp(-1.702 * x)) + 1.702 * x * std::pow(2 * std::cosh(1.702 * x / 2), -2); }};
-  }
-  return {};
-}
 
 struct Function {
   const char* name;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/ops/cases.h"
+#include "tests/ops/elementwise_reference.h"
 
 namespace heed::test {
 namespace {
@@ -11,13 +12,10 @@ namespace {
 double activated(Activation activation, double x) {
   switch (activation) {
     case Activation::none: return x;
-    case Activation::relu: return x > 0 ? x : 0;
-    case Activation::silu: return x / (1 + std::exp(-x));
-    case Activation::gelu: return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
-    case Activation::gelu_tanh: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
-    case Activation::quick_gelu: return x / (1 + std::exp(-1.702 * x));
-    case Activation::tanh: return std::tanh(x);
-    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+#define HEED_REFERENCE(Formula, function) \
+  case Activation::function: return reference_of(Elementwise::function).f(x);
+      HEED_ACTIVATIONS(HEED_REFERENCE)
+#undef HEED_REFERENCE
   }
   return 0;
 }
@@ -124,9 +122,10 @@ std::vector<Case> cases<Op::linear>() {
                           linear_case({2, 3, 7}, 5, true, Activation::none), linear_case({4}, 3, true, Activation::none),
                           linear_case({1, 37}, 29, true, Activation::none),  linear_case({1, 1, 5}, 35, false, Activation::gelu),
                           linear_case({5, 1}, 7, true, Activation::relu)};
-  for (Activation activation : {Activation::relu, Activation::silu, Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu,
-                                Activation::tanh, Activation::sigmoid})
-    found.push_back(linear_case({3, 5}, 17, activation != Activation::silu, activation));
+#define HEED_LINEAR_CASE(Formula, function) \
+  found.push_back(linear_case({3, 5}, 17, Activation::function != Activation::silu, Activation::function));
+  HEED_ACTIVATIONS(HEED_LINEAR_CASE)
+#undef HEED_LINEAR_CASE
   return found;
 }
 

@@ -19,7 +19,8 @@ bool defines_architectures(const std::string& text) {
 // Lines that compare the name of an architecture or of a parameter, with their numbers.
 std::vector<std::string> guesses_in(const std::string& text) {
   static const std::regex compares(R"((==|!=|starts_with|ends_with|find|contains|substr|allow_missing|allow_unused))");
-  static const std::regex architecture(R"(architecture\w*(\(\)|)\s*(==|!=|\.\w+\()|model_type\W.*(==|!=)\s*")");
+  static const std::regex architecture(
+      R"(architecture\w*(\(\)|)(\s*(==|!=)|\.(starts_with|ends_with|find|contains|substr)\()|model_type\W.*(==|!=)\s*")");
   static const std::regex head(
       R"(For(ImageClassification|SequenceClassification|TokenClassification|QuestionAnswering|MaskedLM|PreTraining)|)"
       R"(For(NextSentencePrediction|CausalLM|ConditionalGeneration)|LMHeadModel|MTModel)");
