@@ -5,7 +5,7 @@
 #include "heed/attention/attention.h"
 #include "heed/lab/experiments.h"
 #include "heed/lab/training.h"
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
 #include "heed/models/parts.h"
 
 namespace heed::lab {
@@ -90,7 +90,10 @@ Model ablated_model(const Json& json, const BlockParts& parts, const BlockOption
     if (labels.defined()) out["loss"] = classification_loss(out["logits"], labels, config, forward_options);
     return out;
   };
-  return {{.run = forward, .inputs = {"pixel_values", "labels"}}, std::move(params), "AblatedTransformer", json, Json()};
+  static const Architecture ablated{.name = "AblatedTransformer",
+                                    .task = ModelTask::image_classification,
+                                    .family = std::make_shared<const Family>(Family{.pixels = true})};
+  return {{.run = forward, .inputs = {"pixel_values", "labels"}}, std::move(params), ablated, json, Json()};
 }
 
 // One random batch through an untrained model.
