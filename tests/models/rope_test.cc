@@ -24,10 +24,10 @@ Tensor tokens(int64_t N, int64_t D) {
 TEST(Rope, partial_rotary_factor_rotates_the_first_features) {
   const Tensor x = tokens(9, 12);
   const Tensor y = rotary_of({{"partial_rotary_factor", 0.5}}, 12)(x);
-  expect_near(slice(y, 3, 0, 6), rotary_of(Json::object(), 6)(slice(x, 3, 0, 6)), 1e-6f);
-  expect_near(slice(y, 3, 6, 12), slice(x, 3, 6, 12), 0.0f);
+  test::expect_near(slice(y, 3, 0, 6), rotary_of(Json::object(), 6)(slice(x, 3, 0, 6)), 1e-6f);
+  test::expect_near(slice(y, 3, 6, 12), slice(x, 3, 6, 12), 0.0f);
   const Json in_rope{{"rope_parameters", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}}};
-  expect_near(rotary_of(in_rope, 12)(x), y, 0.0f);
+  test::expect_near(rotary_of(in_rope, 12)(x), y, 0.0f);
   expect_refused([] { rotary_of({{"partial_rotary_factor", 0.1}}, 12); }, "partial_rotary_factor is");
 }
 
@@ -36,15 +36,15 @@ TEST(Rope, dynamic_changes_only_texts_longer_than_those_of_training) {
   const Tensor x = tokens(16, 8);
   const Rotary scaled = rotary_of(dynamic, 8), plain = rotary_of(Json::object(), 8);
   const Tensor within = slice(x, 2, 0, 8);
-  expect_near(scaled(within), plain(within), 0.0f);
+  test::expect_near(scaled(within), plain(within), 0.0f);
   // The base for 16 tokens: 10000 (2 * 16 / 8 - 1)^(8 / 6).
   const Json grown{{"rope_theta", 10000 * std::pow(3.0, 8.0 / 6)}};
-  expect_near(scaled(x), rotary_of(grown, 8)(x), 1e-5f);
+  test::expect_near(scaled(x), rotary_of(grown, 8)(x), 1e-5f);
   // A token that is written after 15 others belongs to a text of 16.
   const Tensor last = slice(x, 2, 15, 16);
-  expect_near(scaled(last, 15), slice(scaled(x), 2, 15, 16), 0.0f);
+  test::expect_near(scaled(last, 15), slice(scaled(x), 2, 15, 16), 0.0f);
   const Tensor positions = Tensor::from(std::vector<int64_t>{15}, {1, 1}, kCpu);
-  expect_near(scaled(last, positions), scaled(last, 15), 0.0f);
+  test::expect_near(scaled(last, positions), scaled(last, 15), 0.0f);
 }
 
 TEST(Rope, longrope_has_two_sets_of_factors) {
@@ -56,9 +56,9 @@ TEST(Rope, longrope_has_two_sets_of_factors) {
                     {"original_max_position_embeddings", 8},
                     {"attention_factor", 1}}}};
   const Tensor x = tokens(12, 4);
-  expect_near(rotary_of(json, 4)(slice(x, 2, 0, 8)), rotary_of(Json::object(), 4)(slice(x, 2, 0, 8)), 0.0f);
+  test::expect_near(rotary_of(json, 4)(slice(x, 2, 0, 8)), rotary_of(Json::object(), 4)(slice(x, 2, 0, 8)), 0.0f);
   const Json half{{"rope_scaling", {{"rope_type", "linear"}, {"factor", 2}}}};
-  expect_near(rotary_of(json, 4)(x), rotary_of(half, 4)(x), 1e-6f);
+  test::expect_near(rotary_of(json, 4)(x), rotary_of(half, 4)(x), 1e-6f);
 }
 
 TEST(Rope, yarn_scales_scores) {
@@ -66,10 +66,10 @@ TEST(Rope, yarn_scales_scores) {
   Json scaled = plain;
   scaled["rope_scaling"]["attention_factor"] = 1.5;
   const Tensor x = tokens(12, 8);
-  expect_near(rotary_of(scaled, 8)(x), rotary_of(plain, 8)(x) * 1.5f, 1e-5f);
+  test::expect_near(rotary_of(scaled, 8)(x), rotary_of(plain, 8)(x) * 1.5f, 1e-5f);
   Json usual = plain;
   usual["rope_scaling"].erase("attention_factor");  // 0.1 log(factor) + 1
-  expect_near(rotary_of(usual, 8)(x), rotary_of(plain, 8)(x) * static_cast<float>(0.1 * std::log(4.0) + 1), 1e-5f);
+  test::expect_near(rotary_of(usual, 8)(x), rotary_of(plain, 8)(x) * static_cast<float>(0.1 * std::log(4.0) + 1), 1e-5f);
 }
 
 TEST(Rope, how_many_positions) {
