@@ -51,7 +51,7 @@ const Architecture& encoder_in(const Path& folder) {
   const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
   const Architecture& found = architecture_of(config);
   const Architecture* encoder = for_task(found, ModelTask::features);
-  check<FileError>(encoder && found.family->tokens, config.source(), ": ", found.name, " has no states of tokens, expected an encoder");
+  check<FileError>(encoder && found.family->tokens, config.source(), ": ", found.name, " has no token states, expected an encoder");
   return *encoder;
 }
 
