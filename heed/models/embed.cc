@@ -52,7 +52,7 @@ const Architecture& encoder_in(const Path& folder) {
   const Architecture& found = architecture_of(config);
   const bool compares = found.task == ModelTask::image_text_matching;  // gives vectors of texts itself
   const Architecture* encoder = compares ? &found : for_task(found, ModelTask::features);
-  check<FileError>(encoder && found.family->tokens, config.source(), ": ", found.name, " has no states of tokens, expected an encoder");
+  check<FileError>(encoder && found.family->tokens, config.source(), ": ", found.name, " has no token states, expected an encoder");
   return *encoder;
 }
 

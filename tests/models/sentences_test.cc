@@ -188,7 +188,7 @@ TEST(Embed, takes_the_encoder_out_of_any_checkpoint) {
   }
   const TextFolder gpt2("gpt2-lm"), marian("marian-translate");
   EXPECT_EQ(load_embedder(gpt2.path()).model.architecture(), "GPT2Model");
-  expect_refused([&] { load_embedder(marian.path()); }, "config.json: MarianMTModel has no states of tokens, expected an encoder");
+  expect_refused([&] { load_embedder(marian.path()); }, "config.json: MarianMTModel has no token states, expected an encoder");
 }
 
 TEST(Embed, follows_the_files_of_sentence_transformers) {
