@@ -29,7 +29,7 @@ std::vector<T> numbers_in(const std::string& bytes) {
   return out;
 }
 
-// Named tensors as bytes; numbers are sent as f32 and arrive on the CPU.
+// Tensors by name, as bytes; numbers are sent as f32 and arrive on the CPU.
 std::string bytes_of_tensors(const std::map<std::string, Tensor>& tensors);
 std::map<std::string, Tensor> tensors_in(const std::string& bytes);
 
