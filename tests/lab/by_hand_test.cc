@@ -95,7 +95,7 @@ TEST(ByHand, gelu_forms_of_L26) {
   }
   const lab::Result result = run_experiment("L26");
   EXPECT_NEAR(measured(result, "largest difference of the two"), most, 2e-6);
-  EXPECT_NEAR(measured(result, "|x| of the largest difference"), where, 0.03);
+  EXPECT_NEAR(measured(result, "absolute value of x at the largest difference"), where, 0.03);
 }
 
 TEST(ByHand, deviation_of_L27) {
