@@ -16,13 +16,13 @@ Rotary rotary_of(const Json& json, int64_t D, int64_t positions = 64) {
   return rotary_from(config, rope_in(config), D, positions);
 }
 
-Tensor tokens(int64_t N, int64_t D) {
+Tensor rope_tokens(int64_t N, int64_t D) {
   Rng rng(3);
   return random_normal({1, 2, N, D}, 0, 1, rng, kCpu);
 }
 
 TEST(Rope, partial_rotary_factor_rotates_the_first_features) {
-  const Tensor x = tokens(9, 12);
+  const Tensor x = rope_tokens(9, 12);
   const Tensor y = rotary_of({{"partial_rotary_factor", 0.5}}, 12)(x);
   expect_near(slice(y, 3, 0, 6), rotary_of(Json::object(), 6)(slice(x, 3, 0, 6)), 1e-6f);
   expect_near(slice(y, 3, 6, 12), slice(x, 3, 6, 12), 0.0f);
@@ -33,7 +33,7 @@ TEST(Rope, partial_rotary_factor_rotates_the_first_features) {
 
 TEST(Rope, dynamic_changes_only_texts_longer_than_those_of_training) {
   const Json dynamic{{"max_position_embeddings", 8}, {"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2}}}};
-  const Tensor x = tokens(16, 8);
+  const Tensor x = rope_tokens(16, 8);
   const Rotary scaled = rotary_of(dynamic, 8), plain = rotary_of(Json::object(), 8);
   const Tensor within = slice(x, 2, 0, 8);
   expect_near(scaled(within), plain(within), 0.0f);
@@ -55,7 +55,7 @@ TEST(Rope, longrope_has_two_sets_of_factors) {
                     {"long_factor", {2, 2}},
                     {"original_max_position_embeddings", 8},
                     {"attention_factor", 1}}}};
-  const Tensor x = tokens(12, 4);
+  const Tensor x = rope_tokens(12, 4);
   expect_near(rotary_of(json, 4)(slice(x, 2, 0, 8)), rotary_of(Json::object(), 4)(slice(x, 2, 0, 8)), 0.0f);
   const Json half{{"rope_scaling", {{"rope_type", "linear"}, {"factor", 2}}}};
   expect_near(rotary_of(json, 4)(x), rotary_of(half, 4)(x), 1e-6f);
@@ -65,7 +65,7 @@ TEST(Rope, yarn_scales_scores) {
   const Json plain{{"max_position_embeddings", 32}, {"rope_scaling", {{"rope_type", "yarn"}, {"factor", 4}, {"attention_factor", 1}}}};
   Json scaled = plain;
   scaled["rope_scaling"]["attention_factor"] = 1.5;
-  const Tensor x = tokens(12, 8);
+  const Tensor x = rope_tokens(12, 8);
   expect_near(rotary_of(scaled, 8)(x), rotary_of(plain, 8)(x) * 1.5f, 1e-5f);
   Json usual = plain;
   usual["rope_scaling"].erase("attention_factor");  // 0.1 log(factor) + 1
