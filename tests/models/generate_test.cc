@@ -21,7 +21,7 @@ TensorMap inputs_of(const std::string& name, const std::vector<std::string>& nam
 // The last row of logits (B, N, V) after `end` tokens. -> B V numbers
 std::vector<float> row_after(const Tensor& logits, int64_t end) { return slice(logits, 1, end - 1, end).to_vector<float>(); }
 
-void expect_near(const std::vector<float>& a, const std::vector<float>& b) {
+void expect_near_values(const std::vector<float>& a, const std::vector<float>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5f) << i;
 }
@@ -34,7 +34,7 @@ void expect_steps_give(const Model& model, const TensorMap& inputs, const Tensor
   for (size_t i = 0; end < tokens.size(1); ++i) {
     const int64_t begin = end;
     end = std::min(end + chunks[i % chunks.size()], tokens.size(1));
-    expect_near(model.decoder().step(state, slice(tokens, 1, begin, end)).to_vector<float>(), row_after(logits, end));
+    expect_near_values(model.decoder().step(state, slice(tokens, 1, begin, end)).to_vector<float>(), row_after(logits, end));
     EXPECT_EQ(state.length(), end);
   }
 }
@@ -60,7 +60,7 @@ TEST(DecodeState, padding_on_the_left_changes_nothing) {
     const Tensor together = model.decoder().step(state, padded);
     const Tensor alone = slice(slice(padded, 0, 2, 3), 1, 4, 11);
     DecodeState text = model.decoder().start({{"input_ids", alone}});
-    expect_near(slice(together, 0, 2, 3).to_vector<float>(), model.decoder().step(text, alone).to_vector<float>());
+    expect_near_values(slice(together, 0, 2, 3).to_vector<float>(), model.decoder().step(text, alone).to_vector<float>());
   }
 }
 
@@ -86,7 +86,7 @@ TEST(DecodeState, reordered_sequences_continue_correctly) {
     state.reorder(items);
     const Tensor next = model.decoder().step(straight, Tensor::full({B, 1}, 7, DType::i64, kCpu));
     const Tensor swapped = model.decoder().step(state, Tensor::full({3, 1}, 7, DType::i64, kCpu));
-    expect_near(swapped.to_vector<float>(), index_select(next, 0, Tensor::from(items, {3}, next.device())).to_vector<float>());
+    expect_near_values(swapped.to_vector<float>(), index_select(next, 0, Tensor::from(items, {3}, next.device())).to_vector<float>());
   }
 }
 
