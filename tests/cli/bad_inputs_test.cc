@@ -53,8 +53,8 @@ TEST_F(BadInputs, invalid_configs) {
   with_both("/config.json: ", "");
   put(folder / "config.json", "{}");
   with_both("/config.json: has no list of \"architectures\"", "");
-  put(folder / "config.json", R"({"architectures": ["T5ForConditionalGeneration"]})");
-  with_both("/config.json: the architecture \"T5ForConditionalGeneration\" is not known", "");
+  put(folder / "config.json", R"({"architectures": ["BartForConditionalGeneration"]})");
+  with_both("/config.json: the architecture \"BartForConditionalGeneration\" is not known", "");
   std::filesystem::remove(folder / "config.json");
   with_both("/config.json: there is no such file", "");
   for (const char* command : {"predict ", "embed "})
