@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 
 #include "heed/core/check.h"
 
@@ -26,6 +27,8 @@ void DryRun::reset_peak() { counts_->peak = counts_->in_use.load(); }
 std::shared_ptr<std::byte> DryRun::take(int64_t bytes) const {
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   void* const pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  constexpr int64_t within_reach = int64_t{1} << 40;  // addresses that every machine has, unless it runs out of memory
+  if (pages == MAP_FAILED && bytes < within_reach) throw std::bad_alloc();
   check(pages != MAP_FAILED, "dry run: no addresses for ", bytes, " bytes");
   const int64_t held = pool_bytes(bytes);
   counts_->peak = std::max<int64_t>(counts_->peak, counts_->in_use += held);

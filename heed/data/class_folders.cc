@@ -4,17 +4,22 @@
 
 #include "heed/data/image_sources.h"
 #include "heed/io/image_files.h"
+#include "heed/io/paths.h"
 #include "heed/io/printable.h"
 
 namespace heed::detail {
 namespace {
 
+// Empty if there is no such folder. An entry that cannot be examined, such as a link to itself, is no folder.
 std::vector<std::string> folders_in(const Path& folder) {
   std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-    if (entry.is_directory(ignored) && !entry.path().filename().string().starts_with('.')) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
+  if (!is_folder(folder)) return names;
+  for (const Path& entry : folder_entries(folder)) {
+    std::error_code error;
+    const bool found = std::filesystem::is_directory(entry, error);
+    check(!is_system_failure(error), entry.string(), ": cannot be examined (", error.message(), ")");
+    if (found && !entry.filename().string().starts_with('.')) names.push_back(entry.filename());
+  }
   return names;
 }
 

@@ -146,7 +146,11 @@ TEST_F(ServeAttention, lists_settings) {
 }
 
 TEST_F(ServeAttention, starts_watches_stops_and_resumes_runs) {
-  const Json settings{{"data", "shapes:200"}, {"epochs", 50}, {"layers", 1}, {"width", 16}, {"heads", 2}};
+  const Json settings{{"data", "shapes:200"},
+                      {"epochs", 20000},  // it is stopped long before
+                      {"layers", 1},
+                      {"width", 16},
+                      {"heads", 2}};
   const Json started = posted("/api/runs", {{"task", "classify"}, {"settings", settings}, {"name", "one"}}, 201);
   EXPECT_EQ(started["id"], "classify/one");
   Connection watch(server_->port());

@@ -31,7 +31,7 @@ struct Answer {
   }
 };
 
-// A connection. Every read ends after some seconds.
+// A connection. Every read ends after some seconds, also if the server keeps sending something else.
 class Connection {
  public:
   explicit Connection(int port) {
@@ -72,8 +72,9 @@ class Connection {
   }
   // Up to and including the text; empty if it does not come.
   std::string until(const std::string& text) {
-    for (size_t at; (at = buffer_.find(text)) == std::string::npos;)
-      if (!receive()) return "";
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (buffer_.find(text) == std::string::npos)
+      if (std::chrono::steady_clock::now() > deadline || !receive()) return "";
     const size_t end = buffer_.find(text) + text.size();
     std::string out = buffer_.substr(0, end);
     buffer_.erase(0, end);
