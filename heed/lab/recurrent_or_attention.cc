@@ -4,6 +4,7 @@
 
 #include "heed/attention/probabilities.h"
 #include "heed/core/memory.h"
+#include "heed/core/parallel.h"
 #include "heed/core/work_count.h"
 #include "heed/lab/experiments.h"
 #include "heed/lab/measure.h"
@@ -86,7 +87,9 @@ Influence through_attention(const Tensor& x, int64_t reach, const Tensor& direct
   }
 }
 
+// On one thread: each has scratch memory of its own.
 double peak_bytes(const std::function<void()>& function) {
+  const StayInThread alone;
   const int64_t before = memory_use(kCpu).in_use;
   reset_peak_memory(kCpu);
   function();
