@@ -23,7 +23,7 @@ struct Node {
   std::vector<Tensor> pending;                 // gradients of the outputs, as far as they have arrived
   std::vector<std::pair<size_t, Look>> looks;  // hooks on the outputs
   std::vector<Shape> input_shapes;
-  ModuleName module;                    // whose work its gradient is; null: nobody counts
+  ModuleName module;                    // whose work its gradient is; null: nothing is being counted
   std::shared_ptr<Node> next_deferred;  // while it waits to be freed
   bool queued = false;
 };

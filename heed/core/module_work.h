@@ -43,8 +43,8 @@ class ModuleCount {
   ModuleCount* before_;
 };
 
-// Ops that run while one of these lives are part of the module, and so are their gradients. It costs one look at a pointer while nobody
-// counts.
+// Ops that run while an object of this class exists count for the module, and so do their gradients. If nothing is being counted, it
+// costs one check of a pointer.
 class ModuleScope {
  public:
   explicit ModuleScope(const ModuleName& module);
@@ -55,10 +55,10 @@ class ModuleScope {
   // Counts the bytes of a call, and returns its output. Undefined tensors are ignored.
   Tensor call(std::initializer_list<const Tensor*> read, Tensor output) const;
 
-  static ModuleName current();  // null if nobody counts
+  static ModuleName current();  // null if nothing is being counted
 
  private:
-  ModuleCount* count_;  // null: nobody counts
+  ModuleCount* count_;  // null: nothing is being counted
   ModuleName before_ = {};
 };
 

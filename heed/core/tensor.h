@@ -49,7 +49,7 @@ class Tensor {
   static Tensor borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype);
 
   // --- properties --------------------------------------------------------------------------------------------------
-  // False for a default-constructed Tensor, which stands for a missing optional argument.
+  // False for a default-constructed Tensor, which means that an optional argument is missing.
   bool defined() const { return data_ != nullptr; }
   // Sizes and strides by axis; strides are counted in elements.
   const Shape& shape() const { return shape_; }
@@ -61,7 +61,8 @@ class Tensor {
   // The type of the elements, and where they are stored.
   DType dtype() const { return dtype_; }
   Device device() const { return data_ ? data_->device() : kCpu; }
-  // Whether the elements are stored row-major without gaps; whether two tensors share their data; whether nobody else holds it.
+  // Whether the elements are stored row-major without gaps; whether two tensors share their data; whether this is the only owner of the
+  // data.
   bool is_contiguous() const;
   bool shares_data_with(const Tensor& other) const { return data_ == other.data_; }
   bool owns_data_alone() const { return data_.use_count() == 1; }

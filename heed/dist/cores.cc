@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-// Open MPI ties each of one or two processes to a single core, and more of them to a socket, unless somebody asked for another binding.
+// Open MPI ties each of one or two processes to a single core, and more of them to a socket, unless another binding was requested.
 // That suits programs with one thread; ours is given back the cores that the machine or the job has.
 void undo_default_binding() {
   if (std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE") == nullptr) return;

@@ -13,7 +13,7 @@ struct AnswerSpan {
 };
 
 // For pairs of a question and a text: the `top` best answers of each, the best first, of at most 15 tokens. Empty if the text has no
-// tokens. Probabilities are over the tokens of the text and the first token, which stands for no answer.
+// tokens. Probabilities are over the tokens of the text and the first token, which means that there is no answer.
 std::vector<std::vector<AnswerSpan>> find_answers(const TextModel& model, std::span<const Encoding> encodings, int64_t top = 1,
                                                   const Done& done = {});
 

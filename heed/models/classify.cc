@@ -45,8 +45,8 @@ std::span<const float> row_of(const std::vector<float>& values, size_t row, size
   return std::span(values).subspan(row * width, width);
 }
 
-// Whether tokens inside a word are marked, "##ing" (WordPiece). Other tokenizers mark the first token of a word by the letter that stands
-// for the space before it.
+// Whether tokens inside a word are marked, "##ing" (WordPiece). Other tokenizers mark the first token of a word by the letter that
+// replaces the space before it.
 bool has_word_pieces(const Tokenizer& tokenizer) {
   for (char letter = 'a'; letter <= 'z'; ++letter)
     if (tokenizer.id(std::string("##") + letter)) return true;
