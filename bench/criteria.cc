@@ -73,14 +73,20 @@ Verdict evaluate_criterion(const Criterion& criterion, const std::vector<const R
 }  // namespace
 
 std::vector<Verdict> evaluate_criteria(const Report& report) {
+  // Of another build of heed.
+  static const Criterion kNotSlower{"the other build's time / heed's", "", &Result::peer, 0, 0.97};
+  const bool other_build = !report.peer.empty() && !report.peer.starts_with("PyTorch");
   std::vector<Verdict> verdicts;
-  for (const Criterion& criterion : kCriteria) {
+  const auto evaluate = [&](const Criterion& criterion) {
     const Pattern pattern(criterion.pattern);
     std::vector<const Result*> results;
     for (const Result& result : report.results)
       if ((result.*criterion.value).has_value() && pattern.found_in(result.benchmark.name)) results.push_back(&result);
     if (!results.empty()) verdicts.push_back(evaluate_criterion(criterion, results));
-  }
+  };
+  for (const Criterion& criterion : kCriteria)
+    if (!other_build || (criterion.value != &Result::peer && criterion.value != &Result::peer_over_memory)) evaluate(criterion);
+  if (other_build) evaluate(kNotSlower);
   return verdicts;
 }
 

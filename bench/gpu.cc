@@ -21,7 +21,7 @@ namespace {
 
 struct GpuOptions {
   std::string filter, json, device = "auto";
-  bool tiny = false, list = false;
+  bool tiny = false, list = false, profile = false;
 };
 
 struct Ceilings {
@@ -58,15 +58,25 @@ Reading read_line(const GpuLine& line, const GpuSetup& setup) {
   const int warm_ups = setup.tiny ? 0 : 3, rounds = setup.tiny ? 2 : 7;
   release_cached_memory(setup.device);
   const int64_t before = memory_use(setup.device).in_use;
+  reset_peak_memory(setup.device);  // the warm-up counts: once a step is a graph, it allocates nothing
   const Call call = line.make();
   for (int i = 0; i < warm_ups; ++i) seconds_of_calls(call, 1, setup.device);
   Reading reading;
   while (!setup.tiny && seconds_of_calls(call, reading.calls, setup.device) < kRound) reading.calls *= 2;
-  reset_peak_memory(setup.device);
   for (int round = 0; round < rounds; ++round)
     reading.seconds.push_back(seconds_of_calls(call, reading.calls, setup.device) / static_cast<double>(reading.calls));
   reading.memory = memory_use(setup.device).peak - before;
   return reading;
+}
+
+// One call after the warm-up, for a profiler that was started with profiling off.
+void profile_line(const GpuLine& line, const GpuSetup& setup) {
+  release_cached_memory(setup.device);
+  const Call call = line.make();
+  seconds_of_calls(call, 3, setup.device);
+  cuda::driver::set_profiling(true);
+  seconds_of_calls(call, 1, setup.device);
+  cuda::driver::set_profiling(false);
 }
 
 Json json_of(const GpuLine& line, const Reading& reading, const Ceilings& ceilings) {
@@ -158,12 +168,17 @@ int run_gpu(const GpuOptions& options) {
   check<UsageError>(setup.tiny || options.list || setup.device != kCpu, "gpu_bench: there is no GPU; on the CPU it runs with --tiny only");
   set_default_device(setup.device);
   GpuLines all;
-  for (const GpuLines& family : {gpu_model_lines(setup), gpu_attention_lines(setup), gpu_op_lines(setup)})
+  for (const GpuLines& family : {gpu_model_lines(setup), gpu_decode_lines(setup), gpu_attention_lines(setup), gpu_op_lines(setup)})
     all.insert(all.end(), family.begin(), family.end());
   const GpuLines ceilings = gpu_ceilings(setup), lines = chosen_lines(all, options.filter);
   if (options.list) {
     for (const GpuLines& part : {ceilings, lines})
       for (const GpuLine& line : part) std::cout << line.name << '\n';
+    return 0;
+  }
+  if (options.profile) {
+    check<UsageError>(setup.device != kCpu, "gpu_bench: --profile needs a GPU");
+    for (const GpuLine& line : lines) profile_line(line, setup);
     return 0;
   }
   std::cout << aligned_line({machine_name(setup.device), "us", "TFLOP/s", "GB/s", "items/s", "share %", "peak MB"}) << std::endl;
@@ -183,6 +198,7 @@ int main(int argc, char** argv) try {
   app.add_option("--device", options.device, "auto, cpu, cuda or cuda:NUMBER")->capture_default_str();
   app.add_flag("--tiny", options.tiny, "small sizes and two calls, to try the program on any machine");
   app.add_option("--json", options.json, "write all numbers to this file");
+  app.add_flag("--profile", options.profile, "one call of each line for a profiler, for example: ncu --profile-from-start off");
   app.add_flag("--list", options.list, "only print the names");
   try {
     app.parse(argc, argv);

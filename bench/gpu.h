@@ -24,6 +24,7 @@ using GpuLines = std::vector<GpuLine>;
 GpuLines gpu_ceilings(const GpuSetup& setup);         // gpu_ops.cc
 GpuLines gpu_op_lines(const GpuSetup& setup);         // linear layers, norms, activations, losses, AdamW
 GpuLines gpu_attention_lines(const GpuSetup& setup);  // gpu_attention.cc
+GpuLines gpu_decode_lines(const GpuSetup& setup);     // gpu_decode.cc: the kernels of a decoding step
 GpuLines gpu_model_lines(const GpuSetup& setup);      // gpu_models.cc: training steps and inference
 
 // --- building calls ----------------------------------------------------------------------------------------------- gpu_ops.cc

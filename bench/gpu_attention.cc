@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "bench/gpu.h"
+#include "heed/attention/separable.h"
 #include "heed/core/random.h"
+#include "heed/ops/ops.h"
 
 namespace heed::bench {
 namespace {
@@ -94,10 +96,31 @@ GpuLine attention_line(const AttentionCase& c, bool back, const GpuSetup& setup)
           .bytes = tensors * tensor * static_cast<double>(bytes_of(c.dtype))};
 }
 
+// Maps over the rows and the columns of a grid applied to values that all heads share, as T6 does: forward reads the values and writes
+// the results, backward reads the values and the gradient and writes the gradient of the values.
+void add_separable_lines(GpuLines& lines, int64_t images, const GpuSetup& setup) {
+  const int64_t B = setup.tiny ? 2 : images, H = setup.tiny ? 3 : 9, side = setup.tiny ? 4 : 16, D = setup.tiny ? 32 : 400;
+  const auto inputs = [=] {
+    const auto map = [&] { return softmax(gpu_random({H, side, side}, setup, DType::f32)); };
+    return Tensors{map(), map(), gpu_random({B, 1, side * side, D}, setup)};
+  };
+  const auto apply = [](const Tensors& t) { return separable_attention(t[0], t[1], t[2]); };
+  const double values = static_cast<double>(count({B, side * side, D})), bytes = 2, heads = static_cast<double>(H);
+  const Shape sizes{B, H, side * side, D};
+  lines.push_back({.name = name_of("separable/forward", sizes),
+                   .make = [=] { return gpu_forward_call(inputs(), apply); },
+                   .bytes = bytes * values * (heads + 1)});
+  lines.push_back({.name = name_of("separable/backward", sizes),
+                   .make = [=] { return gpu_backward_call(inputs(), apply, setup); },
+                   .bytes = bytes * values * (heads + 2)});
+}
+
 }  // namespace
 
 GpuLines gpu_attention_lines(const GpuSetup& setup) {
   GpuLines lines;
+  for (const int64_t images : setup.tiny ? std::vector<int64_t>{2} : std::vector<int64_t>{100, 1000})
+    add_separable_lines(lines, images, setup);
   for (const AttentionCase& c : kCases)
     for (const bool back : {false, true}) lines.push_back(attention_line(setup.tiny ? smaller(c) : c, back, setup));
   return lines;

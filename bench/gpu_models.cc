@@ -4,6 +4,7 @@
 #include "bench/gpu.h"
 #include "heed/core/captured_step.h"
 #include "heed/models/generate.h"
+#include "heed/models/labelled_tokens.h"
 #include "heed/ops/ops.h"
 #include "heed/train/optimizer_step.h"
 #include "heed/train/presets.h"
@@ -61,7 +62,7 @@ TensorMap image_batch(const Json& config, int64_t images, const GpuSetup& setup)
           {"labels", random_targets(images, config.at("num_labels").get<int64_t>()).to(setup.device)}};
 }
 
-// 15% of the tokens have a label. The model reads labels of tokens on the host, so they stay there.
+// 15% of the tokens have a label.
 TensorMap masked_batch(const Json& config, int64_t texts, int64_t tokens, const GpuSetup& setup) {
   const auto words = config.at("vocab_size").get<int64_t>();
   const Tensor ids = random_targets(texts * tokens, words);
@@ -69,11 +70,15 @@ TensorMap masked_batch(const Json& config, int64_t texts, int64_t tokens, const 
   const std::vector<int64_t> chance = random_targets(texts * tokens, 100).to_vector<int64_t>();
   for (size_t i = 0; i < labels.size(); ++i)
     if (chance[i] >= 15) labels[i] = -100;
-  return {{"input_ids", reshape(ids, {texts, tokens}).to(setup.device)}, {"labels", Tensor::from(labels, {texts, tokens}, kCpu)}};
+  TensorMap inputs =
+      with_labelled_tokens({{"input_ids", reshape(ids, {texts, tokens})}, {"labels", Tensor::from(labels, {texts, tokens}, kCpu)}});
+  for (auto& [name, tensor] : inputs) tensor = tensor.to(setup.device);
+  return inputs;
 }
 
-// Forward, backward, clipping, AdamW; the norm of the gradient is read by the host after every step. captured: as a CUDA graph
-Call training_call(const Json& config, const TensorMap& inputs, bool captured, const GpuSetup& setup) {
+// Forward, backward, clipping, AdamW; the norm of the gradient is read by the host after every step, which is a
+// CUDA graph.
+Call training_call(const Json& config, const TensorMap& inputs, const GpuSetup& setup) {
   const auto model = std::make_shared<const Model>(make_model(config));
   const auto optimizer = std::make_shared<OptimizerStep>(*model, TrainOptions{.weight_decay = 0.01f});
   const auto rng = std::make_shared<Rng>(7);
@@ -82,17 +87,17 @@ Call training_call(const Json& config, const TensorMap& inputs, bool captured, c
     backward((*model)(inputs, {.mode = training_with(*rng), .precision = DType::bf16, .loss_only = true})["loss"]);
     return Tensors{optimizer->apply()};
   };
-  const auto step = captured ? std::make_shared<CapturedStep>(setup.device, rng.get(), work) : nullptr;
+  const auto step = std::make_shared<CapturedStep>(setup.device, rng.get(), work);
   return [=] {
     optimizer->begin(1e-4f);
-    optimizer->finish(step ? step->run()[0].item() : work()[0].item());
+    optimizer->finish(step->run()[0].item());
   };
 }
 
 GpuLine image_training(const std::string& model, const Json& config, int64_t images, const GpuSetup& setup) {
   const int64_t batch = setup.tiny ? 2 : images;
   return {.name = name_of(model + "/train", {batch}),
-          .make = [=] { return training_call(config, image_batch(config, batch, setup), true, setup); },
+          .make = [=] { return training_call(config, image_batch(config, batch, setup), setup); },
           .items = static_cast<double>(batch),
           .item = "images"};
 }
@@ -100,7 +105,7 @@ GpuLine image_training(const std::string& model, const Json& config, int64_t ima
 GpuLine text_training(const std::string& model, const Json& config, const GpuSetup& setup) {
   const int64_t texts = setup.tiny ? 2 : 64, tokens = setup.tiny ? 8 : 128;
   return {.name = name_of(model + "/train", {texts, tokens}),
-          .make = [=] { return training_call(config, masked_batch(config, texts, tokens, setup), false, setup); },
+          .make = [=] { return training_call(config, masked_batch(config, texts, tokens, setup), setup); },
           .items = static_cast<double>(texts),
           .item = "sequences"};
 }

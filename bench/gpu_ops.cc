@@ -74,6 +74,62 @@ std::vector<Shape> vit_shapes(int64_t layers, int64_t width) {
   return shapes;
 }
 
+// The gradient of a bias: sums of columns, in f32.
+GpuLine column_sum_line(int64_t rows, int64_t columns, const GpuSetup& setup) {
+  return {.name = name_of("column_sum/forward", {rows, columns}),
+          .make =
+              [=] {
+                return gpu_forward_call({gpu_random({rows, columns}, setup)},
+                                        [](const Tensors& t) { return sum(t[0], {0}, false, DType::f32); });
+              },
+          .bytes = 2 * numbers({rows, columns})};
+}
+
+// activation(x w^T + b) of a feed-forward block, and its gradients: 3 products, and a pass over the result that reads it and its gradient
+// and writes another one.
+void add_gelu_layer(GpuLines& lines, int64_t rows, int64_t in, int64_t out, const GpuSetup& setup) {
+  const auto inputs = [=] {
+    return Tensors{gpu_random({rows, in}, setup), gpu_random({out, in}, setup, DType::f32), gpu_random({out}, setup, DType::f32)};
+  };
+  const Function function = [](const Tensors& t) { return linear(t[0], t[1], t[2], Activation::gelu); };
+  const double operations = 2 * numbers({rows, in}) * static_cast<double>(out);
+  lines.push_back({.name = name_of("linear_gelu/forward", {rows, in, out}),
+                   .make =
+                       [=] {
+                         Tensors leaves = inputs();
+                         for (Tensor& leaf : leaves) leaf.require_grad();
+                         return [=] { function(leaves); };
+                       },
+                   .flops = operations});
+  lines.push_back({.name = name_of("linear_gelu/backward", {rows, in, out}),
+                   .make = [=] { return gpu_backward_call(inputs(), function, setup); },
+                   .flops = 2 * operations});
+}
+
+// s = x + branch and the norm of s; backward with gradients of both.
+void add_residual_norm(GpuLines& lines, const Shape& x, const GpuSetup& setup) {
+  const auto inputs = [=] {
+    return Tensors{gpu_random(x, setup), gpu_random(x, setup), gpu_random({x[1]}, setup, DType::f32),
+                   gpu_random({x[1]}, setup, DType::f32)};
+  };
+  lines.push_back(
+      {.name = name_of("add_layer_norm/forward", x),
+       .make = [=] { return gpu_forward_call(inputs(), [](const Tensors& t) { return add_layer_norm(t[0], t[1], t[2], t[3]).second; }); },
+       .bytes = 4 * 2 * numbers(x)});
+  lines.push_back({.name = name_of("add_layer_norm/backward", x),
+                   .make = [=]() -> Call {
+                     Tensors leaves = inputs();
+                     for (Tensor& leaf : leaves) leaf.require_grad();
+                     const auto [s, y] = add_layer_norm(leaves[0], leaves[1], leaves[2], leaves[3]);
+                     const Tensor both = stack({s, y}, 0), seed = gpu_random(both.shape(), setup);
+                     return [=] {
+                       backward(both, seed, true);
+                       for (const Tensor& leaf : leaves) leaf.zero_grad();
+                     };
+                   },
+                   .bytes = 4 * 2 * numbers(x)});
+}
+
 GpuLine adamw_line(int64_t layers, int64_t width, const GpuSetup& setup) {
   double parameters = 0;
   for (const Shape& shape : vit_shapes(layers, width)) parameters += numbers(shape);
@@ -130,6 +186,9 @@ GpuLines gpu_op_lines(const GpuSetup& setup) {
         [](const Tensors& t) { return layer_norm(t[0], t[1], t[2]); }, false, setup);
   add_streams(
       lines, "gelu", {rows(128 * 197), 3072}, DType::bf16, {}, [](const Tensors& t) { return gelu(t[0]); }, false, setup);
+  for (const int64_t width : {768, 3072}) lines.push_back(column_sum_line(rows(128 * 197), width, setup));
+  add_gelu_layer(lines, rows(128 * 197), 768, 3072, setup);
+  add_residual_norm(lines, {rows(512 * 197), 768}, setup);
   add_streams(
       lines, "softmax", {rows(256 * 12 * 197), 197}, DType::bf16, {}, [](const Tensors& t) { return softmax(t[0]); }, false, setup);
   const Shape logits{rows(64 * 128), setup.tiny ? 100 : 30522};

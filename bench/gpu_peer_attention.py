@@ -155,6 +155,38 @@ def line_of(case, back, device):
     }
 
 
+def separable_line(images, tiny, back, device):
+    """A map over rows and one over columns, for values that all heads share: one product after the other, or with the map of both."""
+    B, H, side, D = (2, 3, 4, 32) if tiny else (images, 9, 16, 400)
+    N = side * side
+
+    def inputs():
+        maps = [torch.softmax(torch.randn(H, side, side, device=device), -1) for _ in range(2)]
+        return maps + [tensor((B, N, D), device, torch.bfloat16)]
+
+    def whole(rows, columns, v):
+        both = torch.einsum("hyr,hxc->hyxrc", rows, columns).reshape(H, N, N).to(v.dtype)
+        return torch.einsum("hnm,bmd->bnhd", both, v)
+
+    def one_by_one(rows, columns, v):
+        joined = torch.einsum("hyr,brcd->bhycd", rows.to(v.dtype), v.view(B, side, side, D))
+        return torch.einsum("hxc,bhycd->byxhd", columns.to(v.dtype), joined)
+
+    def ways():
+        return [
+            Way("whole map", lambda: op_call(whole, inputs(), back)),
+            Way("whole map compiled", lambda: op_call(compiled(whole), inputs(), back), rank=1),
+            Way("rows, then columns", lambda: op_call(one_by_one, inputs(), back)),
+        ]
+
+    return {
+        "name": f"separable/{'backward' if back else 'forward'}/{sizes_text((B, H, N, D))}",
+        "ways": ways,
+        "bytes": 2 * B * N * D * (H + (2 if back else 1)),
+    }
+
+
 def lines(tiny, device):
     cases = list(dict.fromkeys(smaller(*case) if tiny else case for case in CASES))
-    return [line_of(case, back, device) for case in cases for back in (False, True)]
+    separable = [separable_line(images, tiny, back, device) for images in ((2,) if tiny else (100, 1000)) for back in (False, True)]
+    return separable + [line_of(case, back, device) for case in cases for back in (False, True)]

@@ -14,7 +14,7 @@ class Way:
     rank: int = 0  # 0: measured first, and compiles nothing
     graphs: bool = False  # runs as CUDA graphs
     backend: SDPBackend | None = None  # the kernel for attention; none: whichever PyTorch takes
-    complete: bool = True  # computes all that the line asks for; else it is only shown
+    complete: bool = True  # computes everything in the line; else it is only shown
 
 
 def sizes_text(sizes):

@@ -33,7 +33,7 @@ class Line:
     items: float = 0
 
 
-class OutOfTime(BaseException):  # not an Exception: nobody between here and the compiler shall catch it
+class OutOfTime(BaseException):  # not an Exception: code that runs benchmarks must not catch it
     pass
 
 

@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   std::string filter, peer, json, markdown, memory;
-  bool quick = false, list = false;
+  bool quick = false, list = false, as_peer = false;
   int rounds() const { return quick ? 3 : 7; }
   double duration() const { return quick ? 5e-3 : 10e-3; }
 };
@@ -105,6 +105,7 @@ void run(const Options& options) {
     for (const Benchmark& benchmark : list) std::cout << benchmark.name << '\n';
     return;
   }
+  if (options.as_peer) return serve_as_peer(list);
   std::unique_ptr<Peer> peer;
   const auto start_peer = [&] {
     if (!options.peer.empty()) peer = std::make_unique<Peer>(options.peer, thread_count());
@@ -143,7 +144,8 @@ int main(int argc, char** argv) try {
   app.add_option("--json", options.json, "write the raw results to this file");
   app.add_option("--markdown", options.markdown, "write the tables between the markers of this file");
   app.add_option("--memory", options.memory, "only print the peak memory of this benchmark in bytes");
-  app.add_option("--peer", options.peer, "command of a process that runs the same benchmarks (bench/run --peers gives it)");
+  app.add_option("--peer", options.peer, "command of a process that runs the same benchmarks (bench/run --peers and --against give it)");
+  app.add_flag("--as-peer", options.as_peer, "answer as the peer of another heed_bench, on standard input and output");
   try {
     app.parse(argc, argv);
     heed::apply_instruction_set();

@@ -1,4 +1,4 @@
-// Another library in a separate process, with a line protocol over pipes (peers.py is the server for PyTorch):
+// Another library in a separate process, with a line protocol over pipes (peers.py serves PyTorch, as_peer.cc another build of heed):
 //   threads N      -> description                   open NAME -> ok, or an error message
 //   round SECONDS  -> seconds of one call           close     -> ok
 //   memory NAME    -> peak bytes, measured in a separate process
@@ -9,6 +9,9 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "bench/bench.h"
 
 namespace heed::bench {
 
@@ -32,5 +35,8 @@ class Peer {
   FILE *to_ = nullptr, *from_ = nullptr;
   std::string description_;
 };
+
+// Reads requests of a Peer from standard input and writes answers to standard output, until the input ends.
+void serve_as_peer(std::vector<Benchmark> benchmarks);
 
 }  // namespace heed::bench

@@ -13,7 +13,7 @@ import transformers  # noqa: E402
 
 
 class Plain(torch.nn.Module):
-    """A model that takes and gives one tensor, as the exporter wants it."""
+    """A model with one tensor as input and one as output, as the exporter requires."""
 
     def __init__(self, model):
         super().__init__()

@@ -43,7 +43,9 @@ std::vector<std::string> cells(const Report& report, const Result& result) {
 
 std::vector<std::string> column_names(const Report& report) {
   std::vector<std::string> names{"benchmark", "heed", "rate", "of peak", "baseline"};
-  if (!report.peer.empty()) names.insert(names.end(), {"PyTorch", "PyTorch / heed"});
+  if (report.peer.empty()) return names;
+  const std::string peer = report.peer.substr(0, report.peer.find(' '));
+  names.insert(names.end(), {peer, peer + " / heed"});
   return names;
 }
 

@@ -5,7 +5,7 @@ function(heed_batches target)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # g++ takes the files of a batch for headers, and a header's classes should not hold what only one file knows.
+  # g++ treats the files of a batch as headers and warns about classes with members from an anonymous namespace.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cc$")

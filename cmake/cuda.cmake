@@ -1,6 +1,6 @@
 # HEED_CUDA=AUTO|ON|OFF: GPU support, which needs nvcc 12.4 or newer. Kernels are compiled for Hopper (sm_90a) and, as PTX that the driver
 # compiles, for everything from sm_80 on. cuBLASLt is loaded when the program runs, so the build needs nothing of it.
-# A project that contains heed asks for it.
+# OFF by default in a project that contains heed.
 set(heed_cuda_default OFF)
 if(PROJECT_IS_TOP_LEVEL)
   set(heed_cuda_default AUTO)
@@ -41,8 +41,12 @@ function(heed_cuda_objects target module)
     else()
       set(targets -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=compute_80)
     endif()
+    # Augmented images are the same bytes as on the CPU.
+    if(source MATCHES "/data/[^/]*\\.cu$")
+      list(APPEND targets -fmad=false)
+    endif()
     # Spilled registers are errors, but for kernels of wide heads and of rare cases, where a few bytes cost less than smaller tiles.
-    if(source MATCHES "/(attention/(backward|few_queries|linear_attention_backward)|ops/norm)\\.cu$")
+    if(source MATCHES "/(attention/(backward|few_queries|linear_attention_backward)|ops/norm_backward)\\.cu$")
       list(APPEND targets -Xptxas=--disable-warnings)
     endif()
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${targets}")

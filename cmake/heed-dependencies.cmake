@@ -46,7 +46,7 @@ endmacro()
 macro(heed_find_dependencies library)
   heed_find_package(Threads)
   if("${library}" STREQUAL "core")
-    # oneDNN by its name: Debian's package file for CMake asks for an OpenCL that heed does not need.
+    # oneDNN by its name: Debian's package file for CMake requires OpenCL, which heed does not need.
     heed_find_library(dnnl dnnl oneapi/dnnl/dnnl.h libdnnl-dev)
     heed_find_library(hwy hwy hwy/highway.h libhwy-dev)
   elseif("${library}" STREQUAL "models")

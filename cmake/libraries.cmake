@@ -9,7 +9,7 @@ function(heed_module module)
   set(target heed_module_${module})
   set(cuda_target heed_cuda_${module})
   if(heed_with_cuda)
-    list(FILTER sources EXCLUDE REGEX "/cuda/no_driver.cc$")
+    list(FILTER sources EXCLUDE REGEX "/cuda/no_(driver|nccl).cc$")
     heed_cuda_objects(${cuda_target} ${module})
   else()
     heed_kernel_stubs(${module} stubs)
@@ -38,7 +38,7 @@ function(heed_module module)
     list(APPEND headers <nlohmann/json.hpp>)
     set(owner heed_module_data)
     foreach(source IN LISTS sources)
-      if(source MATCHES "/(train/optimizer|data/augment|data/image_ops)\\.cc$")  # these compute
+      if(source MATCHES "/(train/optimizer|data/augment|data/augment_images|data/image_ops)\\.cc$")  # these compute
         set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> SKIP_PRECOMPILE_HEADERS ON)
       endif()
     endforeach()
@@ -106,7 +106,9 @@ function(heed_library name)
   endif()
   set_target_properties(${shared} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                         INSTALL_RPATH "$ORIGIN")
-  target_link_options(${shared} PRIVATE $<$<NOT:$<BOOL:${HEED_SANITIZE}>>:LINKER:--no-undefined>)
+  if(NOT HEED_SANITIZE)  # sanitizers leave symbols to the program
+    target_link_options(${shared} PRIVATE LINKER:--no-undefined)
+  endif()
 
   # The headers of cmake/public_headers.cmake.
   set(headers)

@@ -1,5 +1,5 @@
 # HEED_MPI=AUTO|ON|OFF: several processes, on several machines, over MPI.
-# A project that contains heed asks for it.
+# OFF by default in a project that contains heed.
 set(heed_mpi_default OFF)
 if(PROJECT_IS_TOP_LEVEL)
   set(heed_mpi_default AUTO)

@@ -10,14 +10,14 @@ set(heed_headers_of_attention
 set(heed_internal_headers_of_attention linear_attention_kernels.h score_block.h term.h term_files.h term_list.h)
 
 set(heed_headers_of_io file.h image.h image_files.h json.h resize.h safetensors.h)
-set(heed_internal_headers_of_io json_reader.h utf8.h)
+set(heed_internal_headers_of_io grey.h json_reader.h utf8.h)
 set(heed_headers_of_text batches.h tokenizer.h train_vocabulary.h)
 set(heed_internal_headers_of_text aligned.h char_set.h model.h string_table.h unicode.h vocabulary.h)
 set(heed_headers_of_data augment.h idx.h image_data.h shapes.h synthetic_documents.h text_data.h)
 set(heed_headers_of_nn
-  decoder.h encoder.h feed_forward.h initializer.h linear.h mode.h multi_head.h params.h patches.h pooling.h position_table.h positions.h)
+  decoder.h encoder.h feed_forward.h initializer.h linear.h mode.h multi_head.h params.h patches.h pooling.h position_table.h positions.h recurrent.h)
 set(heed_headers_of_models
-  answer.h architecture.h classify.h cost.h embed.h generate.h image_processor.h inspect.h model.h sample.h text_model.h translate.h)
+  answer.h architecture.h classify.h cost.h embed.h generate.h image_processor.h inspect.h model.h prune.h resolution.h sample.h text_model.h translate.h)
 set(heed_internal_headers_of_models choices.h config.h config_keys.h)
 
 set(heed_internal_headers_of_dist group.h)

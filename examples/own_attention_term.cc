@@ -2,8 +2,8 @@
 //
 //   score(i, j) += -sharpness[h] (i - j - center[h])^2
 //
-// Any formula of ops will do: its result, which broadcasts to (B, H, N, M), becomes the term Bias, and gradients flow through it. Here a
-// head has to find out that the answer is always three tokens back.
+// Any formula of ops will do: its result, which broadcasts to (B, H, N, M), becomes the term Bias, and gradients flow through it. Here the
+// right answer is always three tokens back, and the head learns that distance.
 //
 //   own_attention_term
 //
@@ -39,7 +39,7 @@ int main() {
     options.beta = 0.f;  // scores come from the terms alone; leave it out to add them to q.k / sqrt(D)
     options.terms = {heed::Causal{}, heed::Bias{term}};
     const heed::Tensor out = heed::attention(v, v, v, options);  // (B, H, N, E)
-    // Token i should have become token i - 3.
+    // The target of token i is token i - 3.
     const heed::Tensor loss = heed::mean_squared_error(heed::slice(out, 2, kBack, N), heed::slice(v, 2, 0, N - kBack));
     heed::backward(loss);
     adam.step(0.05f);
@@ -49,6 +49,6 @@ int main() {
                 << heed::softplus(sharpness).item() << '\n';
   }
   const bool found = std::abs(center.item() - kBack) < 0.2f;
-  std::cout << (found ? "The head looks three tokens back.\n" : "The head has not found out.\n");
+  std::cout << (found ? "The head looks three tokens back.\n" : "The head has not learned the distance.\n");
   return found ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-"""Holds `heed embed` and `heed predict` against PyTorch: cosines of sentences by the trained MiniLM, and labels by heads of random numbers
+"""Compares `heed embed` and `heed predict` with PyTorch: cosines of sentences by the trained MiniLM, and labels by heads of random numbers
 on top of it, for sentences, pairs, words and masks.
 
 Exits with 1 when a cosine or a probability differs by more than --tolerance. Says so and succeeds where MiniLM could not be fetched."""

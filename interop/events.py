@@ -1,4 +1,4 @@
-"""Holds heed's event files against TensorBoard: random scalars, histograms, images and texts are written by heed and read by its own readers,
+"""Compares heed's event files with TensorBoard: random scalars, histograms, images and texts are written by heed and read by its own readers,
 the one of records, the one of summaries and the one that turns summaries into what the pages show. The file of a short training must show its
 curves, its histograms, and where every layer looks after every epoch.
 

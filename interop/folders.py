@@ -1,7 +1,7 @@
-"""Holds folders that heed writes against `transformers`: every fixture and fresh random models of every architecture, converted to f32
-in one file and in shards, must load there without a warning and give what `transformers` gives on the original; heed itself too.
+"""Loads folders that heed writes in `transformers`: every fixture and random models of every architecture, converted to f32 in one file and in
+shards, must load there without a warning, and their outputs must equal those of `transformers` for the original; heed's outputs too.
 
-Exits with 1 when a name is missing or left over, a warning is given, or an output differs by more than --tolerance of its largest value."""
+Exits with 1 if a name is missing or unused, there is a warning, or an output differs by more than --tolerance of its largest value."""
 import argparse
 import json
 import logging
@@ -29,6 +29,16 @@ def vision(rng):
                 hidden_act=rng.choice(["gelu", "relu", "gelu_new"]), qkv_bias=rng.choice([True, False]))
 
 
+def dinov2(rng):
+    config = vision(rng) | dict(mlp_ratio=rng.choice([1, 2, 4]), use_swiglu_ffn=rng.choice([True, False]), layerscale_value=rng.choice([1.0, 0.1]))
+    del config["intermediate_size"]
+    return config
+
+
+def registers(rng):
+    return dinov2(rng) | dict(num_register_tokens=rng.randrange(1, 5))
+
+
 def bert(rng):
     heads = rng.choice([1, 2, 5])
     return dict(vocab_size=rng.randrange(40, 90), hidden_size=heads * rng.choice([6, 8]), num_hidden_layers=rng.randrange(1, 4),
@@ -42,7 +52,7 @@ def roberta(rng):
 
 
 def answers(config):
-    """Of models with two logits a token, the start and the end of an answer."""
+    """Of models with two logits for every token: the start and the end of an answer."""
     return lambda rng: {key: value for key, value in config(rng).items() if key != "num_labels"}
 
 
@@ -117,7 +127,8 @@ def qwen2(rng):
 
 
 ARCHITECTURES = {
-    "ViTForImageClassification": vision, "ViTModel": vision, "DeiTForImageClassification": vision,
+    "Dinov2Model": dinov2, "Dinov2ForImageClassification": dinov2, "Dinov2WithRegistersModel": registers,
+    "Dinov2WithRegistersForImageClassification": registers, "ViTForImageClassification": vision, "ViTModel": vision, "DeiTForImageClassification": vision,
     "DeiTForImageClassificationWithTeacher": vision, "DeiTModel": vision, "BertModel": bert, "BertForPreTraining": bert, "BertForMaskedLM": bert,
     "BertForNextSentencePrediction": bert, "BertForSequenceClassification": bert, "BertForTokenClassification": bert, "DistilBertModel": distilbert,
     "DistilBertForSequenceClassification": distilbert, "GPT2LMHeadModel": gpt2, "MarianMTModel": marian, "LlamaForCausalLM": llama,
@@ -157,10 +168,11 @@ def make_random(name, rng, folder):
             if key.endswith("Attention.q.weight"):  # T5 does not scale scores: its queries are small instead
                 p.mul_(config.d_kv**-0.5)
     inputs = {}
-    if name.startswith(("ViT", "DeiT", "CLIP")):
+    if name.startswith(("ViT", "DeiT", "Dinov2", "CLIP")):
         size = getattr(config, "vision_config", config).image_size
-        inputs["pixel_values"] = torch.randn(2, 3, size, size)
-    if not name.startswith(("ViT", "DeiT")):
+        other = rng.randrange(config.patch_size, 2 * size) if name.startswith("Dinov2") else size  # which takes images of any size
+        inputs["pixel_values"] = torch.randn(2, 3, size, other)
+    if not name.startswith(("ViT", "DeiT", "Dinov2")):
         text = config.get_text_config()
         inputs |= {"input_ids": torch.randint(3, text.vocab_size - 1, (3, 9)), "attention_mask": torch.ones(3, 9, dtype=torch.long)}
         inputs["attention_mask"][1, 6:] = 0
@@ -186,7 +198,7 @@ class Heard(logging.Handler):
 
 
 def heard_loading(folder, heard):
-    """The model, and all that transformers says while it loads."""
+    """The model, and all messages of transformers while it loads."""
     heard.lines.clear()
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")

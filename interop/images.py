@@ -1,4 +1,4 @@
-"""Holds heed's images against Pillow and against the processors of `transformers`: random images of odd sizes as PNG, JPEG, WebP and BMP, in
+"""Compares heed's images with Pillow and with the processors of `transformers`: random images of odd sizes as PNG, JPEG, WebP and BMP, in
 every Exif orientation, every filter, and random preprocessor_config.json files.
 
 Exits with 1 when a shade differs from Pillow's, or a value from the processors' by more than 1e-6."""
@@ -49,14 +49,17 @@ def side(rng):
 
 
 def processor_of(rng):
-    name = rng.choice(["ViTImageProcessorPil", "DeiTImageProcessorPil"])
+    name = rng.choice(["ViTImageProcessorPil", "DeiTImageProcessorPil", "CLIPImageProcessorPil", "BitImageProcessorPil", "ConvNextImageProcessorPil"])
+    convnext = name.startswith("ConvNext")  # crops a share of its own
     keys = dict(size=rng.choice([side(rng), dict(height=side(rng), width=side(rng)), dict(shortest_edge=rng.randrange(1, 90)),
                                  dict(max_height=rng.randrange(80, 160), max_width=rng.randrange(80, 160))]))
     for key, value in dict(resample=rng.randrange(6), do_center_crop=True, crop_size=dict(height=side(rng), width=side(rng)), do_rescale=False,
                            rescale_factor=rng.uniform(0.001, 0.1), do_normalize=False, image_mean=[rng.random() for _ in range(3)],
                            image_std=[rng.uniform(0.1, 1) for _ in range(3)]).items():
-        if rng.random() < 0.4 or key == "crop_size":
+        if (rng.random() < 0.4 or key == "crop_size") and not (convnext and "crop" in key):
             keys[key] = value
+    if convnext:
+        keys |= dict(size=dict(shortest_edge=rng.choice([rng.randrange(1, 90), 384])), crop_pct=rng.uniform(0.3, 1))
     return getattr(transformers, name)(**keys)
 
 

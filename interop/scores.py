@@ -1,5 +1,5 @@
-"""Holds heed's BLEU and chrF against sacreBLEU: random lines full of punctuation and odd characters, and, where the data is there, lines of
-Multi30k with words lost, doubled, exchanged and misspelt. Whole sets, and every line by itself.
+"""Compares heed's BLEU and chrF with sacreBLEU: random lines full of punctuation and odd characters, and, where the data is there, lines of
+Multi30k with words lost, doubled, exchanged and misspelt. Whole sets, and single lines.
 
 Exits with 1 when a score differs by more than 1e-9."""
 import argparse

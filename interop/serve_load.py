@@ -126,9 +126,14 @@ def main():
                 print(f"{len(drip)} clients that send a byte a second: /health in at most {1e3 * slowest:.1f} ms")
                 for each in drip:
                     each.close()
-                print(f"{options.malformed} malformed requests: {malformed(port, options.malformed, 1)}")
-                after = resident(port)
-                print(f"memory before {before / 2**20:.1f} MiB, after {after / 2**20:.1f} MiB")
+                memory, statuses = [resident(port)], {}
+                for part in range(4):
+                    for status, count in malformed(port, options.malformed // 4, 1 + part).items():
+                        statuses[status] = statuses.get(status, 0) + count
+                    memory.append(resident(port))
+                print(f"{options.malformed} malformed requests: {statuses}")
+                print("memory after each quarter of them:", " ".join(f"{each / 2**20:.1f}" for each in memory), f"MiB; at first {before / 2**20:.1f}")
+                assert memory[-1] < memory[1] + 2**21, "memory grows with malformed requests"
                 assert server.poll() is None, "the server ended"
             finally:
                 server.terminate()

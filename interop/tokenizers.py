@@ -1,4 +1,4 @@
-"""Holds heed's tokenizers against the package `tokenizers`: ids, offsets and decoded text of 20,000 lines of real and random text,
+"""Compares heed's tokenizers with the package `tokenizers`: ids, offsets and decoded text of 20,000 lines of real and random text,
 every character of Unicode, and the speed of both on 10 MB with one thread.
 
 The tokenizers are published ones (a folder each under --models) and small ones that the package trains here, one for each kind of
@@ -90,7 +90,7 @@ def byte_offsets(line, offsets):
 
 
 def compare(program, model, package, lines, show):
-    """How many lines differ in ids, in offsets, and in the text that the ids stand for."""
+    """How many lines differ in ids, in offsets, and in the text that the ids decode to."""
     expected = [encoding for i in range(0, len(lines), 4096) for encoding in package.encode_batch(lines[i:i + 4096])]
     printed = heed_lines(program, model, lines, "--ids", "--offsets")
     wrong_ids = wrong_offsets = wrong_text = 0

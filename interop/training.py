@@ -1,4 +1,4 @@
-"""Holds heed's training against PyTorch's: a ViT, a BERT in pre-training and an encoder-decoder, each from the same weights and on the same
+"""Compares heed's training with PyTorch's: a ViT, a BERT in pre-training and an encoder-decoder, each from the same weights and on the same
 batches, learn for 100 steps with AdamW, warm-up and cosine, clipping, and label smoothing where that is usual. transformers and torch.optim
 do the same from the folder that heed wrote.
 

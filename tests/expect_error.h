@@ -1,4 +1,4 @@
-// expect_error(action, fragment): the action throws an Error whose message holds the fragment.
+// expect_error(action, fragment): the action throws an Error whose message contains the fragment.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Sanitizers change how long things take and how much memory: there, neither is judged.
+// Sanitizers change time and memory use, so tests do not check these with them.
 #pragma once
 
 namespace heed::test {

@@ -1,4 +1,4 @@
-// The program under supervision: how it ended, what it said, how much time and memory it took.
+// Runs the program and observes how it ends, what it prints, and its time and memory.
 #pragma once
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ using Words = std::vector<std::string>;
 struct Supervised {
   int exit_code = 0;   // minus the number of the signal that ended it
   bool hung = false;   // it took longer than allowed and was killed
-  int64_t memory = 0;  // bytes at most, of its pages in memory
+  int64_t memory = 0;  // peak resident memory in bytes
   double cpu_seconds = 0;
   std::string out, err;
 };
@@ -33,7 +33,7 @@ inline std::string bytes_of_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A line for a shell that runs the same.
+// A shell command that runs the same.
 inline std::string command_line(const Words& environment, const std::string& program, const Words& words) {
   std::string out;
   const auto add = [&](const std::string& word) {
@@ -49,7 +49,7 @@ inline std::string command_line(const Words& environment, const std::string& pro
   return out;
 }
 
-// scratch: a folder for what it prints. Standard input is empty. It may take `seconds` in all.
+// scratch: a folder for its output. Standard input is empty. `seconds`: the limit of wall-clock time.
 inline Supervised supervise(const std::string& program, const Words& words, const Words& environment, const std::filesystem::path& scratch,
                             double seconds) {
   using Clock = std::chrono::steady_clock;
@@ -89,19 +89,19 @@ inline Supervised supervise(const std::string& program, const Words& words, cons
   return ran;
 }
 
-// What is wrong with how the program ended, whatever it was given; empty where nothing is.
+// What is wrong with the way the program ended, for any input; empty: nothing.
 inline std::string wrong_ending(const Supervised& ran) {
   if (ran.hung) return "hung";
   if (ran.exit_code < 0) return "ended by signal " + std::to_string(-ran.exit_code);
   if (ran.exit_code > 4) return "exit code " + std::to_string(ran.exit_code);
   if (ran.err.find("heed: unexpected") != std::string::npos) return "an unexpected error";
   if (ran.exit_code == 0) return "";
-  // One line of error, and perhaps indented ones that go on with it; notes may stand before.
+  // One line of error, which indented lines may continue; notes may come before.
   size_t last = ran.err.rfind("\nheed: ");
   last = last == std::string::npos ? 0 : last + 1;
   if (ran.err.compare(last, 6, "heed: ") != 0 || !ran.err.ends_with('\n')) return "no line of error at the end";
   while ((last = ran.err.find('\n', last) + 1) < ran.err.size())
-    if (ran.err.compare(last, 2, "  ") != 0) return "something behind the line of error";
+    if (ran.err.compare(last, 2, "  ") != 0) return "output after the line of error";
   return "";
 }
 

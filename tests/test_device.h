@@ -1,4 +1,4 @@
-// The device on which tests that walk lists of ops, terms and models compute: HEED_TEST_DEVICE, by default the CPU.
+// The device of tests of ops, terms and models: HEED_TEST_DEVICE, by default the CPU.
 #pragma once
 
 #include <cstdlib>

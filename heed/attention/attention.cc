@@ -25,9 +25,6 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
 // Kernels read f32 and bf16.
 bool is_storage(const Tensor& x) { return x.dtype() == DType::f32 || x.dtype() == DType::bf16; }
 
-// Tokens may have any strides, as long as the numbers of a token are contiguous.
-Tensor readable(const Tensor& x) { return is_storage(x) && x.strides()[3] == 1 ? x.detach() : dense_storage("attention", x); }
-
 // Position-only Gaussian attention on whole rows of a grid has a map that is a product of two small ones.
 const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptions& options) {
   if (plan.beta != 0 || plan.hard || plan.dropout > 0 || plan.sizes.first_query != 0 || options.terms.size() != 1) return nullptr;
@@ -37,6 +34,8 @@ const Gaussian2d* separable_term(const AttentionPlan& plan, const AttentionOptio
 }
 
 }  // namespace
+
+Tensor readable(const Tensor& x) { return is_storage(x) && x.strides()[3] == 1 ? x.detach() : dense_storage("attention", x); }
 
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   AttentionPlan plan{.sizes = sizes_of(q, k, v), .hard = options.hard != Hard::no, .dropout = options.dropout};

@@ -43,7 +43,7 @@ int64_t count_every(std::pair<int64_t, int64_t> range, int64_t i, int64_t step) 
   return first < end ? (end - 1 - first) / step + 1 : 0;
 }
 
-// A mask that does not say which keys it keeps is asked about each.
+// Of masks that do not name the keys they keep, every key is checked.
 VisibleKeys visible_to(const Term& mask, int64_t i, int64_t N) {
   return std::visit(
       [&](const auto& t) -> VisibleKeys {
@@ -128,7 +128,9 @@ int64_t ScoreArgs::visible_pairs() const {
 int64_t ScoreArgs::score_width() const {
   int64_t width = beta != 0 ? sizes.D : 0;
   for (const TermArgs& term : terms)
-    if (term.kind == TermKind::relative_keys) width += term.relative_keys.width;
+    width += term.kind == TermKind::relative_keys      ? term.relative_keys.width
+             : term.kind == TermKind::relative_keys_2d ? term.relative_keys_2d.depth
+                                                       : 0;
   return width;
 }
 

@@ -177,6 +177,8 @@ void delta_all(const AttentionDelta& w) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <numeric>
+
 #include "heed/ops/ops.h"
 
 namespace heed {
@@ -233,6 +235,33 @@ struct SummedGradient {
   }
 };
 
+// Gradients of tensors (B, heads, N, width) with the layout of these, if they fill the rows of one tensor (B, N, S) side by side, as a
+// joint projection makes them: then the gradient of that tensor is in one piece. Else empty.
+Tensors side_by_side_like(const Tensors& xs) {
+  std::vector<size_t> order(xs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return Raw::bytes(xs[a]) < Raw::bytes(xs[b]); });
+  const Tensor& first = xs[order[0]];
+  const int64_t B = first.size(0), N = first.size(2), S = first.strides()[2];
+  const auto size = static_cast<int64_t>(bytes_of(first.dtype()));
+  std::vector<int64_t> offsets(xs.size());
+  int64_t width = 0;
+  for (const size_t i : order) {
+    const Tensor& x = xs[i];
+    const bool follows = x.shares_data_with(first) && Raw::bytes(x) == Raw::bytes(first) + width * size;
+    const bool fits = x.size(2) == N && x.strides()[2] == S && x.strides()[3] == 1 && (x.size(1) == 1 || x.strides()[1] == x.size(3)) &&
+                      (B == 1 || x.strides()[0] == N * S);
+    if (!follows || !fits) return {};
+    offsets[i] = width;
+    width += x.size(1) * x.size(3);
+  }
+  if (width != S || first.count() == 0) return {};
+  const Tensor block = Tensor::empty({B, N, S}, first.dtype(), first.device());
+  Tensors out;
+  for (size_t i = 0; i < xs.size(); ++i) out.push_back(block.view(xs[i].shape(), {N * S, xs[i].size(3), S, 1}, offsets[i]));
+  return out;
+}
+
 Tensor delta_of(const Tensor& g, const Tensor& out, const AttentionSizes& z) {
   const Tensor delta = Tensor::empty({z.B, z.H, z.N}, DType::f32, g.device());
   launch(attention_delta, g.device(),
@@ -254,10 +283,14 @@ AttentionGradients attention_gradients(const AttentionPlan& plan, const Tensor& 
   const bool sums_in_f32 = q.dtype() == DType::f32 || cuda::computing_device(device) != kCpu;
   const bool in_place = parts == 1 && width_d == z.D && sums_in_f32, untouched = plan.beta == 0 || !delta.defined() || z.M == 0;
   const Shape shape_of_parts{parts, z.B, z.H, z.N, width_d};
-  const Tensor dq = in_place    ? strided_like(q, z.D, untouched)
-                    : untouched ? Tensor::zeros(shape_of_parts, DType::f32, device)
-                                : Tensor::empty(shape_of_parts, DType::f32, device);
-  const Tensor dk = strided_like(k, z.D), dv = strided_like(v, z.E);
+  const Tensors joined = in_place && !untouched ? side_by_side_like({k, v, q}) : Tensors();
+  const Tensors joined_keys = joined.empty() ? side_by_side_like({k, v}) : joined;
+  const Tensor dq = !joined.empty() ? joined[2]
+                    : in_place      ? strided_like(q, z.D, untouched)
+                    : untouched     ? Tensor::zeros(shape_of_parts, DType::f32, device)
+                                    : Tensor::empty(shape_of_parts, DType::f32, device);
+  const Tensor dk = joined_keys.empty() ? strided_like(k, z.D) : joined_keys[0];
+  const Tensor dv = joined_keys.empty() ? strided_like(v, z.E) : joined_keys[1];
   AttentionBackward args{.scores = score_args(plan, device),
                          .q = token_rows(wide_q),
                          .k = token_rows(wide_k),

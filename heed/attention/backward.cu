@@ -273,22 +273,6 @@ struct BackwardLaunch {
   }
 };
 
-// A warp per query.
-template <class T>
-__global__ void delta_kernel(const __grid_constant__ AttentionDelta w) {
-  const AttentionSizes& z = w.sizes;
-  const int lane = threadIdx.x % 32;
-  const int64_t warps = int64_t{gridDim.x} * (blockDim.x / 32);
-  for (int64_t at = blockIdx.x * int64_t{blockDim.x / 32} + threadIdx.x / 32; at < z.B * z.H * z.N; at += warps) {
-    const int64_t head = at / z.N, i = at % z.N;
-    const T *left = w.g.at<T>(head / z.H, head % z.H, i), *right = w.out.at<T>(head / z.H, head % z.H, i);
-    float sum = 0;
-    for (int64_t e = lane; e < z.E; e += 32) sum = fmaf(load(left + e), load(right + e), sum);
-    sum = warp_sum(sum);
-    if (lane == 0) w.delta[at] = sum;
-  }
-}
-
 }  // namespace
 
 void attention_backward(const AttentionBackward& args) {
@@ -303,12 +287,6 @@ void attention_backward(const AttentionBackward& args) {
     if (z.H * z.N == 0 || !args.delta || (args.scores.beta == 0 && !of_queries.plan.learned)) return;
     z.D <= 64 ? of_queries.template query_gradient<64>() : of_queries.template query_gradient<128>();
   });
-}
-
-void attention_delta(const AttentionDelta& args) {
-  const int64_t rows = args.sizes.B * args.sizes.H * args.sizes.N;
-  if (rows == 0) return;
-  with_storage(args.dtype, [&](auto type) { start(delta_kernel<decltype(type)>, block_count(rows, 8), 256, 0, args); });
 }
 
 }  // namespace heed::cuda

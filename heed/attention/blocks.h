@@ -7,6 +7,7 @@
 #endif
 
 #include "heed/attention/apply_terms.h"
+#include "heed/attention/float_rows.h"
 #include "heed/attention/tile.h"
 #include "heed/attention/work.h"
 #include "heed/core/philox_lanes.h"
@@ -34,35 +35,6 @@ inline HWY_ATTR void transpose_panels(const TokenRows& x, DType dtype, int64_t b
                                       float factor, float* to) {
   if (dtype == DType::bf16) return transpose_panels(x.at<const Bf16>(b, h, first), x.token, keys, D, factor, to);
   transpose_panels(x.at<const float>(b, h, first), x.token, keys, D, factor, to);
-}
-
-// Tokens of a head as f32: (count, width), `stride` apart.
-struct FloatRows {
-  const float* data;
-  int64_t stride;
-};
-// Floats of scratch memory that float_rows needs: none for f32, which is read in place.
-static HWY_INLINE int64_t float_rows_size(DType dtype, int64_t count, int64_t width) { return dtype == DType::bf16 ? count * width : 0; }
-// Tokens [first, first + count) of a head. bf16 is widened into scratch, with zeros from column D up to `width`.
-inline HWY_ATTR FloatRows float_rows(const TokenRows& x, DType dtype, int64_t b, int64_t h, int64_t first, int64_t count, int64_t D,
-                                     int64_t width, float* scratch) {
-  if (dtype != DType::bf16) return {x.at<const float>(b, h, first), x.token};
-  for (int64_t r = 0; r < count; ++r) {
-    const Bf16* from = x.at<const Bf16>(b, h, first + r);
-    float* to = scratch + r * width;
-    for_lanes(D, [&](int64_t d, auto load, auto store) HEED_LANES { store(to + d, load(from + d)); });
-    std::fill(to + D, to + width, 0.0f);
-  }
-  return {scratch, width};
-}
-
-// One token of a head = factor row. row: (width)
-inline HWY_ATTR void store_row(const TokenRows& x, DType dtype, int64_t b, int64_t h, int64_t i, const float* row, int64_t width,
-                               float factor = 1) {
-  const auto store_as = [&](auto* to) HEED_LANES {
-    for_lanes(width, [&](int64_t e, auto load, auto store) HEED_LANES { store(to + e, load(row + e) * factor); });
-  };
-  dtype == DType::bf16 ? store_as(x.at<Bf16>(b, h, i)) : store_as(x.at<float>(b, h, i));
 }
 
 // s: (rows, stride) = q transposed, then the terms. q: (rows, D); transposed is null when beta is 0.

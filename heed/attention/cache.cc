@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "heed/attention/reserved_memory.h"
 #include "heed/core/copy.h"
 
 namespace heed {
@@ -38,6 +39,12 @@ Tensor reordered(const Tensor& stored, int64_t length, std::span<const int64_t> 
   return result;
 }
 
+// For the tokens of x and those that follow. x: (B, G, n, width)
+Tensor first_storage(const Tensor& x) {
+  const Tensor reserved = detail::reserved_storage(x);
+  return reserved.defined() ? reserved : Tensor::empty({x.size(0), x.size(1), 0, x.size(3)}, DType::f32, x.device());
+}
+
 void check_append(const Tensor& stored, const Tensor& x, const char* what) {
   check(x.rank() == 4, "cache: ", what, " have shape ", x.shape(), ", expected (B, G, n, width)");
   if (!stored.defined()) return;
@@ -55,8 +62,8 @@ void KeyValueCache::append(const Tensor& k, const Tensor& v) {
   check(v.size(0) == k.size(0) && v.size(1) == k.size(1) && v.size(2) == more, "cache: keys ", k.shape(), " and values ", v.shape(),
         " differ in items, heads or tokens");
   if (!keys_.defined()) {
-    keys_ = Tensor::empty({k.size(0), k.size(1), 0, k.size(3)}, DType::f32, k.device());
-    values_ = Tensor::empty({v.size(0), v.size(1), 0, v.size(3)}, DType::f32, v.device());
+    keys_ = first_storage(k);
+    values_ = first_storage(v);
   }
   if (length_ + more > keys_.size(2)) {
     const int64_t capacity = std::max({length_ + more, 2 * keys_.size(2), int64_t{64}});

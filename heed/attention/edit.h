@@ -1,6 +1,7 @@
 // Changing attention while a network runs, without a change in the network: sharper or flatter, without some keys, without some heads.
 #pragma once
 
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -18,8 +19,10 @@ class AttentionEdit {
     std::vector<int64_t> hidden = {};                // keys that no query sees
     std::set<int64_t> hidden_calls = {};             // calls where they are hidden, counted as AttentionTap counts them; empty: all
     std::set<std::pair<int64_t, int64_t>> off = {};  // call and head whose output is 0
+    std::map<int64_t, Tensor> gates = {};            // by call: (H), factors of the outputs of its heads, which may take a gradient
+    int64_t period = 0;                              // calls of one pass of the network, to count anew in the next; 0: one pass only
 
-    bool empty() const { return beta == 1 && hidden.empty() && off.empty(); }
+    bool empty() const { return beta == 1 && hidden.empty() && off.empty() && gates.empty(); }
   };
 
   explicit AttentionEdit(Changes changes);

@@ -1,4 +1,4 @@
-// Flash-style attention (Dao et al. 2022) on the CPU, forward: blocks of queries meet blocks of keys in cache; a running
+// Flash-style attention (Dao et al. 2022) on the CPU, forward: scores of a block of queries and a block of keys stay in cache; a running
 // maximum and sum make the softmax exact. Tasks are cut by shape alone.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/attention/forward.cc"
@@ -139,7 +139,7 @@ HWY_EXPORT(floats_of_panels);
 
 void cpu::attention_forward(const AttentionForward& args) { HWY_DYNAMIC_DISPATCH(forward_all)(args); }
 
-// On the CPU: the transposed keys of all heads, (B G, panels of M). On GPUs: what the kernels for Hopper ask for.
+// On the CPU: the transposed keys of all heads, (B G, panels of M). On GPUs: what the kernels for Hopper need.
 int64_t AttentionForward::workspace_bytes(Device device) const {
   const AttentionSizes& z = scores.sizes;
   if (device.kind != Device::Kind::cpu) return hopper_forward_workspace(*this);

@@ -127,7 +127,7 @@ __device__ __forceinline__ uint8_t* tile_memory() {
 }
 inline constexpr int kMostShared = 232448;  // bytes of a block
 
-// The same number, of which the compiler does not know that: what is computed from it is computed again instead of kept.
+// The same number, hidden from the optimizer: what depends on it is computed again instead of kept in registers.
 __device__ __forceinline__ int recomputed(int x) {
   asm volatile("" : "+r"(x));
   return x;

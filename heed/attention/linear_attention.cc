@@ -201,7 +201,7 @@ Tensor continue_from(const Tensor& q, const Tensor& k, const Tensor& v, LinearAt
 
 }  // namespace
 
-// Every key is added to the sums, every query meets them. Lengths are read only where the host can.
+// Every key is added to the sums, every query is multiplied with them. Lengths are read only where the host can.
 int64_t LinearAttentionArgs::multiply_adds() const {
   const LinearAttentionSizes& z = sizes;
   int64_t all_keys = z.B * z.M;

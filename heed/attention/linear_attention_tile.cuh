@@ -1,4 +1,4 @@
-// Linear attention on GPUs: what a block knows of a call, and its products of f32 tiles of 64 x 64.
+// Linear attention on GPUs: the arguments of a block, and its products of f32 tiles of 64 x 64.
 #pragma once
 
 #include "heed/attention/linear_attention_kernels.h"

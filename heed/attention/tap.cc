@@ -1,4 +1,4 @@
-// Taps form a list, the newest first; every call of attention walks it.
+// Taps form a list, the newest first; every call of attention goes to all of them.
 #include "heed/attention/tap.h"
 
 #include <algorithm>

@@ -15,5 +15,6 @@
 #include "heed/attention/terms/relative_bias.h"
 #include "heed/attention/terms/relative_bias_2d.h"
 #include "heed/attention/terms/relative_keys.h"
+#include "heed/attention/terms/relative_keys_2d.h"
 #include "heed/attention/terms/soft_cap.h"
 #include "heed/attention/terms/window.h"

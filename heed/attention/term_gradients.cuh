@@ -128,6 +128,53 @@ static __device__ void relative_keys_gradient(const RelativeKeysArgs& t, float* 
   }
 }
 
+// The sum of ds over the keys of a query for which an entry of the table is used.
+static __device__ float entry_gradient(const RelativeKeys2dArgs& t, const ScoreBlock& x, ScoreTile ds, int query, int64_t entry) {
+  const int64_t i = x.i0 + query;
+  float sum = 0;
+  if (entry < t.rows) {  // keys of one row of the grid; of all rows beyond the ends of the table
+    const int64_t row = i / t.width + entry - t.rows / 2, first = entry == 0 ? x.j0 : max(x.j0, row * t.width),
+                  end = entry == t.rows - 1 ? x.j1 : min(x.j1, (row + 1) * t.width);
+    for (int64_t j = first; j < end; ++j) sum += ds.at(query, static_cast<int>(j - x.j0));
+  } else {
+    for (int64_t j = x.j0; j < x.j1; ++j)
+      if (t.column_entry(i, j) == entry) sum += ds.at(query, static_cast<int>(j - x.j0));
+  }
+  return sum;
+}
+
+// The same on a grid: an entry's queries are summed for a few entries at a time.
+static __device__ void relative_keys_2d_gradient(const RelativeKeys2dArgs& t, float* dqueries, float* dtable, const ScoreBlock& x,
+                                                 ScoreTile ds, TermScratch& scratch) {
+  const int rows = static_cast<int>(x.rows()), keys = static_cast<int>(x.keys()), entries = static_cast<int>(t.entries());
+  const float *table = t.table + x.h * entries * t.depth, *queries = t.query({x.b, x.h, x.i0, x.first});
+  for (int64_t at = threadIdx.x; at < rows * t.depth; at += kBlockThreads) {
+    const int query = static_cast<int>(at / t.depth);
+    const int64_t d = at % t.depth, i = x.i0 + query;
+    float sum = 0;
+    for (int key = 0; key < keys; ++key) {
+      const int64_t j = x.j0 + key;
+      sum = fmaf(ds.at(query, key), table[t.row_entry(i, j) * t.depth + d] + table[t.column_entry(i, j) * t.depth + d], sum);
+    }
+    dqueries[(x.i0 - x.first) * t.depth + at] += sum;
+  }
+  const int at_once = kMostDiagonals / rows;
+  for (int first = 0; first < entries; first += at_once) {
+    const int count = min(at_once, entries - first);
+    __syncthreads();  // the sums of the last entries have been read
+    for (int item = threadIdx.x; item < count * rows; item += kBlockThreads)
+      scratch.sums[item] = entry_gradient(t, x, ds, item % rows, first + item / rows);
+    __syncthreads();
+    for (int64_t at = threadIdx.x; at < count * t.depth; at += kBlockThreads) {
+      const int64_t d = at % t.depth;
+      const float* sums = scratch.sums + at / t.depth * rows;
+      float total = 0;
+      for (int query = 0; query < rows; ++query) total = fmaf(sums[query], queries[query * t.depth + d], total);
+      dtable[first * t.depth + at] += total;
+    }
+  }
+}
+
 // Backwards, last term first: a term that is not linear changes ds, a learned one adds to its sinks. raw: the scores before all terms, read
 // only if a term is not linear. Every thread of the block must see ds before, and may read it after the next barrier.
 static __noinline__ __device__ void unapply_terms(const AttentionBackward& w, const ScoreBlock& x, int64_t part, ScoreTile raw,
@@ -150,6 +197,8 @@ static __noinline__ __device__ void unapply_terms(const AttentionBackward& w, co
           for_own_elements(x, [&](int query, int key) { map[(x.i0 - x.first + query) * z.M + x.j0 + key] = ds.at(query, key); });
         } else if constexpr (std::is_same_v<T, RelativeKeysArgs>) {
           relative_keys_gradient(t, sinks[0].at(part, head), sinks[1].at(part, head), x, ds, scratch);
+        } else if constexpr (std::is_same_v<T, RelativeKeys2dArgs>) {
+          relative_keys_2d_gradient(t, sinks[0].at(part, head), sinks[1].at(part, head), x, ds, scratch);
         } else if constexpr (kHasTable<T>) {
           table_gradient(t, sinks[0].at(part, head), x, ds, scratch);
         }

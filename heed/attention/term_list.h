@@ -18,6 +18,7 @@
   X(RelativeBias, relative_bias)      \
   X(RelativeBias2d, relative_bias_2d) \
   X(RelativeKeys, relative_keys)      \
+  X(RelativeKeys2d, relative_keys_2d) \
   X(BucketedBias, bucketed_bias)      \
   X(Bias, bias)                       \
   X(SoftCap, soft_cap)                \

@@ -49,6 +49,9 @@ AttentionGradients attention_gradients(const AttentionPlan& plan, const Tensor& 
 
 inline TokenRows token_rows(const Tensor& x) { return {Raw::bytes(x), x.strides()[0], x.strides()[1], x.strides()[2]}; }
 
+// (B, heads, tokens, width), detached, as kernels read it: f32 or bf16, with any strides, as long as the numbers of a token are contiguous.
+Tensor readable(const Tensor& x);
+
 // A new tensor (B, heads, tokens, width) with the axes of tokens and heads in the order in which x stores them.
 Tensor strided_like(const Tensor& x, int64_t width, bool zero = false);
 

@@ -70,8 +70,8 @@ void run_attend(const CommandLine& line) {
 
 const Command attend_command("attend", "Compute attention on the tensors of a safetensors file", [](Flags& flags) {
   auto line = std::make_shared<CommandLine>();
-  flags.option("FILE", line->arguments, "Safetensors file to read, and options name=value").value("name=value").no_default();
-  flags.option("-o,--output", line->output, "Safetensors file to write").value("OUT");
+  flags.option("FILE", line->arguments, "Safetensors file to read, and options name=value").usage("FILE [name=value ...]");
+  flags.option(kOutputFlag, line->output, "Safetensors file to write").value("OUT");
   for (const AttendOption& option : attend_options()) {  // --name value also works; hidden, as the help lists name=value
     std::vector<std::string> names = option.aliases;
     names.push_back(option.name);

@@ -24,12 +24,12 @@ void check_grid(const AttentionSizes& z, const AttendOptions& o) {
   if (!o.grid) return;
   const auto [rows, columns] = *o.grid;
   const int64_t places = rows * columns, end = o.first_query + z.N;
-  check<UsageError>(z.M == places, "attend: grid=", rows, "x", columns, " has ", places, " places, expected one for each of the ", z.M,
+  check<UsageError>(z.M == places, "attend: grid=", rows, "x", columns, " has ", places, " cells, expected one for each of the ", z.M,
                     " keys");
   if (o.pool) return;  // queries need not be on the grid
   check<UsageError>(o.first_query > 0 || z.N == places, "attend: grid=", rows, "x", columns, " has ", places,
-                    " places, expected one for each of the ", z.N, " queries");
-  check<UsageError>(end <= places, "attend: grid=", rows, "x", columns, " has ", places, " places, expected ", end,
+                    " cells, expected one for each of the ", z.N, " queries");
+  check<UsageError>(end <= places, "attend: grid=", rows, "x", columns, " has ", places, " cells, expected ", end,
                     " or more, as the first of ", z.N, " queries is at ", o.first_query);
 }
 
@@ -84,7 +84,7 @@ Tensor selected(const Tensor& x, const AttendOptions& o) {
   return choose(choose(x, 1, o.heads), 2, o.rows);
 }
 
-// A term that an option or a tensor of the file asks for.
+// A term that an option or a tensor of the file selects.
 std::optional<Term> term_in(AttendFile& file, const AttendOptions& o, const TermInfo& info) {
   const auto given = o.terms.find(info.name);
   if (info.parameters.empty() ? given == o.terms.end() : !file.has_term(info)) return {};

@@ -14,7 +14,7 @@ uses key head h G / H, rounded down. B, or B and H, may be omitted; results have
 computed and written in f32. b, h, i, j index items, heads, queries and keys, from 0.
 
 kind=softmax  out_i = sum_j p_ij v_j, p_i = softmax over j of s_ij, where s_ij is
-                1. beta q_i.k_j (with u, w and relative_keys more)
+                1. beta q_i.k_j (more products with u, w and relative_keys, see below)
                 2. + additive terms: bias, alibi and tensors below that say "add"
                 3. soft_cap
                 4. + mask, if it has floats

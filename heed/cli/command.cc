@@ -1,6 +1,7 @@
 // Shared by all commands: the list of commands, the command line, errors and exit codes.
 #include "heed/cli/command.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,8 +13,11 @@
 #include <sstream>
 
 #include "heed/cli/completion.h"
+#include "heed/cli/help_format.h"
+#include "heed/cli/parse_error.h"
 #include "heed/cli/read_progress.h"
 #include "heed/cli/run.h"
+#include "heed/cli/terminal_text.h"
 #include "heed/core/check.h"
 #include "heed/core/device.h"
 #include "heed/core/isa.h"
@@ -33,7 +37,7 @@ constexpr const char* kExamples = R"(Examples:
   heed train TASK --settings
                             lists the settings of a task; without TASK, the tasks
   heed train classify data=FOLDER
-                            trains on your own images; also sentiment, pairs, translate, pretrain, language
+                            trains on your own images; also sentiment, pairs, translate, pretrain, language, contrastive, caption, answers
   heed train --resume RUN   resumes a run that was stopped
   heed runs                 lists training runs and their metrics
   heed eval MODEL DATA      evaluates a model; MODEL is always the folder of a model or of a run
@@ -51,19 +55,24 @@ constexpr const char* kExamples = R"(Examples:
   heed inspect MODEL        modules and cost of a model, and its attention maps
   heed lab all              tests claims about attention by experiment
   heed cost bert-base       predicts parameters, arithmetic and memory of a model
-
-  heed devices              lists the processors and GPUs and what they can compute
+  heed prune RUN OUT        measures how much each attention head matters, and removes some
+  heed devices              lists the CPU and the GPUs with their measured peaks
 
 heed help COMMAND or heed COMMAND --help explains a command.
 Models run on device=auto, cpu, cuda or cuda:1; auto, the default, is the first GPU if there is one. attend and lab use the CPU.
 mpirun -n 4 heed train ... trains with several processes, also on several machines: docs/scale.md.
 Environment: HEED_DEVICE (like device=), HEED_THREADS (1 to 1024, of each process), HEED_ISA (avx512, avx2, baseline),
-HEED_PROCESS_TIMEOUT (seconds without a sign of life after which a process counts as lost, 20), TMPDIR, NO_COLOR.
-Exit codes: 0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl-C.
+HEED_PROCESS_TIMEOUT (seconds without a heartbeat after which a process counts as lost, 20), TMPDIR, NO_COLOR.
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl-C.
 heed completion SHELL prints a completion script, heed man the manual pages.)";
 
 std::vector<const Command*>& commands() {
   static std::vector<const Command*> list;
+  return list;
+}
+
+std::vector<std::string>& all_arguments() {
+  static std::vector<std::string> list;
   return list;
 }
 
@@ -158,10 +167,12 @@ int parse_and_run(int argc, const char* const* argv) {
   // heed parse COMMAND... only parses: for tests of the commands in the documentation.
   const bool only_parse = !arguments.empty() && arguments[0] == "parse";
   if (only_parse) arguments.erase(arguments.begin());
+  all_arguments() = arguments;
   const std::string device = device_in(arguments);
   CLI::App app("heed: a C++ transformer toolkit", "heed");
   app.set_version_flag("-V,--version", version, "Print the version and exit");
   app.footer(kExamples);
+  app.formatter(help_format());
   app.allow_extras();
   app.require_subcommand(0, 1);  // a command name such as translate may be an argument of another command
   std::vector<std::pair<CLI::App*, std::function<void()>>> actions;
@@ -184,10 +195,10 @@ int parse_and_run(int argc, const char* const* argv) {
   } catch (const CLI::Success& request) {  // --help, --version
     std::ostringstream text;
     app.exit(request, text);
-    std::cout << styled_headings(text.str(), has_colour(STDOUT_FILENO));
+    std::cout << styled_headings(for_terminal(text.str()), has_colour(STDOUT_FILENO));
     return 0;
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());
+    throw UsageError(parse_error_text(error, app));
   }
   refuse_leftovers(app);
   if (only_parse) return 0;
@@ -210,6 +221,13 @@ RunResult path_error(const std::filesystem::filesystem_error& error) {
   }
 }
 
+// Without a message if its reader has seen enough: heed help | head
+RunResult unwritable_output() {
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  const bool reader_left = ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+  return {1, reader_left ? "" : "standard output: cannot write"};
+}
+
 }  // namespace
 
 Command::Command(std::string command_name, std::string command_summary, Setup command_setup, Prepare command_prepare)
@@ -222,6 +240,7 @@ Command::Command(std::string command_name, std::string command_summary, Setup co
 }
 
 const std::vector<const Command*>& all_commands() { return commands(); }
+const std::vector<std::string>& given_arguments() { return all_arguments(); }
 
 void print_error(const std::string& message) {
   std::cout.exceptions(std::ios::goodbit);
@@ -235,11 +254,11 @@ RunResult run_without_message(int argc, const char* const* argv) {
     std::cout.exceptions(std::ios::badbit);  // stop as soon as the output cannot be written
     show_long_reads();
     const int exit_code = parse_and_run(argc, argv);
-    check(std::cout.flush().good(), "standard output: cannot write");
+    if (!std::cout.flush().good()) return unwritable_output();
     std::cout.exceptions(std::ios::goodbit);
     return {exit_code};
   } catch (const std::ios_base::failure&) {
-    return {1, "standard output: cannot write"};
+    return unwritable_output();
   } catch (const Error& error) {
     return {error.exit_code(), error.what()};
   } catch (const std::filesystem::filesystem_error& error) {
@@ -259,7 +278,7 @@ RunResult run_without_message(int argc, const char* const* argv) {
 
 int run(int argc, const char* const* argv) {
   const RunResult result = run_without_message(argc, argv);
-  if (result.exit_code != 0) print_error(result.error);
+  if (!result.error.empty()) print_error(result.error);
   return result.exit_code;
 }
 

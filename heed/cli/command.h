@@ -27,5 +27,6 @@ class Command {
 };
 
 const std::vector<const Command*>& all_commands();  // sorted by name
+const std::vector<std::string>& given_arguments();  // of the command that runs, with its name
 
 }  // namespace heed::cli

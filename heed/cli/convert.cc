@@ -70,6 +70,7 @@ const Command convert_command("convert", "Write a checkpoint in another precisio
   flags.option("--dtype", options->dtype, "f32, f16 or bf16; unchanged by default").value("TYPE").must_be(key_of(kDTypes));
   flags.option("--shard", options->shard, "Maximum size of a file, for example 2GB; one file by default")
       .value("BYTES")
+      .no_default()
       .must_be(byte_size());
   flags
       .option("--allow-missing", options->allow_missing,

@@ -9,6 +9,7 @@
 #include "heed/cli/model_name.h"
 #include "heed/cli/print_cost.h"
 #include "heed/cli/print_json.h"
+#include "heed/cli/terminal_text.h"
 #include "heed/io/paths.h"
 
 namespace heed::cli {
@@ -37,7 +38,7 @@ void run_cost(const CostOptions& options) {
   declare(settings, asked);
   for (size_t i = 1; i < options.arguments.size(); ++i) settings.assign(options.arguments[i]);
   if (options.settings) {
-    std::cout << settings.help();
+    std::cout << for_terminal(settings.help());
     return;
   }
   const CostReport report = cost_report(name, config_named("cost", name, of.choice), of);
@@ -61,7 +62,7 @@ const Command cost_command("cost", "Parameters, arithmetic, memory and bytes mov
   flags
       .option("arguments", options->arguments,
               "Folder of a model or of a run, a config.json or a preset of heed train; then settings as key=value")
-      .usage("CONFIG|MODEL [KEY=VALUE ...]")
+      .usage("MODEL|CONFIG|PRESET [KEY=VALUE ...]")
       .many();
   flags.option("--question", options->question, "Answer a question about attention instead of a model's cost").value("NAME");
   flags.flag("--all", options->all, "Print every layer, also identical ones");

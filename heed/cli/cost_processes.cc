@@ -89,8 +89,7 @@ void print_processes(std::ostream& out, const ProcessReport& report) {
       << "  compute          " << seconds_text(cost.compute) << '\n'
       << "  communication    " << seconds_text(cost.fixed_tree) << ": each sends " << scaled_text(cost.bytes_sent, "B") << " in "
       << cost.messages << " messages (a ring all-reduce: " << seconds_text(cost.ring) << ", trees: " << seconds_text(cost.tree) << ")\n"
-      << "  step             " << seconds_text(cost.step) << " (" << seconds_text(cost.overlapped)
-      << " if communication overlapped with backward)\n"
+      << "  step             " << seconds_text(cost.step) << " (" << seconds_text(cost.serial) << " if communication followed backward)\n"
       << "  efficiency       " << percent.str() << '\n'
       << "  memory of each   " << scaled_text(static_cast<double>(cost.gradient_bytes), "B") << " gradients and their sums, "
       << scaled_text(static_cast<double>(cost.state_bytes), "B") << " optimizer\n";
@@ -110,7 +109,7 @@ Json processes_json(const ProcessReport& report) {
           {"bytes_sent", cost.bytes_sent},
           {"messages", cost.messages},
           {"step_seconds", cost.step},
-          {"overlapped_step_seconds", cost.overlapped},
+          {"serial_step_seconds", cost.serial},
           {"efficiency", cost.efficiency},
           {"gradient_bytes", cost.gradient_bytes},
           {"optimizer_bytes", cost.state_bytes}};

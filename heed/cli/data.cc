@@ -8,8 +8,10 @@
 #include <sstream>
 
 #include "heed/cli/command.h"
-#include "heed/cli/data_sheet.h"
+#include "heed/cli/data_captions.h"
+#include "heed/cli/display_text.h"
 #include "heed/cli/sentence_reader.h"
+#include "heed/cli/shell_word.h"
 #include "heed/core/parallel.h"
 #include "heed/data/decoded.h"
 #include "heed/io/json.h"
@@ -35,6 +37,7 @@ struct DataFlags {
   AugmentOptions augment = {};
   bool every = false;
   TextLookOptions text = {};
+  DataSettings other = {};
 };
 
 struct Range {
@@ -211,7 +214,7 @@ void look_at_images(DataFlags& options) {
   }
   print_tables(parts);
   if (options.sheet.empty())
-    std::cout << "\nTo see some images: heed data look " << options.where << " -o sheet.png\n";
+    std::cout << "\nTo see some images: heed data look " << shell_word(options.where) << " -o sheet.png\n";
   else
     std::cout << "\n"
               << options.sheet << ": " << (options.drawing.augment ? "one image of every class of " : "some of every class of ")
@@ -219,21 +222,13 @@ void look_at_images(DataFlags& options) {
   check_readable(options.where, parts);
 }
 
-// Parses settings of heed train such as text_column=review or source=en.
-void take_settings(DataFlags& options) {
-  take_column_settings(options.settings, options.text.columns);
-  for (const std::string& setting : options.settings) {
-    const bool source = setting.starts_with("source="), target = setting.starts_with("target=");
-    check<UsageError>(
-        source || target, "data look: found ", in_quotes(setting),
-        ", expected text_column=NAME, pair_column=NAME, label_column=NAME, source_column=NAME, target_column=NAME, source=LANGUAGE "
-        "or target=LANGUAGE");
-    (source ? options.text.languages.source : options.text.languages.target) = setting.substr(7);
-  }
-}
-
 void run_look(DataFlags options) {
-  take_settings(options);
+  take_data_settings("data look", options.settings, options.text.columns, options.text.languages, options.other);
+  const auto& [captions, folder, questions] = options.other;
+  if (!captions.image.empty() || !captions.caption.empty() || is_captioned(options.where))
+    return look_at_captions(options.where, options.other, {options.text.lines, options.text.json, options.sheet, options.drawing});
+  if (!questions.question.empty() || !questions.answer.empty() || is_question_file(options.where))
+    return look_at_questions(options.where, options.other, options.text.lines, options.text.json);
   if (!is_text_data(options.where, options.text)) {
     check<UsageError>(
         !any_column_set(options.text.columns) && options.text.languages.source.empty() && options.text.languages.target.empty(),
@@ -252,8 +247,9 @@ const Command data_command("data", "Show what is in a data set", [](Flags& flags
   std::vector<std::string> parts;
   for (const auto& [name, part] : kParts) parts.push_back(name);
   AugmentOptions& augment = options->augment;
-  look.option("path", options->where,
-              "Data as for heed train: a folder or file of images or texts, or synthetic: shapes, opinions, entailment, numbers")
+  look.option(
+          "path", options->where,
+          "Data as for heed train: a folder or file of images or texts, or synthetic: shapes, scenes, opinions, entailment, numbers, facts")
       .value("PATH")
       .required();
   look.option("settings", options->settings, "Columns and languages as in heed train: text_column=review, source=en")
@@ -261,7 +257,7 @@ const Command data_command("data", "Show what is in a data set", [](Flags& flags
       .many()
       .one_value();
   look.option("--part", options->part, "Only train, validation or test").value("PART").no_default().must_be(one_of(parts));
-  look.option("-o,--output", options->sheet, "Images: write samples of every class to one PNG").value("SHEET.png").no_default();
+  look.option(kOutputFlag, options->sheet, "Images: write samples of every class to one PNG").value("SHEET.png").no_default();
   look.option("--each", options->drawing.each, "Images per class on the sheet").value("N").must_be(whole_within(1, 64));
   look.flag("--every", options->every, "CIFAR, IDX and shapes: measure every image, not a sample");
   look.option("--lines", options->text.lines, "Texts: number of samples to print").value("N").must_be(non_negative());
@@ -271,20 +267,23 @@ const Command data_command("data", "Show what is in a data set", [](Flags& flags
   look.option("--resized-crop", augment.resized_crop, "Sheet: random resized crop of at least this share of the area")
       .value("SHARE")
       .must_be(within(0.001, 1));
-  look.option("--colour", augment.colour, "Sheet: brightness, contrast and saturation by 1 - C to 1 + C").value("C").must_be(within(0, 10));
+  look.option("--colour", augment.colour, "Sheet: scale brightness, contrast and saturation by 1 - C to 1 + C")
+      .value("C")
+      .must_be(within(0, 10));
   look.option("--random-ops", augment.random_ops, "Sheet: number of RandAugment operations").value("N").must_be(whole_within(0, 100));
-  look.option("--random-strength", augment.random_strength, "Sheet: their strength").value("S").must_be(within(0, 1));
+  look.option("--random-strength", augment.random_strength, "Sheet: strength of the RandAugment operations")
+      .value("S")
+      .must_be(within(0, 1));
   look.option("--erase", augment.erase, "Sheet: probability of erasing a rectangle with noise").value("P").must_be(within(0, 1));
   look.option("--seed", options->drawing.seed, "Sheet: seed of the augmentation").value("N");
   look.footer(
-      "A folder of images holds binary files of CIFAR-10 or CIFAR-100, IDX files as of MNIST, or one folder per class of PNG, JPEG, WebP\n"
-      "and BMP files, optionally below train/, validation/ (or val/) and test/. All files are decoded; unreadable ones are listed at the\n"
-      "end, and the exit code is 3. shapes:500 generates 500 shapes.\n\nExamples:\n"
+      "A folder of images holds binary files of CIFAR-10 or CIFAR-100, IDX files like those of MNIST, or one folder per class of PNG,\n"
+      "JPEG, WebP and BMP files, optionally below train/, validation/ (or val/) and test/. All files are decoded; unreadable ones are\n"
+      "listed at the end, and the exit code is 3. shapes:500 generates 500 shapes.\n\nExamples:\n"
       "  heed data look shapes -o sheet.png\n  heed data look cifar-10-batches-bin --part test\n"
       "  heed data look /usr/share/datasets/fashion-mnist -o fashion.png --each 12\n"
       "  heed data look photos --json\n  heed data look shapes -o changed.png --pad 4 --flip --random-ops 2\n"
-      "  heed data look reviews.tsv.gz text_column=review --lines 10\n  heed data look pairs.csv source_column=english "
-      "target_column=german\n"
+      "  heed data look reviews.tsv.gz text_column=review --lines 10\n  heed data look scenes --lines 10\n"
       "  heed data look multi30k source=en target=de");
   return [options] { run_look(*options); };
 });

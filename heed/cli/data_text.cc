@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "heed/cli/data.h"
+#include "heed/cli/display_text.h"
 #include "heed/cli/predict.h"
 #include "heed/data/text_parts.h"
 #include "heed/io/paths.h"
@@ -16,16 +17,9 @@ namespace {
 
 constexpr size_t kLabelsShown = 20, kCharBar = 40, kWidest = 100;
 
-int64_t words_in(const std::string& text) {
-  std::istringstream in(text);
-  int64_t words = 0;
-  for (std::string word; in >> word;) ++words;
-  return words;
-}
-
 class Lengths {
  public:
-  void add(const std::string& text) { words_.push_back(words_in(text)); }
+  void add(const std::string& text) { words_.push_back(word_count(text)); }
 
   Json json() {
     sort();
@@ -199,6 +193,13 @@ void look_at_folder_of_languages(const std::string& where, const TextLookOptions
 }
 
 }  // namespace
+
+int64_t word_count(const std::string& text) {
+  std::istringstream in(text);
+  int64_t words = 0;
+  for (std::string word; in >> word;) ++words;
+  return words;
+}
 
 bool is_text_data(const std::string& where, const TextLookOptions& options) {
   std::error_code ignored;

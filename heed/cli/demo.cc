@@ -8,6 +8,7 @@
 #include "heed/cli/command.h"
 #include "heed/cli/completion.h"
 #include "heed/cli/inspection.h"
+#include "heed/cli/shell_word.h"
 #include "heed/cli/train_run.h"
 #include "heed/data/image_data.h"
 #include "heed/io/paths.h"
@@ -66,8 +67,8 @@ void run_demo(const DemoFlags& options) {
   write_png(run / "attention.png", static_drawing(inspection, default_query(inspection)).pixels());
   std::cout << "\nOpen in a browser:\n  " << (run / "report.html").string() << "     curves, errors and attention maps\n  "
             << (run / "attention.html").string() << "  attention of every head over the image; attention.png shows one view\n"
-            << "Then try:\n  heed predict " << best << ' ' << image << "\n  heed eval " << best << ' ' << data
-            << "\n  heed train classify --settings\n";
+            << "Then try:\n  heed predict " << shell_word(best) << ' ' << shell_word(image) << "\n  heed eval " << shell_word(best) << ' '
+            << shell_word(data) << "\n  heed train classify --settings\n";
 }
 
 const Command demo_command("demo", "Train on Fashion-MNIST, evaluate, report and predict, as a demonstration", [](Flags& flags) {

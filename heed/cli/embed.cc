@@ -1,6 +1,5 @@
 // heed embed: sentence embeddings as JSON or .npy, or the cosine similarities of sentences.
 #include "heed/models/embed.h"
-#include "heed/cli/model_name.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +7,11 @@
 #include <iostream>
 #include <memory>
 
+#include "heed/cli/display_text.h"
 #include "heed/cli/int8_flag.h"
+#include "heed/cli/model_name.h"
 #include "heed/cli/nonfinite_flag.h"
+#include "heed/cli/parts_file.h"
 #include "heed/cli/print_json.h"
 #include "heed/cli/sentence_reader.h"
 #include "heed/dist/group.h"
@@ -24,7 +26,7 @@ constexpr int64_t kMaxMatrix = 12;   // sentences: more columns do not fit a ter
 constexpr int64_t kChunkRows = 256;  // of a large cosine matrix, which is never materialized
 
 struct EmbedFlags {
-  std::string model, npy, pooling;
+  std::string model, npy, pooling, parts;
   SentenceOptions inputs;
   bool int8 = false, nonfinite = false, json = false, similar = false, normalize = false, plain = false;
   int64_t top = 20, max_length = 0;
@@ -208,6 +210,7 @@ const Command embed_command("embed", "Sentence embeddings and their cosine simil
   flags.option("--max-length", options->max_length, "Truncate sentences to N tokens; 0: the model's maximum")
       .value("N")
       .must_be(non_negative());
+  add_parts_flag(flags, options->parts);
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
   flags.flag("--json", options->json, "One JSON object per line, with the vector of a sentence or the cosine of a pair");
@@ -220,7 +223,9 @@ const Command embed_command("embed", "Sentence embeddings and their cosine simil
       "  heed embed minilm --json < corpus.txt > corpus.jsonl");
   return [options] {
     options->model = resolve_model(options->model);
+    const std::unique_ptr<PartsFile> parts = parts_file(options->parts, options->model);
     run_embed(*options);
+    if (parts) parts->remove();
   };
 });
 

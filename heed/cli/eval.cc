@@ -1,20 +1,23 @@
 // heed eval: evaluates a model on data. The model determines the kind of data: images, labelled sentences, text or translations.
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
 #include <iostream>
 #include <memory>
-#include <sstream>
 
+#include "heed/cli/eval_captions.h"
 #include "heed/cli/eval_run.h"
+#include "heed/cli/image_size_flag.h"
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/nonfinite_flag.h"
+#include "heed/cli/parts_file.h"
+#include "heed/cli/print_evaluation.h"
 #include "heed/cli/print_json.h"
 #include "heed/cli/sentence_reader.h"
 #include "heed/dist/group.h"
+#include "heed/io/paths.h"
 #include "heed/models/architecture.h"
-#include "heed/text/unicode.h"
+#include "heed/train/answer_scores.h"
 #include "heed/train/evaluate.h"
 #include "heed/train/model_folder.h"
 #include "heed/train/translate_data.h"
@@ -23,23 +26,27 @@ namespace heed::cli {
 namespace {
 
 constexpr int64_t kLongestWindow = 512, kLongestSample = 128;
-constexpr size_t kMaxShownClassWidth = 32, kShownClasses = 200;
 
 struct EvalFlags {
   bool nonfinite = false;
-  std::string model, data, part, out;
-  std::string typed = {};  // the MODEL argument as typed, possibly a run
+  std::string model, data, part, out, parts;
+  std::string typed = {};   // the MODEL argument as typed, possibly a run
+  std::string folder = {};  // of the model as it is loaded: not `model` with --image
   TextColumns columns = {};
+  LanguageCodes languages = {};            // of a folder of parallel text
+  DataSettings other = {};                 // columns of captions and questions
   std::vector<std::string> settings = {};  // text_column=review and so on
   std::optional<int64_t> length, beams;
   std::optional<uint64_t> seed;
   bool json = false, confusion = false, int8 = false;
+  ImageSizeFlag image = {};
 };
 
 struct EvalResult {
   Evaluation evaluation = {};
   std::string what = {};  // a description such as "1000 images, test"
   ChosenColumns columns = {};
+  std::string columns_text = {};  // of captions and questions
 };
 
 // Throws if a flag is given that is not in `accepted`. what: describes the model in the error
@@ -53,6 +60,8 @@ void refuse_other_flags(const EvalFlags& options, const std::string& what, const
                                                            {"--length", options.length.has_value()},
                                                            {"--beams", options.beams.has_value()},
                                                            {"--seed", options.seed.has_value()},
+                                                           {"source=", !options.languages.source.empty()},
+                                                           {"target=", !options.languages.target.empty()},
                                                            {"-o", !options.out.empty()},
                                                            {"--confusion", options.confusion}};
   for (const auto& [flag, is_given] : given)
@@ -60,16 +69,17 @@ void refuse_other_flags(const EvalFlags& options, const std::string& what, const
                       ", which does not apply to ", what);
 }
 
+const std::vector<std::pair<std::string, DataPart>> kPartNames = {
+    {"test", DataPart::test}, {"validation", DataPart::validation}, {"train", DataPart::train}};
+
 EvalResult eval_images(const EvalFlags& options, const Model& model, const Done& done) {
   refuse_other_flags(options, model.architecture(), {"--part", "--confusion"});
-  const std::vector<std::pair<std::string, DataPart>> parts = {
-      {"test", DataPart::test}, {"validation", DataPart::validation}, {"train", DataPart::train}};
-  for (const auto& [name, part] : parts) {
+  for (const auto& [name, part] : kPartNames) {
     if (!options.part.empty() && name != options.part) continue;
     const ImageData data = read_images(options.data, part);
     if (data.count() == 0) continue;
     for (const std::string& note : data.notes) std::cerr << "heed: " << note << '\n';
-    return {evaluate_images(model, options.model, data, done), std::to_string(data.count()) + " images, " + name};
+    return {evaluate_images(model, options.folder, data, done), std::to_string(data.count()) + " images, " + name};
   }
   fail<FileError>(options.data, ": found no images", options.part.empty() ? "" : " in the part " + options.part, ", expected at least one");
 }
@@ -97,9 +107,14 @@ EvalResult eval_language(const EvalFlags& options, Model loaded, const Done& don
 }
 
 EvalResult eval_translation(const EvalFlags& options, const Model& model, const Done& done) {
-  refuse_other_flags(options, model.architecture(), {"--length", "--beams", "-o", "--source-column", "--target-column"});
+  refuse_other_flags(options, model.architecture(),
+                     {"--length", "--beams", "-o", "--source-column", "--target-column", "--part", "source=", "target="});
+  check<UsageError>(options.part.empty() || std::filesystem::is_directory(options.data),
+                    "eval: found --part, expected it with a folder of parallel text");
+  const auto part = std::find_if(kPartNames.begin(), kPartNames.end(), [&](const auto& each) { return each.first == options.part; });
   ChosenColumns columns;
-  const std::vector<Translation> pairs = read_translation_data(options.data, DataPart::test, options.columns, {}, &columns);
+  const std::vector<Translation> pairs = read_translation_data(options.data, part == kPartNames.end() ? DataPart::test : part->second,
+                                                               options.columns, options.languages, &columns);
   check<FileError>(!pairs.empty(), options.data, ": found no pairs of sentences, expected at least one");
   auto found = evaluate_translation(model, options.model, pairs, options.beams.value_or(0), options.length.value_or(0), done);
   if (!options.out.empty()) {
@@ -119,8 +134,24 @@ EvalResult eval_pretraining(const EvalFlags& options, Model loaded, const Done& 
   return {found, std::to_string(found.detail.at("samples").get<int64_t>()) + " samples of at most " + std::to_string(length) + " tokens"};
 }
 
+EvalResult eval_on_captions(const EvalFlags& options, const Model& model, const Done& done) {
+  refuse_other_flags(options, model.architecture(), {"--part"});
+  CaptionEvaluation found = evaluate_on_captions(model, options.model, options.data, options.part, options.other, done);
+  return {.evaluation = std::move(found.evaluation), .what = found.what, .columns_text = found.columns};
+}
+
+EvalResult eval_answers(const EvalFlags& options, Model loaded, const Done& done) {
+  refuse_other_flags(options, loaded.architecture(), {});
+  const TextModel model = with_tokenizer(std::move(loaded), options.model);
+  const Questions questions = read_questions(options.data, options.other.questions);
+  return {.evaluation = evaluate_answers(model, questions.items, done),
+          .what = std::to_string(questions.items.size()) + " questions",
+          .columns_text = questions.columns};
+}
+
 // Without DATA: evaluates on the data of the run.
 EvalResult eval_run(EvalFlags& options) {
+  check<FileError>(path_exists(options.typed), options.typed, ": there is no such folder, expected a model or a run");
   const Path run = run_of_model(options.typed);
   check<UsageError>(!run.empty(), "eval: found no DATA, expected data for ", options.typed,
                     "; only a run has data of its own: heed eval runs/classify/001");
@@ -133,7 +164,7 @@ EvalResult eval_run(EvalFlags& options) {
 EvalResult eval_model(EvalFlags& options, const Done& done) {
   if (options.data.empty()) return eval_run(options);
   Model model =
-      load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = weights_for(options.int8)});
+      load(options.folder, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = weights_for(options.int8)});
   switch (model.traits().task) {
     case ModelTask::image_classification: return eval_images(options, model, done);
     case ModelTask::sequence_classification: return eval_labelled(options, std::move(model), done);
@@ -142,82 +173,14 @@ EvalResult eval_model(EvalFlags& options, const Done& done) {
     case ModelTask::next_sentence: return eval_pretraining(options, std::move(model), done);
     case ModelTask::causal_lm: return eval_language(options, std::move(model), done);
     case ModelTask::seq2seq_lm: return eval_translation(options, model, done);
+    case ModelTask::image_text_matching:
+    case ModelTask::image_captioning: return eval_on_captions(options, model, done);
+    case ModelTask::question_answering: return eval_answers(options, std::move(model), done);
     default: break;
   }
   fail<FileError>((Path(options.model) / "config.json").string(), ": found ", model.architecture(),
-                  ", expected a model for image or sentence classification, masked or causal language modelling, or translation");
-}
-
-std::string fixed(double value, int digits) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << value;
-  return text.str();
-}
-
-std::string readable(const std::string& name, double value) {
-  if (name.ends_with("accuracy") || name == "top5" || name == "exact") return fixed(100 * value, 2) + '%';
-  return fixed(value, name == "bleu" || name == "chrf" || name == "perplexity" ? 2 : 4);
-}
-
-void print_metrics(const EvalFlags& options, const EvalResult& result) {
-  std::cout << result.what << '\n';
-  if (!result.columns.empty()) std::cout << columns_text(options.data, result.columns) << '\n';
-  for (const auto& [name, value] : result.evaluation.figures) {
-    std::string label = name;
-    std::replace(label.begin(), label.end(), '_', ' ');
-    std::cout << padded(label, 18) << std::setw(10) << readable(name, value) << '\n';
-  }
-}
-
-int64_t widest_of(const Json& names, size_t count) {
-  int64_t widest = 5;
-  for (size_t i = 0; i < count; ++i)
-    widest = std::max(widest, text::count_chars(display_text(names[i].get<std::string>(), kMaxShownClassWidth)));
-  return widest;
-}
-
-// Prints at most kShownClasses classes; --json has more.
-void print_classes(const Json& detail) {
-  Json names = Json::array();
-  for (const Json& each : detail.at("per_class")) names.push_back(each.at("class"));
-  const size_t count = std::min(names.size(), kShownClasses);
-  const int64_t widest = widest_of(names, count);
-  std::cout << '\n' << padded("class", widest) << "  precision  recall      f1   count\n";
-  for (size_t i = 0; i < count; ++i) {
-    const Json& each = detail.at("per_class")[i];
-    std::cout << padded(display_text(each.at("class").get<std::string>(), kMaxShownClassWidth), widest) << std::setw(11)
-              << fixed(each.at("precision").get<double>(), 4) << std::setw(8) << fixed(each.at("recall").get<double>(), 4) << std::setw(8)
-              << fixed(each.at("f1").get<double>(), 4) << std::setw(8) << each.at("count").get<int64_t>() << '\n';
-  }
-  const auto all = detail.at("class_count").get<size_t>();
-  if (count < all) std::cout << "... and " << all - count << " more classes; --json lists " << names.size() << " of them\n";
-}
-
-// For many classes, instead of a confusion matrix that would not fit a screen.
-void print_mistakes(const Json& detail) {
-  std::cout << "\ncount  truth -> guess\n";
-  for (const Json& each : detail.at("most_confused"))
-    std::cout << std::setw(5) << each.at("count").get<int64_t>() << "  "
-              << display_text(each.at("truth").get<std::string>(), kMaxShownClassWidth) << " -> "
-              << display_text(each.at("guess").get<std::string>(), kMaxShownClassWidth) << '\n';
-}
-
-void print_confusion(const Json& detail) {
-  if (!detail.contains("confusion")) return print_mistakes(detail);
-  const Json& classes = detail.at("classes");
-  const int64_t name_width = std::max<int64_t>(widest_of(classes, classes.size()) + 5, 13);
-  size_t column = std::to_string(classes.size()).size();
-  for (const Json& row : detail.at("confusion"))
-    for (const Json& count : row) column = std::max(column, std::to_string(count.get<int64_t>()).size());
-  const int width = static_cast<int>(column) + 2;
-  std::cout << '\n' << padded("truth \\ guess", name_width);
-  for (size_t i = 0; i < classes.size(); ++i) std::cout << std::setw(width) << i;
-  std::cout << '\n';
-  for (size_t i = 0; i < classes.size(); ++i) {
-    std::cout << padded(std::to_string(i) + ' ' + display_text(classes[i].get<std::string>(), kMaxShownClassWidth), name_width);
-    for (const Json& count : detail.at("confusion")[i]) std::cout << std::setw(width) << count.get<int64_t>();
-    std::cout << '\n';
-  }
+                  ", expected a model for image or sentence classification, masked or causal language modelling, translation, captions or ",
+                  "answers");
 }
 
 void run_eval(EvalFlags& options) {
@@ -238,19 +201,30 @@ void run_eval(EvalFlags& options) {
     return;
   }
   check<UsageError>(!options.confusion || found.detail.contains("per_class"), "eval: found --confusion, expected a model with classes");
-  print_metrics(options, result);
+  std::cout << result.what << '\n';
+  if (!result.columns.empty()) std::cout << columns_text(options.data, result.columns) << '\n';
+  if (!result.columns_text.empty()) std::cout << result.columns_text << '\n';
+  print_metrics(found.figures);
   if (found.detail.contains("per_class")) print_classes(found.detail);
   if (options.confusion) print_confusion(found.detail);
+}
+
+// data: a path, or two with a comma between them
+std::vector<Path> paths_in(const std::string& data) {
+  const size_t comma = data.find(',');
+  return comma == data.npos ? std::vector<Path>{data} : std::vector<Path>{data.substr(0, comma), data.substr(comma + 1)};
 }
 
 const Command eval_command("eval", "Evaluate a model on data", [](Flags& flags) {
   auto options = std::make_shared<EvalFlags>();
   flags.option("model", options->model, "Folder of a model or of a run").value("MODEL").required();
   flags.option("data", options->data, "Data to evaluate on, see below; for a run, by default the run's own data").value("DATA");
-  flags.option("--part", options->part, "Of images, and of a run's own data: test, validation or train; by default the first that exists")
+  flags.option("--part", options->part, "Part of images or of a run's data: test, validation or train; by default the first that exists")
       .value("PART")
       .must_be(one_of({"test", "validation", "train"}));
-  flags.option("settings", options->settings, "Columns of a table as in heed train: text_column=review")
+  flags
+      .option("settings", options->settings,
+              "Columns of a table as in heed train: text_column=review; languages of a folder: source=en target=de")
       .usage("[COLUMN=NAME ...]")
       .many()
       .one_value();
@@ -265,29 +239,37 @@ const Command eval_command("eval", "Evaluate a model on data", [](Flags& flags) 
       .value("N")
       .must_be(whole_within(1, 256));
   flags.option("--seed", options->seed, "Seed of masks and next sentences; 1").value("N");
-  flags.option("-o,--out", options->out, "Write the translations to FILE, one per line").value("FILE");
+  flags.option(kOutputFlag, options->out, "Write the translations to FILE, one per line").value("FILE");
   flags.flag("--confusion", options->confusion, "Print the confusion matrix");
   flags.flag("--json", options->json, "One JSON object, with all details");
+  add_parts_flag(flags, options->parts);
+  options->image.add_to(flags);
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
   flags.footer(
       "DATA depends on the model. Images: a folder as for heed train classify, or shapes. Labelled sentences and pairs: a .tsv, .csv\n"
       "or .jsonl file, or opinions/test or entailment/test. Language models, masked words and next sentences: a text file or a folder\n"
-      "of them. Translations: a .tsv, .csv or .jsonl file of pairs, two files separated by a comma, or numbers,\n"
-      "numbers:german:french. Columns of tables are found by name, or set as in heed train: text_column=review.\n"
+      "of them. Translations: a .tsv, .csv or .jsonl file of pairs, two files separated by a comma, a folder with test.en, test.de,\n"
+      "..., or numbers, numbers:german:french. Captions (CLIP and models that write them): a table of images and captions, or scenes.\n"
+      "Questions: a .json file in SQuAD format, a table of questions, contexts and answers, or facts/test. Columns of tables are found by "
+      "name, or set as in heed train: text_column=review.\n"
       "Classes are matched by name; labels of sentences also by number: 1 is the model's label 1.\n"
-      "A run without DATA is evaluated on the data it was trained on: on the test part or, with --part validation, on the examples\n"
-      "held out from training.\n\nExamples:\n"
+      "A run without DATA is evaluated on its own data: on the test part or, with --part validation, on the examples held out from\n"
+      "training.\n\nExamples:\n"
       "  heed eval runs/classify/001\n  heed eval runs/classify/001 --part validation\n"
       "  heed eval runs/classify/001 cifar10 --confusion\n  heed eval sentiment dev.tsv text_column=sentence label_column=label\n"
-      "  heed eval gpt2 wikitext-test.txt --length 1024\n  heed eval opus-mt-en-de test.en,test.de --beams 4 -o written.de --json");
+      "  heed eval gpt2 wikitext-test.txt --length 1024\n  heed eval opus-mt-en-de test.en,test.de --beams 4 -o written.de --json\n"
+      "  heed eval runs/translate/001 multi30k source=en target=de --part validation");
   return [options] {
     options->typed = options->model;
     options->model = resolve_model(options->model);
-    take_column_settings(options->settings, options->columns);
-    check<UsageError>(options->settings.empty(), "eval: found ", options->settings.empty() ? "" : in_quotes(options->settings[0]),
-                      ", expected text_column=NAME, pair_column=NAME, label_column=NAME, source_column=NAME or target_column=NAME");
+    take_data_settings("eval", options->settings, options->columns, options->languages, options->other);
+    check<UsageError>(options->image.size.empty() || !options->data.empty(), "eval: found --image without DATA, expected both");
+    options->folder = options->image.folder_for("eval", options->model, options->nonfinite);
+    const std::unique_ptr<PartsFile> parts = parts_file(options->parts, options->model);  // not the folder, which --image makes anew
+    if (parts) parts->check_same("data", contents_of(paths_in(options->data)));
     run_eval(*options);
+    if (parts) parts->remove();
   };
 });
 

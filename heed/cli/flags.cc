@@ -1,9 +1,14 @@
 #include "heed/cli/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <iomanip>
 #include <map>
+#include <sstream>
+
+#include "heed/core/parse.h"
 
 namespace heed::cli {
 namespace {
@@ -24,26 +29,79 @@ Flag added(CLI::Option* option) {
   return Flag(option);
 }
 
-// strtod accepts nan and inf, and nan passes every range check.
-CLI::Validator finite_number() {
+// A value of type T that fits. CLI11's own checks speak of conversions, and print ranges up to the largest double.
+template <class T>
+CLI::Validator value_that(const std::function<bool(T)>& fits, const std::string& expected) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        T value{};
+        const bool good = CLI::detail::lexical_cast(text, value) && fits(value);
+        return good ? std::string() : "found " + text + ", expected " + expected;
+      },
+      "");
+}
+CLI::Validator number_that(const std::function<bool(double)>& fits, const std::string& expected) {
+  return value_that<double>(fits, expected);
+}
+
+// CLI11 wraps numbers that are negative or too large.
+template <class T>
+CLI::Validator whole_number() {
   return CLI::Validator(
       [](std::string& text) {
-        double value = 0;
-        const bool finite = !CLI::detail::lexical_cast(text, value) || std::isfinite(value);
-        return finite ? std::string() : "found " + text + ", expected a finite number";
+        const std::string expected = std::is_signed_v<T> ? "a whole number" : "a whole number of 0 or more";
+        return parse_number<T>(text) ? std::string() : "found " + text + ", expected " + expected;
       },
       "");
 }
 
+std::string number_text(double value) {
+  std::ostringstream text;
+  text << std::setprecision(12) << value;  // 1000000000, not 1e+09
+  return text.str();
+}
+
+// "8589934592" -> "8GB", as sizes are typed
+std::string typed_size(const std::string& bytes) {
+  int64_t left = parse_number<int64_t>(bytes).value_or(0);
+  if (left == 0) return bytes;
+  std::string unit;
+  for (const char* larger : {"KB", "MB", "GB"})
+    if (left % 1024 == 0) left /= 1024, unit = larger;
+  return std::to_string(left) + unit;
+}
+
+template <class T>
+struct ValueOf {
+  using Type = T;
+};
+template <class T>
+struct ValueOf<std::optional<T>> {
+  using Type = T;
+};
+
 }  // namespace
 
-Check positive() { return checked(CLI::PositiveNumber); }
-Check non_negative() { return checked(CLI::NonNegativeNumber); }
-Check within(double least, double most) { return checked(CLI::Range(least, most)); }
-Check whole_within(int64_t least, int64_t most) { return checked(CLI::Range(least, most)); }
+Check positive() {
+  return checked(number_that([](double x) { return x > 0; }, "a number above 0"));
+}
+Check non_negative() {
+  return checked(number_that([](double x) { return x >= 0; }, "0 or more"));
+}
+Check within(double least, double most) {
+  return checked(
+      number_that([=](double x) { return least <= x && x <= most; }, "a number from " + number_text(least) + " to " + number_text(most)));
+}
+Check whole_within(int64_t least, int64_t most) {
+  return checked(value_that<int64_t>([=](int64_t x) { return least <= x && x <= most; },
+                                     "a whole number from " + std::to_string(least) + " to " + std::to_string(most)));
+}
 Check one_of(std::vector<std::string> choices) {
-  return [choices = std::move(choices)](CLI::Option& option) {
-    option.check(CLI::IsMember(choices).description(""));
+  std::string expected = "one of ";
+  for (const std::string& choice : choices) expected += (&choice == &choices.front() ? "" : ", ") + choice;
+  const auto is_choice = [choices](const std::string& text) { return std::find(choices.begin(), choices.end(), text) != choices.end(); };
+  return [=](CLI::Option& option) {
+    checked(value_that<std::string>(is_choice, expected))(option);
     recorded_choices()[&option] = choices;
   };
 }
@@ -53,6 +111,7 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
 }
 Check byte_size() {
   return [](CLI::Option& option) {
+    option.default_str(typed_size(option.get_default_str()));
     option.transform(CLI::Validator(CLI::AsSizeValue(false).description("")).operation([](std::string& text) -> std::string {
       const std::string typed = text;
       try {
@@ -108,7 +167,13 @@ Flag& Flag::must_be(const Check& check) {
 template <class T>
 Flag Flags::option(const std::string& name, T& value, const std::string& text) {
   CLI::Option* const option = app_->add_option(name, value, text);
-  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, std::optional<float>>) option->check(finite_number());
+  using Value = typename ValueOf<T>::Type;
+  if constexpr (std::is_floating_point_v<Value>)
+    checked(value_that<Value>([](Value x) { return std::isfinite(x); }, "a finite number"))(*option);  // strtod accepts nan and inf
+  else if constexpr (std::is_integral_v<Value>)
+    checked(whole_number<Value>())(*option);
+  else if constexpr (!std::is_same_v<T, std::string>)
+    option->default_str("");  // of a list CLI11 would print []
   return added(option);
 }
 

@@ -38,6 +38,8 @@ Check key_of(const Map& known) {
 Check byte_size();                                               // "2GB" becomes a number of bytes
 std::vector<std::string> choices_of(const CLI::Option& option);  // allowed by one_of; empty: any value
 
+inline constexpr const char* kOutputFlag = "-o,--out,--output";  // the same in all commands
+
 // A flag or argument that has been added.
 class Flag {
  public:

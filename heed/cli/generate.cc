@@ -26,6 +26,7 @@ struct GenerateFlags {
   std::optional<float> temperature, top_p, min_p, repetition_penalty, length_penalty;
   std::optional<int64_t> top_k, no_repeat, beams, max_new_tokens, min_new_tokens, count;
   std::optional<uint64_t> seed;
+  std::string precision = "bf16";
   bool int8 = false, nonfinite = false, greedy = false, stream = false, no_stream = false, json = false;
 };
 
@@ -48,6 +49,7 @@ GenerationOptions generation(const Model& model, const GenerateFlags& flags) {
   override_with(out.sampling.top_p, flags.top_p);
   override_with(out.sampling.min_p, flags.min_p);
   override_with(out.sampling.seed, flags.seed);
+  out.precision = flags.precision == "f32" ? DType::f32 : DType::bf16;
   const bool many_beams = flags.beams && *flags.beams > 1, zero_temperature = flags.temperature && *flags.temperature == 0;
   const bool sampling_flags = flags.temperature || flags.top_k || flags.top_p || flags.min_p || flags.seed;
   check<UsageError>(!many_beams || !sampling_flags, "generate: found --beams and sampling flags, expected one of the two");
@@ -67,7 +69,7 @@ GenerationOptions generation(const Model& model, const GenerateFlags& flags) {
 // --max-new-tokens, or the limit of generation_config.json, or 64, within the positions of the model.
 void set_length(GenerationOptions& options, const Model& model, const GenerateFlags& flags, int64_t prompt) {
   const int64_t start_length = model.decoder().encoder ? 1 : prompt, limit = max_tokens(model);
-  const Json& json = model.generation().is_null() ? model.config() : model.generation();
+  const Json json = generation_settings(model);
   if (flags.max_new_tokens) {
     options.max_length = 0;
     options.max_new_tokens = *flags.max_new_tokens;
@@ -92,7 +94,8 @@ std::vector<int32_t> parse_prompt_ids(const std::string& text, const Model& mode
 }
 
 bool has_tokenizer(const Path& folder) {
-  for (const char* name : {"tokenizer.json", "vocab.txt", "vocab.json", "encoder.json"})
+  for (const char* name :
+       {"tokenizer.json", "vocab.txt", "vocab.json", "encoder.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"})
     if (path_exists(folder / name)) return true;
   return false;
 }
@@ -243,7 +246,7 @@ const Command generate_command("generate", "Continue a prompt with a language mo
   flags.option("--min-new-tokens", o.min_new_tokens, "Minimum number of new tokens").value("N").must_be(above(0));
   flags.flag("--greedy", o.greedy, "Greedy decoding, overriding the model's files");
   flags.option("--temperature", o.temperature, "Sample with this temperature; 0 is greedy").value("T").must_be(above(0));
-  flags.option("--top-k", o.top_k, "Sample among the K most probable tokens, 50; 0: all").value("K").must_be(above(0));
+  flags.option("--top-k", o.top_k, "Sample among the K most probable tokens (default 50); 0: all").value("K").must_be(above(0));
   flags.option("--top-p", o.top_p, "Sample among the most probable tokens with this total probability")
       .value("P")
       .must_be(within(0.0, 1.0));
@@ -251,13 +254,16 @@ const Command generate_command("generate", "Continue a prompt with a language mo
   flags.option("--seed", o.seed, "Sample with this random seed").value("N");
   flags.option("--count", o.count, "Texts per prompt").value("N").must_be(whole_within(1, 4096));
   flags.option("--beams", o.beams, "Beam search with N beams").value("N").must_be(whole_within(1, 256));
-  flags.option("--length-penalty", o.length_penalty, "Of beam search: above 0 favours long texts").value("X");
+  flags.option("--length-penalty", o.length_penalty, "For beam search: above 0 favours long texts").value("X");
   flags.option("--repetition-penalty", o.repetition_penalty, "Above 1 makes tokens that already occurred less probable")
       .value("X")
       .must_be(positive());
   flags.option("--no-repeat", o.no_repeat, "No sequence of N tokens occurs twice").value("N").must_be(above(0));
   flags.flag("--stream", o.stream, "Print tokens as they are generated, even if the output is not a terminal");
   flags.flag("--no-stream", o.no_stream, "Print only complete texts");
+  flags.option("--precision", o.precision, "Precision of weights, keys and values on a GPU; f32 with beams or rules such as --no-repeat")
+      .value("TYPE")
+      .must_be(one_of({"bf16", "f32"}));
   add_int8_flag(flags, o.int8);
   add_nonfinite_flag(flags, o.nonfinite);
   flags.flag("--json", o.json, "One JSON object per text");

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "heed/cli/command.h"
+#include "heed/cli/image_size_flag.h"
+#include "heed/cli/inspect_shapes.h"
 #include "heed/cli/inspect_tree.h"
 #include "heed/cli/inspection.h"
 #include "heed/cli/model_name.h"
@@ -21,7 +23,8 @@ struct InspectFlags {
   std::string html, png, svg;
   std::vector<std::string> input;  // at most one
   std::string pair, target;
-  bool has_pair = false, has_target = false, ids = false, all = false, json = false;
+  bool has_pair = false, has_target = false, ids = false, all = false, shapes = false, json = false;
+  ImageSizeFlag image = {};
 };
 
 int64_t number_in(std::string_view text, const char* flag) {
@@ -67,9 +70,19 @@ InputSize size_in(const std::string& text) {
   return out;
 }
 
+void show_shapes(const InspectFlags& options, const std::string& architecture, const std::vector<ShapeRecord>& shapes) {
+  if (options.json) {
+    print_json_line({{"architecture", architecture}, {"shapes", shapes_json(shapes)}});
+  } else {
+    std::cout << architecture << "\n\n";
+    print_shapes(std::cout, shapes, options.all);
+  }
+}
+
 void show_tree(const InspectFlags& options) {
   const ModelChoice choice{.preset = options.folder};
   const Model model = shapes_only_model(options.folder, config_named("inspect", options.folder, choice));
+  if (options.shapes) return show_shapes(options, model.architecture(), shapes_of_example(model, size_in(options.size)));
   const ModelCost cost = cost_of(model, size_in(options.size));
   if (options.json)
     print_json_line(tree_json(model, cost));
@@ -101,7 +114,10 @@ void show_inspection(const InspectFlags& options) {
   if (options.has_pair) what.pair = options.pair;
   if (options.has_target) what.target = options.target;
   what.choice = {.layers = ranges_in(options.layers, "--layers"), .heads = ranges_in(options.heads, "--heads")};
+  what.shapes = options.shapes;
+  what.maps = !options.shapes;
   Inspection inspection = inspect(options.folder, what);
+  if (options.shapes) return show_shapes(options, inspection.architecture, inspection.shapes);
   if (!options.kind.empty()) {  // moved to the front; the page still has all of them
     const auto found =
         std::find_if(inspection.maps.begin(), inspection.maps.end(), [&](const AttentionMaps& maps) { return maps.kind == options.kind; });
@@ -123,24 +139,26 @@ void show_inspection(const InspectFlags& options) {
     std::cout << text_view(inspection, query);
 }
 
-void run_inspect(const InspectFlags& options) {
+void run_inspect(InspectFlags& options) {
   check<UsageError>(options.input.size() <= 1, "inspect: found ", options.input.size(),
                     " inputs, expected one at most; put a sentence in quotes");
   const bool draws = !(options.html + options.png + options.svg + options.layers + options.heads + options.query + options.kind).empty();
-  check<UsageError>(!options.input.empty() || !(draws || options.has_pair || options.has_target || options.ids),
-                    "inspect: found no input, expected an image or a sentence");
+  check<UsageError>(
+      !options.input.empty() || !(draws || options.has_pair || options.has_target || options.ids || !options.image.size.empty()),
+      "inspect: found no input, expected an image or a sentence");
+  check<UsageError>(!draws || !options.shapes, "inspect: found --shapes with options of maps, expected one of them");
   check_model_name("inspect", options.folder);
   check<UsageError>(options.input.empty() || !is_preset(options.folder), "inspect: ", options.folder,
                     " is a preset without weights, expected the folder of a model");
-  if (options.input.empty())
-    show_tree(options);
-  else
-    show_inspection(options);
+  if (options.input.empty()) return show_tree(options);
+  options.folder = options.image.folder_for("inspect", options.folder, false);
+  show_inspection(options);
 }
 
 constexpr const char* kInspectHelp = R"(Examples:
   heed inspect vit-base                          modules, shapes, parameters, arithmetic, memory
   heed inspect gpt2 --size 'batch=8 tokens=512'  for another size of input
+  heed inspect gpt2 --shapes --size tokens=5     the shape of every intermediate result, for an input of 5 tokens
   heed inspect minilm 'The cat sat on the mat.'  the largest attention weights, in the terminal
   heed inspect minilm 'The cat sat.' --layers 0,5 --heads 0-3 --html cat.html
   heed inspect vit-base cat.png --html cat.html  an interactive page: point at a patch to see its attention
@@ -155,7 +173,8 @@ const Command inspect_command("inspect", "Show modules, cost and attention maps 
   // one_value(): CLI11 would parse "[MASK] a, b" as a list in brackets.
   flags.option("input", options->input, "An image file or a sentence").usage("INPUT").many().one_value();
   flags.option("--size", options->size, "Input size: batch, tokens, target; by default 1 and 128").value("SIZES");
-  flags.flag("--all", options->all, "Print every layer, also identical ones");
+  flags.flag("--all", options->all, "Print every layer and call, also identical ones");
+  flags.flag("--shapes", options->shapes, "Show the shape of every intermediate result and what it is computed from");
   flags.option("--layers", options->layers, "Layers to include: 0,3-5; all by default").value("LIST");
   flags.option("--heads", options->heads, "Heads to include: 0,3-5; all by default").value("LIST");
   flags.option("--query", options->query, "The query patch of drawings; the class token by default").value("ROW,COLUMN");
@@ -171,6 +190,7 @@ const Command inspect_command("inspect", "Show modules, cost and attention maps 
   flags.option("--maps", options->kind, "For translations, the attention to draw: cross, encoder or decoder")
       .value("KIND")
       .must_be(one_of({"cross", "encoder", "decoder"}));
+  options->image.add_to(flags);
   flags.flag("--ids", options->ids, "Sentences are token ids");
   flags.option("--html", options->html, "Write an interactive page for a browser").value("FILE");
   flags.option("--png", options->png, "Write a PNG drawing").value("FILE");

@@ -73,6 +73,28 @@ Drawing image_still(const Inspection& inspection, int64_t query) {
   return out;
 }
 
+// What every word of a caption attends to: a row per layer, with a panel for each word; mean of the heads.
+Drawing caption_still(const Inspection& inspection) {
+  const AttentionMaps& maps = inspection.maps[0];
+  const double width = 112, left = 60, step = width + kGap,
+               height = std::round(width * static_cast<double>(inspection.image.height) / static_cast<double>(inspection.image.width)),
+               down = height + kGap + kHead;
+  Drawing out = blank(left + static_cast<double>(maps.N + 1) * step, static_cast<double>(maps.layers.size()) * down + kGap);
+  for (size_t layer = 0; layer < maps.layers.size(); ++layer) {
+    const double y = kHead + static_cast<double>(layer) * down;
+    out.add(Drawing::Text{left - 6, y + height / 2, "layer " + std::to_string(maps.layers[layer]), kSize, Drawing::Anchor::end});
+    out.add(Drawing::Image{left, y, width, height, inspection.image});
+    const std::vector<float> mean = maps.mean(layer);
+    for (int64_t word = 0; word < maps.N; ++word) {
+      const double x = left + static_cast<double>(word + 1) * step;
+      out.add(Drawing::Text{x + width / 2, y - kHead / 2, shortened(maps.rows[static_cast<size_t>(word)], kLongest), kSize,
+                            Drawing::Anchor::middle});
+      out.add(Drawing::Image{x, y, width, height, over(inspection, patch_weights(inspection, mean, word))});
+    }
+  }
+  return out;
+}
+
 void add_labels(Drawing& out, const std::vector<std::string>& labels, double x, double y, double step, Drawing::Anchor anchor,
                 bool upward) {
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -127,6 +149,7 @@ Drawing text_still(const AttentionMaps& maps) {
 }  // namespace
 
 Drawing static_drawing(const Inspection& inspection, int64_t query) {
+  if (inspection.task == ModelTask::image_captioning && inspection.maps[0].kind == "cross") return caption_still(inspection);
   return inspection.kind == InputKind::image ? image_still(inspection, query) : text_still(inspection.maps[0]);
 }
 

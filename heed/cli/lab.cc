@@ -7,11 +7,13 @@
 
 #include "heed/cli/command.h"
 #include "heed/cli/lab_heads.h"
+#include "heed/cli/print_json.h"
 #include "heed/cli/progress.h"
 #include "heed/cli/signal_guard.h"
+#include "heed/cli/terminal_text.h"
 #include "heed/core/interrupt.h"
 #include "heed/core/parse.h"
-#include "heed/lab/result.h"
+#include "heed/lab/cache.h"
 #include "heed/lab/terminal.h"
 
 namespace heed::cli {
@@ -21,7 +23,8 @@ struct LabOptions {
   std::vector<std::string> arguments = {};
   std::string out = {};  // empty: the default of what is run
   std::string markdown = {};
-  bool json = false, quiet = false, settings = false;
+  Device gpu = kCpu;  // where full=true trains; the CPU if there is none
+  bool json = false, quiet = false, settings = false, fresh = false, twice = false;
 };
 
 lab::Plan plan_of(const std::vector<std::string>& arguments) {
@@ -39,6 +42,14 @@ lab::Plan plan_of(const std::vector<std::string>& arguments) {
       add(lab::find_experiment(argument));
   }
   return plan;
+}
+
+// The list of experiments, with the names of /api/lab.
+Json experiments_json() {
+  Json out = Json::array();
+  for (const lab::Experiment& each : lab::all_experiments())
+    out.push_back({{"number", each.number}, {"name", each.name}, {"topic", lab::title_of(each.topic)}, {"title", each.title}});
+  return out;
 }
 
 lab::Terminal terminal_here() {
@@ -87,19 +98,31 @@ void check_verdicts(const std::vector<lab::Result>& results) {
   check(count == 0, "lab: ", count, " of ", results.size(), " verdicts not as documented: ", unexpected);
 }
 
+struct LabResults {
+  std::vector<lab::Result> usual = {}, twice = {};  // twice: of experiments that train, with twice the budget
+};
+
 // Runs the experiments in order; the report in `out` is updated after each.
-std::vector<lab::Result> run_plan(const lab::Plan& plan, const Path& out, const LabOptions& options, const lab::Terminal& terminal) {
+LabResults run_plan(const lab::Plan& plan, const Path& out, const LabOptions& options, const lab::Terminal& terminal) {
   lab::ReportFolder folder(out);
-  std::vector<lab::Result> results;
+  LabResults out_results;
+  std::vector<lab::Result>& results = out_results.usual;
   LabProgress progress(plan.experiments.size());
   SignalGuard guard;
   guard.save_first();
   const std::function<bool()> stop = [&] { return guard.stop_requested(); };
+  const lab::ReportCache cache(lab::cache_folder(), options.fresh);
   for (const lab::Experiment* experiment : plan.experiments) {
     progress.start(*experiment);
     try {
       const Interruptible interruptible(stop);
-      results.push_back(lab::run_one(*experiment, plan.settings, [&](const std::string& line) { progress.say(line); }));
+      const auto say = [&](const std::string& line) { progress.say(line); };
+      results.push_back(lab::run_or_find(*experiment, plan.settings, say, cache, options.gpu));
+      if (options.twice && lab::trains_models(*experiment)) {
+        std::vector<std::string> settings = plan.settings;
+        settings.emplace_back("budget=2");
+        out_results.twice.push_back(lab::run_or_find(*experiment, settings, say, cache, options.gpu));
+      }
     } catch (const StoppedError&) {
       fail<StoppedError>("lab: stopped after ", results.size(), " of ", plan.experiments.size(), " experiments",
                          results.empty() ? std::string() : "; their results are in " + (out / "index.html").string());
@@ -108,9 +131,13 @@ std::vector<lab::Result> run_plan(const lab::Plan& plan, const Path& out, const 
     folder.write(results);
     if (options.json || options.quiet) continue;
     lab::print_result(std::cout, results.back(), terminal);
+    if (options.twice && lab::trains_models(*experiment)) {
+      std::cout << "\nwith twice the budget:\n";
+      lab::print_result(std::cout, out_results.twice.back(), terminal);
+    }
     std::cout << '\n' << std::flush;
   }
-  return results;
+  return out_results;
 }
 
 void run_lab(const LabOptions& options) {
@@ -121,6 +148,7 @@ void run_lab(const LabOptions& options) {
   const lab::Terminal terminal = terminal_here();
   if (plan.experiments.empty()) {
     check<UsageError>(plan.settings.empty(), "lab: found settings but no experiment; heed lab lists the experiments");
+    if (options.json) return print_json_line({{"experiments", experiments_json()}});
     lab::list_experiments(std::cout, terminal);
     std::cout << "\nheed lab NAME runs one experiment, heed lab all runs all; heed lab NAME --settings lists its settings.\n";
     return;
@@ -128,15 +156,18 @@ void run_lab(const LabOptions& options) {
   lab::check_plan(plan);
   if (options.settings) {
     for (const lab::Experiment* experiment : plan.experiments)
-      std::cout << experiment->number << ' ' << experiment->name << '\n' << lab::settings_help(*experiment);
+      std::cout << experiment->number << ' ' << experiment->name << '\n' << for_terminal(lab::settings_help(*experiment));
     return;
   }
-  const std::vector<lab::Result> results = run_plan(plan, out, options, terminal);
-  if (!options.markdown.empty()) lab::write_markdown(options.markdown, results);
-  if (options.json)
-    std::cout << lab::results_json(results).dump(2) << '\n';
-  else
+  const auto [results, twice] = run_plan(plan, out, options, terminal);
+  if (!options.markdown.empty()) lab::write_markdown(options.markdown, results, twice);
+  if (options.json) {
+    Json json = lab::results_json(results);
+    if (options.twice) json["twice"] = lab::results_json(twice).at("experiments");
+    std::cout << json.dump(2) << '\n';
+  } else {
     std::cout << (out / "index.html").string() << '\n';
+  }
   check_verdicts(results);
 }
 
@@ -145,12 +176,15 @@ const Command lab_command("lab", "Test claims about attention by experiment", []
   flags.option("arguments", options->arguments, "Experiments by name or number, or all; then settings as key=value")
       .usage("NAME|all ... [KEY=VALUE ...] | heads RUN")
       .many();
-  flags.option("-o,--out", options->out, "Folder of the report: index.html, report.json and figures; lab-report by default")
+  flags.option(kOutputFlag, options->out, "Folder of the report: index.html, report.json and figures; lab-report by default")
       .value("FOLDER")
       .no_default();
   flags.option("--markdown", options->markdown, "Also write a Markdown page per topic to this folder").value("FOLDER").no_default();
   flags.flag("--settings", options->settings, "List the settings of the experiments and exit");
-  flags.flag("--json", options->json, "Print the report as JSON");
+  flags.flag("--fresh", options->fresh, "Run experiments again even if their results are in the cache");
+  flags.flag("--twice", options->twice,
+             "Repeat experiments that train models with twice the epochs and steps, to see whether the verdict stays the same");
+  flags.flag("--json", options->json, "Print the report, or the list of experiments, as JSON");
   flags.flag("--quiet", options->quiet, "Print only the path of the report");
   flags.footer(
       "Without arguments it lists the experiments. The report is updated after each one, so Ctrl-C keeps finished results.\nExit code 0: "
@@ -158,7 +192,7 @@ const Command lab_command("lab", "Test claims about attention by experiment", []
       "verdict is as documented, 1: one is not.\n\nExamples:\n"
       "  heed lab\n  heed lab softmax-temperature\n  heed lab L7 samples=1000000 mean=1\n  heed lab L1 --settings\n"
       "  heed lab all -o lab-report\n  heed lab all full=true --quiet\n"
-      "  heed lab heads runs/classify/001  a page and film of the positions of a run's heads, in RUN/heads");
+      "  heed lab heads runs/classify/001  a page and an animation of where a run's heads look, in RUN/heads");
   flags.completes([](const std::vector<std::string>& before) {
     std::vector<Candidate> out;
     if (!before.empty() && before[0] == "heads") return out;
@@ -168,6 +202,7 @@ const Command lab_command("lab", "Test claims about attention by experiment", []
     return out;
   });
   return [options] {
+    options->gpu = default_device();
     set_default_device(kCpu);  // experiments compare with references on the CPU
     run_lab(*options);
   };

@@ -1,7 +1,6 @@
 // heed man: manual pages, generated from the same data as --help.
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include "heed/core/check.h"
 #include "heed/core/nearest.h"
 #include "heed/io/file.h"
+#include "heed/io/paths.h"
 #include "heed/train/training_job.h"
 
 namespace heed::cli {
@@ -56,8 +56,10 @@ void flag_list(std::ostream& out, const std::string& heading, const std::vector<
 void write_ending(std::ostream& out) {
   out << ".SH ENVIRONMENT\n.TP\nHEED_THREADS\nNumber of compute threads, 1 to 1024; by default the cores available to the process.\n"
          ".TP\nHEED_ISA\navx512, avx2 or baseline; by default the best that the machine supports.\n"
+         ".TP\nHEED_DEVICE\nauto, cpu, cuda or cuda:NUMBER, like the setting device=; by default auto, the first GPU if there is one.\n"
+         ".TP\nHEED_PROCESS_TIMEOUT\nSeconds without a heartbeat after which a process counts as lost; by default 20.\n"
          ".TP\nTMPDIR\nFolder for temporary files; by default /tmp.\n.TP\nNO_COLOR\nDisables colours if set to anything.\n"
-         ".SH EXIT STATUS\n0 fine, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl\\-C.\n";
+         ".SH EXIT STATUS\n0 success, 1 failure, 2 wrong usage, 3 bad input file, 4 training diverged, 130 stopped by Ctrl\\-C.\n";
 }
 
 std::string command_page(const CommandInfo& info, const std::string& name) {
@@ -92,9 +94,9 @@ std::string command_page(const CommandInfo& info, const std::string& name) {
 std::string main_page(const std::vector<CommandInfo>& commands) {
   std::ostringstream out;
   write_title(out, "heed", "a transformer toolkit");
-  out << "\\fBheed\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n.SH DESCRIPTION\nheed trains, evaluates, explains and runs transformers on the "
-         "CPU. "
-         "\\fBheed help\\fR \\fICOMMAND\\fR explains a command.\n.SH COMMANDS\n";
+  out << "\\fBheed\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n.SH DESCRIPTION\nheed trains, evaluates, explains and runs transformers on "
+         "CPUs "
+         "and GPUs. \\fBheed help\\fR \\fICOMMAND\\fR explains a command.\n.SH COMMANDS\n";
   for (const CommandInfo& each : commands) out << ".TP\n.BR heed\\-" << troff(each.name) << " (1)\n" << troff(each.summary) << '\n';
   write_ending(out);
   return out.str();
@@ -104,7 +106,7 @@ void run_man(const std::string& name, const std::string& folder) {
   const std::vector<CommandInfo> commands = all_command_info();
   if (!folder.empty()) {
     check<UsageError>(name.empty(), "man: found '", name, "' and -o, which writes all pages; expected one of them");
-    std::filesystem::create_directories(folder);
+    make_folders(folder);
     write_text(Path(folder) / "heed.1", main_page(commands));
     for (const CommandInfo& each : commands) write_text(Path(folder) / ("heed-" + each.name + ".1"), command_page(each, each.name));
     return;
@@ -125,7 +127,7 @@ void run_man(const std::string& name, const std::string& folder) {
 const Command man_command("man", "The manual page of heed or of a command, for man(1)", [](Flags& flags) {
   auto name = std::make_shared<std::string>(), folder = std::make_shared<std::string>();
   flags.option("command", *name, "A command; by default the page of heed itself").value("COMMAND").no_default();
-  flags.option("-o,--out", *folder, "Write heed.1 and a page per command to this folder").value("FOLDER").no_default();
+  flags.option(kOutputFlag, *folder, "Write heed.1 and a page per command to this folder").value("FOLDER").no_default();
   flags.completes([](const std::vector<std::string>& before) {
     std::vector<Candidate> out;
     for (const Command* each : all_commands())

@@ -5,6 +5,7 @@
 
 #include "heed/core/nearest.h"
 #include "heed/io/paths.h"
+#include "heed/io/printable.h"
 #include "heed/train/model_folder.h"
 #include "heed/train/settings_value.h"
 
@@ -12,7 +13,7 @@ namespace heed::cli {
 
 std::string resolve_model(const std::string& typed) {
   const std::string folder = model_folder(typed);
-  if (folder != typed) std::cerr << "heed: using " << folder << '\n';
+  if (folder != typed) std::cerr << "heed: using " << printable(folder) << '\n';
   return folder;
 }
 

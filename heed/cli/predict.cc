@@ -8,9 +8,11 @@
 #include <memory>
 #include <sstream>
 
+#include "heed/cli/display_text.h"
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/nonfinite_flag.h"
+#include "heed/cli/parts_file.h"
 #include "heed/models/architecture.h"
 #include "heed/text/unicode.h"
 
@@ -19,7 +21,8 @@ namespace {
 
 constexpr size_t kMaxLabelWidth = 32;
 
-void run_predict(const PredictOptions& options) {
+void run_predict(PredictOptions& options) {
+  options.model = options.image.folder_for("predict", options.model, options.nonfinite);
   check<UsageError>(!options.agreement || options.int8, "predict: found --agreement without --int8, expected both");
   Model model =
       load(options.model, {.names = {.allow_nonfinite = nonfinite_warning(options.nonfinite)}, .weights = weights_for(options.int8)});
@@ -30,6 +33,7 @@ void run_predict(const PredictOptions& options) {
   if (model.family().pixels) {
     check<UsageError>(options.output.empty() && !any_column_set(options.inputs.columns), "predict: ", model.architecture(),
                       " takes images, found ", options.output.empty() ? "the name of a column" : "-o", ", which is for sentences");
+    if (model.traits().task == ModelTask::image_captioning) return predict_captions(options, model);
     return by_texts ? predict_images_by_texts(options, std::move(model)) : predict_images(options, model);
   }
   check<UsageError>(!options.skip_bad, "predict: ", model.architecture(), " takes sentences, found --skip-bad, which is for images");
@@ -46,10 +50,12 @@ const Command predict_command("predict", "Labels for sentences or images, with t
       .value("N")
       .must_be(non_negative());
   flags
-      .option("-o,--output", options->output,
+      .option(kOutputFlag, options->output,
               "Write predictions to a .csv, .tsv or .jsonl file: the columns of the input, then label and probability")
       .value("FILE");
   flags.flag("--json", options->json, "One JSON object per line");
+  add_parts_flag(flags, options->parts);
+  options->image.add_to(flags);
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
   flags.flag("--agreement", options->agreement, "With --int8: also compute in f32 and print how often the first label is the same");
@@ -57,19 +63,22 @@ const Command predict_command("predict", "Labels for sentences or images, with t
   flags.footer(
       "INPUT is a sentence, a file of sentences (.txt: one per line; .csv, .tsv, .jsonl: a table, whose columns are found by name;\n"
       "each also .gz), an image (PNG, JPEG, WebP, BMP) or a folder of images, depending on the model. Supported are classification and\n"
-      "regression of sentences and pairs, token classification, [MASK] filling, answers to questions, image classification, and images\n"
-      "compared with texts (CLIP). For answers, the two arguments are the question and the text that contains the answer.\n\nExamples:\n"
+      "regression of sentences and pairs, token classification, [MASK] filling, answers to questions, image classification, images\n"
+      "compared with texts (CLIP) and captions of images. For answers, the two arguments are the question and the text that contains the "
+      "answer.\n\nExamples:\n"
       "  heed predict sentiment reviews.csv text_column=sentence -o labelled.csv\n"
       "  heed predict sentiment 'a fine film' 'a waste of time'\n  heed predict sentiment --file reviews.txt --json > labels.jsonl\n"
       "  zcat reviews.gz | heed predict sentiment\n  heed predict nli --pairs --file pairs.tsv\n"
       "  heed predict bert-base 'The capital of France is [MASK].' --top 3\n"
       "  heed predict bert-squad 'Where does Anna live?' 'Anna lives in Berlin and works in Potsdam.'\n"
-      "  heed predict vit photo.jpg holidays/ --skip-bad\n"
+      "  heed predict vit photo.jpg holidays/ --skip-bad\n  heed predict vit photo.jpg --image 48\n"
       "  heed predict clip photo.jpg --label 'a photo of a cat' --label 'a photo of a dog'\n"
       "  heed predict sentiment --file reviews.txt --int8 --agreement");
   return [options] {
     options->model = resolve_model(options->model);
+    const std::unique_ptr<PartsFile> parts = parts_file(options->parts, options->model);
     run_predict(*options);
+    if (parts) parts->remove();
   };
 });
 
@@ -101,6 +110,12 @@ void Agreement::add(const std::vector<Label>& int8, const std::vector<Label>& f3
   for (const Label& label : int8)
     for (const Label& other : f32)
       if (other.id == label.id) max_difference_ = std::max(max_difference_, std::abs(label.score - other.score));
+}
+
+void Agreement::add(const Json& other) {
+  inputs_ += other.at(0).get<int64_t>();
+  same_ += other.at(1).get<int64_t>();
+  max_difference_ = std::max(max_difference_, other.at(2).get<float>());
 }
 
 void Agreement::print() const {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "heed/cli/image_size_flag.h"
 #include "heed/cli/print_json.h"
 #include "heed/cli/sentence_reader.h"
 #include "heed/io/json.h"
@@ -17,22 +18,28 @@ struct PredictOptions {
   int64_t top = 0;                       // 0: depends on the model
   int64_t max_length = 0;                // tokens
   std::string output = {};               // a file for the predictions
+  std::string parts = {};                // a file for results of finished parts
   bool json = false;
   bool int8 = false;
   bool agreement = false;  // with int8: also runs f32 weights and compares the two
   bool skip_bad = false;   // skip images that cannot be read
   bool nonfinite = false;  // accept NaN and infinite weights
+  ImageSizeFlag image = {};
 };
 
 void predict_text(const PredictOptions& options, Model model);
 void predict_images(const PredictOptions& options, const Model& model);
+void predict_captions(const PredictOptions& options, const Model& model);
 void predict_images_by_texts(const PredictOptions& options, Model model);  // options.labels are the labels
 
 // Compares the predictions of an int8 model with those of the same model in f32.
 class Agreement {
  public:
   void add(const std::vector<Label>& int8, const std::vector<Label>& f32);  // all labels of one input, best first
-  void print() const;                                                       // on standard error
+  // The same as JSON, and the sum of two.
+  Json json() const { return {inputs_, same_, max_difference_}; }
+  void add(const Json& other);
+  void print() const;  // on standard error
 
  private:
   int64_t inputs_ = 0, same_ = 0;

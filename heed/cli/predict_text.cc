@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "heed/cli/display_text.h"
 #include "heed/cli/nonfinite_flag.h"
 #include "heed/cli/predict_file.h"
 #include "heed/models/answer.h"
@@ -67,7 +68,10 @@ void each_chunk(const TextModel& model, const PredictOptions& options, const Pri
   if (!reader.table() && inputs.pairs) columns.push_back("pair");
   int64_t cut = 0;
   for (std::vector<Sentence> sentences = reader.next(); !sentences.empty(); sentences = reader.next()) {
-    const EncodedSentences encoded = encode_sentences(model, sentences, options.max_length);
+    // Answers are found in texts of any length.
+    const bool in_windows = model.model.traits().task == ModelTask::question_answering && options.max_length == 0;
+    const EncodedSentences encoded =
+        in_windows ? encode_sentences(model.tokenizer, sentences) : encode_sentences(model, sentences, options.max_length);
     cut += encoded.cut;
     try {
       print(Chunk{sentences, columns, reader.table(), reader.first_row()}, encoded.encodings);
@@ -194,7 +198,7 @@ void predict_masks(const TextModel& model, const PredictOptions& options) {
 
 // Two arguments are a question and a text; otherwise lines have a tab between them, or a table has both columns.
 SentenceOptions question_inputs(SentenceOptions inputs) {
-  inputs.pairs = true;
+  inputs.pairs = inputs.questions = true;
   std::vector<std::string>& texts = inputs.texts;
   if (texts.size() == 2 && texts[0].find('\t') == std::string::npos && texts[1].find('\t') == std::string::npos)
     texts = {texts[0] + '\t' + texts[1]};

@@ -65,6 +65,7 @@ void print_cost(std::ostream& out, const CostReport& report, bool all) {
   out << report.name << ", " << report.architecture << ": " << report.cost.total.count << " parameters\nA batch of " << size.batch;
   if (size.tokens) out << " with " << size.tokens << " tokens";
   if (size.target) out << " and " << size.target << " in the target";
+  if (report.vocabulary) out << ", of a vocabulary of " << report.vocabulary;
   out << "\n\n";
   using Part = ModelPart;
   const auto number = [](int64_t Part::*field) {

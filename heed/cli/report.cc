@@ -36,7 +36,8 @@ void run_report(const ReportFlags& options) {
 const Command report_command("report", "Write an HTML report about one or several runs", [](Flags& flags) {
   auto options = std::make_shared<ReportFlags>();
   flags.option("runs", options->runs, "Folders of runs, or folders that contain runs").value("RUN").required().no_default();
-  flags.option("-o,--out", options->out, "The page; by default report.html in the given folder, or in the current one if several are given")
+  flags
+      .option(kOutputFlag, options->out, "The page; by default report.html in the given folder, or in the current one if several are given")
       .value("FILE");
   flags.footer(
       "Prints the path of the page. Parts whose files a run has not written yet are left out;\ndamaged files are "

@@ -15,7 +15,7 @@ int run_in_processes(int argc, const char* const* argv);
 
 struct RunResult {
   int exit_code;
-  std::string error = {};  // where the exit code is not 0
+  std::string error = {};  // empty if there is nothing to say
 };
 RunResult run_without_message(int argc, const char* const* argv);
 void print_error(const std::string& message);

@@ -1,12 +1,17 @@
 // heed runs: lists training runs with their state and metrics, or compares their metrics and settings.
+#include <unistd.h>
+
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <sstream>
 
 #include "heed/cli/command.h"
-#include "heed/cli/sentence_reader.h"
+#include "heed/cli/display_text.h"
+#include "heed/cli/progress.h"
 #include "heed/text/unicode.h"
 #include "heed/train/model_folder.h"
 #include "heed/train/run_summary.h"
@@ -17,17 +22,26 @@ namespace {
 constexpr size_t kMaxCellWidth = 40;
 
 struct RunsFlags {
-  std::vector<std::string> folders = {};
+  std::vector<std::string> folders = {}, more = {};
   bool compare = false, json = false;
 };
 
 using Rows = std::vector<std::vector<std::string>>;
 
 // Columns are as wide as their widest cell, separated by two spaces.
-void print_table(const Rows& rows) {
+std::vector<int64_t> column_widths(const Rows& rows) {
   std::vector<int64_t> widths(rows[0].size(), 0);
   for (const std::vector<std::string>& row : rows)
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], text::count_chars(row[i]));
+  return widths;
+}
+int64_t table_width(const Rows& rows) {
+  const std::vector<int64_t> widths = column_widths(rows);
+  return std::accumulate(widths.begin(), widths.end(), 2 * (std::ssize(widths) - 1));
+}
+
+void print_table(const Rows& rows) {
+  const std::vector<int64_t> widths = column_widths(rows);
   for (const std::vector<std::string>& row : rows) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) line += (i > 0 ? "  " : "") + padded(row[i], widths[i]);
@@ -55,11 +69,11 @@ std::string time_cell(double seconds) {
 }
 
 // Shortens a long path at the start, as its end is more informative.
-std::string path_cell(const std::string& path) {
-  const int64_t letters = text::count_chars(path);
-  if (letters <= static_cast<int64_t>(kMaxCellWidth)) return display_text(path, kMaxCellWidth);
+std::string path_cell(const std::string& path, size_t longest = kMaxCellWidth) {
   const Path whole = path;
-  return display_text("..." + std::string("/") + (whole.parent_path().filename() / whole.filename()).string(), kMaxCellWidth);
+  const std::string end = ".../" + (whole.parent_path().filename() / whole.filename()).string();
+  const bool shortens = text::count_chars(path) > static_cast<int64_t>(longest) && end.size() < path.size();
+  return display_text(shortens ? end : path, kMaxCellWidth);
 }
 
 std::string best_cell(const RunSummary& run) {
@@ -67,11 +81,22 @@ std::string best_cell(const RunSummary& run) {
   return run.metric + " " + figure_cell(run.metric, run.best) + " (epoch " + std::to_string(run.best_epoch) + ")";
 }
 
+// In a terminal that is too narrow, paths are shorter, and then columns are left out.
 void list_runs(const std::vector<RunSummary>& runs) {
-  Rows rows{{"run", "task", "data", "model", "epochs", "best on validation", "time", "state"}};
-  for (const RunSummary& run : runs)
-    rows.push_back({path_cell(run.path.string()), run.task, path_cell(run.data), path_cell(run.model),
-                    std::to_string(run.epochs) + "/" + std::to_string(run.planned), best_cell(run), time_cell(run.seconds), run.state});
+  const int64_t width = is_terminal(STDOUT_FILENO) ? terminal_width() : std::numeric_limits<int64_t>::max();
+  Rows rows;
+  for (const size_t longest : {kMaxCellWidth, size_t{12}}) {
+    rows = {{"run", "task", "data", "model", "epochs", "best on validation", "time", "state"}};
+    for (const RunSummary& run : runs)
+      rows.push_back({path_cell(run.path.string(), longest), run.task, path_cell(run.data, longest), path_cell(run.model, longest),
+                      std::to_string(run.epochs) + "/" + std::to_string(run.planned), best_cell(run), time_cell(run.seconds), run.state});
+    if (table_width(rows) <= width) break;
+  }
+  for (const char* column : {"model", "data", "time", "task"}) {
+    if (table_width(rows) <= width) break;
+    const auto at = std::find(rows[0].begin(), rows[0].end(), column) - rows[0].begin();
+    for (std::vector<std::string>& row : rows) row.erase(row.begin() + at);
+  }
   print_table(rows);
 }
 
@@ -158,13 +183,21 @@ void run_runs(const RunsFlags& options) {
 const Command runs_command("runs", "List or compare training runs", [](Flags& flags) {
   auto options = std::make_shared<RunsFlags>();
   flags.option("folders", options->folders, "Folders of runs (default: runs), or runs to compare").usage("[FOLDER|RUN ...]").no_default();
+  flags
+      .each(
+          "--runs", [options](const std::string& folder) { options->more.push_back(folder); }, "One more folder of runs, as for heed train")
+      .value("FOLDER");
   flags.flag("--compare", options->compare, "Compare metrics and differing settings of all runs in the folders");
   flags.flag("--json", options->json, "One JSON object");
   flags.footer(
       "State: finished; running; stopped by Ctrl-C; interrupted (killed); diverged; failed. heed train --resume RUN resumes\n"
-      "any of them.\n\nExamples:\n  heed runs\n  heed runs runs/classify\n  heed runs runs/classify/001 runs/classify/002\n"
+      "any of them. A narrow terminal shows fewer columns; --json has all.\n\nExamples:\n  heed runs\n  heed runs runs/classify\n  heed "
+      "runs runs/classify/001 runs/classify/002\n"
       "  heed runs runs/classify --compare --json");
-  return [options] { run_runs(*options); };
+  return [options] {
+    options->folders.insert(options->folders.end(), options->more.begin(), options->more.end());
+    run_runs(*options);
+  };
 });
 
 }  // namespace

@@ -8,11 +8,13 @@
 #include <iostream>
 
 #include "heed/core/parse.h"
-#include "heed/dist/group.h"
+#include "heed/dist/split_work.h"
 #include "heed/io/file_kind.h"
 #include "heed/io/json.h"
 #include "heed/io/paths.h"
-#include "heed/text/unicode.h"
+#include "heed/io/printable.h"
+#include "heed/io/utf8.h"
+#include "heed/train/data_fingerprint.h"
 
 namespace heed::cli {
 namespace {
@@ -42,15 +44,16 @@ void add_sentence_flags(Flags& flags, SentenceOptions& options, bool pairs, cons
 void add_column_flags(Flags& flags, TextColumns& columns, const std::vector<std::string>& settings, bool with_short) {
   for (const auto& [setting, column] : column_settings()) {
     if (std::find(settings.begin(), settings.end(), setting) == settings.end()) continue;
-    std::string flag = setting;
+    std::string flag = std::string("--") + setting;
     std::replace(flag.begin(), flag.end(), '_', '-');
-    const std::string role = flag.substr(0, flag.find('-'));
+    const std::string role = flag.substr(2, flag.find('-', 2) - 2);
     flags
         .option(
-            "--" + flag + (with_short ? ",--" + role : ""), columns.*column,
+            flag, columns.*column,
             "Of tables: the column of the " + (role == "pair" ? "second text" : role) + ", by name or number; also as " + setting + "=NAME")
         .value("COLUMN")
         .no_default();
+    if (with_short) flags.option("--" + role, columns.*column, "The same as " + flag).hidden();
   }
 }
 
@@ -82,13 +85,19 @@ void take_file_argument(SentenceOptions& options, const std::string& command) {
   for (const std::string& text : options.texts) {
     std::error_code ignored;
     const bool is_path = text.size() < 4096 && text.find('\n') == std::string::npos;
-    if (!is_path || !std::filesystem::exists(text, ignored)) continue;
     const std::string bare = text.ends_with(".gz") ? text.substr(0, text.size() - 3) : text;
-    const bool is_file = std::filesystem::is_regular_file(text, ignored), is_text = is_table_file(text) || bare.ends_with(".txt");
-    if (is_file && is_text) {
+    const bool is_text = is_table_file(text) || bare.ends_with(".txt");
+    if (!is_path || !std::filesystem::exists(text, ignored)) {
+      check<FileError>(!is_text || text.find_first_of(" \t\n") != text.npos, text,
+                       ": there is no such file; to read this as a sentence, pass it on standard input");
+      continue;
+    }
+    const bool folder = std::filesystem::is_directory(text, ignored), is_file = std::filesystem::is_regular_file(text, ignored);
+    if ((is_file && is_text) || std::filesystem::is_fifo(text, ignored)) {  // heed predict MODEL <(command)
       check<UsageError>(options.texts.size() == 1, command, ": found the file ", in_quotes(text), " among ", options.texts.size(),
                         " arguments, expected one file alone, or sentences");
-      std::cerr << "heed: " << command << " reads the file " << text << (is_table_file(text) ? "\n" : ", one sentence per line\n");
+      std::cerr << "heed: " << command << " reads the file " << printable(text)
+                << (is_table_file(text) ? "\n" : ", one sentence per line\n");
       options.file = text;
       options.texts.clear();
       return;
@@ -96,8 +105,8 @@ void take_file_argument(SentenceOptions& options, const std::string& command) {
     const std::string kind = is_file ? kind_of_file(text) : "";
     check<FileError>(kind.empty(), text, ": found ", kind, ", expected sentences, or a file of them: .txt, .csv, .tsv or .jsonl",
                      advice_for(kind, text));
-    std::cerr << "heed: warning: " << in_quotes(text) << " is read as a sentence, but there is a " << (is_file ? "file" : "folder")
-              << " of that name" << (is_file ? "; --file reads it" : "") << '\n';
+    std::cerr << "heed: warning: " << in_quotes(text) << " is read as a sentence, but there is a " << (folder ? "folder" : "file")
+              << " of that name" << (folder ? "" : "; --file reads it") << '\n';
   }
 }
 
@@ -117,7 +126,8 @@ SentenceReader::SentenceReader(const SentenceOptions& requested, const std::stri
   } else if (is_table) {
     source_ = options.file;
     rows_ = read_text_rows(source_, options.columns,
-                           options.pairs           ? PairMode::yes
+                           options.questions       ? PairMode::context
+                           : options.pairs         ? PairMode::yes
                            : options.pairs_by_name ? PairMode::if_named
                                                    : PairMode::no);
     print_columns(source_, rows_->chosen);
@@ -125,7 +135,8 @@ SentenceReader::SentenceReader(const SentenceOptions& requested, const std::stri
     open(options.file);
   } else {
     check<UsageError>(dash || !options.file.empty() || isatty(STDIN_FILENO) == 0, command,
-                      ": found no sentences, expected arguments, --file FILE, or lines on standard input");
+                      are_paths_ ? ": found no images, expected files or folders, --file LIST, or names on standard input"
+                                 : ": found no sentences, expected arguments, --file FILE, or lines on standard input");
     std::ios::sync_with_stdio(false);  // otherwise every character is read through the C library
     source_ = "standard input";
     in_ = &std::cin;
@@ -183,12 +194,12 @@ bool SentenceReader::next_line(std::string& line) {
 Sentence SentenceReader::checked(std::string line) const {
   if (line.ends_with('\r')) line.pop_back();
   if (count_ == 1 && in_ && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
-  const size_t invalid = are_paths_ ? std::string::npos : text::find_bad_utf8(line);
+  const size_t invalid = are_paths_ ? std::string::npos : find_bad_utf8(line);
   check<FileError>(invalid == std::string::npos, place(), ": found ", in_quotes(line.substr(std::min(invalid, line.size()), 4)),
                    " at byte ", invalid, ", expected UTF-8");
   if (!pairs_) return {std::move(line)};
   const auto tabs = std::count(line.begin(), line.end(), '\t');
-  check<FileError>(tabs == 1, place(), ": found ", tabs, " tabs, expected one, between two sentences");
+  check<FileError>(tabs == 1, place(), ": found ", tabs, " tabs, expected one, between two sentences", in_ ? "" : ": $'one\\ttwo' in bash");
   const size_t tab = line.find('\t');
   return {line.substr(0, tab), line.substr(tab + 1)};
 }
@@ -206,8 +217,18 @@ std::vector<Sentence> SentenceReader::next_rows() {
   return out;
 }
 
-// Launchers give standard input to the first process only.
 std::vector<Sentence> SentenceReader::next() {
+  std::vector<Sentence> out = next_everywhere();
+  FinishedParts* const finished = FinishedParts::current();
+  if (!finished) return out;
+  std::vector<std::string> texts;
+  for (const Sentence& each : out) texts.push_back(each.pair ? each.text + '\t' + *each.pair : each.text);
+  finished->check_same("input", fingerprint_of(texts).dump());
+  return out;
+}
+
+// Launchers give standard input to the first process only.
+std::vector<Sentence> SentenceReader::next_everywhere() {
   if (rows_) return next_rows();
   if (in_ != &std::cin || world().size() == 1) return next_sentences();
   Json lines = Json::array();
@@ -230,7 +251,7 @@ std::vector<Sentence> SentenceReader::next_sentences() {
     bytes += line.size();
     out.push_back(checked(std::move(line)));
   }
-  check<FileError>(count_ > 0, source_, ": is empty, expected one sentence per line");
+  check<FileError>(count_ > 0, source_, ": is empty, expected one ", are_paths_ ? "image or folder" : "sentence", " per line");
   return out;
 }
 
@@ -257,23 +278,6 @@ void print_truncated(int64_t cut, int64_t max_tokens) {
   std::cout.flush();
   std::cerr << "heed: " << cut << (cut == 1 ? " sentence was" : " sentences were") << " longer than " << max_tokens
             << " tokens and truncated\n";
-}
-
-std::string display_text(const std::string& sentence, size_t longest) {
-  std::string out;
-  size_t at = 0;
-  for (size_t letters = 0; at < sentence.size() && letters < longest; ++letters) {
-    const char32_t c = text::next_char(sentence, at);
-    if (text::classes_of(c) & text::kControl)
-      out += ' ';
-    else
-      text::append_utf8(out, c);
-  }
-  return at < sentence.size() ? out + "..." : out;
-}
-
-std::string padded(const std::string& text, int64_t width) {
-  return text + std::string(static_cast<size_t>(std::max<int64_t>(0, width - text::count_chars(text))), ' ');
 }
 
 }  // namespace heed::cli

@@ -21,12 +21,13 @@ struct SentenceOptions {
   TextColumns columns = {};             // of a table
   bool are_paths = false;               // the inputs are paths (of images), which need not be UTF-8
   bool pairs_by_name = false;           // of a table: read pairs if its column names say so, for example sentence1 and sentence2
+  bool questions = false;               // the pairs are questions and texts
 };
 
 // Adds SENTENCE..., --file and, with `pairs`, --pairs and --pair-column. name: of the positional argument
 void add_sentence_flags(Flags& flags, SentenceOptions& options, bool pairs, const std::string& name = "sentence");
 
-// Adds --text-column and so on. settings: names from column_settings(). with_short: also --text and so on
+// Adds --text-column and so on. settings: names from column_settings(). with_short: --text and so on mean the same
 void add_column_flags(Flags& flags, TextColumns& columns, const std::vector<std::string>& settings, bool with_short = false);
 // Moves arguments such as text_column=review from `arguments` to `columns`.
 void take_column_settings(std::vector<std::string>& arguments, TextColumns& columns);
@@ -54,7 +55,7 @@ class SentenceReader {
  private:
   void open(const std::string& path);
   size_t read(char* to, size_t bytes);  // fewer bytes only at the end
-  std::vector<Sentence> next_rows(), next_sentences();
+  std::vector<Sentence> next_everywhere(), next_rows(), next_sentences();
   bool next_line(std::string& line);  // false at the end
   Sentence checked(std::string line) const;
   std::string place() const;  // "FILE: line 3" or "argument 3"
@@ -94,9 +95,5 @@ class SentenceCounter {
 
 // Prints on standard error how many sentences were truncated, if any.
 void print_truncated(int64_t cut, int64_t max_tokens);
-
-// A sentence for a table: at most `longest` characters, control characters replaced by spaces.
-std::string display_text(const std::string& sentence, size_t longest = 60);
-std::string padded(const std::string& text, int64_t width);  // right-padded with spaces
 
 }  // namespace heed::cli

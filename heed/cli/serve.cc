@@ -40,13 +40,14 @@ void run_serve(ServeFlags& flags) {
   if (exit_code != 0) throw StoppedError("serve: stopped at once by a second signal");
 }
 
-const Command serve_command("serve", "A page and an API for models, runs and attention", [](Flags& flags) {
+const Command serve_command("serve", "Serve a web page and an API for models, runs and attention", [](Flags& flags) {
   auto all = std::make_shared<ServeFlags>();
   serve::ServeOptions& options = all->options;
   flags.option("models", options.models.models, "Folders of models or runs; NAME=FOLDER gives another name")
       .usage("[MODEL ...]")
       .no_default();
-  flags.option("--host", options.http.host, "Address to listen on; others than those of this machine need --token").value("ADDRESS");
+  flags.option("--host", options.http.host, "Address to listen on; an address that other machines can reach needs --token")
+      .value("ADDRESS");
   flags.option("--port", all->port, "Port to listen on; 0: any free one").value("PORT").must_be(whole_within(0, 65535));
   flags.option("--runs", all->runs, "Folder of training runs, whose best models are served too; '' for none").value("FOLDER");
   flags.option("--token", options.token, "Requests need the header Authorization: Bearer TOKEN").value("TOKEN").no_default();
@@ -54,28 +55,32 @@ const Command serve_command("serve", "A page and an API for models, runs and att
       .value("ORIGIN")
       .one_value()
       .no_default();
-  flags.option("--memory", all->memory, "Memory for weights; models not used for the longest time are dropped")
+  flags.option("--memory", all->memory, "Memory for weights; the least recently used models are unloaded")
       .value("SIZE")
       .must_be(byte_size());
-  flags.option("--parallel", options.models.host.most_running, "Texts that a model generates at the same time")
+  flags.option("--parallel", options.models.host.texts.most_running, "Texts that a model generates at the same time")
       .value("N")
       .must_be(whole_within(1, 1024));
+  flags.option("--cache", options.models.host.texts.cache_bytes, "Memory for keys and values of the texts that a model generates")
+      .value("SIZE")
+      .must_be(byte_size());
   flags.option("--queue", options.models.host.most_waiting, "Requests that may wait for a model; more get 429")
       .value("N")
       .must_be(positive());
-  flags.option("--max-tokens", options.max_tokens, "Longest text that is generated").value("N").must_be(positive());
-  flags.option("--max-seconds", options.max_seconds, "Longest time for a text").value("SECONDS").must_be(positive());
+  flags.option("--max-tokens", options.max_tokens, "Maximum number of tokens generated for a text").value("N").must_be(positive());
+  flags.option("--max-seconds", options.max_seconds, "Maximum time to generate a text").value("SECONDS").must_be(positive());
   flags.option("--max-body", options.http.max_body, "Largest body of a request").value("SIZE").must_be(byte_size());
   flags.option("--max-connections", options.http.max_connections, "Connections at the same time").value("N").must_be(positive());
   flags.option("--idle", options.http.idle_seconds, "Seconds after which a connection without a request is closed")
       .value("SECONDS")
       .must_be(positive());
   add_int8_flag(flags, all->int8);
-  flags.flag("--no-train", all->no_train, "Clients may not start, stop or resume trainings");
-  flags.flag("--quiet", all->quiet, "No line of JSON on standard error for every request");
+  flags.flag("--no-train", all->no_train, "Clients may not start, stop or resume training runs");
+  flags.flag("--quiet", all->quiet, "Do not log each request as a line of JSON on standard error");
   flags.footer(
       "The page is at the printed address, the description of the API at /openapi.json. /v1 can be used by clients of OpenAI's API.\n"
-      "SIGTERM and Ctrl-C finish what runs; a second one stops at once.\n\nExamples:\n  heed serve\n  heed serve gpt2 minilm --port 9000\n"
+      "After SIGTERM or Ctrl-C, running requests are finished; a second signal stops at once.\n\nExamples:\n  heed serve\n  heed serve "
+      "gpt2 minilm --port 9000\n"
       "  heed serve chat=models/llama --int8\n  heed serve --host 0.0.0.0 --token secret --no-train\n"
       "  heed serve gpt2 --allow-origin https://example.org");
   return [all] { run_serve(*all); };

@@ -16,9 +16,8 @@ Model load_text_generator(const Path& folder, bool int8, bool nonfinite) {
 }
 
 GenerationOptions generation_options_in(const Path& folder, const Model& model) {
-  const bool own = !model.generation().is_null();
-  return generation_options(own ? model.generation() : model.config(),
-                            (folder / (own ? "generation_config.json" : "config.json")).string());
+  const char* const file = model.generation().is_null() ? "config.json" : "generation_config.json";
+  return generation_options(generation_settings(model), (folder / file).string());
 }
 
 TextStream::TextStream(const Tokenizer& tokenizer, std::vector<int32_t> prompt)

@@ -5,6 +5,7 @@
 
 #include "heed/cli/command.h"
 #include "heed/cli/completion.h"
+#include "heed/cli/terminal_text.h"
 #include "heed/cli/train_run.h"
 #include "heed/core/nearest.h"
 #include "heed/core/parse.h"
@@ -28,7 +29,7 @@ void list_settings(const TrainFlags& options) {
   }
   TrainingJob training(options.arguments[0]);
   training.apply({options.arguments.begin() + 1, options.arguments.end()});
-  std::cout << training.kind().summary << "\n\n" << training.settings().help() << "\nPresets:\n";
+  std::cout << for_terminal(training.kind().summary + "\n\n" + training.settings().help()) << "\nPresets:\n";
   for (const std::string& name : presets_of(training.kind().families)) {
     const Preset& preset = preset_named(name);
     std::cout << "  " << preset.name << "\n      " << preset.summary << '\n';
@@ -46,6 +47,8 @@ void run_train(TrainFlags& options) {
     return;
   }
   check<UsageError>(!options.arguments.empty(), "train: no task given; heed train --settings lists the tasks");
+  check<UsageError>(!options.arguments[0].ends_with(".toml"), "train: found ", options.arguments[0],
+                    " before the task, expected heed train TASK ", options.arguments[0]);
   TrainingJob training(options.arguments[0]);
   training.apply({options.arguments.begin() + 1, options.arguments.end()});
   start_training(training, options.run);
@@ -96,8 +99,8 @@ std::function<void()> set_up_train(Flags& flags) {
   flags.flag("--quiet", options->quiet, "Print nothing; everything is in the run's files");
   flags.flag("--json", options->json, "One JSON object per line");
   flags.footer(
-      "Ctrl-C saves and stops; --resume resumes, with epochs=N for longer. docs/training.md explains tasks, settings and the files "
-      "of a run.\n\nExamples:\n"
+      "Ctrl-C saves and stops; --resume continues the run, and epochs=N with it extends the run. docs/training.md explains tasks, "
+      "settings and the files of a run.\n\nExamples:\n"
       "  heed train classify\n  heed train classify data=cifar10 preset=vit-tiny epochs=20 pad=4 flip=true\n"
       "  heed train classify position=gaussian pooling=gap\n  heed train classify my.toml rate=5e-4 --name slower\n"
       "  heed train classify --settings\n  heed train --resume runs/classify/001\n"
@@ -113,8 +116,9 @@ std::function<void()> set_up_train(Flags& flags) {
   return [options] { run_train(*options); };
 }
 
-const Command train_command("train", "Train a model: classify, sentiment, pairs, translate, pretrain, language", set_up_train,
-                            flags_as_settings);
+const Command train_command("train",
+                            "Train a model: classify, sentiment, pairs, translate, pretrain, language, contrastive, caption, answers",
+                            set_up_train, flags_as_settings);
 
 }  // namespace
 }  // namespace heed::cli

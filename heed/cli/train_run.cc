@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <optional>
 
+#include "heed/cli/print_json.h"
 #include "heed/cli/progress.h"
+#include "heed/cli/shell_word.h"
 #include "heed/cli/signal_guard.h"
 #include "heed/core/interrupt.h"
 #include "heed/core/isa.h"
@@ -43,7 +46,7 @@ class TrainOutput {
   }
   void say(const std::string& text) {
     if (output_ == Output::people) progress_.say(text);
-    if (output_ == Output::json) std::cout << Json{{"event", "note"}, {"text", text}}.dump() << std::endl;
+    print_event({{"event", "note"}, {"text", text}});
   }
   std::function<void(int64_t done, int64_t all)> read_progress() {
     return [this](int64_t done, int64_t all) { progress_.count("decoding images", done, all); };
@@ -53,33 +56,33 @@ class TrainOutput {
       say("best epoch: " + std::to_string(result.best_epoch) + "; on the " + part + " part: " + figures_text(figures));
       say("report: " + (run.path() / "report.html").string() + "\nmodel:  " + (run.path() / "best").string());
     }
-    if (output_ == Output::json)
-      std::cout << Json{{"event", "end"},
-                        {"run", run.path().string()},
-                        {"best_epoch", result.best_epoch},
-                        {"steps", result.steps},
-                        {"skipped", result.skipped},
-                        {"part", part},
-                        {"figures", as_json(figures)}}
-                       .dump()
-                << std::endl;
+    print_event({{"event", "end"},
+                 {"run", run.path().string()},
+                 {"best_epoch", result.best_epoch},
+                 {"steps", result.steps},
+                 {"skipped", result.skipped},
+                 {"part", part},
+                 {"figures", as_json(figures)}});
   }
   void print(const EpochInfo& epoch) {
     if (output_ == Output::people) progress_.epoch(epoch);
-    if (output_ == Output::json)
-      std::cout << Json{{"event", "epoch"},
-                        {"epoch", epoch.epoch},
-                        {"step", epoch.step},
-                        {"best", epoch.best},
-                        {"figures", as_json(epoch.figures)},
-                        {"samples_per_second", epoch.samples_per_second},
-                        {"share_of_peak", epoch.share_of_peak},
-                        {"seconds", epoch.seconds}}
-                       .dump()
-                << std::endl;
+    print_event({{"event", "epoch"},
+                 {"epoch", epoch.epoch},
+                 {"step", epoch.step},
+                 {"best", epoch.best},
+                 {"figures", as_json(epoch.figures)},
+                 {"samples_per_second", epoch.samples_per_second},
+                 {"share_of_peak", epoch.share_of_peak},
+                 {"seconds", epoch.seconds}});
   }
 
  private:
+  void print_event(const Json& event) const {
+    if (output_ != Output::json) return;
+    print_json_line(event);  // also of paths that are not UTF-8
+    std::cout.flush();
+  }
+
   const Output output_;
   Progress progress_;
 };
@@ -108,7 +111,7 @@ void print_header(const Task& task, const TrainingJob& training, RunFolder& run,
 }
 
 void train(const Task& task, const TrainingJob& training, RunFolder& run, TrainOutput& out, SignalGuard& guard) {
-  const std::string resume = "heed train --resume " + run.path().string();
+  const std::string resume = "heed train --resume " + shell_word(run.path().string());
   const TrainCallbacks callbacks = out.callbacks(guard);
   const TrainResult result = train_model(task, training.train_options(), run, callbacks);
   const auto check_stopped = [&](bool stopped, const std::string& when) {
@@ -127,6 +130,9 @@ void train(const Task& task, const TrainingJob& training, RunFolder& run, TrainO
     check_stopped(true, "while the best model was evaluated");
   }
   const std::string part = task.test ? "test" : "validation";
+  for (const auto& [name, value] : evaluation.figures)
+    check<DivergedError>(name != "loss" || std::isfinite(value), training.kind().name, ": the best model has the ", part, " loss ", value,
+                         ": the last steps were too large; try a lower rate or clip");
   out.end(result, run, part, evaluation.figures);
 }
 

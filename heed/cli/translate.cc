@@ -7,6 +7,7 @@
 #include "heed/cli/int8_flag.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/nonfinite_flag.h"
+#include "heed/cli/parts_file.h"
 #include "heed/cli/sentence_reader.h"
 #include "heed/cli/text_output.h"
 
@@ -14,7 +15,7 @@ namespace heed::cli {
 namespace {
 
 struct TranslateFlags {
-  std::string model;
+  std::string model, parts;
   SentenceOptions sentences;
   std::optional<int64_t> beams, max_length;
   std::optional<float> length_penalty;
@@ -36,7 +37,7 @@ class Translator {
     if (flags.beams && *flags.beams > 1) options_.sample = false;
     if (flags.length_penalty) options_.length_penalty = *flags.length_penalty;
     // The default of transformers, 20 tokens, is too few for a sentence.
-    const Json& json = model_.generation().is_null() ? model_.config() : model_.generation();
+    const Json json = generation_settings(model_);
     if (!json.contains("max_new_tokens") && options_.max_length == 0) options_.max_length = 512;
     if (flags.max_length) options_.max_length = *flags.max_length;
     if (options_.max_length > 0) options_.max_length = std::min(options_.max_length, limit_);
@@ -95,8 +96,9 @@ const Command translate_command("translate", "Translate sentences with an encode
   flags.option("--beams", options->beams, "Beam search with N beams; by default as in generation_config.json, or 1")
       .value("N")
       .must_be(whole_within(1, 256));
-  flags.option("--length-penalty", options->length_penalty, "Of beam search: above 0 favours long translations").value("X");
+  flags.option("--length-penalty", options->length_penalty, "For beam search: above 0 favours long translations").value("X");
   flags.option("--max-length", options->max_length, "Maximum number of tokens").value("N").must_be(within(2.0, 1e9));
+  add_parts_flag(flags, options->parts);
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
   flags.flag("--json", options->json, "One JSON object per sentence");
@@ -106,7 +108,9 @@ const Command translate_command("translate", "Translate sentences with an encode
       "  heed translate opus-mt-en-mul '>>deu<< Good morning.' --json");
   return [options] {
     options->model = resolve_model(options->model);
+    const std::unique_ptr<PartsFile> parts = parts_file(options->parts, options->model);
     run_translate(*options);
+    if (parts) parts->remove();
   };
 });
 

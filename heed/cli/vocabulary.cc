@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "heed/cli/command.h"
-#include "heed/io/json.h"
+#include "heed/cli/print_json.h"
+#include "heed/cli/shell_word.h"
 #include "heed/text/train_vocabulary.h"
 
 namespace heed::cli {
@@ -30,34 +31,29 @@ void run_training(VocabularyFlags options) {
   const std::vector<Path> files(options.files.begin(), options.files.end());
   const TrainedVocabulary trained = train_vocabulary(files, options.out, options.training);
   if (options.json) {
-    std::cout << Json{{"folder", options.out},
-                      {"kind", options.kind},
-                      {"tokens", trained.tokens},
-                      {"words", trained.words},
-                      {"bytes", trained.bytes}}
-                     .dump()
-              << '\n';
+    print_json_line(
+        {{"folder", options.out}, {"kind", options.kind}, {"tokens", trained.tokens}, {"words", trained.words}, {"bytes", trained.bytes}});
   } else {
     std::cout << options.out << ": " << trained.tokens << " tokens (" << options.kind << ") from " << trained.words
-              << " different words in " << trained.bytes << " bytes\n\nNext: heed tokenize " << options.out << " 'some text'\n";
+              << " different words in " << trained.bytes << " bytes\n\nNext: heed tokenize " << shell_word(options.out) << " 'some text'\n";
   }
 }
 
 const Command vocabulary_command("vocabulary", "Train a tokenizer vocabulary on text", [](Flags& flags) {
   auto options = std::make_shared<VocabularyFlags>();
-  flags.footer("Examples:\n  heed vocabulary train corpus.txt --out my-vocabulary\n  heed vocabulary train --help");
+  flags.footer("Examples:\n  heed vocabulary train corpus.txt -o my-vocabulary\n  heed vocabulary train --help");
   Flags train = flags.command("train", "Train a vocabulary on text files and write it to a folder");
   train.option("files", options->files, "Text files, UTF-8").value("FILE...").required();
-  train.option("--out", options->out, "Folder to write to").value("FOLDER").required();
+  train.option(kOutputFlag, options->out, "Folder to write to").value("FOLDER").required();
   train.option("--kind", options->kind, "wordpiece, bpe, words or characters").value("KIND").must_be(key_of(kKinds));
   train.option("--size", options->training.size, "Maximum number of tokens").value("N").must_be(positive());
   train.option("--min-count", options->training.min_count, "Minimum frequency of a token").value("N").must_be(positive());
   train.flag("--cased", options->cased, "Keep upper case and accents; bpe always does");
   train.flag("--json", options->json, "Print the result as JSON");
   train.footer(
-      "Examples:\n  heed vocabulary train corpus.txt --out my-vocabulary\n  heed vocabulary train *.txt --kind bpe --size 10000 --out "
+      "Examples:\n  heed vocabulary train corpus.txt -o my-vocabulary\n  heed vocabulary train *.txt --kind bpe --size 10000 -o "
       "my-bpe\n"
-      "  heed vocabulary train names.txt --kind characters --cased --out my-characters");
+      "  heed vocabulary train names.txt --kind characters --cased -o my-characters");
   return [options] { run_training(*options); };
 });
 

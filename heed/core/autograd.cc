@@ -1,58 +1,26 @@
-// Slots and nodes. A tensor's slot points to the node that computed it; a node points to the slots of its inputs.
 #include "heed/core/autograd.h"
 
 #include <algorithm>
 #include <atomic>
 #include <queue>
 #include <set>
+#include <utility>
 
+#include "heed/core/arrived_gradient.h"
+#include "heed/core/autograd_graph.h"
+#include "heed/core/complete_gradients.h"
 #include "heed/core/copy.h"
+#include "heed/core/memory_limit.h"
 #include "heed/core/module_work.h"
 #include "heed/core/set_gradient.h"
 #include "heed/core/with_grad.h"
 
 namespace heed {
 
-using Look = std::function<void(const Tensor&)>;
-
-struct Node {
-  OpName op;
-  uint64_t sequence;
-  std::vector<std::shared_ptr<Slot>> inputs;   // null: that input needs no gradient
-  std::function<Grads(const Grads&)> back;     // empty after a backward that freed the graph
-  std::vector<Tensor> pending;                 // gradients of the outputs, as far as they have arrived
-  std::vector<std::pair<size_t, Look>> looks;  // hooks on the outputs
-  std::vector<Shape> input_shapes;
-  ModuleName module;                    // whose work its gradient is; null: nothing is being counted
-  std::shared_ptr<Node> next_deferred;  // while it waits to be freed
-  bool queued = false;
-};
-
-// Several ops may save one output: the first that needs it recomputes it for all of them.
-struct SavedInput::Recompute {
-  std::function<Tensor()> again;
-  Tensor value;         // between the first that asked and the last
-  int64_t waiting = 0;  // those that have not asked
-};
-
-struct Slot {
-  Tensor grad;                                       // leaves only
-  std::shared_ptr<SavedInput::Recompute> recompute;  // null: none
-  std::shared_ptr<Node> node;                        // null: a leaf
-  size_t output = 0;                                 // which output of the node
-  std::vector<Look> looks;                           // leaves only
-  ~Slot();
-};
-
-// The only door to a tensor's slot.
-struct History {
-  static std::shared_ptr<Slot>& slot(Tensor& x) { return x.slot_; }
-  static const std::shared_ptr<Slot>& slot(const Tensor& x) { return x.slot_; }
-};
-
 namespace {
 
-thread_local bool recording = true, in_final_backward = false;
+thread_local bool recording = true, in_final_backward = false, gradients_are_separate = false;
+thread_local const Node* running_node = nullptr;  // whose gradients are being computed
 std::atomic<uint64_t> next_sequence{0};
 
 // Freeing a long chain must not recurse: dying nodes are linked to a list here and the outermost call frees them one by one. Destructors
@@ -72,21 +40,25 @@ void defer_free(std::shared_ptr<Node> node) {
   draining = false;
 }
 
-// A flag of this thread while one of these lives. They nest: a checkpoint's gradient walks its own graph.
-class Flag {
+// A value of this thread while one of these lives. They nest: a checkpoint's gradient runs backward through its own graph.
+template <class T>
+class During {
  public:
-  Flag(bool& flag, bool value) : flag_(flag), before_(flag) { flag = value; }
-  ~Flag() { flag_ = before_; }
-  Flag(const Flag&) = delete;
-  Flag& operator=(const Flag&) = delete;
+  During(T& variable, T value) : variable_(variable), before_(variable) { variable = value; }
+  ~During() { variable_ = before_; }
+  During(const During&) = delete;
+  During& operator=(const During&) = delete;
 
  private:
-  bool &flag_, before_;
+  T &variable_, before_;
 };
+using Flag = During<bool>;
 
-// The gradient of a leaf: dense and not shared, so that clipping may change it in place.
-Tensor own_copy(const Tensor& gradient) {
-  if (gradient.is_contiguous() && gradient.owns_data_alone()) return gradient.detach();
+Tensor& sum_of(Slot& slot) { return slot.node ? slot.node->pending[slot.output] : slot.grad; }
+
+// The gradient of a leaf: dense and separate from all others, so that clipping may change it in place.
+Tensor own_copy(const Tensor& gradient, bool is_separate) {
+  if (gradient.is_contiguous() && (is_separate || gradient.owns_data_alone())) return gradient.detach();
   Tensor copy = Tensor::empty(gradient.shape(), gradient.dtype(), gradient.device());
   copy_into(gradient, copy);
   return copy;
@@ -137,7 +109,7 @@ Tensor record(OpName op, Tensor out, Tensors inputs, std::function<Grads(const T
 }
 
 Tensor with_recompute(Tensor out, std::function<Tensor()> again) {
-  if (const auto& slot = History::slot(out))
+  if (const auto& slot = History::slot(out); slot && !has_room_to_save(out.device()))
     slot->recompute = std::make_shared<SavedInput::Recompute>(SavedInput::Recompute{std::move(again), {}});
   return out;
 }
@@ -162,22 +134,35 @@ Tensor SavedInput::get() const {
 
 bool final_backward() { return in_final_backward; }
 
-void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
+namespace {
+
+void run_backward(const Tensor& root, const Tensor& seed, bool keep_graph, CompleteGradients* complete) {
   check(root.needs_grad(), "backward: the tensor has no history; no input of it requires a gradient");
   check(seed.defined() || root.count() == 1, "backward: shape ", root.shape(), " needs a seed gradient; only one element has a default");
   check(!seed.defined() || seed.shape() == root.shape(), "backward: the seed has shape ", seed.defined() ? seed.shape() : Shape{},
         ", the tensor ", root.shape());
+  common_device("backward", {&root, &seed});
 
   const NoGrad quiet;
   const Flag last(in_final_backward, !keep_graph);
   const auto older = [](const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) { return a->sequence < b->sequence; };
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, decltype(older)> queue(older);
+  // After an error, gradients that have arrived at nodes must not count in the next backward.
+  struct Drop {
+    decltype(queue)& nodes;
+    ~Drop() {
+      for (; !nodes.empty(); nodes.pop()) {
+        nodes.top()->queued = false;
+        for (Tensor& arrived : nodes.top()->pending) arrived = {};
+      }
+    }
+  } const drop{queue};
 
   std::set<std::shared_ptr<Slot>> watched;  // leaves with an on_gradient callback
-  const auto deliver = [&](const std::shared_ptr<Slot>& slot, const Tensor& gradient) {
-    Tensor& sum = slot->node ? slot->node->pending[slot->output] : slot->grad;
+  const auto deliver = [&](const std::shared_ptr<Slot>& slot, const Tensor& gradient, bool is_separate = false) {
+    Tensor& sum = sum_of(*slot);
     if (!slot->node && !sum.defined())
-      sum = own_copy(gradient);
+      sum = own_copy(gradient, is_separate);
     else
       accumulate(sum, gradient);
     if (!slot->node) {
@@ -188,24 +173,29 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
     }
   };
 
-  deliver(History::slot(root), seed.defined() ? seed.detach() : Tensor::ones(root.shape(), root.dtype(), root.device()));
+  deliver(History::slot(root), seed.defined() ? converted(seed, root.dtype()) : Tensor::ones(root.shape(), root.dtype(), root.device()));
   while (!queue.empty()) {
     const std::shared_ptr<Node> node = queue.top();
     queue.pop();
     node->queued = false;
+    Grads arrived(node->pending.size());
+    std::swap(arrived, node->pending);
+    if (complete) complete->before(node->sequence);
     check(static_cast<bool>(node->back), "backward: the graph of ", node->op.text,
-          " was freed by an earlier walk; keep it with keep_graph");
+          " was freed by an earlier backward; keep_graph keeps it");
     for (const auto& [output, look] : node->looks)
-      if (node->pending[output].defined()) look(node->pending[output]);
+      if (arrived[output].defined()) look(arrived[output]);
     const ModuleScope scope(node->module);
-    Grads grads = node->back(node->pending);
+    const During<const Node*> running(running_node, node.get());
+    const Flag separate(gradients_are_separate, false);
+    Grads grads = node->back(arrived);
     check(grads.size() == node->inputs.size(), node->op.text, ": ", grads.size(), " gradients for ", node->inputs.size(), " inputs");
-    for (Tensor& arrived : node->pending) arrived = {};
+    arrived.clear();
     for (size_t i = 0; i < grads.size(); ++i) {
       if (!node->inputs[i] || !grads[i].defined()) continue;
       check(grads[i].shape() == node->input_shapes[i], node->op.text, ": the gradient of input ", i, " has shape ", grads[i].shape(),
             ", the input ", node->input_shapes[i]);
-      deliver(node->inputs[i], grads[i]);
+      deliver(node->inputs[i], grads[i], gradients_are_separate);
       grads[i] = {};
     }
     if (!keep_graph) {
@@ -214,58 +204,33 @@ void backward(const Tensor& root, const Tensor& seed, bool keep_graph) {
       node->input_shapes.clear();
     }
   }
+  if (complete) complete->finish();
   for (const auto& slot : watched)
     for (const Look& look : slot->looks) look(slot->grad);
 }
+
+}  // namespace
+
+void backward(const Tensor& root, const Tensor& seed, bool keep_graph) { run_backward(root, seed, keep_graph, nullptr); }
+
+void backward(const Tensor& root, const Tensors& leaves, const std::function<void(size_t leaf)>& is_complete) {
+  CompleteGradients complete(root, leaves, is_complete);
+  run_backward(root, {}, false, &complete);
+}
+
+Tensor take_arrived_gradient(size_t input, DType dtype) {
+  if (!running_node || !running_node->inputs.at(input)) return {};
+  Tensor& sum = sum_of(*running_node->inputs[input]);
+  if (!sum.defined() || sum.dtype() != dtype || !sum.is_contiguous() || !sum.owns_data_alone()) return {};
+  return std::exchange(sum, {}).detach();
+}
+
+void returns_separate_gradients() { gradients_are_separate = true; }
 
 NoGrad::NoGrad() : before_(recording) { recording = false; }
 NoGrad::~NoGrad() { recording = before_; }
 WithGrad::WithGrad() : before_(recording) { recording = true; }
 WithGrad::~WithGrad() { recording = before_; }
-
-Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors& inputs) {
-  Tensor out;
-  {
-    const NoGrad quiet;
-    out = function(inputs).detach();
-  }
-  if (!recording) return out;
-  // The function may reach parameters that are not among its inputs, so the node is recorded even if no input requires a gradient.
-  Tensors tracked = inputs;
-  if (!tracking(tracked)) tracked.push_back(Tensor::zeros({0}, DType::f32, out.device()).require_grad());
-  return record({"checkpoint"}, out, tracked,
-                [function = std::move(function), inputs, extra = tracked.size() - inputs.size()](const Tensor& g) {
-                  Tensors fresh;
-                  for (const Tensor& input : inputs) {
-                    fresh.push_back(input.detach());
-                    if (input.needs_grad()) fresh.back().require_grad();
-                  }
-                  Tensor again;
-                  {
-                    const Flag loud(recording, true);
-                    again = function(fresh);
-                  }
-                  if (again.needs_grad()) backward(again, g);
-                  Grads grads;
-                  for (const Tensor& input : fresh) grads.push_back(input.grad());
-                  grads.resize(grads.size() + extra);
-                  return grads;
-                });
-}
-
-Tensor checkpoint(std::function<Tensor(const Tensors&, Rng&)> function, const Tensors& inputs, Rng& rng) {
-  const Rng start = rng;
-  bool first = true;
-  return checkpoint(
-      [function = std::move(function), start, first, &rng](const Tensors& in) mutable {
-        Rng replay = start;
-        Tensor out = function(in, replay);
-        if (first) rng = replay;
-        first = false;
-        return out;
-      },
-      inputs);
-}
 
 Tensor& Tensor::require_grad() {
   check(is_floating(dtype_), "require_grad: gradients flow through floating numbers only, this is ", name_of(dtype_));

@@ -31,7 +31,8 @@ Tensor record(OpName op, Tensor out, Tensors inputs, std::function<Grads(const T
 // The same for an op with several outputs; the gradient of an output that was not used is undefined.
 Tensors record_all(OpName op, Tensors outs, Tensors inputs, std::function<Grads(const Grads& gs)> back);
 
-// For outputs that are cheap to recompute from what their op saves anyway: norms, activations, dropout. `again` returns the same bits.
+// For outputs that are cheap to recompute from what their op saves anyway: norms, activations, dropout. `again` returns the same bits. On a
+// GPU with half of its memory free nothing is recomputed: saving the output costs no time there.
 Tensor with_recompute(Tensor out, std::function<Tensor()> again);
 bool has_recompute(const Tensor& x);
 
@@ -56,8 +57,8 @@ class SavedInput {
 // Whether the graph is freed by this backward: tensors that only the calling closure holds may then be overwritten.
 bool final_backward();
 
-// Adds d(root)/d(leaf) to the gradient of every leaf. `seed` is the gradient of root, by default 1 for a single element.
-// The graph is freed on the way, unless `keep_graph` is set.
+// Adds d(root)/d(leaf) to the gradient of every leaf. `seed` is the gradient of root, by default 1 for a single element; it is converted to
+// the dtype of root. The graph is freed on the way, unless `keep_graph` is set.
 void backward(const Tensor& root, const Tensor& seed = {}, bool keep_graph = false);
 
 // While an object of this class exists, this thread records nothing.
@@ -72,8 +73,8 @@ class NoGrad {
   bool before_;
 };
 
-// function(inputs) without saving its activations: backward recomputes them. The second form passes random numbers to the
-// function, the same ones both times.
+// function(inputs) without saving its activations: backward recomputes them. Other tensors that the function uses should be leaves, such as
+// parameters. The second form passes random numbers to the function, the same ones both times.
 Tensor checkpoint(std::function<Tensor(const Tensors&)> function, const Tensors& inputs);
 Tensor checkpoint(std::function<Tensor(const Tensors&, Rng&)> function, const Tensors& inputs, Rng& rng);
 

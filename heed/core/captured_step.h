@@ -14,8 +14,10 @@ namespace HEED_API heed {
 
 class CapturedStep {
  public:
-  // work: reads its inputs from the same tensors every time, copies nothing to the host, and returns its results. rng: its random numbers
-  CapturedStep(Device device, Rng* rng, std::function<Tensors()> work);
+  // work: reads its inputs from the same tensors every time, copies nothing to the host, and returns its results. rng: its random numbers.
+  // takes_memory: false if all its tensors exist already; then one normal run is enough. Otherwise every run writes to memory that `work`
+  // took and freed while it was recorded: device tensors that are made after the recording must not be needed after the next run.
+  CapturedStep(Device device, Rng* rng, std::function<Tensors()> work, bool takes_memory = true);
 
   // The results: the same tensors in every run once the step is recorded.
   const Tensors& run();
@@ -23,13 +25,12 @@ class CapturedStep {
   bool failed_to_record() const { return failed_; }  // then run() has thrown, and the step was not executed
 
  private:
-  static constexpr int kWarmUpRuns = 2;  // fill the memory pool, choose algorithms
-
   void record();
 
   Device device_;
   Rng* rng_;
   std::function<Tensors()> work_;
+  bool takes_memory_;
   Tensors results_ = {};
   int runs_ = 0;
   bool failed_ = false;

@@ -7,10 +7,13 @@
 
 #include <cstring>
 
+#include "heed/core/bf16_copy.h"
 #include "heed/core/copy.h"
 #include "heed/core/copy_kernels.h"
+#include "heed/core/merge_axes.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
+#include "heed/cuda/graph.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed {
@@ -41,20 +44,8 @@ namespace {
 
 StridedCopy merge_axes(const Tensor& from, const Tensor& to) {
   StridedCopy copy{.from = Raw::bytes(from), .to = Raw::bytes(to), .from_dtype = from.dtype(), .to_dtype = to.dtype()};
-  for (int axis = 0; axis < from.rank(); ++axis) {
-    const int64_t size = from.shape()[axis], a = from.strides()[axis], b = to.strides()[axis];
-    if (size == 1) continue;
-    const int last = copy.rank - 1;
-    if (last >= 0 && copy.from_stride[last] == a * size && copy.to_stride[last] == b * size) {
-      copy.size[last] *= size;
-      copy.from_stride[last] = a;
-      copy.to_stride[last] = b;
-    } else {
-      copy.size[copy.rank] = size;
-      copy.from_stride[copy.rank] = a;
-      copy.to_stride[copy.rank++] = b;
-    }
-  }
+  for (int axis = 0; axis < from.rank(); ++axis)
+    append_axis(copy.rank, copy.size, copy.from_stride, copy.to_stride, from.shape()[axis], from.strides()[axis], to.strides()[axis]);
   if (copy.rank == 0) copy.rank = 1, copy.size[0] = copy.from_stride[0] = copy.to_stride[0] = 1;
   return copy;
 }
@@ -139,18 +130,23 @@ void cpu::add_elements(const AddElements& add) { HWY_DYNAMIC_DISPATCH(add_all)(a
 void cpu::transfer_bytes(const Transfer& transfer) { std::memcpy(transfer.to, transfer.from, static_cast<size_t>(transfer.bytes)); }
 
 void transfer(const Tensor& from, const Tensor& to) {
+  if (from.device() == kCpu && cuda::Graph::is_recording()) cuda::Graph::keep(std::make_shared<Tensor>(from.detach()));
   launch(transfer_bytes, to.device() == kCpu ? from.device() : to.device(),
          {.from = Raw::bytes(from),
           .to = Raw::bytes(to),
           .bytes = from.count() * static_cast<int64_t>(bytes_of(from.dtype())),
           .from_device = from.device(),
           .to_device = to.device()});
+  refresh_bf16_copy(to);
 }
 
 void copy_into(const Tensor& from, const Tensor& to) {
   check(from.shape() == to.shape(), "copy: from shape ", from.shape(), " to shape ", to.shape());
   if (from.count() == 0) return;
-  if (from.device() == to.device()) return launch(copy_elements, from.device(), merge_axes(from, to));
+  if (from.device() == to.device()) {
+    launch(copy_elements, from.device(), merge_axes(from, to));
+    return refresh_bf16_copy(to);
+  }
   if (!to.is_contiguous() || from.dtype() != to.dtype()) return copy_into(from.to(to.device()), to);
   transfer(contiguous(from), to);
 }
@@ -184,6 +180,7 @@ void accumulate(Tensor& sum, const Tensor& g) {
   }
   const Tensor dense = contiguous(converted(g, dtype));
   launch(add_elements, device, {.sum = Raw::bytes(sum), .x = Raw::bytes(dense), .count = sum.count(), .dtype = dtype});
+  refresh_bf16_copy(sum);
   if (g.dtype() != dtype) sum = converted(sum, g.dtype());
 }
 

@@ -1,6 +1,7 @@
 // Filling, copying and adding elements, and transfers between host and device.
 #include "heed/core/copy_kernels.h"
 #include "heed/cuda/driver.h"
+#include "heed/cuda/early_launch.cuh"
 #include "heed/cuda/failure.cuh"
 #include "heed/cuda/row.cuh"
 #include "heed/cuda/strides.cuh"
@@ -190,6 +191,8 @@ void copy_converted(const StridedCopy& copy) {
 
 template <class T>
 __global__ void add_all(T* sum, const T* __restrict__ x, int64_t count) {
+  wait_for_previous();
+  allow_next();
   for_grid_elements<T>(count, unaligned_head(count, sum, x), [&](int64_t i, auto some) {
     auto value = load_some<some.value>(sum + i);
     const auto other = load_some<some.value>(x + i);
@@ -240,7 +243,7 @@ void copy_elements(const StridedCopy& unordered) {
 void add_elements(const AddElements& a) {
   if (a.count == 0) return;
   with_storage(a.dtype, [&]<class T>(T) {
-    start(add_all<T>, element_blocks<T>(a.count), 256, 0, static_cast<T*>(a.sum), static_cast<const T*>(a.x), a.count);
+    start_early(add_all<T>, element_blocks<T>(a.count), 256, 0, static_cast<T*>(a.sum), static_cast<const T*>(a.x), a.count);
   });
 }
 

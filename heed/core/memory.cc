@@ -5,12 +5,14 @@
 
 #include <bit>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
+#include "heed/core/bf16_copy.h"
 #include "heed/core/check.h"
 #include "heed/core/dry_run.h"
 #include "heed/core/isa.h"
@@ -52,21 +54,12 @@ class MemoryPool {
 
   // held: the size of the block, which give() needs
   std::byte* take(int64_t bytes, int64_t& held) {
-    const int64_t size = held = size_class(bytes);
     std::lock_guard lock(mutex_);
-    std::byte* block = nullptr;
+    if (bytes > limit_) out_of_memory(bytes);  // size_class might overflow
+    const int64_t size = size_class(bytes);
     // A large block may be used for a slightly smaller request, since shapes in forward and backward differ a little.
-    const int64_t most = size < kShareFrom ? size : size + size / 4;
-    auto fit = free_.lower_bound(size);
-    while (fit != free_.end() && fit->first <= most && fit->second.blocks.empty()) ++fit;
-    if (fit != free_.end() && fit->first <= most) {
-      held = fit->first;
-      block = fit->second.blocks.back();
-      fit->second.blocks.pop_back();
-      use_.cached -= held;
-    } else {
-      block = allocate(bytes, size);
-    }
+    std::byte* block = reuse(size, size < kShareFrom ? size : size + size / 4, held);
+    if (!block) block = allocate(bytes, size, held);
     use_.in_use += size;
     use_.peak = std::max(use_.peak, use_.in_use);
     return block;
@@ -98,15 +91,29 @@ class MemoryPool {
   }
 
  private:
-  std::byte* allocate(int64_t bytes, int64_t size) {
+  // The smallest free block of `size` to `most` bytes; null if there is none.
+  std::byte* reuse(int64_t size, int64_t most, int64_t& held) {
+    auto fit = free_.lower_bound(size);
+    while (fit != free_.end() && fit->first <= most && fit->second.blocks.empty()) ++fit;
+    if (fit == free_.end() || fit->first > most) return nullptr;
+    held = fit->first;
+    std::byte* const block = fit->second.blocks.back();
+    fit->second.blocks.pop_back();
+    use_.cached -= held;
+    return block;
+  }
+
+  std::byte* allocate(int64_t bytes, int64_t size, int64_t& held) {
     const bool on_host = device_ == kCpu;
     if (size > limit_ - use_.in_use) out_of_memory(bytes);
-    if (size > limit_ - use_.in_use - use_.cached) release();
+    if (size > limit_ - use_.in_use - use_.cached)
+      if (std::byte* const block = make_room(size, held)) return block;
+    held = size;
     free_[size].expect_another();
     std::byte* block = on_host ? allocate_on_host(size) : cuda::allocate(size, device_.index);
     if (!block && !on_host) {  // other processes use the device as well
-      release();
-      block = cuda::allocate(size, device_.index);
+      block = make_room(size, held);
+      if (!block) block = cuda::allocate(size, device_.index);
       if (!block) out_of_memory(bytes);
     }
     if (!block) throw std::bad_alloc();  // not an Error: those are reported as a fault of the file being read
@@ -114,9 +121,16 @@ class MemoryPool {
   }
 
   [[noreturn]] void out_of_memory(int64_t bytes) const {
-    if (device_ == kCpu) fail("memory: ", bytes, " bytes asked for, ", use_.in_use, " in use, the machine has ", limit_);
-    fail("memory of ", name_of(device_), ": ", bytes, " bytes asked for, ", use_.in_use, " in use, the device has ", limit_,
+    if (device_ == kCpu) fail("memory: ", bytes, " bytes requested, ", use_.in_use, " in use, the machine has ", limit_);
+    fail("memory of ", name_of(device_), ": ", bytes, " bytes requested, ", use_.in_use, " in use, the device has ", limit_,
          "; a smaller batch or precision=bf16 needs less");
+  }
+
+  // Returns the free blocks to the system. Pinned ones cannot be returned, but the smallest that is large enough can be used.
+  std::byte* make_room(int64_t size, int64_t& held) {
+    if (pinned_) return reuse(size, std::numeric_limits<int64_t>::max(), held);
+    release();
+    return nullptr;
   }
 
   void release() {
@@ -166,11 +180,13 @@ Storage::Storage(int64_t bytes, Device device) : bytes_(bytes), device_(device) 
   data_ = memory_pool(device).take(std::max<int64_t>(bytes, 1), block_);
 }
 
-Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes) : data_(data), bytes_(bytes), owner_(std::move(owner)) {
+Storage::Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes, bool borrowed)
+    : data_(data), bytes_(bytes), owner_(std::move(owner)), borrowed_(borrowed) {
   apply_instruction_set();  // a process may compute on borrowed memory before it allocates any
 }
 
 Storage::~Storage() {
+  forget_bf16_copies(data_, bytes_);
   if (!owner_) memory_pool(device_).give(data_, std::max<int64_t>(bytes_, 1), block_);
 }
 

@@ -28,7 +28,8 @@ void pin_cached_memory(Device device);      // from now on they are never return
 class Storage {
  public:
   Storage(int64_t bytes, Device device);
-  Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes);
+  // borrowed: others may use the memory, too
+  Storage(std::shared_ptr<const void> owner, std::byte* data, int64_t bytes, bool borrowed);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -37,6 +38,8 @@ class Storage {
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
+  // Whether the memory belongs to others, such as the caller's buffer.
+  bool is_borrowed() const { return borrowed_; }
 
  private:
   std::byte* data_ = nullptr;
@@ -44,6 +47,7 @@ class Storage {
   Device device_;
   std::shared_ptr<const void> owner_;  // null: the block belongs to the pool
   int64_t block_ = 0;                  // its size there
+  bool borrowed_ = false;
 };
 
 }  // namespace heed

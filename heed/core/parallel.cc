@@ -92,8 +92,8 @@ class ThreadPool {
   explicit ThreadPool(int threads)
       : threads_(threads),
         spin_(threads <= cores() ? std::chrono::microseconds(50) : std::chrono::microseconds(0)),
-        stretches_(static_cast<size_t>(threads)) {
-    // Signals are for the program's own threads: oneDNN's kernels may use the stack pointer as they like, and a handler that ran on top of
+        ranges_(static_cast<size_t>(threads)) {
+    // Signals are for the program's own threads: oneDNN's kernels may change the stack pointer, and a handler that ran on top of
     // one overwrote its buffers.
     sigset_t all, before;
     sigfillset(&all);
@@ -116,14 +116,15 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // One job at a time. Opening the gate publishes it; closing it turns away threads that wake up late, so that no job waits for them.
+  // One job at a time. Opening the gate publishes it; when it is closed, threads that wake up late do not enter, so that no job waits for
+  // them.
   void run(const Job& job) {
     const std::lock_guard lock(one_job_);
     job_ = job;
     for (int i = 0; i < threads_; ++i) {
-      Stretch& stretch = stretches_[static_cast<size_t>(i)];
-      stretch.next.store(job.tasks * i / threads_, std::memory_order_relaxed);
-      stretch.end = job.tasks * (i + 1) / threads_;
+      TaskRange& range = ranges_[static_cast<size_t>(i)];
+      range.next.store(job.tasks * i / threads_, std::memory_order_relaxed);
+      range.end = job.tasks * (i + 1) / threads_;
     }
     failed_.store(false, std::memory_order_relaxed);
     failure_ = nullptr;
@@ -182,18 +183,18 @@ class ThreadPool {
   }
 
   // The tasks of one thread that no other thread has taken.
-  struct alignas(64) Stretch {
+  struct alignas(64) TaskRange {
     std::atomic<int64_t> next{0};
     int64_t end = 0;
   };
 
   void take_tasks(size_t self) {
     inside_task = true;
-    for (size_t i = 0; i < stretches_.size(); ++i) {
-      Stretch& stretch = stretches_[(self + i) % stretches_.size()];
+    for (size_t i = 0; i < ranges_.size(); ++i) {
+      TaskRange& range = ranges_[(self + i) % ranges_.size()];
       for (;;) {
-        const int64_t task = stretch.next.fetch_add(1, std::memory_order_relaxed);
-        if (task >= stretch.end || failed_.load(std::memory_order_relaxed)) break;
+        const int64_t task = range.next.fetch_add(1, std::memory_order_relaxed);
+        if (task >= range.end || failed_.load(std::memory_order_relaxed)) break;
         try {
           job_.call(job_.body, task);
         } catch (...) {
@@ -217,7 +218,7 @@ class ThreadPool {
   alignas(64) std::atomic<int> sleepers_{0};
   alignas(64) std::atomic<uint32_t> gate_{kClosed};
   std::atomic<bool> failed_{false};
-  std::vector<Stretch> stretches_;
+  std::vector<TaskRange> ranges_;
   std::vector<std::thread> workers_;
 };
 

@@ -34,13 +34,13 @@ Tensor Tensor::from_bytes(std::span<const std::byte> values, const Shape& shape,
   return out.to(device);
 }
 
-Tensor Tensor::borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype) {
+Tensor Tensor::view_of(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype, bool borrowed) {
   Tensor out;
   out.count_ = heed::count(shape);
   const auto width = static_cast<int64_t>(bytes_of(dtype));
   check(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(width) == 0, "tensor: borrowed memory is not aligned for ",
         name_of(dtype));
-  out.data_ = std::make_shared<Storage>(std::move(owner), data, checked_multiply(out.count_, width));
+  out.data_ = std::make_shared<Storage>(std::move(owner), data, checked_multiply(out.count_, width), borrowed);
   out.shape_ = shape;
   out.strides_ = dense_strides(shape);
   out.dtype_ = dtype;

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "heed/core/api.h"
@@ -45,8 +46,14 @@ class Tensor {
   }
   static Tensor from_bytes(std::span<const std::byte> values, const Shape& shape, DType dtype, Device device);
 
-  // A view of row-major memory that `owner` keeps alive, such as a memory-mapped file.
-  static Tensor borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype);
+  // A view of row-major memory that `owner` keeps alive, such as a memory-mapped file or a buffer of the caller.
+  static Tensor borrow(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype) {
+    return view_of(std::move(owner), data, shape, dtype, true);
+  }
+  // Row-major memory that only this tensor and its views use; `owner` frees it.
+  static Tensor adopt(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype) {
+    return view_of(std::move(owner), data, shape, dtype, false);
+  }
 
   // --- properties --------------------------------------------------------------------------------------------------
   // False for a default-constructed Tensor, which means that an optional argument is missing.
@@ -61,11 +68,11 @@ class Tensor {
   // The type of the elements, and where they are stored.
   DType dtype() const { return dtype_; }
   Device device() const { return data_ ? data_->device() : kCpu; }
-  // Whether the elements are stored row-major without gaps; whether two tensors share their data; whether this is the only owner of the
-  // data.
+  // Whether the elements are stored row-major without gaps; whether two tensors share their data; whether nothing else uses the data, which
+  // is never so for borrowed memory.
   bool is_contiguous() const;
   bool shares_data_with(const Tensor& other) const { return data_ == other.data_; }
-  bool owns_data_alone() const { return data_.use_count() == 1; }
+  bool owns_data_alone() const { return data_.use_count() == 1 && !data_->is_borrowed(); }
 
   Tensor to(Device device) const;  // a row-major copy on the device, detached; the tensor itself (detached) if it is there already
 
@@ -101,6 +108,8 @@ class Tensor {
  private:
   friend struct Raw;
   friend struct History;
+
+  static Tensor view_of(std::shared_ptr<const void> owner, std::byte* data, const Shape& shape, DType dtype, bool borrowed);
 
   std::shared_ptr<Storage> data_;
   std::shared_ptr<Slot> slot_;  // null: no autograd state

@@ -26,15 +26,16 @@ inline void count_work(int64_t multiply_adds) {
 // While an object of this class exists, the ops of all threads are counted.
 class WorkCount {
  public:
-  WorkCount() : before_(work::multiply_adds) { ++work::counters; }
+  WorkCount() : before_(static_cast<uint64_t>(work::multiply_adds.load())) { ++work::counters; }
   ~WorkCount() { --work::counters; }
   WorkCount(const WorkCount&) = delete;
   WorkCount& operator=(const WorkCount&) = delete;
 
-  int64_t multiply_adds() const { return work::multiply_adds - before_; }  // since its construction
+  // Since its construction. Counts wrap, as costs of absurd configs may exceed them; differences are right as long as they fit.
+  int64_t multiply_adds() const { return static_cast<int64_t>(static_cast<uint64_t>(work::multiply_adds.load()) - before_); }
 
  private:
-  int64_t before_;
+  uint64_t before_;
 };
 
 }  // namespace heed

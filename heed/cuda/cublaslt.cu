@@ -1,17 +1,12 @@
 #include "heed/cuda/cublaslt.h"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <compare>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <mutex>
-#include <sstream>
-#include <vector>
 
 #include "heed/cuda/cublaslt_api.h"
+#include "heed/cuda/find_library.h"
 #include "heed/cuda/launch.cuh"
 
 namespace heed::cuda {
@@ -26,71 +21,19 @@ constexpr size_t kWorkspace = size_t{32} << 20;  // bytes, per device: parts of 
 constexpr int kAlignment = 16;                   // bytes; kernels gain nothing from more
 constexpr size_t kMostPlans = 4096;
 
-namespace fs = std::filesystem;
-
-// The folders below a Python prefix where NVIDIA's packages put the library.
-void add_packages(const fs::path& prefix, std::vector<fs::path>& folders) {
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(prefix / "lib", ignored)) {
-    if (!entry.path().filename().string().starts_with("python3")) continue;
-    for (const char* const packages : {"site-packages", "dist-packages"})
-      for (const char* const folder : {"nvidia/cu13/lib", "nvidia/cublas/lib"}) folders.push_back(entry.path() / packages / folder);
-  }
-}
-
-std::vector<fs::path> library_folders() {
-  std::vector<fs::path> folders;
-  std::error_code ignored;
-  if (const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path(); !program.empty())
-    folders.insert(folders.end(), {program, program / "lib", program.parent_path() / "lib"});
-  folders.push_back("/usr/local/cuda/lib64");
-  if (const char* const environment = std::getenv("VIRTUAL_ENV")) add_packages(environment, folders);
-  std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
-  for (std::string folder; std::getline(path, folder, ':');) {
-    const fs::path python = fs::path(folder) / "python3";
-    if (folder.empty() || !fs::exists(python, ignored)) continue;
-    add_packages(fs::path(folder).parent_path(), folders);
-    if (const fs::path real = fs::canonical(python, ignored); !real.empty()) add_packages(real.parent_path().parent_path(), folders);
-  }
-  return folders;
-}
-
-// The handle of the library, or null. `found` becomes the name that was opened.
-void* open_library(std::string& found) {
-  const auto open = [&](const std::string& name) {
-    void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle) found = name;
-    return handle;
-  };
-  if (const char* const wanted = std::getenv("HEED_CUBLASLT"); wanted && *wanted) {
-    if (std::string(wanted) == "none") return nullptr;
-    void* const handle = open(wanted);
-    check(handle, "cuBLASLt: HEED_CUBLASLT names ", wanted, ", which cannot be loaded: ", dlerror());
-    return handle;
-  }
-  constexpr const char* names[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
-  for (const char* const name : names)
-    if (void* const handle = open(name)) return handle;
-  std::error_code ignored;
-  for (const fs::path& folder : library_folders())
-    for (const char* const name : names)
-      if (fs::exists(folder / name, ignored))
-        if (void* const handle = open((folder / name).string())) return handle;
-  return nullptr;
-}
-
 struct Library {
   std::string file;
   lt::Functions functions = {};
   bool usable = false;
 
   Library() {
-    void* const handle = open_library(file);
+    void* const handle = open_library({.title = "cuBLASLt",
+                                       .variable = "HEED_CUBLASLT",
+                                       .names = {"libcublasLt.so.13", "libcublasLt.so.12"},
+                                       .packages = {"nvidia/cu13/lib", "nvidia/cublas/lib"}},
+                                      file);
     if (!handle) return;
-    const auto get = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-      check(function != nullptr, "cuBLASLt: ", file, " has no ", name);
-    };
+    const auto get = [&](auto& function, const char* name) { find_function(handle, "cuBLASLt: " + file, name, function); };
     get(functions.create, "cublasLtCreate");
     get(functions.description_create, "cublasLtMatmulDescCreate");
     get(functions.description_set, "cublasLtMatmulDescSetAttribute");
@@ -123,8 +66,8 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-// A product as cuBLASLt wants it. Its matrices are stored column after column, so ours are their own transposes there, and what it computes
-// is c^T = b^T a^T: our b is its first operand.
+// A product as cuBLASLt describes it. It reads matrices as column-major, so ours are transposed there, and it computes c^T = b^T a^T: our b
+// is its first operand.
 struct Plan {
   lt::Description* description = nullptr;
   lt::Layout *a = nullptr, *b = nullptr, *c = nullptr;
@@ -160,8 +103,8 @@ Plan make_plan(const lt::Functions& f, lt::Context* context, const LtProduct& p,
   const auto set = [&](DescriptionField field, auto value) {
     check_lt(f.description_set(plan.description, field, &value, sizeof value), "description");
   };
-  set(DescriptionField::turn_a, int32_t{p.b.transposed ? lt::kTurned : lt::kAsStored});
-  set(DescriptionField::turn_b, int32_t{p.a.transposed ? lt::kTurned : lt::kAsStored});
+  set(DescriptionField::transpose_a, int32_t{p.b.transposed ? lt::kTransposed : lt::kAsStored});
+  set(DescriptionField::transpose_b, int32_t{p.a.transposed ? lt::kTransposed : lt::kAsStored});
   set(DescriptionField::epilogue, p.bias ? lt::kAddBias : lt::kPlain);
   if (p.bias) {
     set(DescriptionField::bias_type, int32_t{data_type(p.bias_type)});

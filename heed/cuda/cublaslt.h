@@ -10,8 +10,8 @@
 
 namespace heed::cuda {
 
-// A matrix with its rows one after the other: element (row, column) is data[row * stride + column], or data[column * stride + row] if
-// transposed. The matrices of a batch are `step` elements apart; 0: the same for all.
+// A row-major matrix: element (row, column) is data[row * stride + column], or data[column * stride + row] if transposed. The matrices of a
+// batch are `step` elements apart; 0: the same for all.
 struct LtMatrix {
   void* data;
   int64_t stride;
@@ -29,7 +29,7 @@ struct LtProduct {
   bool add = false;
 };
 
-// False, and nothing happened: there is no library, or it does not know such a product.
+// False, without any effect, if there is no library or it does not support the product.
 bool lt_multiply(const LtProduct& product);
 
 std::string lt_library();  // the file in use; empty if there is none

@@ -10,11 +10,11 @@ namespace heed::cuda::lt {
 using Status = int;
 inline constexpr Status kSuccess = 0, kNotSupported = 15;
 
-inline constexpr int kFloat = 0, kBf16 = 14;      // cudaDataType
-inline constexpr int kComputeFloat = 68;          // cublasComputeType_t: f32 products and sums, no TF32
-inline constexpr int kAsStored = 0, kTurned = 1;  // cublasOperation_t
+inline constexpr int kFloat = 0, kBf16 = 14;          // cudaDataType
+inline constexpr int kComputeFloat = 68;              // cublasComputeType_t: f32 products and sums, no TF32
+inline constexpr int kAsStored = 0, kTransposed = 1;  // cublasOperation_t
 
-enum class DescriptionField { turn_a = 3, turn_b = 4, epilogue = 7, bias = 8, bias_type = 26 };
+enum class DescriptionField { transpose_a = 3, transpose_b = 4, epilogue = 7, bias = 8, bias_type = 26 };
 enum class LayoutField { batch_count = 5, batch_step = 6 };
 enum class PreferenceField { workspace_bytes = 1, reductions = 3, align_a = 5, align_b = 6, align_c = 7, align_d = 8 };
 inline constexpr uint32_t kPlain = 1, kAddBias = 4;  // cublasLtEpilogue_t

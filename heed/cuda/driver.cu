@@ -1,5 +1,7 @@
 #include "heed/cuda/driver.h"
 
+#include <cuda_profiler_api.h>
+
 #include <array>
 #include <mutex>
 
@@ -101,6 +103,8 @@ void* end_capture() {
 
 void run_graph(void* graph) { check_cuda(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), stream()), "graph"); }
 void destroy_graph(void* graph) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)); }
+
+void set_profiling(bool on) { check_cuda(on ? cudaProfilerStart() : cudaProfilerStop(), "profiler"); }
 
 }  // namespace driver
 }  // namespace heed::cuda

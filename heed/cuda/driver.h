@@ -33,6 +33,8 @@ void* end_capture();  // null if the recording failed
 void run_graph(void* graph);
 void destroy_graph(void* graph);
 
+void set_profiling(bool on);  // what profilers record that are started with profiling off
+
 }  // namespace driver
 }  // namespace cuda
 }  // namespace heed

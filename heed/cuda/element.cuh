@@ -15,7 +15,7 @@ __device__ inline void store(float* to, float x) { *to = x; }
 __device__ inline void store(Bf16* to, float x) { *reinterpret_cast<__nv_bfloat16*>(to) = __float2bfloat16_rn(x); }
 __device__ inline void store(F16* to, float x) { *reinterpret_cast<__half*>(to) = __float2half_rn(x); }
 
-// x as memory would hold it: what comes back when it is stored and loaded.
+// x rounded to the type of memory, as if it were stored and loaded.
 __device__ inline float rounded_to(float x, float) { return x; }
 __device__ inline float rounded_to(float x, Bf16) { return __bfloat162float(__float2bfloat16_rn(x)); }
 

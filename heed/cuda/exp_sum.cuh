@@ -1,5 +1,5 @@
 // The sum of exponentials of a row in one pass (Milakov and Gimelshein 2018): of what was seen so far, the largest element and
-// the sum of exp(x - largest), which shrinks when a larger one appears.
+// the sum of exp(x - largest), which is rescaled when a larger one appears.
 #pragma once
 
 #include <cfloat>
@@ -9,27 +9,27 @@
 namespace heed::cuda {
 
 struct ExpSum {
-  float top = -FLT_MAX, total = 0;  // a finite top: -inf adds exp(-inf) = 0. A row of -inf has the sum 0.
+  float row_max = -FLT_MAX, row_sum = 0;  // a finite maximum: -inf adds exp(-inf) = 0. A row of -inf has the sum 0.
 
   template <int count>
   __device__ void add(const Floats<count>& x) {
     float largest = x.values[0];
 #pragma unroll
     for (int k = 1; k < count; ++k) largest = fmaxf(largest, x.values[k]);
-    if (largest > top) {
-      total *= expf(top - largest);
-      top = largest;
+    if (largest > row_max) {
+      row_sum *= expf(row_max - largest);
+      row_max = largest;
     }
 #pragma unroll
-    for (int k = 0; k < count; ++k) total += expf(x.values[k] - top);
+    for (int k = 0; k < count; ++k) row_sum += expf(x.values[k] - row_max);
   }
 
   // That of all threads of a group.
   template <class Group>
   __device__ ExpSum joined(const Group& group) const {
     ExpSum all;
-    all.top = group.max(top);
-    all.total = group.sum(total * expf(top - all.top));
+    all.row_max = group.max(row_max);
+    all.row_sum = group.sum(row_sum * expf(row_max - all.row_max));
     return all;
   }
 };

@@ -1,4 +1,4 @@
-// The arithmetic that the formulas of ops/elementwise.h ask of float, accurate to a few units in the last place. See core/lanes.h for
+// The arithmetic of float that the formulas of ops/elementwise.h use, accurate to a few units in the last place. See core/lanes.h for
 // lanes.
 #pragma once
 

@@ -13,9 +13,13 @@ namespace cuda {
 class Graph {
  public:
   static bool is_supported(Device device);
+  static bool is_recording();  // whether this thread is recording one
+  // For what recorded work reads in every run, such as host memory that it copies: it lives as long as the graph that is being recorded.
+  static void keep(std::shared_ptr<const void> source);
 
-  // Records what `work` launches; it does not run. Memory that it takes is used by every run. An error of `work` passes through.
-  Graph(Device device, const std::function<void()>& work);
+  // Records what `work` launches; it does not run. An error of `work` passes through. takes_memory: every run uses what `work` took from
+  // the pool, which from now on keeps its memory.
+  Graph(Device device, const std::function<void()>& work, bool takes_memory = true);
   void run() const;
 
  private:

@@ -30,11 +30,17 @@ inline unsigned block_count(int64_t count, int64_t per_block, int blocks_per_mul
   return static_cast<unsigned>(std::clamp<int64_t>(divide_up(count, per_block), 1, most));
 }
 
-// kernel<<<grid, block, shared>>>(arguments...) on heed's stream. More than 48 KiB of shared memory is asked for where it is needed.
+// A kernel whose static and dynamic shared memory are together more than 48 KiB must be allowed to have it. Static: at most 16 KiB.
+template <class... Parameters>
+void allow_shared(void (*kernel)(Parameters...), size_t dynamic) {
+  if (dynamic <= 32 * 1024) return;
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic)), "shared memory");
+}
+
+// kernel<<<grid, block, shared>>>(arguments...) on heed's stream.
 template <class... Parameters, class... Arguments>
 void start(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared, Arguments&&... arguments) {
-  if (shared > 48 * 1024)
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)), "shared memory");
+  allow_shared(kernel, shared);
   kernel<<<grid, block, shared, stream()>>>(static_cast<Parameters>(arguments)...);
   check_cuda(cudaGetLastError(), "launch");
 }

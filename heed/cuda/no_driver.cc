@@ -19,6 +19,7 @@ void begin_capture() { no_cuda("graph"); }
 void* end_capture() { no_cuda("graph"); }
 void run_graph(void*) { no_cuda("graph"); }
 void destroy_graph(void*) {}
+void set_profiling(bool) {}
 
 }  // namespace driver
 }  // namespace heed::cuda

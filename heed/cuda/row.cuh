@@ -50,8 +50,8 @@ __device__ void store_some(T* to, const Floats<count>& all) {
   }
 }
 
-// How many elements lie before the first aligned address; all `count`, where the addresses are not equally far from one. Null pointers
-// among `more` are passed over.
+// The number of elements before the first aligned address; all `count` if the addresses are not equally far from one. Null pointers among
+// `more` are ignored.
 template <class T, class... More>
 __device__ int64_t unaligned_head(int64_t count, const T* first, const More*... more) {
   static_assert(((sizeof(T) == sizeof(More)) && ...));

@@ -1,5 +1,5 @@
-// What the rest of heed needs to know of GPUs. No CUDA headers here: g++ reads it. The work is done by the driver (driver.cu; no_driver.cc
-// in builds without CUDA) or by the emulation.
+// GPUs for the rest of heed. No CUDA headers here: g++ reads it. The work is done by the driver (driver.cu; no_driver.cc in builds without
+// CUDA) or by the emulation.
 #pragma once
 
 #include "heed/core/api.h"

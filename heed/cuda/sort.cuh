@@ -77,7 +77,7 @@ static __global__ void add_up_counts(uint32_t* counts, int64_t count) {
   }
 }
 
-// starts: (digits, tiles). A warp has a stretch of the tile, and takes it 32 positions at a time.
+// starts: (digits, tiles). A warp takes its part of the tile 32 positions at a time.
 static __global__ void move_by_digit(SortSource source, int64_t rows, int shift, const uint32_t* starts, uint32_t* keys,
                                      uint32_t* positions) {
   __shared__ uint32_t next[kSortWarps][kDigits];

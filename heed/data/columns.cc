@@ -29,6 +29,7 @@ const Names kLabelNames = {"label",        "labels",  "gold_label",  "sentiment"
 const Names kTextNames = {"text",      "sentence",    "content",     "review",   "comment",   "body",    "tweet",    "phrase",
                           "document",  "review_text", "review_body", "message",  "sentence1", "premise", "question", "description",
                           "utterance", "query",       "headline",    "abstract", "input",     "title"};
+const Names kQuestionNames = {"question", "query"}, kContextNames = {"context", "passage", "paragraph", "document", "text"};
 const NamePairs kPairNames = {{"sentence1", "sentence2"}, {"premise", "hypothesis"}, {"question1", "question2"}, {"question", "answer"},
                               {"question", "sentence"},   {"question", "passage"},   {"question", "context"},    {"text", "text_pair"},
                               {"text", "pair"},           {"text1", "text2"},        {"sentence", "pair"},       {"text_a", "text_b"},

@@ -22,7 +22,8 @@ class Draws {
     }
     return words_[at_++];
   }
-  double unit() { return static_cast<double>(bits()) * 0x1p-32; }  // [0, 1)
+  uint64_t count() const { return (block_ & 0xffffffff) * words_.size() + at_ - words_.size(); }  // numbers drawn so far
+  double unit() { return static_cast<double>(bits()) * 0x1p-32; }                                 // [0, 1)
   double between(double low, double high) { return low + (high - low) * unit(); }
   bool coin() { return bits() >> 31 != 0; }
   double sign() { return coin() ? 1 : -1; }

@@ -12,22 +12,21 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kMaxShapes = 10'000'000;
-
-// "shapes" or "shapes:COUNT", the number of training images; validation and test have a fifth of that and different seeds.
-ImageData shapes_part(const std::string& where, DataPart part) {
-  ShapesOptions options;
-  if (where.size() > 6) {
-    options.count = parse_number<int64_t>(where.substr(7)).value_or(0);
-    check<FileError>(options.count >= 1 && options.count <= kMaxShapes, where, ": found ", in_quotes(where.substr(7)),
-                     " after the colon, expected the number of images, from 1 to ", kMaxShapes);
-  }
-  options.seed = part == DataPart::train ? 1 : part == DataPart::validation ? 2 : 3;
-  if (part != DataPart::train) options.count = std::max<int64_t>(options.count / 5, 10);
-  return synthetic_shapes(options);
-}
+constexpr int64_t kMaxSynthetic = 10'000'000;
 
 }  // namespace
+
+detail::SyntheticPart detail::synthetic_part(const std::string& where, DataPart part, int64_t default_count) {
+  SyntheticPart out{.count = default_count, .seed = part == DataPart::train ? 1u : part == DataPart::validation ? 2u : 3u};
+  if (const size_t colon = where.find(':'); colon != std::string::npos) {
+    const std::string typed = where.substr(colon + 1);
+    out.count = parse_number<int64_t>(typed).value_or(0);
+    check<FileError>(out.count >= 1 && out.count <= kMaxSynthetic, where, ": found ", in_quotes(typed),
+                     " after the colon, expected the number of images, from 1 to ", kMaxSynthetic);
+  }
+  if (part != DataPart::train) out.count = std::max<int64_t>(out.count / 5, 10);
+  return out;
+}
 
 std::vector<std::string> detail::read_names(const Path& path, int64_t count) {
   std::istringstream lines(read_text(path, 1 << 20));
@@ -48,7 +47,7 @@ std::vector<std::string> detail::numbered_names(int64_t count) {
 }
 
 ImageData read_images(const std::string& where, DataPart part) {
-  if (where == "shapes" || where.starts_with("shapes:")) return shapes_part(where, part);
+  if (where == "shapes" || where.starts_with("shapes:")) return synthetic_shapes(detail::synthetic_options<ShapesOptions>(where, part));
   const Path folder = where;
   std::error_code ignored;
   check<FileError>(std::filesystem::exists(folder, ignored), where, ": found nothing there, expected a folder of images, or shapes",

@@ -1,30 +1,15 @@
-// The image operations of RandAugment (Cubuk et al. 2020). Colours are the same as with Pillow's ImageEnhance and ImageOps.
+// Operations on whole images, for augmentation.
 #pragma once
 
+#include "heed/data/pixel_steps.h"
 #include "heed/io/image.h"
 
 namespace heed {
 
-// Comments give the meaning of `amount`.
-enum class ImageOp {
-  rotate,        // degrees, counter-clockwise
-  shear_x,       // shift of the bottom edge to the right relative to the top, as a fraction of the height
-  shear_y,       // shift of the right edge down relative to the left, as a fraction of the width
-  translate_x,   // to the right, fraction of the width
-  translate_y,   // down, fraction of the height
-  brightness,    // a factor; 0: black
-  contrast,      // a factor; 0: uniform mean grey
-  saturation,    // a factor; 0: grey
-  sharpness,     // a factor; 0: smoothed
-  posterize,     // bits kept, 1 to 8
-  solarize,      // values >= amount are inverted
-  equalize,      // no amount: equalizes each channel's histogram
-  autocontrast,  // no amount: stretches each channel to 0..255
-  invert,        // no amount
-};
-inline constexpr int kImageOps = 14;
+// An op with its amount, for images of this size. Geometric ops are about the centre, uncovered areas are grey.
+PixelStep pixel_step(ImageOp op, float amount, int64_t width, int64_t height);
 
-Image apply_op(const Image& image, ImageOp op, float amount = 0);  // geometric ops are about the centre, uncovered areas are grey
+Image apply_step(const Image& image, const PixelStep& step);  // for images of the step's size
 
 void flip_horizontal(Image& image);
 // A rectangle of an image, black outside it.

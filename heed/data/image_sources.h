@@ -1,9 +1,26 @@
-// Readers of the supported formats: private to image_data.cc, cifar.cc, idx_images.cc and class_folders.cc.
+// Readers of the supported formats: private to image_data.cc, captions.cc, cifar.cc, idx_images.cc and class_folders.cc.
 #pragma once
 
 #include "heed/data/image_data.h"
 
 namespace heed::detail {
+
+// A part of synthetic images, "NAME" or "NAME:COUNT", the number of training images: validation and test have a fifth of that and other
+// seeds.
+struct SyntheticPart {
+  int64_t count;
+  uint64_t seed;
+};
+SyntheticPart synthetic_part(const std::string& where, DataPart part, int64_t default_count);
+// Options: of shapes or scenes
+template <class Options>
+Options synthetic_options(const std::string& where, DataPart part) {
+  Options out;
+  const auto [count, seed] = synthetic_part(where, part, out.count);
+  out.count = count;
+  out.seed = seed;
+  return out;
+}
 
 bool is_cifar(const Path& folder);
 ImageData read_cifar(const Path& folder, DataPart part);

@@ -5,14 +5,12 @@
 #include <array>
 #include <cmath>
 
-#include "heed/data/draws.h"
+#include "heed/data/painted_shapes.h"
 
 namespace heed {
 namespace {
 
-struct Point {
-  double x, y;
-};
+using Point = PaintedPoint;
 Point operator-(Point a, Point b) { return {a.x - b.x, a.y - b.y}; }
 double dot(Point a, Point b) { return a.x * b.x + a.y * b.y; }
 double length(Point a) { return std::sqrt(dot(a, a)); }
@@ -97,61 +95,78 @@ const std::array<ShapeKind, 10> kKinds{{
      }},
 }};
 
-using Rgb = std::array<double, 3>;
-
 Rgb any_colour(Draws& draws, double low, double high) {
   return {draws.between(low, high), draws.between(low, high), draws.between(low, high)};
 }
 
 double sum_of(const Rgb& colour) { return colour[0] + colour[1] + colour[2]; }
 
-Image draw_shape(const ShapeKind& kind, int64_t side, RandomKey key) {
+Image draw_shape(int64_t kind, int64_t side, RandomKey key) {
   Draws draws(key);
   const auto whole = static_cast<double>(side);
-  const double radius = whole * draws.between(0.28, 0.44), margin = std::max(0.0, whole / 2 - radius);
-  const Point middle = {whole / 2 + draws.between(-margin, margin), whole / 2 + draws.between(-margin, margin)};
-  const double angle_offset = draws.between(-0.6, 0.6), c = std::cos(angle_offset),
-               s = std::sin(angle_offset);  // small enough that an arrow still points up
-  // The background is a gradient between two dark colours in a random direction; the shape is clearly lighter.
-  const double direction = draws.between(0, 2 * std::numbers::pi), gx = std::cos(direction), gy = std::sin(direction);
-  const Rgb start_colour = any_colour(draws, 5, 125), end_colour = any_colour(draws, 5, 125);
-  Rgb fill = any_colour(draws, 70, 255);
-  while (sum_of(fill) < std::max(sum_of(start_colour), sum_of(end_colour)) + 150) fill = any_colour(draws, 70, 255);
-  const double noise = draws.between(3, 20);
+  PaintedShape shape{.kind = kind, .radius = whole * draws.between(0.28, 0.44)};
+  const double margin = std::max(0.0, whole / 2 - shape.radius);
+  shape.middle = {whole / 2 + draws.between(-margin, margin), whole / 2 + draws.between(-margin, margin)};
+  shape.angle = draws.between(-0.6, 0.6);  // small enough that an arrow still points up
+  PaintedBackground background{.middle = shape.middle};
+  background.direction = draws.between(0, 2 * std::numbers::pi);
+  background.start = any_colour(draws, 5, 125);
+  background.end = any_colour(draws, 5, 125);
+  shape.fill = any_colour(draws, 70, 255);
+  while (sum_of(shape.fill) < std::max(sum_of(background.start), sum_of(background.end)) + 150) shape.fill = any_colour(draws, 70, 255);
+  background.noise = draws.between(3, 20);
+  return paint_shapes(side, std::span(&shape, 1), background, Draws(key, 1));
+}
 
+}  // namespace
+
+std::vector<std::string> shape_names() {
+  std::vector<std::string> out;
+  for (const ShapeKind& kind : kKinds) out.emplace_back(kind.name);
+  return out;
+}
+
+Image paint_shapes(int64_t side, std::span<const PaintedShape> shapes, const PaintedBackground& background, Draws noise) {
+  const auto whole = static_cast<double>(side);
+  const double gx = std::cos(background.direction), gy = std::sin(background.direction);
+  std::vector<Point> turns;  // cosine and sine of each angle
+  for (const PaintedShape& shape : shapes) turns.push_back({std::cos(shape.angle), std::sin(shape.angle)});
   Image out{side, side};
   out.pixels.reserve(static_cast<size_t>(3 * side * side));
-  Draws noise_draws(key, 1);
   for (int64_t y = 0; y < side; ++y)
     for (int64_t x = 0; x < side; ++x) {
-      const Point at = Point{static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5} - middle;
-      const Point rotated = {(c * at.x + s * at.y) / radius, (c * at.y - s * at.x) / radius};
-      const bool near = dot(rotated, rotated) < 1.6;  // farther away the shape has no effect
-      const double inside = near ? std::clamp(0.5 - radius * kind.distance(rotated), 0.0, 1.0) : 0;
-      const double along = std::clamp(0.5 + (gx * at.x + gy * at.y) / whole, 0.0, 1.0);
-      for (size_t channel = 0; channel < 3; ++channel) {
-        const double background = start_colour[channel] + along * (end_colour[channel] - start_colour[channel]);
+      const Point pixel{static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5}, from = pixel - background.middle;
+      const double along = std::clamp(0.5 + (gx * from.x + gy * from.y) / whole, 0.0, 1.0);
+      Rgb colour;
+      for (size_t channel = 0; channel < 3; ++channel)
+        colour[channel] = background.start[channel] + along * (background.end[channel] - background.start[channel]);
+      for (size_t i = 0; i < shapes.size(); ++i) {
+        const PaintedShape& shape = shapes[i];
+        const auto [c, s] = turns[i];
+        const double radius = shape.radius;
+        const Point at = pixel - shape.middle, rotated = {(c * at.x + s * at.y) / radius, (c * at.y - s * at.x) / radius};
+        if (dot(rotated, rotated) >= 1.6) continue;  // farther away the shape has no effect
+        const double inside = std::clamp(0.5 - radius * kKinds[static_cast<size_t>(shape.kind)].distance(rotated), 0.0, 1.0);
+        for (size_t channel = 0; channel < 3; ++channel) colour[channel] += inside * (shape.fill[channel] - colour[channel]);
+      }
+      for (const double value : colour) {
         // The sum of two uniform numbers has a triangular distribution, a fast approximation of a normal one; deviation 1 / sqrt(6).
-        const uint32_t bits = noise_draws.bits();
-        const double noise_sample = (static_cast<double>(bits >> 16) + static_cast<double>(bits & 0xffff)) / 65536 - 1;
-        const double value = background + inside * (fill[channel] - background) + noise * 2.45 * noise_sample;
-        out.pixels.push_back(static_cast<uint8_t>(std::clamp(value + 0.5, 0.0, 255.0)));
+        const uint32_t bits = noise.bits();
+        const double sample = (static_cast<double>(bits >> 16) + static_cast<double>(bits & 0xffff)) / 65536 - 1;
+        out.pixels.push_back(static_cast<uint8_t>(std::clamp(value + background.noise * 2.45 * sample + 0.5, 0.0, 255.0)));
       }
     }
   return out;
 }
 
-}  // namespace
-
 ImageData synthetic_shapes(const ShapesOptions& options) {
   check(options.count >= 0 && options.side >= 8 && options.side <= 4096, "synthetic_shapes: found ", options.count, " images of side ",
         options.side, ", expected at least 0 images of side 8 to 4096");
-  ImageData out{.source = "shapes"};
-  for (const ShapeKind& kind : kKinds) out.classes.emplace_back(kind.name);
+  ImageData out{.source = "shapes", .classes = shape_names()};
   for (int64_t i = 0; i < options.count; ++i) out.labels.push_back(i % std::ssize(kKinds));
   out.image = [options](int64_t i) {
     check(i >= 0 && i < options.count, "image: found number ", i, ", expected one below ", options.count);
-    return draw_shape(kKinds[static_cast<size_t>(i % std::ssize(kKinds))], options.side, {options.seed, static_cast<uint64_t>(i)});
+    return draw_shape(i % std::ssize(kKinds), options.side, {options.seed, static_cast<uint64_t>(i)});
   };
   out.name = [seed = options.seed](int64_t i) { return "shapes: image " + std::to_string(i) + " of seed " + std::to_string(seed); };
   return out;

@@ -28,7 +28,7 @@ class Draw {
   Rng& rng_;
 };
 
-// Calls `make` until the item belongs to the part. yes: the label; one of items 2k and 2k + 1 has each.
+// Calls `make` for each item until the result belongs to the part. yes: the label, true for exactly one of the items 2k and 2k + 1
 std::vector<LabelledText> synthetic_texts(int64_t count, uint64_t seed, DataPart part,
                                           const std::function<LabelledText(Draw draw, bool yes)>& make);
 

@@ -16,14 +16,16 @@ constexpr size_t kLongestField = kMaxJsonToken;  // bytes, for every format
 
 class CsvReader {
  public:
-  CsvReader(const std::string& name, std::string_view text) : name_(name), text_(text), separator_(separator_of(text)) {}
+  CsvReader(const std::string& name, std::string_view text, bool trims)
+      : name_(name), text_(text), separator_(separator_of(text)), trims_(trims) {}
 
   bool next(TableRow& row) {
     while (at_ < text_.size() && ends_line()) pass_line_end();  // empty lines
     if (at_ >= text_.size()) return false;
     row = {.line = line_};
     for (;;) {
-      row.cells.emplace_back(trimmed(at_ < text_.size() && text_[at_] == '"' ? quoted() : bare()));
+      const std::string cell = at_ < text_.size() && text_[at_] == '"' ? quoted() : bare();
+      row.cells.emplace_back(trims_ ? trimmed(cell) : cell);
       if (at_ < text_.size() && text_[at_] == separator_) {
         ++at_;
         continue;
@@ -96,6 +98,7 @@ class CsvReader {
   const std::string& name_;
   const std::string_view text_;
   const char separator_;
+  const bool trims_;
   size_t at_ = 0;
   int64_t line_ = 1;
 };
@@ -114,12 +117,13 @@ void each_line(std::string_view text, const Use& use) {
   }
 }
 
-std::vector<std::string> cells_of(const std::string& name, int64_t number, std::string_view line) {
+std::vector<std::string> cells_of(const std::string& name, int64_t number, std::string_view line, bool trims) {
   std::vector<std::string> cells;
   for (size_t begin = 0; begin <= line.size();) {
     const size_t end = std::min(line.find('\t', begin), line.size());
     if (end - begin > kLongestField) refuse_long_field(name, number);
-    cells.emplace_back(trimmed(line.substr(begin, end - begin)));
+    const std::string_view cell = line.substr(begin, end - begin);
+    cells.emplace_back(trims ? trimmed(cell) : cell);
     begin = end + 1;
   }
   return cells;
@@ -133,13 +137,13 @@ std::string cell_of(const Json& value) {
 
 }  // namespace
 
-Table parse_table(const std::string& name, std::string_view text, TableKind kind) {
+Table parse_table(const std::string& name, std::string_view text, TableKind kind, bool trims) {
   if (kind == TableKind::jsonl) return parse_json_lines(name, text);
   Table table{name};
   ReadProgress progress("reading " + name, std::ssize(text));
   const char* separator_note = "";
   if (kind == TableKind::csv) {
-    CsvReader reader(name, text);
+    CsvReader reader(name, text, trims);
     const bool both = reader.separator() == ',' && text.find(';') != text.npos;
     separator_note = reader.separator() == ';' ? "; this file is separated by semicolons, because its first row has no comma"
                      : both ? "; this file is separated by commas, not semicolons, because its first row has a comma outside quotes"
@@ -150,7 +154,7 @@ Table parse_table(const std::string& name, std::string_view text, TableKind kind
     }
   } else {
     each_line(text, [&](int64_t line, std::string_view found) {
-      table.rows.push_back({.line = line, .cells = cells_of(name, line, found)});
+      table.rows.push_back({.line = line, .cells = cells_of(name, line, found, trims)});
       progress.at(found.data() - text.data());
     });
   }

@@ -92,7 +92,7 @@ enum class NumberLanguage { english, german, french };
 // hyphens only below a hundred and not next to "et".
 std::string number_words(int64_t number, NumberLanguage language);
 DataPart part_of_number(int64_t number);  // 0 is always train: no other number contains its word
-// Numbers of all lengths in turn until the short ones run out; none repeats before the part is exhausted.
+// Cycles through numbers of all lengths until the short ones run out; none repeats before the part is exhausted.
 std::vector<Translation> synthetic_numbers(int64_t count, uint64_t seed, NumberLanguage from, NumberLanguage to,
                                            DataPart part = DataPart::train);
 

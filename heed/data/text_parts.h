@@ -21,7 +21,8 @@ struct Table {
 
   std::string at(const TableRow& row) const { return name + ":" + std::to_string(row.line); }
 };
-Table parse_table(const std::string& name, std::string_view text, TableKind kind);  // a header, if any, is still the first row
+// A header, if any, is still the first row. trims: false keeps the spaces around cells of .csv and .tsv
+Table parse_table(const std::string& name, std::string_view text, TableKind kind, bool trims = true);
 // The keys of the first object are the columns, keys of nested objects "key.key".
 Table parse_json_lines(const std::string& name, std::string_view text);
 TableKind table_kind(const std::string& where);  // by extension; a FileError for others
@@ -39,7 +40,7 @@ bool looks_translated(const Table& table, const TextColumns& columns, const Lang
 constexpr int kNoColumn = -1;
 using Names = std::vector<std::string>;
 using NamePairs = std::vector<std::pair<std::string, std::string>>;
-extern const Names kLabelNames, kTextNames;  // names used by public data sets, most specific first
+extern const Names kLabelNames, kTextNames, kQuestionNames, kContextNames;  // names used by public data sets, most specific first
 extern const NamePairs kPairNames;
 
 std::string plain_name(std::string name);  // lowercase, with _ for spaces and hyphens

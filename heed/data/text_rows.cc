@@ -20,8 +20,9 @@ bool has_header_of_texts(const Table& table, const TextColumns& columns) {
 void choose_by_names(TextRows& rows, ColumnNames names, PairMode pairs) {
   names.exclude(rows.pair);
   if (rows.text != kNoColumn) return;
-  const auto [first, second] = names.find_pair(kPairNames);
-  if (first != kNoColumn && pairs != PairMode::no && rows.pair == kNoColumn) {
+  const auto [first, second] = pairs == PairMode::context ? std::pair(names.find_first(kQuestionNames), names.find_first(kContextNames))
+                                                          : names.find_pair(kPairNames);
+  if (first != kNoColumn && second != kNoColumn && pairs != PairMode::no && rows.pair == kNoColumn) {
     rows.text = first;
     rows.pair = second;
   } else {
@@ -71,7 +72,7 @@ TextRows parse_text_rows(const std::string& name, std::string text, TableKind ki
   ColumnNames names(rows.table.columns);
   names.exclude(label);
   choose_by_names(rows, names, pairs);
-  const bool needs_pair = pairs == PairMode::yes || rows.pair != kNoColumn;
+  const bool needs_pair = pairs == PairMode::yes || pairs == PairMode::context || rows.pair != kNoColumn;
   choose_by_contents(rows, names, needs_pair);
   check<UsageError>(!needs_pair || rows.pair != kNoColumn, name, ": found no column for the second text, expected one; ",
                     "choose it with pair_column=NAME (or a number from 1)");

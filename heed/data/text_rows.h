@@ -16,8 +16,9 @@ struct TextRows {
   std::vector<std::string> names() const;
 };
 
-// Whether to read a second text: yes: by column names or, with two columns, by order; if_named: only by column names
-enum class PairMode { no, if_named, yes };
+// Whether to read a second text: yes: by column names or, with two columns, by order; if_named: only by column names; context: like yes,
+// for a question and the text that answers it
+enum class PairMode { no, if_named, yes, context };
 TextRows read_text_rows(const std::string& where, const TextColumns& columns, PairMode pairs);
 TextRows parse_text_rows(const std::string& name, std::string text, TableKind kind, const TextColumns& columns, PairMode pairs);
 

@@ -100,7 +100,7 @@ Sides choose(const Table& table, const TextColumns& columns, const LanguageCodes
   std::string names;
   for (const std::string& name : table.columns) names += (names.empty() ? "" : ", ") + in_quotes(name, 40);
   check<UsageError>(sides.both(), table.name, ": found ", count, " columns", names.empty() ? "" : ", ", names,
-                    ", none named source and target or after two languages; choose them with source_column=NAME and target_column=NAME "
+                    ", but cannot tell source and target from their names; choose them with source_column=NAME and target_column=NAME "
                     "(or numbers from 1)");
   check<UsageError>(sides.source != sides.target, table.name,
                     ": found the same column twice, expected different ones for source and target");

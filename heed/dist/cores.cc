@@ -10,8 +10,8 @@
 namespace heed {
 namespace {
 
-// Open MPI ties each of one or two processes to a single core, and more of them to a socket, unless another binding was requested.
-// That suits programs with one thread; ours is given back the cores that the machine or the job has.
+// Unless another binding is requested, Open MPI binds each process to one core if there are one or two, and to a socket if there are more.
+// This suits programs with one thread. heed uses all cores that the machine or the job has.
 void undo_default_binding() {
   if (std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE") == nullptr) return;
   for (const char* chosen :

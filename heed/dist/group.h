@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,11 +14,14 @@
 #include "heed/core/tensor.h"
 
 namespace HEED_API heed {
+namespace cuda {
+class NcclGroup;
+}
 
-// The processes of a job, as one of them sees the others.
+// The processes of a job, in one of them.
 class Group {
  public:
-  virtual ~Group() = default;
+  virtual ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
@@ -29,6 +33,15 @@ class Group {
   const std::string& host(int rank) const { return hosts_[static_cast<size_t>(rank)]; }
   int host_count() const;
   std::string name_of(int rank) const;  // "rank 2 on node7"
+  int local_rank() const;               // the number of this process among those of its machine
+
+  // From now on tensors on this device are exchanged between GPUs by NCCL, if it is installed and each process has another GPU. Else they
+  // pass through host memory.
+  void connect(Device device);
+  bool connects(Device device) const;
+
+  // The same processes for one more thread, whose messages are separate. Null: there is one process, or MPI allows no threads.
+  virtual Group* background() { return nullptr; }
 
   virtual void barrier() = 0;  // waits for all processes
   // All processes get the bytes of process `root`.
@@ -40,7 +53,7 @@ class Group {
                         std::span<const int64_t> receive_sizes) = 0;
   virtual void all_reduce(std::span<float> values) = 0;  // sums, in an order that depends on the number of processes
 
-  // The same for dense f32 tensors, which are staged through host memory if they are on a GPU.
+  // The same for dense f32 tensors, also on a GPU.
   void broadcast(const Tensor& values, int root);
   void all_reduce(const Tensor& values);
   // Process p has elements [begins[p], begins[p + 1]) of `values`, and gets the others.
@@ -55,17 +68,19 @@ class Group {
 
  protected:
   // hosts: the machine of every process
-  Group(int rank, std::vector<std::string> hosts) : rank_(rank), size_(static_cast<int>(hosts.size())), hosts_(std::move(hosts)) {}
+  Group(int rank, std::vector<std::string> hosts);
 
  private:
   const int rank_, size_;
-  const std::vector<std::string> hosts_;  // of every process
+  const std::vector<std::string> hosts_;   // of every process
+  std::unique_ptr<cuda::NcclGroup> gpus_;  // null: not connected
+  Device connected_ = kCpu;
 };
 
 // The processes that mpirun, srun or the like started together with this one, after start_processes(); else this process alone.
 Group& world();
 
-// While one of these lives, world() is this process alone, in this thread: for what the first process does without the others.
+// While such an object exists, world() is this process alone in this thread: for what the first process does without the others.
 class WithoutOthers {
  public:
   WithoutOthers();

@@ -1,4 +1,4 @@
-// What mpi_group.cc gives, or no_mpi.cc in a build without MPI.
+// Implemented in mpi_group.cc, or in no_mpi.cc in a build without MPI.
 #pragma once
 
 #include "heed/core/api.h"

@@ -1,4 +1,4 @@
-// Processes over MPI. Waiting processes give their core away, and test for the end of an operation instead of blocking in it.
+// Processes over MPI. A waiting process tests for the end of an operation and yields its core, instead of blocking in it.
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
@@ -12,16 +12,19 @@
 
 #include "heed/dist/cores.h"
 #include "heed/dist/launcher.h"
+#include "heed/dist/mpi_end_launcher.h"
 #include "heed/dist/mpi_heartbeat.h"
+#include "heed/dist/task_thread.h"
 
 namespace heed {
 namespace {
 
 using MpiClock = std::chrono::steady_clock;
 
-// Returns false if the time limit passed first.
-bool wait_for(MPI_Request request, std::chrono::milliseconds limit = std::chrono::hours(10000)) {
-  constexpr auto busy = std::chrono::milliseconds(20);
+constexpr MpiClock::duration kBusy = std::chrono::milliseconds(20), kForever = std::chrono::hours(10000);
+
+// busy: how long it tests without a pause. Returns false if the time limit passed first.
+bool wait_for(MPI_Request request, MpiClock::duration busy = kBusy, MpiClock::duration limit = kForever) {
   const MpiClock::time_point start = MpiClock::now();
   for (int done = 0;;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -64,10 +67,16 @@ Counts counts_of(std::span<const int64_t> sizes, bool words) {
 
 class MpiGroup : public Group {
  public:
-  MpiGroup(int rank, std::vector<std::string> hosts) : Group(rank, std::move(hosts)) {
+  // busy: of wait_for
+  MpiGroup(int rank, const std::vector<std::string>& hosts, MpiClock::duration busy) : Group(rank, hosts), busy_(busy) {
     MPI_Comm_dup(MPI_COMM_WORLD, &data_);
     MPI_Comm_dup(MPI_COMM_WORLD, &ending_);
   }
+  // The other threads need the cores, so this one pauses more.
+  void add_background(const std::vector<std::string>& hosts) {
+    background_ = std::make_unique<MpiGroup>(rank(), hosts, std::chrono::microseconds(200));
+  }
+  Group* background() override { return background_.get(); }
   using Group::all_gather;
   using Group::all_reduce;
   using Group::broadcast;
@@ -76,14 +85,14 @@ class MpiGroup : public Group {
   void barrier() override {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Ibarrier(data_, &request);
-    wait_for(request);
+    wait_for(request, busy_);
   }
   void broadcast(std::span<std::byte> bytes, int root) override {
     constexpr size_t most = size_t{1} << 30;
     for (size_t begin = 0; begin < bytes.size(); begin += most) {
       MPI_Request request = MPI_REQUEST_NULL;
       MPI_Ibcast(bytes.data() + begin, static_cast<int>(std::min(most, bytes.size() - begin)), MPI_BYTE, root, data_, &request);
-      wait_for(request);
+      wait_for(request, busy_);
     }
   }
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all, std::span<const int64_t> sizes) override {
@@ -92,7 +101,7 @@ class MpiGroup : public Group {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Iallgatherv(in_place ? MPI_IN_PLACE : own.data(), counts.sizes[static_cast<size_t>(rank())], counts.type, all.data(),
                     counts.sizes.data(), counts.begins.data(), counts.type, data_, &request);
-    wait_for(request);
+    wait_for(request, busy_);
   }
   void exchange(std::span<const std::byte> send, std::span<const int64_t> send_sizes, std::span<std::byte> receive,
                 std::span<const int64_t> receive_sizes) override {
@@ -101,23 +110,27 @@ class MpiGroup : public Group {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Ialltoallv(send.data(), from.sizes.data(), from.begins.data(), from.type, receive.data(), to.sizes.data(), to.begins.data(),
                    to.type, data_, &request);
-    wait_for(request);
+    wait_for(request, busy_);
   }
   void all_reduce(std::span<float> values) override {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Iallreduce(MPI_IN_PLACE, values.data(), as_int(std::ssize(values)), MPI_FLOAT, MPI_SUM, data_, &request);
-    wait_for(request);
+    wait_for(request, busy_);
   }
 
   // The exit codes of all processes, or nothing if some of them have not ended within the limit.
   std::vector<int> exit_codes(int own, std::chrono::milliseconds limit) {
-    std::vector<int> codes(static_cast<size_t>(size()));
+    // Never destroyed: after the limit, the thread of the heartbeat may still complete the exchange.
+    std::vector<int>& codes = *new std::vector<int>(static_cast<size_t>(size()));
+    const int& sent = *new int(own);
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Iallgather(&own, 1, MPI_INT, codes.data(), 1, MPI_INT, ending_, &request);
-    return wait_for(request, limit) ? codes : std::vector<int>();
+    MPI_Iallgather(&sent, 1, MPI_INT, codes.data(), 1, MPI_INT, ending_, &request);
+    return wait_for(request, busy_, limit) ? codes : std::vector<int>();
   }
 
  private:
+  const MpiClock::duration busy_;
+  std::unique_ptr<MpiGroup> background_ = {};
   MPI_Comm data_ = MPI_COMM_NULL, ending_ = MPI_COMM_NULL;  // ending_: messages that cannot be mistaken for those of an unfinished exchange
 };
 
@@ -151,9 +164,12 @@ void start_processes() {
   check(started, "mpi: cannot start");
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  mpi_world = std::make_unique<MpiGroup>(rank, hosts_of_all(size));
+  const std::vector<std::string> hosts = hosts_of_all(size);
+  mpi_world = std::make_unique<MpiGroup>(rank, hosts, kBusy);
   share_cores(*mpi_world);
-  if (provided == MPI_THREAD_MULTIPLE && size > 1) heartbeat = std::make_unique<Heartbeat>(*mpi_world);
+  if (provided != MPI_THREAD_MULTIPLE || size == 1) return;
+  mpi_world->add_background(hosts);
+  heartbeat = std::make_unique<Heartbeat>(*mpi_world);
 }
 
 int end_processes(int exit_code, const std::string& error, const std::function<void(const std::string& message)>& print) {
@@ -168,12 +184,17 @@ int end_processes(int exit_code, const std::string& error, const std::function<v
     print(mpi_world->is_first() ? error : mpi_world->name_of(mpi_world->rank()) + ": " + error);
   std::cout.flush();
   if (codes.empty()) abort_processes(exit_code);
+  if (TaskThread::is_left_behind() && first != codes.end()) {           // MPI cannot end while a thread is in it
+    mpi_world->exit_codes(exit_code, std::chrono::milliseconds(2000));  // the message is printed meanwhile
+    abort_processes(*first);
+  }
   heartbeat.reset();
   MPI_Finalize();
   return first == codes.end() ? 0 : *first;
 }
 
 void abort_processes(int exit_code) {
+  end_launcher_after(6);
   alarm(5);  // in case MPI cannot reach the others either
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);

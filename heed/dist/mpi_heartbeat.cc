@@ -67,8 +67,7 @@ void Heartbeat::beat() {
       MPI_Irecv(&received, 1, MPI_CHAR, previous, 0, messages_, &receiving);
     }
     if (limit_ == 0 || silence < limit_) continue;
-    const std::string message = "heed: " + group_.name_of(previous) + " has sent no sign of life for " +
-                                std::to_string(std::lround(silence)) +
+    const std::string message = "heed: " + group_.name_of(previous) + " has sent no heartbeat for " + std::to_string(std::lround(silence)) +
                                 " s: it hangs, was stopped or cannot be reached. All processes end; the last checkpoint is complete\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message.data(), message.size());
     abort_processes(1);

@@ -1,5 +1,5 @@
-// Notices processes that are lost or hang. A thread sends a sign of life to the next process every second and waits for those of the
-// previous one; a program that only waits for data could not tell a slow process from one that is gone.
+// Detects processes that are lost or hang: a thread sends a heartbeat to the next process every second and expects those of the previous
+// one. Missing data alone would not distinguish a lost process from a slow one.
 #pragma once
 
 #define OMPI_SKIP_MPICXX

@@ -5,12 +5,32 @@
 #include "heed/core/interrupt.h"
 
 namespace heed {
+namespace {
+
+FinishedParts* current_parts = nullptr;
+
+}  // namespace
+
+FinishedParts::FinishedParts() { current_parts = this; }
+FinishedParts::~FinishedParts() { current_parts = nullptr; }
+FinishedParts* FinishedParts::current() { return current_parts; }
 
 void split_work(Group& group, int64_t count, const std::function<std::string(int64_t part)>& compute,
                 const std::function<void(int64_t part, const std::string& result)>& take) {
-  for (int64_t first = 0; first < count; first += group.size()) {
+  FinishedParts* const finished = FinishedParts::current();
+  int64_t first = 0;
+  for (; finished && first < count; ++first) {
+    const std::optional<std::string> result = finished->next();
+    if (!result) break;
+    take(first, *result);
+  }
+  const auto take_new = [&](int64_t part, const std::string& result) {
+    take(part, result);
+    if (finished) finished->add(result);
+  };
+  for (; first < count; first += group.size()) {
     if (group.size() == 1) {
-      take(first, compute(first));
+      take_new(first, compute(first));
       continue;
     }
     const bool stop = interrupt_requested();
@@ -18,7 +38,7 @@ void split_work(Group& group, int64_t count, const std::function<std::string(int
     const std::vector<std::string> all = group.all_gather((stop ? "1" : "0") + own);
     check<StoppedError>(std::all_of(all.begin(), all.end(), [](const std::string& each) { return each[0] == '0'; }), "interrupted");
     for (int64_t part = first; part < std::min(count, first + group.size()); ++part)
-      take(part, all[static_cast<size_t>(part - first)].substr(1));
+      take_new(part, all[static_cast<size_t>(part - first)].substr(1));
   }
 }
 

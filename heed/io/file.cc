@@ -60,6 +60,18 @@ int open_temporary(const Path& target, Path& temporary) {
   }
 }
 
+// The file to which a path leads through links. It need not exist.
+Path link_target(const Path& path) {
+  constexpr int most_links = 40;  // as in Linux
+  std::error_code error;
+  Path out = path;
+  for (int links = 0; std::filesystem::is_symlink(out, error); ++links) {
+    check<WriteError>(links < most_links, path.string(), ": cannot be written (", reason(ELOOP), "); choose another name");
+    out = out.parent_path() / std::filesystem::read_symlink(out, error);
+  }
+  return out;
+}
+
 // Names of the temporary files being written, usually at most one. Names that do not fit are not registered.
 std::array<std::atomic<const char*>, 64> temporary_names{};
 
@@ -159,14 +171,11 @@ std::string read_text(const Path& path, int64_t limit) {
   return text;
 }
 
-FileWriter::FileWriter(const Path& path) : target_(path) {
-  std::error_code ignored;
-  // A link stays a link: its target is replaced.
-  if (std::filesystem::is_symlink(path, ignored)) target_ = std::filesystem::weakly_canonical(path, ignored);
+FileWriter::FileWriter(const Path& path) : target_(link_target(path)) {  // a link stays a link
   struct stat old {};
   const bool replaces = ::stat(target_.c_str(), &old) == 0;
-  check<FileError>(!replaces || S_ISREG(old.st_mode), path.string(), ": found a folder, a device or a pipe, expected a file or nothing; ",
-                   "choose another name");
+  check<WriteError>(!replaces || S_ISREG(old.st_mode), path.string(), ": found a folder, a device or a pipe, expected a file or nothing; ",
+                    "choose another name");
   descriptor_ = open_temporary(target_, temporary_);
   register_temporary(temporary_.c_str());
   if (replaces) (void)!::fchmod(descriptor_, old.st_mode & 07777);  // a private file stays private

@@ -27,7 +27,7 @@ class WriteError : public FileError {
 std::string in_quotes(std::string_view text, size_t longest = 100);
 
 // The bytes of a file, mapped copy-on-write so that tensors can borrow them: writes never reach the file. Pages are read on first
-// access; see mapped_ranges.h for files truncated meanwhile.
+// access, which raises SIGBUS if the file was truncated in the meantime.
 class MappedFile {
  public:
   // Maps a file, or copies bytes that are in memory already.

@@ -48,10 +48,13 @@ size_t GzipReader::unpack(std::span<std::byte> to) {
   size_t done = 0;
   while (done < to.size()) {
     if (ended_) {
-      if (position_ == file_.size()) break;
-      const size_t left = file_.size() - position_;
-      check<FileError>(is_gzip({reinterpret_cast<const char*>(file_.data() + position_), std::min<size_t>(left, 2)}), name_, ": found ",
-                       left, " bytes after the gzip data; copy or download it again");
+      const auto rest = file_.subspan(position_);
+      if (std::all_of(rest.begin(), rest.end(), [](std::byte each) { return each == std::byte{0}; })) {  // the end, or padding
+        position_ = file_.size();
+        break;
+      }
+      check<FileError>(is_gzip({reinterpret_cast<const char*>(rest.data()), std::min<size_t>(rest.size(), 2)}), name_, ": found ",
+                       rest.size(), " bytes after the gzip data; copy or download it again");
       inflateReset(&zlib);
       ended_ = false;
     }

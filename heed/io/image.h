@@ -8,6 +8,7 @@
 
 #include "heed/core/api.h"
 #include "heed/io/file.h"
+#include "heed/io/grey.h"
 
 namespace HEED_API heed {
 
@@ -16,11 +17,6 @@ struct Image {
   int64_t width = 0, height = 0;
   std::vector<uint8_t> pixels = {};  // (height, width, 3): red, green, blue
 };
-
-// The grey of a colour, as Pillow's convert("L") computes it (ITU-R 601). rgb: three bytes
-inline uint8_t grey_of(const uint8_t* rgb) {
-  return static_cast<uint8_t>((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 0x8000u) >> 16u);
-}
 
 // In pixels.
 struct ImageSize {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "heed/io/paths.h"
 #include "heed/io/printable.h"
 
 namespace heed {
@@ -11,6 +12,26 @@ namespace {
 constexpr size_t kNamesShown = 5;
 
 bool is_hidden(const Path& path) { return path.filename().string().starts_with('.'); }
+
+// folders: the one that is listed and those above it; a link back to one of them is not followed.
+void add_images(const Path& folder, std::vector<Path>& folders, FolderImages& out) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const Path real = fs::canonical(folder, error);
+  if (error) refuse_path(fs::filesystem_error("", folder, error));
+  if (std::find(folders.begin(), folders.end(), real) != folders.end()) return;
+  folders.push_back(real);
+  for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error)) {
+    if (is_hidden(each->path())) continue;
+    std::error_code ignored;  // a link to nothing is neither a folder nor a file
+    if (each->is_directory(ignored))
+      add_images(each->path(), folders, out);
+    else
+      (each->is_regular_file(ignored) && is_image_name(each->path()) ? out.images : out.skipped_files).push_back(each->path());
+  }
+  if (error) refuse_path(fs::filesystem_error("", folder, error));
+  folders.pop_back();
+}
 
 }  // namespace
 
@@ -21,17 +42,9 @@ bool is_image_name(const Path& path) {
 }
 
 FolderImages find_images(const Path& folder) {
-  namespace fs = std::filesystem;
   FolderImages out;
-  for (auto each = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied);
-       each != fs::recursive_directory_iterator(); ++each) {
-    std::error_code ignored;
-    if (is_hidden(each->path())) {
-      if (each->is_directory(ignored)) each.disable_recursion_pending();
-    } else if (each->is_regular_file(ignored)) {
-      (is_image_name(each->path()) ? out.images : out.skipped_files).push_back(each->path());
-    }
-  }
+  std::vector<Path> folders;
+  add_images(folder, folders, out);
   std::sort(out.images.begin(), out.images.end());
   std::sort(out.skipped_files.begin(), out.skipped_files.end());
   return out;

@@ -17,9 +17,9 @@ bool is_image_name(const Path& path);
 // The files of a folder.
 struct FolderImages {
   std::vector<Path> images = {};         // by name
-  std::vector<Path> skipped_files = {};  // files with other extensions, by name
+  std::vector<Path> skipped_files = {};  // files with other extensions and links to nothing, by name
 };
-// All files below a folder, except hidden ones (.DS_Store etc.).
+// All files below a folder, also in linked folders, except hidden ones (.DS_Store etc.). A folder that cannot be listed is a FileError.
 FolderImages find_images(const Path& folder);
 
 // "3 files were skipped: a.heic, b.gif, notes.txt (heed reads PNG, JPEG, WebP or BMP)"; empty if there are none.

@@ -14,8 +14,8 @@ struct Feed {
 
   void advance() {
     ++position;
-    check<FileError>(position - token <= kMaxJsonToken, source, ": byte ", position, ": found a string, number or gap of more than ",
-                     kMaxJsonToken, " bytes, expected shorter ones; the file is damaged or not meant for heed");
+    check<FileError>(position - token <= kMaxJsonToken, source, ": byte ", position, ": found a string, number or whitespace of more than ",
+                     kMaxJsonToken, " bytes, expected shorter ones");
   }
 };
 
@@ -65,8 +65,9 @@ class Adapter : public nlohmann::json_sax<Json> {
   }
   bool parse_error(size_t, const std::string&, const Json::exception& error) override {
     std::string what = error.what();  // "[json.exception...] parse error at line 1, column 2: the readable part"
+    if (const size_t bracket = what.find("] "); bracket != std::string::npos) what.erase(0, bracket + 2);
     if (const size_t colon = what.find(": "); colon != std::string::npos) what.erase(0, colon + 2);
-    fail<FileError>(feed_.source, ": byte ", feed_.position, ": found a mistake, expected JSON: ", in_quotes(what, 300));
+    fail<FileError>(feed_.source, ": byte ", feed_.position, ": found a syntax error, expected JSON: ", in_quotes(what, 300));
   }
 
  private:
@@ -82,7 +83,7 @@ class Adapter : public nlohmann::json_sax<Json> {
   bool begin(bool object) {
     next_token();
     check<FileError>(++depth_ <= kMaxJsonDepth, feed_.source, ": byte ", feed_.position, ": found values nested more than ", kMaxJsonDepth,
-                     " deep, expected at most that");
+                     " levels deep, expected at most that many");
     events_.begin(object);
     return true;
   }
@@ -118,7 +119,7 @@ class Builder : public JsonEvents {
  private:
   Json* store(Json value) {
     check<FileError>(++values_ <= kMaxJsonValues, source_, ": byte ", position, ": found more than ", kMaxJsonValues,
-                     " values, expected at most that");
+                     " values, expected at most that many");
     if (open_.empty()) return &(root = std::move(value));
     if (open_.back()->is_object()) return &(*slot_ = std::move(value));
     open_.back()->push_back(std::move(value));

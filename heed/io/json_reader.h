@@ -1,4 +1,4 @@
-// A value of a JSON file that knows where it is. Errors name the file, the path of the key, the value and what was expected.
+// A value of a JSON file, with its place there. Errors name the file, the path of the key, the value and what was expected.
 #pragma once
 
 #include <limits>

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "heed/io/temporary.h"
+
 namespace heed {
 namespace {
 
@@ -33,6 +35,7 @@ void on_bus_error(int number, siginfo_t* info, void*) {
     write_error("heed: ");
     write_error(range.name.load(std::memory_order_relaxed));
     write_error(": was truncated or could not be read while heed was reading it; restore the file and run heed again\n");
+    unlink_temporaries();
     ::_exit(kBadFileExitCode);
   }
   ::signal(number, SIG_DFL);  // not ours: the fault repeats with the default action

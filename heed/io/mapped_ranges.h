@@ -1,5 +1,5 @@
-// Registry of memory-mapped files. Accessing a page of a file that was truncated meanwhile raises SIGBUS; the handler prints a message
-// that names the file.
+// Registry of memory-mapped files. Accessing a page of a file that was truncated after it was mapped raises SIGBUS; the handler prints a
+// message that names the file.
 #pragma once
 
 #include <cstddef>

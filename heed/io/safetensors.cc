@@ -87,7 +87,7 @@ Safetensors Safetensors::open_index(const Path& path) {
   out.sort_names();
   for (const auto& [name, file] : files)
     check<FileError>(out.contains(name), path.string(), ": tensor ", in_quotes(name), " should be in ", in_quotes(file),
-                     ", but that file does not hold it; the files do not belong together");
+                     ", but that file does not contain it; the files do not belong together");
   return out;
 }
 

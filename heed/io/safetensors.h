@@ -103,4 +103,7 @@ void write_safetensors(const Path& path, const NamedTensors& tensors, const Meta
 // most max_bytes of data, or one tensor. No file is replaced before all are on disk.
 void write_sharded(const Path& folder, const NamedTensors& tensors, int64_t max_bytes, const Metadata& metadata = {});
 
+// Removes the files model-*-of-*.safetensors that model.safetensors.index.json does not list; without an index all of them.
+void remove_stale_shards(const Path& folder);
+
 }  // namespace heed

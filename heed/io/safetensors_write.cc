@@ -1,9 +1,11 @@
 // Writes safetensors: one file, or shards with an index.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "heed/io/elements.h"
 #include "heed/io/json.h"
+#include "heed/io/paths.h"
 #include "heed/io/safetensors.h"
 
 namespace heed {
@@ -100,6 +102,12 @@ std::string shard_name(size_t number, size_t of) {
   return "model-" + five_digits(number) + "-of-" + five_digits(of) + ".safetensors";
 }
 
+bool is_shard_name(const std::string& name) {
+  const std::string pattern = shard_name(0, 0);
+  return std::equal(name.begin(), name.end(), pattern.begin(), pattern.end(),
+                    [](char found, char expected) { return expected == '0' ? '0' <= found && found <= '9' : found == expected; });
+}
+
 }  // namespace
 
 void write_safetensors(const Path& path, const NamedTensors& tensors, const Metadata& metadata) {
@@ -129,6 +137,15 @@ void write_sharded(const Path& folder, const NamedTensors& tensors, int64_t max_
   }
   for (FileWriter& file : written) file.commit();
   write_json(folder / "model.safetensors.index.json", {{"metadata", {{"total_size", total}}}, {"weight_map", files}});
+}
+
+void remove_stale_shards(const Path& folder) {
+  const Path index = folder / "model.safetensors.index.json";
+  std::set<std::string> listed;
+  if (path_exists(index))
+    for (const auto& [tensor, file] : parse_safetensors_index(index.string(), read_text(index, kMaxIndexBytes))) listed.insert(file);
+  for (const Path& entry : folder_entries(folder))
+    if (const std::string name = entry.filename(); is_shard_name(name) && !listed.contains(name)) remove_path(entry);
 }
 
 }  // namespace heed

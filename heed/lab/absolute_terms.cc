@@ -95,10 +95,10 @@ Report run_absolute_terms(const AbsoluteTermsOptions& options, const ProgressCal
               largest_difference(moved[0], follows)),
   };
   if (options.content > 0) {
-    report.measured.push_back(
-        at_least("content-position: change with other content, relative", 0.01, largest_difference(parts[1], changed[1]) / size));
-    report.measured.push_back(
-        at_least("position-content: change with other content, relative", 0.01, largest_difference(parts[2], changed[2]) / size));
+    report.measured.push_back(at_least("content-position: change with other content, relative", 0.01,
+                                       largest_difference(parts[1], changed[1]) / largest(parts[1])));
+    report.measured.push_back(at_least("position-content: change with other content, relative", 0.01,
+                                       largest_difference(parts[2], changed[2]) / largest(parts[2])));
   }
   report.tables.push_back(std::move(table));
   Figure film{.title = "The terms for one query",

@@ -149,7 +149,7 @@ Experiment attention_cost() {
   return {.number = "L11",
           .name = "attention-cost",
           .topic = Topic::cost,
-          .title = "What attention costs, and why heads are free",
+          .title = "What attention costs, and what heads add to it",
           .claim =
               "Attention of n tokens of width d takes $n d (2 d_q + d_v) + n^2 (d_q + d_v)$ multiply-adds, and h heads of width $d/h$ take "
               "as many as one head of width d.",

@@ -12,7 +12,7 @@ namespace heed::lab {
 namespace {
 
 struct BlockOptions {
-  ImageTrainingRuns runs = {.images = 1000, .epochs = 8, .seeds = 3, .layers = 4};
+  ImageTrainingRuns runs = {.images = 2000, .epochs = 12, .seeds = 4, .layers = 4};
   int64_t depth = 12;
 };
 
@@ -144,7 +144,7 @@ Report run_blocks(const BlockOptions& options, const ProgressCallback& progress)
         *task.model = ablated_model(task.model->config(), variants[v], options, options.runs.layers, seed);
       };
       const TrainedModel trained = run_training(run, folder, variants[v].name + ", run " + std::to_string(i + 1), progress);
-      accuracy[v].values.push_back(trained.metric("accuracy"));
+      accuracy[v].add(trained);
       losses[v].push_back(trained.losses);
     }
   }
@@ -158,20 +158,20 @@ Report run_blocks(const BlockOptions& options, const ProgressCallback& progress)
     const Interval less = difference(accuracy[v], accuracy[0]);
     curves.push_back(mean_curve(variants[v].name, losses[v]));
     table.rows.push_back(
-        {variants[v].name, passed[v], spreads[v], curves.back().y.back(), interval_text(accuracy[v].interval()), interval_text(less)});
+        {variants[v].name, passed[v], spreads[v], curves.back().y.back(), interval_text(accuracy[v].interval()), points_text(less)});
     if (v == 0) continue;
     std::string& list = less.high < 0 ? worse : same;
-    list += (list.empty() ? "" : ", ") + variants[v].name + " (" + interval_text(less) + ")";
+    list += (list.empty() ? "" : "; ") + variants[v].name + ", " + points_text(less);
   }
   report.statement =
-      "In " + std::to_string(options.depth) + " untrained blocks norms keep the gradient on one scale: the first block gets " +
-      number_text(passed[0]) + " times the last one's, without norms " + number_text(passed[3]) +
+      "In " + std::to_string(options.depth) + " untrained blocks, norms keep the gradient on one scale: that of the first block is " +
+      number_text(passed[0]) + " times that of the last, without norms " + number_text(passed[3]) +
       " times. Residuals keep the tokens of an image apart: their distance from the mean is " + number_text(spreads[0]) +
-      " of their length, without residuals " + number_text(spreads[2]) +
-      ", as every block of attention averages them. The residual adds a block's output to its input, which is why both have one size. "
+      " of their length; without residuals it is " + number_text(spreads[2]) +
+      ", because every layer of attention averages them. A residual adds the output of a block to its input, so both have the same size. "
       "Trained with " +
-      std::to_string(options.runs.layers) + " blocks, " + (worse.empty() ? "" : "less accurate than the whole block: " + worse + ". ") +
-      (same.empty() ? "" : "not measurably less accurate at this budget: " + same + ".");
+      std::to_string(options.runs.layers) + " blocks" + (worse.empty() ? ", " : ", less accurate than the whole block: " + worse + ". ") +
+      (same.empty() ? "" : (worse.empty() ? "not" : "Not") + std::string(" measurably less accurate at this budget: ") + same + ".");
   report.measured.push_back(
       at_least("no norms: gradient of the first block over the last, relative to the whole block's", 10, passed[3] / passed[0]));
   report.measured.push_back(at_most("no residuals: spread of the tokens, relative to the whole block's", 0.1, spreads[2] / spreads[0]));
@@ -180,7 +180,7 @@ Report run_blocks(const BlockOptions& options, const ProgressCallback& progress)
     report.measured.push_back(at_most("no residuals minus whole block: accuracy, upper bound", 0, lost.high));
   else
     report.undecided =
-        report.statement + " Whether training suffers cannot be told yet: no residuals minus whole block is " + interval_text(lost) + ".";
+        report.statement + " Whether training suffers cannot be told yet: no residuals minus whole block is " + points_text(lost) + ".";
   report.tables.push_back(std::move(table));
   report.figures.push_back(
       figure("Gradient by depth", "Of the value weights of each block, before training.", Plot{.body = std::move(depth)}));
@@ -192,16 +192,18 @@ Report run_blocks(const BlockOptions& options, const ProgressCallback& progress)
 }  // namespace
 
 Experiment block_parts() {
-  return {.number = "L37",
-          .name = "block-parts",
-          .topic = Topic::layers,
-          .title = "What residuals, norms and feed-forward layers contribute",
-          .claim = "Norms keep the gradient on one scale through the depth of a transformer, and residuals keep its tokens apart.",
-          .formula = R"(y = x + \mathrm{attend}(\mathrm{norm}(x)), \quad z = y + \mathrm{feed}(\mathrm{norm}(y)))",
-          .setup =
-              "Encoders that each lack one part, feed-forward, residuals or norms, are trained beside a whole one on the same data with "
-              "several seeds. Accuracy and the norms of gradients by depth are compared.",
-          .prepare = prepared(declare_blocks, run_blocks)};
+  return {
+      .number = "L37",
+      .name = "block-parts",
+      .topic = Topic::layers,
+      .title = "What residuals, norms and feed-forward layers contribute",
+      .claim = "Norms keep the gradient on one scale through the depth of a transformer, and residuals keep its tokens apart.",
+      .formula = R"(y = x + \mathrm{attend}(\mathrm{norm}(x)), \quad z = y + \mathrm{feed}(\mathrm{norm}(y)))",
+      .setup =
+          "Encoders without feed-forward layers, without residuals or without norms are trained on the same data as a complete one, with "
+          "several seeds, and their accuracies are compared. Before training, gradients are measured block by block in deep encoders.",
+      .budget = {"epochs"},
+      .prepare = prepared(declare_blocks, run_blocks)};
 }
 
 }  // namespace heed::lab

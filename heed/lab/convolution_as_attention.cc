@@ -156,4 +156,16 @@ LayerError layer_error(const Convolution& convolution, const LayerChoice& choice
   return error_between(convolution, choice.border, x, attended(layer, x), convolved(convolution, x, choice.border));
 }
 
+void excuse_blur(Report& report, double alpha) {
+  double blur = 0;
+  for (const Measured& each : report.measured)
+    if (each.rule == Measured::Rule::at_most && each.predicted == kRoundingError) blur = std::max(blur, each.measured);
+  if (alpha >= kSharpAlpha || blur <= kRoundingError) return;
+  std::erase_if(report.measured, [](const Measured& each) { return !each.passes(); });
+  report.measured.push_back(at_least("heads that blur: error relative to the largest output", kRoundingError, blur));
+  report.undecided = "At α = " + setting_text(alpha) + " the heads still blur: the layer differs from the convolution by up to " +
+                     number_text(blur) + " of its largest output. The claim is about sharp heads: from α = " + setting_text(kSharpAlpha) +
+                     " on they are sharp to rounding.";
+}
+
 }  // namespace heed::lab

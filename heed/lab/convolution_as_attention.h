@@ -6,6 +6,7 @@
 #include <string>
 
 #include "heed/io/image.h"
+#include "heed/lab/report.h"
 #include "heed/models/model.h"
 
 namespace heed::lab {
@@ -57,6 +58,7 @@ void write_layer(const Path& folder, const Model& layer, const Tensor& x, const 
 
 inline constexpr double kRoundingError = 1e-5;    // relative to the largest output: the layer equals the convolution up to rounding
 inline constexpr double kAnotherFunction = 0.05;  // above this the layer computes another function
+inline constexpr double kSharpAlpha = 16;         // from here on heads are one-hot up to rounding
 
 // The largest difference from the convolution, relative to its largest output: at pixels whose taps are all inside, and at the border.
 struct LayerError {
@@ -65,6 +67,9 @@ struct LayerError {
 };
 LayerError layer_error(const Convolution& convolution, const LayerChoice& choice, const Tensor& x);
 LayerError error_between(const Convolution& convolution, Border border, const Tensor& x, const Tensor& found, const Tensor& expected);
+
+// Claims about sharp heads cannot be decided with heads that blur: measurements that fail for a smaller alpha are replaced by the error.
+void excuse_blur(Report& report, double alpha);
 
 // --- sources of convolutions
 Convolution random_convolution(int64_t channels, int64_t outputs, int64_t kernel, Rng& rng);  // outputs have a variance of about 1

@@ -123,12 +123,13 @@ Report run_borders(const BorderOptions& options, const ProgressCallback& progres
   const bool sharp = blur <= kRoundingError;
   add_blur(report, options, x, rng);
   if (!sharp)
-    report.undecided = "At α = " + setting_text(options.alpha) +
-                       " the heads still blur: away from the border, where the border does not matter, the layer differs from the "
-                       "convolution by " +
-                       number_text(blur) +
-                       " of its largest output. What happens at the border is a statement about sharp heads: from α = " +
-                       "16 on they are sharp to rounding.";
+    report.undecided =
+        "At α = " + setting_text(options.alpha) +
+        " the heads still blur: away from the border, where the border does not matter, the layer differs from the "
+        "convolution by " +
+        number_text(blur) +
+        " of its largest output. What happens at the border is a statement about sharp heads: from α = " + setting_text(kSharpAlpha) +
+        " on they are sharp to rounding.";
   if (!sharp) return report;
   report.figures.push_back(std::move(film));
   report.figures.push_back(figure("One ring of zeros is enough",

@@ -63,7 +63,7 @@ Report run_dilation(const DilationOptions& options, const ProgressCallback& prog
   const Convolution plain = random_convolution(options.channels, 2 * options.channels, K, rng);
   Report report;
   report.statement =
-      "With the centres at dilation × shift the layer equals the dilated convolution, inside and at replicated edges; alpha and the output "
+      "With the centres at dilation × shift the layer equals the dilated convolution, inside and at replicated edges; α and the output "
       "weights do not change. An output depends on $K^2$ pixels that are a dilation apart.";
   Table table{.title = "Errors at α = " + number_text(options.alpha) + ", relative to the largest output",
               .columns = {"dilation", "inside", "at the border", "receptive field, pixels", "extent", "centres not dilated"}};
@@ -113,6 +113,7 @@ Report run_dilation(const DilationOptions& options, const ProgressCallback& prog
   report.figures.push_back(
       figure("Error against dilation", "Heads whose centres are not dilated compute another function. Zero is drawn at 1e-9.",
              Plot{.body = Lines{.across = {"dilation"}, .up = {"error / largest output", true}, .series = {inside, border, wrong}}}));
+  excuse_blur(report, options.alpha);
   return report;
 }
 

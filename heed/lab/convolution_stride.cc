@@ -133,6 +133,7 @@ Report run_stride(const StrideOptions& options, const ProgressCallback& progress
   report.figures.push_back(
       figure("Attention weights computed", "Per head: queries times keys.",
              Plot{.body = Lines{.across = {"stride", true}, .up = {"weights", true}, .series = {all, some, predicted}}}));
+  excuse_blur(report, options.alpha);
   return report;
 }
 
@@ -143,7 +144,7 @@ Experiment convolution_stride() {
           .name = "stride",
           .topic = Topic::convolution,
           .title = "Strided convolutions",
-          .claim = "With all queries the layer is no strided convolution; it is one with only the queries on the strided grid.",
+          .claim = "With all queries the layer is no strided convolution; it is one if only the queries on the strided grid are computed.",
           .formula = R"(y_p = \sum_h \sum_k a^h_{(s p) k} x_k W_h + b, \quad p \in \{0, \ldots, Y/s - 1\} \times \{0, \ldots, X/s - 1\})",
           .setup =
               "A random kernel is converted for several strides. The layer runs with all queries and with every $s$-th query of a row and "

@@ -1,4 +1,5 @@
 // L7: mean and variance of the dot product of two Gaussian vectors, and why scores are divided by sqrt(d).
+#include <algorithm>
 #include <cmath>
 
 #include "heed/lab/experiments.h"
@@ -62,6 +63,8 @@ Report run_variance(const VarianceOptions& options, const ProgressCallback& prog
   const double term_right = 2 * sigma * sigma * mu * mu + std::pow(sigma, 4), term_wrong = sigma * sigma * mu * mu + std::pow(sigma, 4);
   std::vector<double> widths, variances, right, wrong, scaled;
   double term_variance = 0;
+  // Of a measured variance, relative: three standard errors for the default number of samples.
+  const double sampling = 0.02 * std::sqrt(std::max(1.0, 200'000 / static_cast<double>(options.samples)));
   Rng rng(options.seed);
   Report report;
   report.statement =
@@ -78,15 +81,15 @@ Report run_variance(const VarianceOptions& options, const ProgressCallback& prog
     const double error = std::sqrt(variance / static_cast<double>(options.samples));  // of the mean
     report.measured.push_back(
         equal_to("mean of q·k, d = " + std::to_string(width), square, found.mean, std::max(0.02 * square, 4 * error)));
-    report.measured.push_back(close_to("variance of q·k, d = " + std::to_string(width), variance, found.variance, 0.02));
+    report.measured.push_back(close_to("variance of q·k, d = " + std::to_string(width), variance, found.variance, sampling));
     widths.push_back(d), variances.push_back(found.variance), right.push_back(variance), scaled.push_back(found.variance / d);
     term_variance = found.term_variance;
     wrong.push_back(d * (2 * sigma * sigma * square + std::pow(sigma, 4)));
     table.rows.push_back({d, found.mean, square, found.variance, variance, found.variance / d});
   }
-  report.measured.push_back(equal_to("exponent of the variance in d", 1, fitted_power(widths, variances).exponent, 0.02));
-  report.measured.push_back(equal_to("exponent after dividing by √d", 0, fitted_power(widths, scaled).exponent, 0.02));
-  report.measured.push_back(close_to("variance of one term q_i k_i", term_right, term_variance, 0.02));
+  report.measured.push_back(equal_to("exponent of the variance in d", 1, fitted_power(widths, variances).exponent, sampling));
+  report.measured.push_back(equal_to("exponent after dividing by √d", 0, fitted_power(widths, scaled).exponent, sampling));
+  report.measured.push_back(close_to("variance of one term q_i k_i", term_right, term_variance, sampling));
   judge_published(report, "variance of one term", term_wrong, term_right, term_variance);
   judge_published(report, "variance at the largest d", wrong.back(), right.back(), variances.back());
   if (verdict_of(report) == Verdict::holds)

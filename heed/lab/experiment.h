@@ -28,6 +28,8 @@ struct Experiment {
   std::string published = {};  // the claim as published, if that is wrong
   std::string setup = {};      // what is computed and what is measured
   Verdict expected = Verdict::holds;
+  std::vector<std::string> budget = {};  // settings with the length of training, which budget=2 doubles; none: trains no models
+  bool gpu = false;                      // with full=true it uses a GPU, where there is one
   // Declares the settings (defaults may depend on the size) and returns the function that runs the experiment.
   std::function<Run(Settings& settings, Size size)> prepare;
 };

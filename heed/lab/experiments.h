@@ -41,13 +41,18 @@
   X(softmax_derivatives) /* L35 */  \
   X(when_positions_matter) /* L36 */  \
   X(block_parts) /* L37 */  \
+  X(other_resolutions) /* L38 */  \
   X(training_set_size) /* L29, L39 */  \
   X(sparse_vision) /* L40 */  \
   X(recurrent_or_attention) /* L41 */  \
   X(parallel_heads) /* L42 */  \
+  X(generative_or_contrastive) /* L43 */  \
   X(noisy_key_distribution) /* L44 */  \
+  X(offsets_covered) /* L45 */  \
   X(overfitting) /* L46 */  \
+  X(head_pruning) /* L47 */  \
   X(absolute_terms) /* L48 */  \
+  X(copy_distance) /* L49 */  \
   /* the end */
 // clang-format on
 

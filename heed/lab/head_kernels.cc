@@ -9,7 +9,6 @@ namespace heed::lab {
 namespace {
 
 constexpr int64_t kKernelHalf = kKernelSide / 2, kTaps = kKernelSide * kKernelSide;
-constexpr int64_t kRandomValues = 1024;  // random channels per token
 
 struct QuerySpan {
   int64_t begin, end;

@@ -10,6 +10,8 @@
 namespace heed::lab {
 
 inline constexpr int64_t kKernelSide = 5;
+inline constexpr int64_t kRandomValues = 1024;   // random channels per token, for the error
+inline constexpr double kConvolvingShare = 0.9;  // explained share from which a head acts as a convolution
 
 // Statistics over all queries. Where a tap reaches beyond the grid, the convolution reads the nearest key at the edge, as sharp heads do.
 struct HeadKernel {
@@ -20,7 +22,7 @@ struct HeadKernel {
   double explained = 0;             // fraction of the maps' sum of squares explained by this kernel
   double error = 0;                 // relative RMS error of convolving random values with the kernel instead of applying the head
 
-  bool convolves() const { return explained >= 0.9; }
+  bool convolves() const { return explained >= kConvolvingShare; }
 };
 
 // maps: (B, H, M, M) over tokens, the last Y X of them patches on a grid; Y, X >= 5

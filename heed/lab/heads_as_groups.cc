@@ -170,8 +170,8 @@ Report run_groups(const GroupsOptions& options, const ProgressCallback&) {
   Report report;
   report.statement =
       "A layer with several heads is the sum of its heads, each with its own map, like the sum over filters in a convolution. Heads that "
-      "read and write only their own channels are separate layers on groups of channels. With the identity, or one shifted one-hot map per "
-      "tap, as their maps they are a grouped convolution.";
+      "read and write only their own channels are separate layers on groups of channels. If their maps are the identity, or one shifted "
+      "one-hot map per tap, they are a grouped convolution.";
   report.measured = {
       at_most("layer of all heads: distance from the sum over heads of A Z W + b", 1e-5,
               largest_difference(dense(x), sum_of_heads(dense, x))),

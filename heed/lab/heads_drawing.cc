@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "heed/io/animated_png.h"
+#include "heed/lab/coverage.h"
 #include "heed/lab/heads.h"
 #include "heed/train/head_drawing.h"
 #include "heed/train/report_draw.h"
@@ -33,6 +34,15 @@ std::string head_moment(const HeadsRun& run, const HeadFrame& frame) {
   std::string out = frame.epoch == 0 ? "before the first step" : "epoch " + std::to_string(frame.epoch);
   if (const auto value = run.value("validation", frame.epoch)) out += ", validation " + run.figure + " " + figure_text(run.figure, *value);
   return out;
+}
+
+// The score of L45: which share of the offsets of a kernel has a head, mean over layers.
+std::string head_coverage(const HeadFrame& frame) {
+  const std::vector<GaussianLayer>& layers = frame.heads.layers;
+  const int64_t K = widest_kernel(layers[0]);
+  double covered = 0;
+  for (const GaussianLayer& layer : layers) covered += coverage_of(layer, K).covered / static_cast<double>(layers.size());
+  return std::to_string(K) + " × " + std::to_string(K) + " offsets with a head: " + std::to_string(std::lround(100 * covered)) + " %";
 }
 
 // The metric so far, and the rest of the run in grey.
@@ -76,6 +86,9 @@ Drawing heads_drawing(const HeadsRun& run, size_t to, bool curve) {
   }
   const double text_y = sheet.height() + (curve ? 4 : 2);
   out.add(Drawing::Text{kHeadEdge, text_y, head_moment(run, frames.back()), kHeadText, Drawing::Anchor::start, false, kHeadInk});
+  if (curve && layers > 1)
+    out.add(
+        Drawing::Text{sheet.width() - kHeadEdge, text_y, head_coverage(frames.back()), kHeadText, Drawing::Anchor::end, false, kHeadQuiet});
   if (curve)
     draw_head_curve(out, run, to, text_y + 14);
   else if (layers > 1)

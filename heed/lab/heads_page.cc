@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "heed/io/markup.h"
+#include "heed/lab/coverage.h"
 #include "heed/lab/heads.h"
 #include "heed/lab/page.h"
 #include "heed/train/head_drawing.h"
@@ -123,6 +124,25 @@ Chart heads_means(const HeadsRun& run, const std::string& title, double LayerMea
   return chart;
 }
 
+// The theorem needs a head at every offset of a kernel, experiment L45.
+Chart heads_coverage(const HeadsRun& run) {
+  const std::string K = std::to_string(widest_kernel(run.last().heads.layers[0]));
+  Chart chart{.title = "Offsets of a " + K + " × " + K + " kernel with a head",
+              .across = "epoch",
+              .figure = "accuracy",
+              .from_zero = true,
+              .left = 0.0};
+  for (size_t i = 0; i < run.last().heads.layers.size(); ++i) {
+    HeadPoints points;
+    for (const HeadFrame& frame : run.frames) {
+      const GaussianLayer& layer = frame.heads.layers[i];
+      points.emplace_back(static_cast<double>(frame.epoch), coverage_of(layer, widest_kernel(layer)).covered);
+    }
+    chart.lines.push_back({"layer " + std::to_string(i), "layer " + std::to_string(i), i, true, points});
+  }
+  return chart;
+}
+
 std::string heads_alarms(const std::vector<LastingAlarm>& alarms) {
   if (alarms.empty())
     return "<p class=\"said right\"><b>None</b><span>Every head is a Gaussian of a sensible width within the image, and no two heads of a "
@@ -169,7 +189,8 @@ std::string heads_page(const HeadsRun& run) {
   const std::string model = run.run.setting({"preset"}), data = run.run.setting({"data"});
   const std::string curves = "<div class=\"curves\">" + chart_html(heads_curve(run)) +
                              chart_html(heads_means(run, "Distance from the query", &LayerMeans::distance)) +
-                             chart_html(heads_means(run, "Deviation of the weights", &LayerMeans::deviation)) + "</div>\n";
+                             chart_html(heads_means(run, "Deviation of the weights", &LayerMeans::deviation)) +
+                             chart_html(heads_coverage(run)) + "</div>\n";
   const std::string name = run.run.task + " " + run.run.name;
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
          "initial-scale=1\">\n<title>Heads of " +

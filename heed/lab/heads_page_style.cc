@@ -38,7 +38,7 @@ const char* const kHeadsStyle = R"(
 .head.alarm .now { stroke: var(--fails); stroke-width: 2.5px; }
 .lit .head { opacity: .13; } .lit .head.chosen { opacity: 1; }
 .no-trail .trail, .no-trail .begin, .no-half .half, .no-most .most { display: none; }
-.curves { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 0 1rem; } .curves .plot { height: 11rem; cursor: pointer; }
+.curves { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; } .curves .plot { height: 11rem; cursor: pointer; }
 .moment { position: absolute; top: 0; bottom: 0; width: 0; border-left: 2px solid var(--c0); opacity: .45; pointer-events: none; }
 .said { grid-template-columns: 9rem 1fr; } .said i { font-style: normal; font-weight: 600; }
 #heads table { white-space: nowrap; } #heads thead th { white-space: normal; }

@@ -74,6 +74,14 @@ double root_mean_square(std::span<const double> a, std::span<const double> b) {
 
 double smooth_curve(double x) { return std::sin(3 * std::numbers::pi * x) + 0.5 * std::cos(8 * x * x); }  // x: -0.5 to 0.5
 
+// The error of attention, which must be that of the smoother. A kernel may blur more than it removes noise: then it is above 1.
+void add_error_share(Report& report, const std::string& what, double smoother, double attention, double rounding) {
+  report.measured.push_back(equal_to(what + ": error as a share of the noise", smoother, attention, rounding));
+  if (smoother > 1)
+    report.statement +=
+        " On the " + what + " this kernel blurs more than it removes noise: its error is " + number_text(attention) + " times the noise.";
+}
+
 void smooth_a_curve(Report& report, const SmootherOptions& options, Rng& rng) {
   const int64_t N = options.points;
   const Tensor places = random_uniform({N, 1}, -0.5f, 0.5f, rng, kCpu), noise = random_normal({N, 1}, 0, options.curve_noise, rng, kCpu);
@@ -86,14 +94,17 @@ void smooth_a_curve(Report& report, const SmootherOptions& options, Rng& rng) {
   const auto smoothed = [&](double width) { return values_of(kernel_regression(queries, places, values, width)); };
 
   const std::vector<double> found = smoothed(options.bandwidth);
+  std::vector<double> plain;
   double distance = 0;
   for (size_t i = 0; i < grid.size(); ++i) {
-    const double plain = plain_regression({&grid[i], 1}, x, y, 1, options.bandwidth, [](size_t) { return true; })[0];
-    distance = std::max(distance, std::abs(found[i] - plain));
+    plain.push_back(plain_regression({&grid[i], 1}, x, y, 1, options.bandwidth, [](size_t) { return true; })[0]);
+    distance = std::max(distance, std::abs(found[i] - plain[i]));
   }
   // Scores are of size 1 / width^2, and their rounding is an error of the weights.
-  report.measured.push_back(at_most("curve: distance from the kernel smoother", 1e-5 + 2e-7 / std::pow(options.bandwidth, 2), distance));
-  report.measured.push_back(at_most("curve: error as a share of the noise", 1, root_mean_square(found, truth) / options.curve_noise));
+  const double rounding = 1e-5 + 2e-7 / std::pow(options.bandwidth, 2);
+  report.measured.push_back(at_most("curve: distance from the kernel smoother", rounding, distance));
+  add_error_share(report, "curve", root_mean_square(plain, truth) / options.curve_noise,
+                  root_mean_square(found, truth) / options.curve_noise, rounding / options.curve_noise);
 
   const std::vector<double> widths = powers(0.01, 0.5, 33);
   std::vector<double> errors;
@@ -166,9 +177,10 @@ void smooth_an_image(Report& report, const SmootherOptions& options, Rng& rng) {
   const Tensor smoothed = at.non_local(h);
 
   const std::vector<double> patches = values_of(at.patches), values = values_of(at.pixels(at.noisy)),
-                            found = values_of(at.pixels(smoothed));
+                            found = values_of(at.pixels(smoothed)), without_noise = values_of(at.pixels(at.clean));
   const auto D = static_cast<size_t>(at.patches.size(1));
   double distance = 0;
+  std::vector<double> truth, attended, regressed;
   for (int64_t i = 0; i < N; i += std::max<int64_t>(1, N / 500)) {  // every query compares all patches
     const auto allowed = [&](size_t j) {
       const int64_t key = static_cast<int64_t>(j);
@@ -177,13 +189,18 @@ void smooth_an_image(Report& report, const SmootherOptions& options, Rng& rng) {
     };
     const std::vector<double> plain =
         plain_regression(std::span(patches).subspan(static_cast<size_t>(i) * D, D), patches, values, 3, at.width_for(h), allowed);
-    for (size_t c = 0; c < 3; ++c) distance = std::max(distance, std::abs(plain[c] - found[static_cast<size_t>(i) * 3 + c]));
+    for (size_t c = 0; c < 3; ++c) {
+      const size_t place = static_cast<size_t>(i) * 3 + c;
+      truth.push_back(without_noise[place]), attended.push_back(found[place]), regressed.push_back(plain[c]);
+      distance = std::max(distance, std::abs(plain[c] - found[place]));
+    }
   }
   double best_width = 0, best = 1e300;
   for (const double width : steps(0.3, 2, 18))
     if (const double error = at.error(at.blurred(width)); error < best) best = error, best_width = width;
   report.measured.push_back(at_most("image: distance from non-local means", 1e-4, distance));
-  report.measured.push_back(at_most("image: error as a share of the noise", 1, at.error(smoothed) / at.error(at.noisy)));
+  const double noise = at.error(at.noisy);
+  add_error_share(report, "image", root_mean_square(regressed, truth) / noise, root_mean_square(attended, truth) / noise, 1e-4 / noise);
 
   Table table{.title = "The image", .columns = {"", "root mean square error", "signal to noise, dB"}};
   const auto add = [&](const std::string& name, double error) { table.rows.push_back({name, error, decibels(error)}); };

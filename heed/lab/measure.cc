@@ -109,6 +109,14 @@ Interval share_confidence(std::span<const double> shares, double samples) {
   return {p, std::clamp(middle - half, 0.0, p), std::clamp(middle + half, p, 1.0)};
 }
 
+Interval difference_confidence(std::span<const double> differences, double samples) {
+  const Interval plain = confidence(differences);
+  const double apart = std::clamp(std::abs(plain.mean), 1 / samples, 1.0);  // one of the samples, where no difference was seen
+  const double error = std::sqrt(apart * (1 - apart) / (samples * static_cast<double>(differences.size())));
+  const double half = std::max(plain.high - plain.mean, student(differences.size() - 1) * error);
+  return {plain.mean, std::max(plain.mean - half, -1.0), std::min(plain.mean + half, 1.0)};
+}
+
 double Power::at(double x) const { return factor * std::pow(x, exponent); }
 
 Power fitted_power(std::span<const double> x, std::span<const double> y) {

@@ -1,6 +1,7 @@
 // Measurements: differences, confidence intervals, power-law fits, and timings that are robust against load on the machine.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <span>
@@ -24,7 +25,10 @@ struct Interval {
 Interval confidence(std::span<const double> values);  // 95 % confidence interval of the mean, Student's t
 // The same for shares such as accuracies: Wilson's interval (1927), which stays between 0 and 1. Its number of samples is the one that
 // explains the spread of the values, at most `samples` each; its quantile is Student's.
-Interval share_confidence(std::span<const double> shares, double samples = 1e9);
+Interval share_confidence(std::span<const double> shares, double samples = INFINITY);
+// Of the mean difference of two shares of the same samples, one difference per run. Student's t, but no narrower than what the samples
+// allow even where all runs agree: at least |difference| of them are in one share only, so its variance is |d| (1 - |d|) / samples or more.
+Interval difference_confidence(std::span<const double> differences, double samples = INFINITY);
 
 // factor x^exponent, least squares in log-log; error: the standard error of the exponent.
 struct Power {

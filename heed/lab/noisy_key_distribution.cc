@@ -91,6 +91,22 @@ ChangeMoments change_moments(const NoisySetup& setup, double tau, int64_t sample
   return out;
 }
 
+constexpr double kSecondOrder = 0.5;  // the largest noise that the second order describes
+
+// Mean and mean square of the change along v - h, in units of |v - h|: the weight is a logistic curve of the score, and the score Gaussian.
+struct ExactMoments {
+  double mean = 0, square = 0;
+
+  ExactMoments(double a, double tau) {
+    double all = 0;
+    for (const double z : steps(-8, 8, 4001)) {
+      const double p = std::exp(-z * z / 2), odds = a / (1 - a) * std::exp(tau * z), change = (odds / (1 + odds) - a) / (1 - a);
+      all += p, mean += p * change, square += p * change * change;
+    }
+    mean /= all, square /= all;
+  }
+};
+
 double shift_along(const ChangeMoments& moments, const std::vector<double>& d) {
   double dot = 0, dd = 0;
   for (size_t c = 0; c < d.size(); ++c) dot += moments.mean[c] * d[c], dd += d[c] * d[c];
@@ -145,16 +161,39 @@ Report run_noise_spread(const NoiseSpreadOptions& options, const ProgressCallbac
       " (here a = " + number_text(a) + "). At τ = " + setting_text(tau) + " the output's deviation is " +
       number_text(std::sqrt(moments.along / dd)) + " and its mean shift " + number_text(shift_along(moments, setup.d)) + " of $|v_j - h|$.";
   // The next terms of both series are smaller by tau^2, with factors of order 1.
-  const double next = std::ceil(100 * (2 * tau * tau + 8 / std::sqrt(static_cast<double>(options.samples)))) / 100;
-  report.measured = {
-      close_to("mean shift along v − h, τ²/2 a (1 − 2a)", tau * tau / 2 * a * (1 - 2 * a), shift_along(moments, setup.d), next),
-      close_to("variance along v − h, τ² a² |v − h|²", tau * tau * a * a * dd, moments.along, next),
-      at_most("mean square at right angles to v − h, relative", 1e-6, moments.beside / moments.along),
-      equal_to("exponent of the mean shift in τ, 0.02 to 0.2", 2,
-               fitted_power(std::span(taus).first(5), std::span(shifts).first(5)).exponent, 0.1),
-      equal_to("exponent of the variance in τ, 0.02 to 0.2", 2,
-               fitted_power(std::span(taus).first(5), std::span(variances).first(5)).exponent, 0.05),
-  };
+  const double sampling = 8 / std::sqrt(static_cast<double>(options.samples)), next = std::ceil(100 * (2 * tau * tau + sampling)) / 100;
+  const double shift = shift_along(moments, setup.d), shift_expected = tau * tau / 2 * a * (1 - 2 * a),
+               variance_expected = tau * tau * a * a * dd;
+  const bool shifts_at_second_order = std::abs(1 - 2 * a) >= 0.1;  // otherwise the fourth order is as large
+  if (tau <= kSecondOrder) {
+    report.measured = {shifts_at_second_order ? close_to("mean shift along v − h, τ²/2 a (1 − 2a)", shift_expected, shift, next)
+                                              : equal_to("mean shift along v − h, τ²/2 a (1 − 2a)", shift_expected, shift,
+                                                         next * tau * tau / 2 * a * 0.1 + sampling * tau * tau / 2 * a),
+                       close_to("variance along v − h, τ² a² |v − h|²", variance_expected, moments.along, next)};
+  } else {
+    const ExactMoments exact(a, tau);
+    report.measured = {
+        equal_to("mean shift along v − h, by integrating the weight over the noise", exact.mean, shift, std::sqrt(exact.square) * sampling),
+        close_to("mean square along v − h, by integrating the weight over the noise", exact.square * dd, moments.along,
+                 std::max(0.05, 2 * sampling))};
+    report.statement += " The noise is too large for the second order, which predicts a deviation of " + number_text(tau * a) +
+                        " and a shift of " + number_text(shift_expected) +
+                        ". It is a good approximation up to about τ = " + setting_text(kSecondOrder) + ".";
+  }
+  report.measured.push_back(at_most("mean square at right angles to v − h, relative", 1e-6, moments.beside / moments.along));
+  if (shifts_at_second_order)
+    report.measured.push_back(equal_to("exponent of the mean shift in τ, 0.02 to 0.2", 2,
+                                       fitted_power(std::span(taus).first(5), std::span(shifts).first(5)).exponent, 0.1));
+  else
+    report.statement += " With a weight this close to 1/2 the shift of second order almost vanishes.";
+  report.measured.push_back(equal_to("exponent of the variance in τ, 0.02 to 0.2", 2,
+                                     fitted_power(std::span(taus).first(5), std::span(variances).first(5)).exponent, 0.05));
+  if (1 - a < 1e-3) {  // v - h is then as small as the rounding of h
+    report.undecided = "The weight of the key is " + number_text(a) + ", " + number_text(1 - a) +
+                       " below 1: the softmax is saturated, and the change of the output is lost in the rounding of 32-bit floats. A "
+                       "smaller beta, or a key with a smaller weight, shows it.";
+    report.measured = {at_least("weight of the key", 0.999, a)};
+  }
   report.figures.push_back(
       figure("Mean shift and variance", "Second-order formulas are dashed; they hold while τ is below about 0.5.",
              {Plot{"mean shift / |v − h|",

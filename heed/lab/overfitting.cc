@@ -9,7 +9,7 @@ namespace heed::lab {
 namespace {
 
 struct OverfittingOptions {
-  ImageTrainingRuns runs = {.images = 300, .epochs = 60, .seeds = 3};
+  ImageTrainingRuns runs = {.images = 300, .epochs = 60, .seeds = 4};
   float dropout = 0.2f, decay = 0.3f;
 };
 
@@ -98,20 +98,20 @@ Report run_overfitting(const OverfittingOptions& options, const ProgressCallback
     if (&remedy == &plain) continue;
     helping += less.high < 0;
     std::string& list = less.high < 0 ? helped : did_not;
-    list += (list.empty() ? "" : ", ") + remedy.name + " (smallest loss in epoch " + number_text(remedy.best_epoch()) + ")";
+    list += (list.empty() ? "" : "; ") + remedy.name + ", " + text(less);
   }
   const std::string numbers = "Trained on " + std::to_string(options.runs.images) +
-                              " images with nothing against overfitting, the test loss is smallest in epoch " +
-                              number_text(plain.best_epoch()) + " and has risen by " + text(rise) + " after " +
-                              std::to_string(options.runs.epochs) + ". ";
+                              " images without regularization, the test loss is smallest after epoch " +
+                              std::to_string(std::lround(plain.best_epoch())) + " and has risen by " + text(rise) + " after " +
+                              std::to_string(options.runs.epochs) + " epochs. ";
   report.statement = numbers +
-                     "The training loss falls on: the model learns its images by heart. Early stopping keeps the model of the smallest "
-                     "loss and costs nothing. " +
-                     (helped.empty() ? "" : "Less rise with " + helped + ". ") +
-                     (did_not.empty() ? "" : "No measurable difference with " + did_not + ".");
+                     "The training loss keeps falling: the model memorizes its images. Early stopping keeps the model with the smallest "
+                     "loss at no cost. " +
+                     (helped.empty() ? "" : "The rise is smaller (difference, 95 % interval) with " + helped + ". ") +
+                     (did_not.empty() ? "" : "No difference is measurable with " + did_not + ".");
   if (rise.low > 0) {
-    report.measured.push_back(at_least("nothing: rise of the test loss after its minimum, lower bound", 0, rise.low));
-    report.measured.push_back(at_most("nothing: change of the training loss since then", 0, train_rise));
+    report.measured.push_back(at_least("without regularization: rise of the test loss after its minimum, lower bound", 0, rise.low));
+    report.measured.push_back(at_most("without regularization: change of the training loss since then", 0, train_rise));
     report.measured.push_back(at_least("remedies with a smaller rise", 1, helping));
   } else {
     report.measured.push_back(at_least("runs", 1, static_cast<double>(plain.test.size())));
@@ -120,7 +120,7 @@ Report run_overfitting(const OverfittingOptions& options, const ProgressCallback
   report.tables.push_back(std::move(table));
   Figure film{.title = "Where the curves part",
               .caption = "Loss on the training images and on the test images; bands from the lowest run to the highest.",
-              .parameter = "against overfitting"};
+              .parameter = "remedy"};
   double most = 0;
   for (const Remedy& remedy : remedies)
     for (const std::vector<double>& each : remedy.test) most = std::max(most, *std::max_element(each.begin(), each.end()));
@@ -141,11 +141,13 @@ Experiment overfitting() {
           .topic = Topic::learning,
           .title = "Overfitting, and what moves it",
           .claim =
-              "On few images the test loss rises again while the training loss falls on; augmentation, dropout or weight decay move that "
-              "point.",
+              "On few images the test loss rises again while the training loss keeps falling; augmentation, dropout or weight decay reduce "
+              "the rise.",
           .setup =
               "Small vision transformers are trained on few images, once without regularization and once each with augmentation, dropout "
               "and weight decay, with several seeds. Training and test loss are measured after every epoch.",
+          .budget = {"epochs"},
+          .gpu = true,
           .prepare = prepared(declare_overfitting, run_overfitting)};
 }
 

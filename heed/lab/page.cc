@@ -80,7 +80,7 @@ std::string settings_line(const Json& settings) {
   std::string out;
   for (const auto& [key, value] : settings.items()) {
     const bool is_empty = value.is_string() && value.get<std::string>().empty();
-    if ((key == "full" && value == false) || is_empty) continue;
+    if ((key == "full" && value == false) || (key == "budget" && value == 1) || is_empty) continue;
     out += " " + key + "=" + (value.is_string() ? value.get<std::string>() : value.is_number_float() ? setting_text(value) : value.dump());
   }
   return out;
@@ -101,7 +101,7 @@ std::string experiment_html(const Result& result) {
                     "</p>" + badge(result) + "<h3><a href=\"#" + experiment.name + "\">" + sentence_markup(experiment.title) +
                     "</a></h3></header>\n";
   out += "<p class=\"claim\">" + sentence_markup(experiment.claim) + "</p>\n";
-  if (!experiment.formula.empty()) out += "<div class=\"formula\">" + formula_markup(experiment.formula) + "</div>\n";
+  if (!experiment.formula.empty()) out += "<div class=\"formula\" tabindex=\"0\">" + formula_markup(experiment.formula) + "</div>\n";
   if (!result.error.empty()) return out + "<p class=\"said wrong\"><b>Error</b> " + escape_markup(result.error) + "</p></article>\n";
   if (!experiment.published.empty())
     out += "<p class=\"said wrong\"><b>Published</b> <span>" + sentence_markup(experiment.published) + "</span></p>\n";

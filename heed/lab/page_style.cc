@@ -4,7 +4,7 @@
 namespace heed::lab {
 
 const char* const kLabStyle = R"(
-:root { --holds: #178a6c; --corrected: #a86a00; --fails: #c2384a; }
+:root { --holds: #0f6f56; --corrected: #875300; --fails: #a92c3d; }
 @media (prefers-color-scheme: dark) { :root { --holds: #4fcba6; --corrected: #e0b04a; --fails: #ff828f; } }
 body { max-width: 82rem; }
 .ink { color: var(--ink); } .edge { color: var(--edge); }
@@ -33,7 +33,7 @@ h2 { font-size: 1.45rem; padding-bottom: .5rem; border-bottom: 1px solid var(--e
   overflow-x: auto; overflow-y: hidden; }
 .formula math { margin: 0; width: auto; }
 math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "Noto Sans Math", "DejaVu Math TeX Gyre", math, serif; }
-.said { display: grid; grid-template-columns: 6rem 1fr; gap: .2rem .8rem; max-width: 52rem; margin: .55rem 0; padding-left: .8rem; border-left: 3px solid var(--tone); }
+.said { display: grid; grid-template-columns: 6rem 1fr; gap: .2rem .8rem; max-width: 52rem; margin: .55rem 0; padding-left: .8rem; border-left: 3px solid var(--tone, var(--edge)); }
 .said b { font-weight: 600; color: var(--tone); }
 .said.source { --tone: var(--faint); } .said.wrong { --tone: var(--fails); } .said.right { --tone: var(--holds); }
 .said.wrong b + span { color: var(--faint); }

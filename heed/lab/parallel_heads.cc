@@ -46,13 +46,16 @@ Report run_parallel_heads(const ParallelHeadsOptions& options, const ProgressCal
   const ThreadCount restore;
   for (int64_t t = 1; t <= std::min<int64_t>(options.threads, restore.before()); t *= 2) threads.push_back(t);
   Rng rng(options.seed);
-  std::vector<std::function<void()>> functions;
+  const Device gpu = default_device();  // with full=true; the CPU if there is none
+  std::vector<std::function<void()>> functions, on_gpu;
   Report report;
   double least = INFINITY, most = 0;
   for (const int64_t h : heads) {
     const auto draw = [&] { return random_normal({1, h, N, D / h}, 0, 1, rng, kCpu); };
     const Tensor q = draw(), k = draw(), v = draw();
     functions.emplace_back([q, k, v] { attention(q, k, v); });
+    if (gpu != kCpu)  // reading a number waits for the kernels
+      on_gpu.emplace_back([q = q.to(gpu), k = k.to(gpu), v = v.to(gpu)] { sum(attention(q, k, v)).item(); });
     const WorkCount count;
     attention(q, k, v);
     const auto work = static_cast<double>(count.multiply_adds());
@@ -73,19 +76,34 @@ Report run_parallel_heads(const ParallelHeadsOptions& options, const ProgressCal
       series.x.push_back(static_cast<double>(heads[i])), series.y.push_back(1e3 * seconds.back()[i]);
     lines.series.push_back(std::move(series));
   }
+  std::vector<double> gpu_seconds;
+  if (!on_gpu.empty()) {
+    progress("GPU");
+    gpu_seconds = median_seconds(on_gpu, static_cast<int>(options.rounds));
+    table.columns.emplace_back("GPU");
+    Series series{.name = "GPU", .mark = Mark::both};
+    for (size_t i = 0; i < heads.size(); ++i) series.x.push_back(static_cast<double>(heads[i])), series.y.push_back(1e3 * gpu_seconds[i]);
+    lines.series.push_back(std::move(series));
+  }
   for (size_t i = 0; i < heads.size(); ++i) {
     table.rows.push_back({static_cast<double>(heads[i])});
     for (const std::vector<double>& each : seconds) table.rows.back().push_back(1e3 * each[i]);
+    if (!gpu_seconds.empty()) table.rows.back().push_back(1e3 * gpu_seconds[i]);
   }
   report.measured.push_back(equal_to("most multiply-adds relative to fewest", 1, most / least));
   // Speed-up from all threads, for one head and for the most heads: heads are not needed to use the cores.
   const double one = seconds[0][0] / seconds.back()[0], many = seconds[0].back() / seconds.back().back();
+  const auto heads_text = [](int64_t h) { return std::to_string(h) + (h == 1 ? " head" : " heads"); };
   report.statement =
-      "Any number of heads does the same arithmetic, $2 N^2 D$ multiply-adds. Time was measured on this machine with up to " +
-      std::to_string(threads.back()) + (threads.back() == 1 ? " thread" : " threads") + ": with all of them one head runs " +
-      number_text(one) + " times as fast as with one thread, " + std::to_string(heads.back()) + " heads " + number_text(many) +
-      " times. Heads are independent, but so are blocks of queries: a kernel that splits both ways needs no heads to fill the cores. "
+      "Any number of heads does the same arithmetic, $2 N^2 D$ multiply-adds. " +
+      (threads.size() == 1 ? std::string("Time was measured with one thread only, which cannot show what more threads save. ")
+                           : "On this machine one head runs " + about_text(one) + " times as fast with " + std::to_string(threads.back()) +
+                                 " threads as with one, " + heads_text(heads.back()) + " " + about_text(many) + " times. ") +
+      "Heads are independent, but so are blocks of queries: a kernel that splits both ways needs no heads to fill the cores. "
       "Narrow heads cost more, as the softmax of N² numbers is computed once per head.";
+  if (!gpu_seconds.empty())
+    report.statement +=
+        " On the GPU " + heads_text(heads.back()) + " take " + about_text(gpu_seconds.back() / gpu_seconds[0]) + " times as long as one.";
   if (heads.size() > 2)
     report.measured.push_back(
         by_clock(at_least("one thread: time of the most heads relative to one", 0.9, seconds[0].back() / seconds[0][0])));
@@ -106,7 +124,8 @@ Experiment parallel_heads() {
           .formula = R"(H \cdot 2 N^2 \frac{D}{H} = 2 N^2 D)",
           .setup =
               "Attention of the same total width is computed with different numbers of heads and threads. Multiply-adds are counted, and "
-              "times are measured by the clock.",
+              "times are measured by the clock, with full=true also on a GPU, if there is one.",
+          .gpu = true,
           .prepare = prepared(declare_parallel_heads, run_parallel_heads)};
 }
 

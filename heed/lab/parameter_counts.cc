@@ -121,7 +121,7 @@ Report run_counts(const CountOptions& options, const ProgressCallback&) {
                                                                 {"one head, learned", tokens, heads, Mark::both},
                                                                 {"its map, computed", tokens, maps, Mark::dashed}}}}));
   add_multi_head_counts(report, options);
-  report.measured.push_back(contradicts("biases of one head: 3", 3, own.head_biases));
+  report.measured.push_back(contradicts("biases of one head", 3, own.head_biases));
   report.measured.push_back(contradicts("fully connected biases, N²: exponent in N", 2, fitted_power(tokens, joined_biases).exponent));
   return report;
 }

@@ -48,7 +48,7 @@ struct PatchForms {
   int64_t P() const { return weight.size(2); }
   Tensor layer(const Tensor& x) const {
     PatchEmbedding out;
-    out.weight = weight, out.bias = bias;
+    out.weight = weight, out.bias = bias, out.kernel = weight.shape();
     return out(x);
   }
   // The general convolution kernel. For windows that tile the image conv2d uses a linear layer; a border of zeros avoids that, and outputs
@@ -158,9 +158,6 @@ Report run_patches(const PatchOptions& options, const ProgressCallback& progress
       "integers they are bit-identical, including gradients; for other numbers they differ only by the order of additions, in the last "
       "places.";
   report.measured = {
-      equal_to("tokens", static_cast<double>(N), static_cast<double>(by_layer.size(1))),
-      equal_to("parameters, D (C P² + 1)", static_cast<double>(D * (K + 1)),
-               static_cast<double>(integers.weight.count() + integers.bias.count())),
       equal_to("integers: convolution against layer", 0, largest_difference(by_conv, by_layer)),
       equal_to("integers: the same without a border, as heed runs it", 0, largest_difference(integers.tiled(x), by_layer)),
       equal_to("integers: product with flat patches against layer", 0, largest_difference(integers.flat(x), by_layer)),
@@ -172,6 +169,9 @@ Report run_patches(const PatchOptions& options, const ProgressCallback& progress
       at_most("layer against sums in double, in last places", 8, error_in_last_places(real, scaled, real_layer)),
       at_least("patches flattened in another order than the weights: error", P > 1 ? 1 : 0,
                largest_difference(mismatched.layer(x), by_layer)),
+      equal_to("tokens", static_cast<double>(N), static_cast<double>(by_layer.size(1))),
+      equal_to("parameters, D (C P² + 1)", static_cast<double>(D * (K + 1)),
+               static_cast<double>(integers.weight.count() + integers.bias.count())),
       equal_to("tokens of a convolution with half the stride", std::pow(static_cast<double>((side - P) / half.stride[0] + 1), 2),
                static_cast<double>(conv2d(x, integers.weight, {}, half).count() / D)),
   };

@@ -94,6 +94,7 @@ class EquivarianceLayers {
     scored("relative buckets",
            Term(BucketedBias{.table = scope_.get("buckets", {H, 8}, initializer::normal(options_.strength)), .far = 16}));
     scored("relative content", RelativeContent(scope_ / "content", H, D / H, D));
+    scored("relative content on a grid", RelativeContent(scope_ / "content_grid", H, D / H, D, TokenGrid{rows, kColumns}));
     scored("slopes of distance (ALiBi)", Term(Alibi{alibi_slopes(H)}));
     scored("Gaussian on a grid", Term(gaussian_positions(scope_ / "gaussian", H, kColumns)));
     scored("Gaussian with covariance", Term(Gaussian2dFull{.spread = scope_.get("spread", {H, 2, 2}, initializer::normal(1)),

@@ -9,10 +9,18 @@
 namespace heed::lab {
 namespace {
 
-void declare_pooling(Settings& settings, ImageTrainingRuns& options, Size size) {
-  options.epochs = 20, options.seeds = 3;
-  if (size == Size::full) options.images = 6000, options.epochs = 40, options.seeds = 6;
-  options.declare(settings);
+struct PoolingOptions {
+  ImageTrainingRuns runs;
+  int64_t early = 4;
+
+  int64_t early_epochs() const { return std::min(early, runs.epochs); }
+};
+
+void declare_pooling(Settings& settings, PoolingOptions& options, Size size) {
+  options.runs.epochs = 20, options.runs.seeds = 4;
+  if (size == Size::full) options.runs.images = 6000, options.runs.epochs = 40, options.runs.seeds = 6;
+  options.runs.declare(settings);
+  settings.add("early", options.early, "first epochs, over which the speed of learning is compared", {.least = 1, .most = 1000});
 }
 
 struct PoolingSizes {
@@ -47,15 +55,14 @@ struct PoolingSizes {
 
 struct PoolingKind {
   std::string key, name;
-  Trials accuracy = {}, early = {};              // at the end, and after a fifth of the epochs
+  Trials accuracy = {}, early = {};              // at the end, and the mean over the first epochs
   std::vector<std::vector<double>> curves = {};  // test accuracy by epoch, one per seed
   std::vector<double> losses = {};               // training loss, mean over seeds
   int64_t parameters = 0, work = 0;
 };
 
-int64_t early_epoch(const ImageTrainingRuns& options) { return std::max<int64_t>(1, options.epochs / 5); }
-
-void train_pooling(PoolingKind& kind, const ImageTrainingRuns& options, Report& report, const ProgressCallback& progress) {
+void train_pooling(PoolingKind& kind, const PoolingOptions& all, Report& report, const ProgressCallback& progress) {
+  const ImageTrainingRuns& options = all.runs;
   const TemporaryFolder folder;
   for (int64_t i = 0; i < options.seeds; ++i) {
     TrainingRun run = options.for_seed(options.seed + static_cast<uint64_t>(i));
@@ -65,7 +72,8 @@ void train_pooling(PoolingKind& kind, const ImageTrainingRuns& options, Report& 
     const TrainedModel trained = run_training(run, folder, kind.key + ", run " + std::to_string(i + 1), progress);
     kind.curves.push_back(trained.curve("accuracy"));
     kind.accuracy.values.push_back(kind.curves.back().back());
-    kind.early.values.push_back(kind.curves.back().at(static_cast<size_t>(early_epoch(options) - 1)));
+    kind.accuracy.samples = trained.samples;
+    kind.early.values.push_back(mean_of(std::span(kind.curves.back()).first(static_cast<size_t>(all.early_epochs()))));
     kind.losses.resize(trained.losses.size());
     for (size_t e = 0; e < trained.losses.size(); ++e) kind.losses[e] += trained.losses[e] / static_cast<double>(options.seeds);
     if (i > 0) continue;
@@ -86,44 +94,49 @@ std::string order_of(std::vector<PoolingKind> kinds, Trials PoolingKind::*when) 
   std::sort(kinds.begin(), kinds.end(),
             [&](const PoolingKind& a, const PoolingKind& b) { return mean_of((a.*when).values) > mean_of((b.*when).values); });
   std::string out;
-  for (const PoolingKind& kind : kinds)
-    out += (out.empty() ? "" : ", ") + kind.name + " " + number_text(100 * mean_of((kind.*when).values)) + " %";
+  for (const PoolingKind& kind : kinds) out += (out.empty() ? "" : ", ") + kind.name + " " + percent_text(mean_of((kind.*when).values));
   return out;
 }
 
-// Flatten leads a head early and is overtaken by it: both differences must be larger than their intervals, or the budget cannot tell.
-void judge_pooling(Report& report, const std::vector<PoolingKind>& kinds, const ImageTrainingRuns& options) {
-  const PoolingKind& flatten = kinds[3];
+// The best of the other heads at that time.
+const PoolingKind& best_other(const std::vector<PoolingKind>& kinds, Trials PoolingKind::*when) {
   const PoolingKind* best = &kinds[0];
   for (size_t i = 1; i < 3; ++i)
-    if (mean_of(kinds[i].accuracy.values) > mean_of(best->accuracy.values)) best = &kinds[i];
-  const Interval early = difference(flatten.early, best->early), late = difference(best->accuracy, flatten.accuracy);
-  const std::string order = "Test accuracy after " + std::to_string(early_epoch(options)) + " of " + std::to_string(options.epochs) +
-                            " epochs: " + order_of(kinds, &PoolingKind::early) +
-                            "; at the end: " + order_of(kinds, &PoolingKind::accuracy) + ". ";
-  report.statement =
-      order +
-      "A linear layer on all tokens has weights of its own for every position and learns fastest; it also overfits to positions and "
-      "is overtaken. Which head is best depends on the budget, so a comparison at one number of steps decides nothing.";
-  if (early.low > 0 && late.low > 0) {
-    report.measured.push_back(at_least("early: all tokens minus " + best->name + ", lower bound", 0, early.low));
-    report.measured.push_back(at_least("at the end: " + best->name + " minus all tokens, lower bound", 0, late.low));
+    if (mean_of((kinds[i].*when).values) > mean_of((best->*when).values)) best = &kinds[i];
+  return *best;
+}
+
+// Flatten leads all others early and is overtaken at the end: both differences must be larger than their intervals.
+void judge_pooling(Report& report, const std::vector<PoolingKind>& kinds, const PoolingOptions& options) {
+  const PoolingKind &flatten = kinds[3], &second = best_other(kinds, &PoolingKind::early),
+                    &best = best_other(kinds, &PoolingKind::accuracy);
+  const Interval early = difference(flatten.early, second.early), late = difference(best.accuracy, flatten.accuracy);
+  const std::string order = "Mean test accuracy over the first " + std::to_string(options.early_epochs()) + " of " +
+                            std::to_string(options.runs.epochs) + " epochs: " + order_of(kinds, &PoolingKind::early) +
+                            "; at the end: " + order_of(kinds, &PoolingKind::accuracy) + ". First, all tokens minus " + second.name +
+                            " is " + points_text(early) + "; at the end, " + best.name + " minus all tokens is " + points_text(late) + ". ";
+  if ((early.low > 0 || early.high < 0) && late.low > 0) {
+    report.statement =
+        order +
+        "A linear layer on all tokens has weights of its own for every position and learns fastest; it also overfits to positions and is "
+        "overtaken. Which head is best depends on the budget, so a comparison after one number of steps does not decide it.";
+    report.measured.insert(report.measured.begin(),
+                           {at_least("first epochs: all tokens minus " + second.name + ", the best other head, lower bound", 0, early.low),
+                            at_least("at the end: " + best.name + " minus all tokens, lower bound", 0, late.low)});
   } else {
-    report.undecided = order + "All tokens minus " + best->name + ", the best other head at the end, is " + interval_text(early) +
-                       " early; that head minus all tokens is " + interval_text(late) + " at the end. " +
-                       (late.low <= 0 ? "The run is too short, or has too few seeds, to tell which head gets furthest."
-                                      : "The first epochs cannot tell which head learns fastest.");
+    report.undecided = order + (late.low <= 0 ? "The run is too short, or has too few seeds, to tell which head gets furthest."
+                                              : "The first epochs cannot tell which head learns fastest.");
   }
 }
 
-Report run_pooling(const ImageTrainingRuns& options, const ProgressCallback& progress) {
+Report run_pooling(const PoolingOptions& options, const ProgressCallback& progress) {
   std::vector<PoolingKind> kinds{{"cls", "class token"}, {"gap", "mean"}, {"map", "attention"}, {"flatten", "all tokens"}};
   Report report;
   for (PoolingKind& kind : kinds) train_pooling(kind, options, report, progress);
 
   Table heads{.title = "The four heads",
               .columns = {"head", "parameters", "multiply-adds", "test accuracy, 95 % CI", "last training loss"}};
-  Table apart{.title = "Differences of accuracy per run", .columns = {"more", "than", "early, 95 % CI", "at the end"}};
+  Table apart{.title = "Differences of accuracy per run", .columns = {"head", "minus", "first epochs, 95 % CI", "at the end"}};
   BarSet bars{.name = "test accuracy"};
   std::vector<std::string> groups;
   std::vector<Series> curves, accuracies;
@@ -139,8 +152,8 @@ Report run_pooling(const ImageTrainingRuns& options, const ProgressCallback& pro
   }
   for (size_t more = 0; more < kinds.size(); ++more)
     for (size_t less = 0; less < more; ++less)
-      apart.rows.push_back({kinds[more].name, kinds[less].name, interval_text(difference(kinds[more].early, kinds[less].early)),
-                            interval_text(difference(kinds[more].accuracy, kinds[less].accuracy))});
+      apart.rows.push_back({kinds[more].name, kinds[less].name, points_text(difference(kinds[more].early, kinds[less].early)),
+                            points_text(difference(kinds[more].accuracy, kinds[less].accuracy))});
   judge_pooling(report, kinds, options);
   report.tables = {std::move(heads), std::move(apart)};
   report.figures.push_back(figure("Test accuracy", "Mean over runs with its 95 % confidence interval.",
@@ -168,7 +181,9 @@ Experiment pooling_heads() {
           .setup =
               "Small vision transformers that differ only in their pooling are trained from scratch on the same images with several "
               "seeds. Parameters and multiply-adds are counted, and test accuracies are compared by 95 % confidence intervals of the mean "
-              "difference, at a short and at a long budget.",
+              "difference, over the first epochs and at the end.",
+          .budget = {"epochs"},
+          .gpu = true,
           .prepare = prepared(declare_pooling, run_pooling)};
 }
 

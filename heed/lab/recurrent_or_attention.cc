@@ -1,4 +1,4 @@
-// L41: recurrent layers against attention: path length between two tokens, steps that wait for each other, memory, and the cost of padding.
+// L41: recurrent layers against attention: path length between two tokens, steps in sequence, memory, and the cost of padding.
 #include <algorithm>
 #include <cmath>
 
@@ -174,19 +174,20 @@ Report run_paths(const PathOptions& options, const ProgressCallback& progress) {
   }
   double off = 0, share = 0;
   for (size_t i = 0; i < distances.size(); ++i) {
-    off = std::max(off, std::abs(decay[i] / predicted[i] - 1));
+    if (predicted[i] > 1e-30 && predicted[i] < 1e30)  // otherwise the gradient leaves the range of 32-bit floats
+      off = std::max(off, std::abs(decay[i] / predicted[i] - 1));
     share = std::max(share, std::abs(kept[i] * (distances[i] + 1) - 1));
   }
   Report report;
   const double last = distances.back();
   const int64_t reach = std::max<int64_t>(1, static_cast<int64_t>(last) / 64);  // further layers would make the gradient underflow
   report.statement =
-      "Between two tokens at distance n a recurrent layer has n steps that wait for each other, attention has one. A signal that shrinks "
-      "by " +
+      "Between two tokens at distance n a recurrent layer takes n steps, one after the other; attention takes one. A signal that is "
+      "multiplied by " +
       setting_text(options.radius) + " per step keeps " + number_text(predicted.back()) + " of its gradient over " + number_text(last) +
-      " tokens; uniform attention passes 1/(n + 1) of it, whatever the order. The price is a map of n² weights, which a fused kernel "
-      "computes but does not store. Both take sequences of any length; in a batch, padding to the longest costs both, and attention twice "
-      "over.";
+      " tokens; uniform attention passes 1/(n + 1) of it to every token, near or far. The price is a map of n² weights, which a fused "
+      "kernel computes but does not store. Both take sequences of any length; in a batch, padding to the longest costs both, and costs "
+      "attention more, because its work grows with the square of the length.";
   report.measured = {
       equal_to("recurrent: path over the largest distance", last, by_recurrence.back()),
       equal_to("attention to " + std::to_string(reach) + " on each side: layers over the largest distance",
@@ -216,18 +217,19 @@ Report run_paths(const PathOptions& options, const ProgressCallback& progress) {
 }  // namespace
 
 Experiment recurrent_or_attention() {
-  return {
-      .number = "L41",
-      .name = "recurrent-or-attention",
-      .topic = Topic::cost,
-      .title = "Recurrence and attention: path, steps and memory",
-      .claim = "Attention connects any two tokens in one step, a recurrent layer in as many as they are apart; it pays with $n^2$ weights.",
-      .formula = R"(\text{recurrent: path } n, \; n \text{ sequential steps}, \; \mathcal{O}(n D^2); \quad )"
-                 R"(\text{attention: path } 1, \; 1 \text{ step}, \; \mathcal{O}(n^2 D))",
-      .setup =
-          "Gradients are propagated from the last token to the first, through a recurrent layer and through attention, over growing "
-          "distances. Sequential steps, multiply-adds and memory are counted.",
-      .prepare = prepared(declare_paths, run_paths)};
+  return {.number = "L41",
+          .name = "recurrent-or-attention",
+          .topic = Topic::cost,
+          .title = "Recurrence and attention: path, steps and memory",
+          .claim =
+              "Attention connects any two tokens in one step, a recurrent layer in as many as they are apart; the price is a map of $n^2$ "
+              "weights.",
+          .formula = R"(\text{recurrent: path } n, \; n \text{ sequential steps}, \; \mathcal{O}(n D^2); \quad )"
+                     R"(\text{attention: path } 1, \; 1 \text{ step}, \; \mathcal{O}(n^2 D))",
+          .setup =
+              "Gradients are propagated from the last token to the first, through a recurrent layer and through attention, over growing "
+              "distances. Sequential steps, multiply-adds and memory are counted.",
+          .prepare = prepared(declare_paths, run_paths)};
 }
 
 }  // namespace heed::lab

@@ -59,7 +59,7 @@ bool Measured::passes() const {
 std::string Measured::prediction() const {
   const std::string number = brief_text(predicted);
   switch (rule) {
-    case Rule::share: return number + " ± " + setting_text(100 * tolerance) + " %";
+    case Rule::share: return number + " ± " + brief_text(100 * tolerance) + " %";
     case Rule::distance: return tolerance == 0 ? number : number + " ± " + brief_text(tolerance);
     case Rule::at_most: return "≤ " + number;
     case Rule::at_least: return "≥ " + number;
@@ -118,12 +118,19 @@ std::string setting_text(double value) {
   return short_power(text.data());
 }
 
+std::string about_text(double value) {
+  if (value == 0 || !std::isfinite(value)) return number_text(value);
+  const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 1);
+  return setting_text(std::round(value / unit) * unit);
+}
+
 std::string number_text(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "no number" : value > 0 ? "∞" : "-∞";
   std::array<char, 64> text{};
   if (value == std::round(value) && std::abs(value) < 1e12) return in_thousands(static_cast<int64_t>(value));
   std::snprintf(text.data(), text.size(), "%.3e", value);
   const double size = std::abs(std::strtod(text.data(), nullptr));  // as displayed: 0.99999 is 1.000
+  if (size >= 1e4 && size < 1e7) return in_thousands(std::llround(value));
   if (size >= 1e-3 && size < 1e7)
     std::snprintf(text.data(), text.size(), "%.*f", std::max(0, 3 - static_cast<int>(std::floor(std::log10(size) + 1e-9))), value);
   else

@@ -55,5 +55,6 @@ std::string finding_of(const Report& report);
 
 std::string number_text(double value);   // about four significant digits
 std::string setting_text(double value);  // shortest form: 0.5, not 0.5000
+std::string about_text(double value);    // two significant digits, for times: 0.24, 1.7, 120
 
 }  // namespace heed::lab

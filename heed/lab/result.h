@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/device.h"
 #include "heed/io/json.h"
 #include "heed/lab/experiment.h"
 
@@ -32,7 +33,8 @@ struct Plan {
   std::vector<std::string> settings = {};
 };
 void check_plan(const Plan& plan);  // checks names, keys and values before anything runs
-Result run_one(const Experiment& experiment, const std::vector<std::string>& settings, const ProgressCallback& progress);
+// gpu: where full=true trains the models of some experiments (Experiment::gpu); the CPU: everything runs there
+Result run_one(const Experiment& experiment, const std::vector<std::string>& settings, const ProgressCallback& progress, Device gpu = kCpu);
 std::string settings_help(const Experiment& experiment);
 std::vector<SettingInfo> settings_of(const Experiment& experiment);
 
@@ -59,7 +61,8 @@ class ReportFolder {
   Path folder_;
   size_t written_ = 0;
 };
-void write_markdown(const Path& folder, std::span<const Result> results);  // one page per topic, next to existing files
+// A page per topic and per course, next to existing files. twice: results of experiments that train, with twice the budget; may be empty
+void write_markdown(const Path& folder, std::span<const Result> results, std::span<const Result> twice = {});
 std::string figure_file(const Experiment& experiment, size_t figure, size_t frame,
                         size_t frames);  // without extension: "L1-softmax-temperature-2-03"
 

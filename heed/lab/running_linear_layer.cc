@@ -125,7 +125,7 @@ Report run_running(const RunningOptions& options, const ProgressCallback&) {
       at_most("linear layer, token by token: distance from the 1x1 convolution", 1e-5, running_distance(random.linear_layer(x), wanted)),
       at_most("equal weights: distance of every token from the output of the mean", 1e-4, largest_difference(equal, mean_out)),
       equal_to("equal weights: distance from the 1x1 convolution", 1, running_distance(equal, wanted), 1e-3),
-      contradicts("equal weights: published distance from that convolution", 0, running_distance(equal, wanted)),
+      contradicts("equal weights: distance from that convolution", 0, running_distance(equal, wanted)),
   };
   draw_running(report, options, random, x);
   return report;

@@ -124,7 +124,8 @@ Report run_slices(const SliceOptions& options, const ProgressCallback&) {
   report.statement =
       "A head on a slice sees D/H of the channels and nothing of the others; a head on a projection sees all of them. Slices are the "
       "special case of block-diagonal projections, with $3 D^2 / H$ weights instead of $3 D^2$. In cross-attention the widths of queries "
-      "and keys must agree, for the sake of $q \\cdot k$; that of the values is free and becomes the width of the output. The number of "
+      "and keys must agree, because $q \\cdot k$ multiplies their elements; that of the values is free and becomes the width of the "
+      "output. The number of "
       "queries is free; keys and values come in pairs.";
   const auto whole = static_cast<double>(D), parts = static_cast<double>(H);
   report.measured = {

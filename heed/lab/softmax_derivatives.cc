@@ -96,11 +96,12 @@ Report run_derivatives(const DerivativeOptions& options, const ProgressCallback&
     }
   }
   Report report;
-  report.statement = "At $z = (-3, 1, 100, 5, -1)$ the third output is 1 and the largest of the 25 derivatives is " +
-                     number_text(saturated.largest_slope()) +
-                     ": the softmax is saturated, which means insensitive. A score that grows by 1 moves no output by more than " +
-                     number_text(moves_by_one(1)) + ". At " + setting_text(options.scale) + " z the largest derivative is " +
-                     number_text(scaled.largest_slope()) + "; none can exceed 1/4.";
+  report.statement =
+      "At $z = (-3, 1, 100, 5, -1)$ the third output is 1 and the largest of the 25 derivatives is " +
+      number_text(saturated.largest_slope()) +
+      ": the softmax is saturated, which means insensitive. When the second score grows by 1, no output changes by more than " +
+      number_text(moves_by_one(1)) + ". At " + setting_text(options.scale) + " z the largest derivative is " +
+      number_text(scaled.largest_slope()) + "; none can exceed 1/4.";
   report.measured = {
       close_to("largest derivative at z: e^-95", std::exp(-95.0), saturated.largest_slope(), 0.03),
       at_most("distance of heed's gradients from the formula, seven scales", 1e-6, distance),
@@ -116,7 +117,7 @@ Report run_derivatives(const DerivativeOptions& options, const ProgressCallback&
     moves.x.push_back(scale), moves.y.push_back(moves_by_one(scale));
   }
   report.figures.push_back(
-      figure("Sensitivity by the scale of the scores", "The same five scores times the scale; below 1e-12 nothing is drawn.",
+      figure("Sensitivity by the scale of the scores", "The same five scores times the scale. Changes below 1e-12 are not drawn.",
              Plot{.body = Lines{.across = {"scale", true}, .up = {"change", true, 1e-12}, .series = {slopes, moves}}}));
   return report;
 }
@@ -134,8 +135,8 @@ Experiment softmax_derivatives() {
           R"(\frac{\partial y_i}{\partial z_j} = y_i (1[i = j] - y_j), \quad \left| \frac{\partial y_i}{\partial z_j} \right| \le \frac{1}{4})",
       .published = "A saturated softmax is very sensitive to its inputs.",
       .setup =
-          "The 25 derivatives are computed in double precision by the formula and by finite differences, at the given point and at scaled "
-          "ones.",
+          "The 25 derivatives are computed in double precision by the formula, at the given scores and at scaled ones, and compared with "
+          "those of autograd. One score is then increased by 1 to see how far the outputs move.",
       .expected = Verdict::corrected,
       .prepare = prepared(declare_derivatives, run_derivatives)};
 }

@@ -76,7 +76,7 @@ Report run_temperature(const TemperatureOptions& options, const ProgressCallback
   Report report;
   report.statement = "The entropy of a row falls from log N = " + number_text(all) + " at β = 0 to " + number_text(entropies.back()) +
                      " at β = " + setting_text(options.beta) +
-                     " and to 0 in the limit, which these tokens reach at β = " + number_text(limit) +
+                     ". The limit is 0; these tokens reach it at about β = " + number_text(limit) +
                      ". At β = 0 every query gets the mean of all values, in the limit the value of its best key, unchanged. Both limits "
                      "are fully connected "
                      "layers: with equal weights, and with one-hot rows.";

@@ -47,12 +47,20 @@ const std::map<std::string, Source>& all_sources() {
        {coursework, "why positions are added, and which", "Vaswani et al. 2017, section 3.5; Dosovitskiy et al. 2021, appendix D.4"}},
       {"L37", {coursework, "what feed-forward layers, residuals and norms are for", "Vaswani et al. 2017, section 3; Xiong et al. 2020"}},
       {"L38", {coursework, "a fully connected head fixes the number of patches", "Dosovitskiy et al. 2021, section 3.2"}},
-      {"L39", {coursework, "convolution against attention as the training set grows", "Dosovitskiy et al. 2021, section 4.3"}},
+      {"L39", {coursework, "convolution against attention as the training set grows (L29, L39)", "Dosovitskiy et al. 2021, section 4.3"}},
       {"L40", {attention_sheets, "ways to make a vision transformer cheaper", "Beltagy, Peters and Cohan 2020; Child et al. 2019"}},
       {"L41", {textbook, "recurrent layers against attention", "Vaswani et al. 2017, section 4 and table 1"}},
       {"L42", {attention_sheets, "what several heads change, if not the cost", "Vaswani et al. 2017, section 3.2.2"}},
+      {"L43",
+       {coursework, "which pre-training objective is generative, which contrastive, and what each teaches",
+        "Devlin et al. 2019, section 3.1; probes: Alain and Bengio 2016"}},
       {"L44", {attention_sheets, "Gaussian noise on one key"}},
+      {"L45",
+       {convolution_sheet, "whether the heads of a trained model become a convolution", "Cordonnier, Loukas and Jaggi 2020, section 4"}},
       {"L46", {coursework, "training and validation curves over 10, 30 and 50 epochs"}},
+      {"L47", {textbook, "how many heads are needed", "Michel, Levy and Neubig 2019; Voita et al. 2019"}},
+      {"L49",
+       {textbook, "a token that is copied over a growing distance", "Hochreiter and Schmidhuber 1997; Bahdanau, Cho and Bengio 2015"}},
       {"L48", {convolution_sheet, "the four terms of a score with absolute positions", "Dai et al. 2019, section 3.3"}},
   };
   return sources;
@@ -60,12 +68,69 @@ const std::map<std::string, Source>& all_sources() {
 
 }  // namespace
 
+const std::vector<CourseTask>& course_tasks() {
+  using enum Course;
+  static const std::vector<CourseTask> tasks{
+      {attention_sheets, "D1", "attention: softmax of β Q Kᵀ, times V", "heed attend", "../attend.md", "L1"},
+      {attention_sheets, "D2", "soft and hard attention, self and cross", "heed attend", "../attend.md", "L1", "hard attention"},
+      {attention_sheets, "D3", "several heads, concatenated and projected", "heed inspect MODEL", "../layers.md", "L6"},
+      {attention_sheets, "D4", "cross-attention between sequences of any lengths", "heed attend", "../attend.md", "L34",
+       "combinations that run exactly"},
+      {attention_sheets, "D5", "masks: causal, padding, any pattern", "heed attend", "../attention.md", "L41", "padded and masked"},
+      {attention_sheets, "D14", "decoding with keys and values of past tokens kept", "heed generate", "../attention.md", "L16",
+       "KV cache against recomputed"},
+      {attention_sheets, "D15", "cheaper attention: windows, dilation, global tokens, blocks, pooled keys, channels, kernels",
+       "heed train classify", "../cheaper_attention.md", "L40", "window and global tokens: multiply-adds relative"},
+      {convolution_sheet, "D6", "absolute positions and the four terms of their scores, in one dimension and on grids", "heed lab L48",
+       "../models.md", "L48"},
+      {convolution_sheet, "D7", "relative positions: four terms with learned vectors, in one dimension and on grids",
+       "heed train classify position=relative_content_2d", "../attention.md", "L36", "images, relative"},
+      {convolution_sheet, "D8", "Gaussian positions per head, with and without content", "heed train classify preset=gaussian",
+       "../models.md", "L20"},
+      {convolution_sheet, "T6", "an encoder with Gaussian positions on CIFAR-10, and where its heads look while they train",
+       "heed lab heads RUN", "heads.md", "L45"},
+      {coursework, "D9", "the transformer layer, with norms before or after", "heed inspect MODEL", "../layers.md", "L37"},
+      {coursework, "D10", "GELU, with erf and with tanh", "heed lab L26", "../layers.md", "L26", "largest difference"},
+      {coursework, "D11", "the vision transformer, its four heads, and other image sizes", "heed predict MODEL IMAGE --image SIZE",
+       "../models.md", "L38", "class token at"},
+      {coursework, "D12", "BERT: segments, masked words, next sentence", "heed train pretrain", "../training.md", "L31", "masked words"},
+      {coursework, "D13", "the original encoder-decoder", "heed train translate", "../training.md", "L47", "translator"},
+      {coursework, "T1", "image classification: training, curves, prediction with the attention drawn", "heed train classify",
+       "../training.md", "L46", "", "72.0% of the test set of CIFAR-10"},
+      {coursework, "T2", "translation: training, BLEU, the alignment; recurrent models for comparison", "heed train translate",
+       "../training.md", "L49", "", "35.7 BLEU on the test set of Multi30k"},
+      {coursework, "T3", "sentiment of sentences; recurrent models for comparison", "heed train sentiment", "../training.md", "L49", "",
+       "81.3% of the dev set of SST-2"},
+      {coursework, "T4", "pre-training on masked words, next sentences, inverted sentences and inference", "heed train pretrain",
+       "../training.md", "L31", "inversion"},
+      {coursework, "T7", "the shape of every intermediate, parameters, arithmetic and memory", "heed inspect MODEL --shapes",
+       "../inspect.md", "L10", "multi-head layer"},
+      {textbook, "T5", "language modelling: greedy, temperature, top-k, top-p, beams", "heed train language", "../results.md", "L16", "",
+       "validation loss of tinyshakespeare 1.4482"},
+      {textbook, "T8", "fusing text and images: words attend to patches; two encoders and a contrastive loss", "heed train caption",
+       "../training.md", "L34", "", "87.8% of the tokens of the test captions"},
+      {textbook, "T9", "importance and pruning of heads; feed-forward layers of several experts", "heed prune RUN OUT", "../training.md",
+       "L47"},
+  };
+  return tasks;
+}
+
 std::string title_of(Course course) {
   switch (course) {
     case Course::attention_sheets: return "Problem sheets on attention and its statistics";
     case Course::convolution_sheet: return "Problem sheet on attention and convolution";
     case Course::coursework: return "Coursework: a transformer from scratch";
     case Course::textbook: return "Textbook chapter on attention";
+  }
+  return "";
+}
+
+std::string name_of(Course course) {
+  switch (course) {
+    case Course::attention_sheets: return "attention";
+    case Course::convolution_sheet: return "convolution";
+    case Course::coursework: return "coursework";
+    case Course::textbook: return "textbook";
   }
   return "";
 }
@@ -78,7 +143,8 @@ const Source* find_source(const Experiment& experiment) {
 std::string source_text(const Experiment& experiment) {
   const Source* source = find_source(experiment);
   if (source == nullptr) return "";
-  return title_of(source->course) + ": " + source->question + (source->paper.empty() ? "" : ". " + source->paper);
+  const std::string end = source->question.ends_with('?') ? " " : ". ";
+  return title_of(source->course) + ": " + source->question + (source->paper.empty() ? "" : end + source->paper);
 }
 
 }  // namespace heed::lab

@@ -153,7 +153,8 @@ Report run_stretch(const StretchOptions& options, const ProgressCallback&) {
   Report report;
   report.statement =
       "A longer key gets all the weight of queries with $q \\cdot k > 0$ and none of those with $q \\cdot k < 0$: the first end with its "
-      "value alone, the others with their output without it. The weight is a logistic curve in the factor, of slope $\\beta q \\cdot k$.";
+      "value alone, the others with their output without it. The weight is a logistic curve in the factor: its log-odds are a "
+      "straight line of slope $\\beta q \\cdot k$.";
   report.measured = {
       at_most("distance of the weights from the logistic curve", 1e-4, from_formula),
       at_most("largest step against the sign of q·k", 1e-6, wrong_way),
@@ -181,8 +182,8 @@ Experiment stretched_key() {
                  R"(a_j(\infty) = 1 \;\text{or}\; 0)",
       .published = "The attention that a stretched key gets is higher.",
       .setup =
-          "One of several random keys is multiplied by a growing factor $s$, and its weight is measured for every query. A factor large "
-          "enough for every weight to saturate stands for the limit.",
+          "One of several random keys is multiplied by a growing factor $s$, and its weight is measured for every query. The limit is "
+          "measured at a factor so large that every weight is 0 or 1 up to rounding.",
       .expected = Verdict::corrected,
       .prepare = prepared(declare_stretch, run_stretch)};
 }

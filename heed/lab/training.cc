@@ -1,6 +1,7 @@
 #include "heed/lab/training.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -16,6 +17,18 @@ double metric_in(const Evaluation& evaluation, const std::string& name) {
   for (const auto& [each, value] : evaluation.figures)
     if (each == name) return value;
   fail("training: there is no metric '", name, "'");
+}
+
+// 0.521 -> "52.1"
+std::string in_hundredths(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f", 100 * share);
+  return std::string(text.data()) == "-0.0" ? std::string("0.0") : std::string(text.data());
+}
+
+// "52.1 % (50.3 to 53.9)"
+std::string in_hundredths(const Interval& interval, const std::string& unit) {
+  return in_hundredths(interval.mean) + " " + unit + " (" + in_hundredths(interval.low) + " to " + in_hundredths(interval.high) + ")";
 }
 
 }  // namespace
@@ -49,6 +62,8 @@ TrainedModel run_training(const TrainingRun& run, const TemporaryFolder& folder,
   Task task = training.make();
   if (run.modify_task) run.modify_task(task);
   TrainedModel out{.model = task.model, .evaluate = task.test ? task.test : task.evaluate};
+  for (const auto& [part, count] : task.counts)
+    if (part == (task.test ? "test" : "validation")) out.samples = static_cast<double>(count);
   task.evaluate = [metric = task.metric] { return Evaluation{.figures = {{metric, 0}}}; };  // nothing is evaluated during training
   task.tracked = {};
   task.first_samples = nullptr;
@@ -76,10 +91,10 @@ Path save_initial_model(const TrainingRun& run, const TemporaryFolder& folder, c
   return path;
 }
 
-void ImageTrainingRuns::declare(Settings& settings) {
+void ImageTrainingRuns::declare(Settings& settings, bool by_epochs) {
   settings.add("data", data, "shapes: synthetic; or a folder of images, for example of Fashion-MNIST");
   settings.add("images", images, "training images", {.least = 20, .most = 1e6});
-  settings.add("epochs", epochs, "passes over the training images", {.least = 1, .most = 1000});
+  if (by_epochs) settings.add("epochs", epochs, "passes over the training images", {.least = 1, .most = 1000});
   settings.add("seeds", seeds, "runs per variant, which differ only by their seed", {.least = 2, .most = 100});
   settings.add("width", width, "of tokens (hidden size)", {.least = 8, .most = 1024});
   settings.add("layers", layers, "of the encoder", {.least = 1, .most = 24});
@@ -107,19 +122,21 @@ int64_t work_of_image(const Model& model) {
   return count.multiply_adds();
 }
 
+void Trials::add(const TrainedModel& model, const std::string& metric) {
+  values.push_back(model.metric(metric));
+  samples = model.samples;
+}
+
 Interval difference(const Trials& a, const Trials& b) {
   check(a.values.size() == b.values.size(), "difference: found ", a.values.size(), " and ", b.values.size(),
         " trials, expected the same number");
   std::vector<double> values;
   for (size_t i = 0; i < a.values.size(); ++i) values.push_back(a.values[i] - b.values[i]);
-  const Interval out = confidence(values);
-  return {out.mean, std::max(out.low, -1.0), std::min(out.high, 1.0)};
+  return difference_confidence(values, std::min(a.samples, b.samples));
 }
 
-std::string interval_text(const Interval& interval) {
-  std::array<char, 96> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %% (%.1f to %.1f)", 100 * interval.mean, 100 * interval.low, 100 * interval.high);
-  return text.data();
-}
+std::string interval_text(const Interval& interval) { return in_hundredths(interval, "%"); }
+std::string percent_text(double share) { return in_hundredths(share) + " %"; }
+std::string points_text(const Interval& interval) { return in_hundredths(interval, "points"); }
 
 }  // namespace heed::lab

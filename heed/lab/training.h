@@ -30,6 +30,7 @@ struct TrainedModel {
   std::vector<double> losses = {};      // training loss per epoch
   std::vector<Evaluation> epochs = {};  // after each epoch, if the run has curves
   int64_t steps = 0;
+  double samples = INFINITY;                  // that evaluate() is computed on, where their number is known
   std::function<Evaluation()> evaluate = {};  // on the test part, or the validation part if there is none
 
   double metric(const std::string& name) const;              // of evaluate()
@@ -49,9 +50,9 @@ struct ImageTrainingRuns {
   float rate = 2e-3f;
   uint64_t seed = 1;
 
-  void declare(Settings& settings);
-  TrainingRun for_seed(uint64_t run_seed) const;  // settings may be added: later ones win
-  std::vector<std::string> transformer() const;   // the settings of the default model
+  void declare(Settings& settings, bool by_epochs = true);  // by_epochs: with the setting `epochs`
+  TrainingRun for_seed(uint64_t run_seed) const;            // settings may be added: later ones win
+  std::vector<std::string> transformer() const;             // the settings of the default model
 };
 
 // One curve per run: its mean, with a band from the lowest to the highest.
@@ -62,11 +63,14 @@ int64_t work_of_image(const Model& model);  // multiply-adds of one forward pass
 // One share per seed: an accuracy, or a difference of two.
 struct Trials {
   std::vector<double> values = {};
-  double samples = 1e9;  // of the test set, where it is known
+  double samples = INFINITY;  // of the test set, where their number is known
 
+  void add(const TrainedModel& model, const std::string& metric = "accuracy");
   Interval interval() const { return share_confidence(values, samples); }
 };
 Interval difference(const Trials& a, const Trials& b);  // of a - b per seed, from -1 to 1
 std::string interval_text(const Interval& interval);    // of shares: "52.1 % (50.3 to 53.9)"
+std::string percent_text(double share);                 // "52.1 %"
+std::string points_text(const Interval& interval);      // of differences of shares, in percentage points: "2.4 points (-2.0 to 6.9)"
 
 }  // namespace heed::lab

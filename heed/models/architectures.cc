@@ -36,8 +36,9 @@ const Architectures& architectures() {
   static const Architectures all = [] {
     Architectures list;
     for (const auto& family :
-         {bert_architectures, clip_architectures, distilbert_architectures, gaussian_attention_architectures, gpt2_architectures,
-          llama_architectures, marian_architectures, modernbert_architectures, resnet_architectures, t5_architectures, vit_architectures}) {
+         {bert_architectures, clip_architectures, dinov2_architectures, distilbert_architectures, gaussian_attention_architectures,
+          gpt2_architectures, llama_architectures, marian_architectures, modernbert_architectures, recurrent_architectures,
+          resnet_architectures, t5_architectures, vision_encoder_decoder_architectures, vit_architectures}) {
       const Architectures more = family();
       list.insert(list.end(), more.begin(), more.end());
     }
@@ -87,7 +88,11 @@ int64_t max_tokens(const Architecture& architecture, const Config& config) {
 int64_t max_tokens(const Model& model) { return max_tokens(model.traits(), Config(model.config(), "config.json")); }
 
 Config image_config(const Architecture& architecture, const Config& config) {
-  return architecture.family->image_keys.empty() ? config : config.below(architecture.family->image_keys);
+  return architecture.family->image_keys.empty() ? config : config.below_or_dict(architecture.family->image_keys);
+}
+
+std::array<int64_t, 2> patch_sides(const Model& model) {
+  return image_config(model.traits(), Config(model.config(), "config.json")).sides("patch_size", model.family().usual_patch);
 }
 
 std::array<int64_t, 3> image_shape(const Model& model) {

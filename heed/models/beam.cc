@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-constexpr float kLow = -1e9f;  // score of a beam that is out of the competition
+constexpr float kLow = -1e9f;  // added to scores to exclude a candidate, as in transformers
 
 struct Beam {
   TokenRow tokens;
@@ -242,8 +242,8 @@ Beams beam_search(const Model& model, const TensorMap& inputs, const GenerationO
       for (const Beam& beam : search.running()) next[next.size() - K + static_cast<size_t>(beam.slot)] = beam.tokens.back();
     }
     if (length == rules.max_length() || still.empty()) break;
-    // Beams of one input share the encoder's output and the padding: only their caches differ.
-    if (first || still.size() < active.size()) {
+    // Beams of one input share the encoder's output and the padding: only their caches differ. Recurrent networks have states instead.
+    if (first || still.size() < active.size() || batch.state.past.empty()) {
       batch.state.reorder(sources);
     } else {
       batch.state.reorder_past(sources);

@@ -1,5 +1,7 @@
 // BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), which numbers positions from its padding token on: the encoder, and heads for
 // masked tokens, next sentences, sentence and token classification, and answers.
+#include "heed/models/bert.h"
+
 #include "heed/models/architecture.h"
 #include "heed/models/text_encoder.h"
 
@@ -15,7 +17,7 @@ struct BertFamily {
   int64_t vocabulary;                      // default of vocab_size
   std::optional<int64_t> padding_id = {};  // default of pad_token_id, if positions are numbered from it on
 };
-const BertFamily kBert{"bert", 30522}, kRoberta{"roberta", 50265, 1};
+const BertFamily kBert{"bert", 30522}, kRoberta{"roberta", 50265, 1}, kXlmRoberta{"roberta", 30522, 1};
 
 int64_t bert_table(const Config& config) { return config.size("max_position_embeddings", 512); }
 
@@ -26,7 +28,7 @@ int64_t bert_tokens(const Config& config, const BertFamily& family) {
   return bert_table(config) - unused;
 }
 
-// What a head needs besides the states of tokens: nothing, a pooled state, or one that a dense layer transforms.
+// What a head reads in addition to the states of tokens: nothing, a pooled state, or a pooled state after a dense layer.
 enum class Pooled { no, yes, transformed };
 
 struct Bert {
@@ -42,17 +44,8 @@ struct Bert {
 Bert make_bert(const Scope& scope, const Config& config, const BertFamily& family, Pooled pooled) {
   config.only("add_cross_attention", false);
   config.only("position_embedding_type", "absolute");
-  const int64_t D = config.size("hidden_size", 768);
-  const float eps = config.epsilon("layer_norm_eps", 1e-12f), dropout = config.probability("hidden_dropout_prob", 0.1f);
-  const LayerOptions options{.attention = {.width = D,
-                                           .heads = config.size("num_attention_heads", 12),
-                                           .dropout = config.probability("attention_probs_dropout_prob", 0.1f),
-                                           .names = {"self.query", "self.key", "self.value", "", "output.dense"}},
-                             .feed_forward = {.hidden_width = config.size("intermediate_size", 3072),
-                                              .activation = config.activation("hidden_act", "gelu"),
-                                              .names = {.up = "intermediate.dense", .down = "output.dense"}},
-                             .eps = eps,
-                             .branch = {.dropout = dropout}};
+  const LayerOptions options = bert_layer_options(config);
+  const int64_t D = options.attention.width;
   const Scope embeddings = scope / "embeddings";
   const int64_t tokens = bert_table(config);
   const Variant variant(config, tokens);
@@ -62,9 +55,9 @@ Bert make_bert(const Scope& scope, const Config& config, const BertFamily& famil
       .segment_embeddings = Embedding(embeddings / "token_type_embeddings", config.size("type_vocab_size", 2), D),
       .positions = variant.added_positions(
           embeddings, D, [&] { return AddedPositions{LearnedPositions(embeddings / "position_embeddings", tokens, D).weight}; }),
-      .norm = Norm(embeddings / "LayerNorm", D, eps),
+      .norm = Norm(embeddings / "LayerNorm", D, options.eps),
       .last = final_norm(scope / "encoder.norm", variant.apply(options)),
-      .dropout = dropout,
+      .dropout = options.branch.dropout,
       .causal = config.flag("is_decoder", false)};
   if (family.padding_id) encoder.padding_id = config.size("pad_token_id", *family.padding_id, 0);
   for (int64_t i = 0; i < layers; ++i)
@@ -82,9 +75,9 @@ constexpr TokenHeadNames kBertHead{"cls.predictions", "transform.dense", "transf
     kRobertaHead{"lm_head", "dense", "layer_norm"};
 
 // Tied to the word embeddings unless config.json or the file says otherwise. The bias is stored as "bias", as "decoder.bias" or as both.
-TokenHead make_token_head(const Scope& root, const Config& config, const TextEncoder& encoder, const TokenHeadNames& names,
+TokenHead make_token_head(const Scope& root, const Config& config, const Embedding& words, const TokenHeadNames& names,
                           Activation activation, bool shared) {
-  const int64_t V = encoder.word_embeddings.weight.size(0), D = encoder.width();
+  const int64_t V = words.weight.size(0), D = words.weight.size(1);
   const Scope scope = root / names.scope;
   const std::string used = shared ? ".bias" : ".decoder.bias", other = shared ? ".decoder.bias" : ".bias";
   Params& params = scope.params();
@@ -96,8 +89,7 @@ TokenHead make_token_head(const Scope& root, const Config& config, const TextEnc
   return {.transform = Linear(scope / names.transform, D, D),
           .norm = Norm(scope / names.norm, D, config.epsilon("layer_norm_eps", 1e-12f)),
           .activation = activation,
-          .decoder = shared ? Linear(scope / "decoder", encoder.word_embeddings.weight,
-                                     scope.get("bias", {V}, initializer::zeros(), {.decays = false}))
+          .decoder = shared ? Linear(scope / "decoder", words.weight, scope.get("bias", {V}, initializer::zeros(), {.decays = false}))
                             : Linear(scope / "decoder", D, V, {.weight = scope.initializer().embedding})};
 }
 
@@ -108,7 +100,7 @@ std::pair<Bert, TokenHead> make_with_token_head(const Scope& scope, const Config
   const bool shared = tied(scope, config, true, std::string(names.scope) + ".decoder.weight", family.base + "." + kWords);
   const Bert bert = make_bert(scope / family.base, config, family, pooled);
   const Activation activation = roberta ? Activation::gelu : config.activation("hidden_act", "gelu");
-  return {bert, make_token_head(scope, config, bert.encoder, names, activation, shared)};
+  return {bert, make_token_head(scope, config, bert.encoder.word_embeddings, names, activation, shared)};
 }
 
 Scope initialized(const Scope& root, const Config& config) { return root.with(initializer_from(config, "initializer_range", true)); }
@@ -211,6 +203,22 @@ Family bert_family(const std::string& model_type, const BertFamily& family) {
 
 }  // namespace
 
+LayerOptions bert_layer_options(const Config& config) {
+  return {.attention = {.width = config.size("hidden_size", 768),
+                        .heads = config.size("num_attention_heads", 12),
+                        .dropout = config.probability("attention_probs_dropout_prob", 0.1f),
+                        .names = {"self.query", "self.key", "self.value", "", "output.dense"}},
+          .feed_forward = {.hidden_width = config.size("intermediate_size", 3072),
+                           .activation = config.activation("hidden_act", "gelu"),
+                           .names = {.up = "intermediate.dense", .down = "output.dense"}},
+          .eps = config.epsilon("layer_norm_eps", 1e-12f),
+          .branch = {.dropout = config.probability("hidden_dropout_prob", 0.1f)}};
+}
+
+TokenHead bert_token_head(const Scope& scope, const Config& config, const Embedding& words, bool shared) {
+  return make_token_head(scope, config, words, kBertHead, config.activation("hidden_act", "gelu"), shared);
+}
+
 Architectures bert_architectures() {
   const auto with = [](const BertFamily& family, auto make) {
     return [=](const Scope& scope, const Config& config) { return make(scope, config, family); };
@@ -223,14 +231,14 @@ Architectures bert_architectures() {
                                  {"BertForSequenceClassification", ModelTask::sequence_classification, with(kBert, bert_sentences)},
                                  {"BertForTokenClassification", ModelTask::token_classification, with(kBert, bert_words)},
                                  {"BertForQuestionAnswering", ModelTask::question_answering, with(kBert, bert_answers)}});
-  for (const auto& [name, type] : {std::pair<std::string, std::string>("Roberta", "roberta"), {"XLMRoberta", "xlm-roberta"}}) {
-    const Architectures more =
-        of_family(bert_family(type, kRoberta),
-                  {{name + "Model", ModelTask::features, with(kRoberta, bert_inner)},
-                   {name + "ForMaskedLM", ModelTask::masked_lm, with(kRoberta, bert_masked)},
-                   {name + "ForSequenceClassification", ModelTask::sequence_classification, with(kRoberta, bert_sentences)},
-                   {name + "ForTokenClassification", ModelTask::token_classification, with(kRoberta, bert_words)},
-                   {name + "ForQuestionAnswering", ModelTask::question_answering, with(kRoberta, bert_answers)}});
+  for (const auto& [name, type, family] :
+       {std::tuple<std::string, std::string, BertFamily>("Roberta", "roberta", kRoberta), {"XLMRoberta", "xlm-roberta", kXlmRoberta}}) {
+    const Architectures more = of_family(
+        bert_family(type, family), {{name + "Model", ModelTask::features, with(family, bert_inner)},
+                                    {name + "ForMaskedLM", ModelTask::masked_lm, with(family, bert_masked)},
+                                    {name + "ForSequenceClassification", ModelTask::sequence_classification, with(family, bert_sentences)},
+                                    {name + "ForTokenClassification", ModelTask::token_classification, with(family, bert_words)},
+                                    {name + "ForQuestionAnswering", ModelTask::question_answering, with(family, bert_answers)}});
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

@@ -1,5 +1,7 @@
 #include "heed/models/causal.h"
 
+#include "heed/models/token_steps.h"
+
 namespace heed {
 namespace {
 
@@ -67,8 +69,7 @@ void add_head(CausalModel& model, CausalHead head, const Scope& scope, const Con
   if (head == CausalHead::language) model.head = language_head(scope, model.word_embeddings, shared);
   if (head != CausalHead::classifier) return;
   const Linear score(scope / "score", model.word_embeddings.weight.size(1), config.labels(), {.bias = false});
-  const int64_t padding_id = config.has("pad_token_id") ? config.size("pad_token_id", 0, 0) : -1;
-  model.classifier = sequence_classes(last_token(padding_id), score, 0, config);
+  model.classifier = sequence_classes(last_token(config.size("pad_token_id", -1, -1)), score, 0, config);
 }
 
 Network causal_network(const CausalModel& model) {
@@ -84,6 +85,9 @@ Network causal_network(const CausalModel& model) {
                        .mask = rows_of(optional_input(inputs, "attention_mask"), tokens.size(0), tokens.size(1))};
   };
   out.decoder.step = [=](DecodeState& state, const Tensor& tokens) { return step(model, state, tokens); };
+  out.decoder.on_device = [=](const DecodeState& state, const Tensor& logits, const TokenStepsOptions& options) {
+    return token_steps(model, state, logits, options);
+  };
   out.decoder.step_together = [=](std::span<const SequenceStep> steps) { return step_together(model, steps); };
   return out;
 }

@@ -1,5 +1,5 @@
-// What the object "heed" of config.json and key=value settings can choose: one list of positions, patterns, kinds of attention, feature
-// maps, poolings and norms. Score terms describe themselves (attention/term_info.h).
+// The choices for the object "heed" of config.json and for key=value settings, in one list: positions, patterns, kinds of attention,
+// feature maps, poolings and norms. Score terms describe themselves (attention/term_info.h).
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ struct Choice {
   std::string name;
   std::vector<std::string> aliases = {};  // other names that are read
   std::string summary, source = {};       // one line each; source: the paper
-  int value = 0;                          // of the enum that the code has for it
+  int value = 0;                          // of the corresponding C++ enum
   bool needs_grid = false;                // tokens of an image without class token; of a pooling: a fixed number of tokens
   bool needs_content = false;             // queries and keys
-  bool needs_all_tokens = false;          // at once: not for text that is written token by token
+  bool needs_all_tokens = false;          // at once, so that it cannot generate text token by token
   bool on_tokens = false;                 // positions that are added to tokens
-  bool limits_tokens = false;             // positions of a table, which has an end
-  bool takes_masks = true;                // kinds of attention: the causal mask and lengths
-  bool takes_terms = true;                // kinds of attention: any score term
-  bool has_map = true;                    // kinds of attention: a weight for every query and key
+  bool limits_tokens = false;             // positions from a table of limited length
+  bool takes_masks = true;                // kinds of attention: supports the causal mask and lengths
+  bool takes_terms = true;                // kinds of attention: supports any score term
+  bool has_map = true;                    // kinds of attention: computes a weight for every query and key
   const TermInfo* term = nullptr;         // if it is a score term
 };
 
@@ -51,11 +51,11 @@ struct Chosen {
 
   Json json() const;  // the name, or {"kind": name, setting: value}
 };
-// "window:4:2": the name and settings in their order, of which trailing ones may be missing. The first one of a pattern may not.
+// "window:4:2": the name, then its settings in order. Trailing settings may be omitted, except the first setting of a pattern.
 Chosen parse_chosen(const Choices& list, const std::string& text);
-// A value of config.json: such a text, {"kind": name, setting: value}, or a list of them.
+// A value in config.json: a string as above, {"kind": name, setting: value}, or a list of these.
 std::vector<Chosen> chosen_in(const Config& own, std::string_view key);
-// Only the names in such a value, which may have other errors.
+// Only the names in such a value; other errors in it are ignored.
 std::vector<std::string> chosen_names(const Json& value, const Choices& list);
 
 double setting_in(const Config& from, const std::string& key, const TermSetting& setting);

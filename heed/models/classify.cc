@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "heed/models/architecture.h"
+#include "heed/models/token_labels.h"
 #include "heed/ops/ops.h"
 
 namespace heed {
@@ -59,6 +60,18 @@ Tensor logits_of(const TextModel& model, const TextBatch& batch, const char* pre
   return found->second;
 }
 
+// The logits of a sentence's own tokens. logits: (B, N, C) -> (n, C)
+Tensor tokens_of(const Tensor& logits, size_t place, const Encoding& encoding) {
+  const auto b = static_cast<int64_t>(place);
+  return reshape(slice(slice(logits, 0, b, b + 1), 1, 0, encoding.size()), {encoding.size(), logits.size(2)});
+}
+
+// score: of a token, as the word of a mask
+Label mask_word(const TextModel& model, int64_t id, float score) {
+  const auto narrow = static_cast<int32_t>(id);
+  return {model.tokenizer.has(id) ? model.tokenizer.decode(std::span(&narrow, 1), false) : "", id, score};
+}
+
 }  // namespace
 
 Labels::Labels(const Model& model, const std::string& source) {
@@ -91,8 +104,9 @@ std::vector<std::vector<Label>> Labels::operator()(const Tensor& logits, int64_t
 std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const Encoding> encodings, int64_t top, const Done& done) {
   const Labels labels(model.model, (model.folder / "config.json").string());
   std::vector<std::vector<Label>> out(encodings.size());
-  each_batch(model, encodings, [&](const TextBatch& batch) {
-    std::vector<std::vector<Label>> answers = labels(logits_of(model, batch, "seq_relationship_logits"), top);
+  const auto reduce = [&](const TextBatch& batch) -> TensorMap { return {{"logits", logits_of(model, batch, "seq_relationship_logits")}}; };
+  each_batch(model, encodings, reduce, [&](const TextBatch& batch) {
+    std::vector<std::vector<Label>> answers = labels(batch.out.at("logits"), top);
     for (size_t i = 0; i < answers.size(); ++i) out[batch.places[i]] = std::move(answers[i]);
     if (done) done(std::ssize(answers));
   });
@@ -103,30 +117,52 @@ std::vector<std::vector<Label>> classify(const TextModel& model, std::span<const
   return classify(model, encode_sentences(model, sentences).encodings, top);
 }
 
-std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::span<const Encoding> encodings, const Done& done) {
+std::vector<LabelledWord> words_of(const TextModel& model, const Encoding& encoding, const Tensor& logits) {
   const Labels labels(model.model, (model.folder / "config.json").string());
   const bool pieces = has_word_pieces(model.tokenizer);
+  std::vector<std::vector<Label>> answers = labels(logits, 1);
+  std::vector<LabelledWord> words;
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    if (encoding.special_mask[i]) continue;
+    const std::string& token = model.tokenizer.token(encoding.ids[i]);
+    const bool adjacent = !words.empty() && words.back().at.end == encoding.offsets[i].begin;
+    const bool continues = pieces ? token.starts_with("##") : !token.starts_with("\u0120") && !token.starts_with("\u2581");
+    if (adjacent && continues)
+      words.back().at.end = encoding.offsets[i].end;
+    else
+      words.push_back({encoding.offsets[i], std::move(answers[i].front())});
+  }
+  return words;
+}
+
+std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::span<const Encoding> encodings, const Done& done) {
   std::vector<std::vector<LabelledWord>> out(encodings.size());
-  each_batch(model, encodings, [&](const TextBatch& batch) {
-    const Tensor logits = logits_of(model, batch, "logits");
-    const size_t N = static_cast<size_t>(logits.size(1));
-    std::vector<std::vector<Label>> answers = labels(reshape(logits, {-1, logits.size(2)}), 1);
+  const auto reduce = [&](const TextBatch& batch) -> TensorMap { return {{"logits", logits_of(model, batch, "logits")}}; };
+  each_batch(model, encodings, reduce, [&](const TextBatch& batch) {
+    const Tensor& logits = batch.out.at("logits");
     for (size_t b = 0; b < batch.places.size(); ++b) {
       const Encoding& encoding = encodings[batch.places[b]];
-      std::vector<LabelledWord>& words = out[batch.places[b]];
-      for (size_t i = 0; i < encoding.ids.size(); ++i) {
-        if (encoding.special_mask[i]) continue;
-        const std::string& token = model.tokenizer.token(encoding.ids[i]);
-        const bool adjacent = !words.empty() && words.back().at.end == encoding.offsets[i].begin;
-        const bool continues = pieces ? token.starts_with("##") : !token.starts_with("\u0120") && !token.starts_with("\u2581");
-        if (adjacent && continues)
-          words.back().at.end = encoding.offsets[i].end;
-        else
-          words.push_back({encoding.offsets[i], std::move(answers[b * N + i].front())});
-      }
+      out[batch.places[b]] = words_of(model, encoding, tokens_of(logits, b, encoding));
     }
     if (done) done(std::ssize(batch.places));
   });
+  return out;
+}
+
+std::vector<FilledMask> masks_of(const TextModel& model, const Encoding& encoding, const Tensor& logits, int64_t top) {
+  const std::optional<int32_t> mask = model.tokenizer.mask_id();
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < encoding.ids.size(); ++i)
+    if (encoding.ids[i] == mask) rows.push_back(static_cast<int64_t>(i));
+  const Tensor masked = index_select(logits, 0, Tensor::from(rows, {std::ssize(rows)}, logits.device()));
+  const std::vector<float> values = softmax(masked).to_vector<float>();
+  std::vector<FilledMask> out;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const std::span<const float> row = row_of(values, r, static_cast<size_t>(logits.size(1)));
+    FilledMask filled{.at = encoding.offsets[static_cast<size_t>(rows[r])], .words = {}};
+    for (const size_t id : best_of(row, top)) filled.words.push_back(mask_word(model, static_cast<int64_t>(id), row[id]));
+    out.push_back(std::move(filled));
+  }
   return out;
 }
 
@@ -140,25 +176,31 @@ std::vector<std::vector<FilledMask>> fill_masks(const TextModel& model, std::spa
           " among its ", ids.size(), " tokens, expected at least one");
   }
   std::vector<std::vector<FilledMask>> out(encodings.size());
-  each_batch(model, encodings, [&](const TextBatch& batch) {
+  // Ids and scores of the best words of each mask: (masks, words, 2). Logits are one per word of the vocabulary
+  const auto reduce = [&](const TextBatch& batch) -> TensorMap {
     const Tensor logits = logits_of(model, batch, "prediction_logits");
-    const int64_t N = logits.size(1), V = logits.size(2);
-    std::vector<int64_t> rows;
-    for (size_t b = 0; b < batch.places.size(); ++b)
-      for (size_t i = 0; i < encodings[batch.places[b]].ids.size(); ++i)
-        if (encodings[batch.places[b]].ids[i] == *mask) rows.push_back(static_cast<int64_t>(b) * N + static_cast<int64_t>(i));
-    const Tensor masked = index_select(reshape(logits, {-1, V}), 0, Tensor::from(rows, {std::ssize(rows)}, logits.device()));
-    const std::vector<float> values = softmax(masked).to_vector<float>();
-    for (size_t r = 0; r < rows.size(); ++r) {
-      const size_t place = batch.places[static_cast<size_t>(rows[r] / N)];
-      const std::span<const float> row = row_of(values, r, static_cast<size_t>(V));
-      FilledMask filled{.at = encodings[place].offsets[static_cast<size_t>(rows[r] % N)], .words = {}};
-      for (const size_t id : best_of(row, top)) {
-        const auto number = static_cast<int64_t>(id);
-        const auto narrow = static_cast<int32_t>(id);
-        filled.words.push_back({model.tokenizer.has(number) ? model.tokenizer.decode(std::span(&narrow, 1), false) : "", number, row[id]});
+    std::vector<float> numbers;
+    int64_t masks = 0;
+    for (size_t b = 0; b < batch.places.size(); ++b) {
+      const Encoding& encoding = encodings[batch.places[b]];
+      for (const FilledMask& each : masks_of(model, encoding, tokens_of(logits, b, encoding), top)) {
+        ++masks;
+        for (const Label& word : each.words) numbers.insert(numbers.end(), {static_cast<float>(word.id), word.score});
       }
-      out[place].push_back(std::move(filled));
+    }
+    return {{"words", Tensor::from(numbers, {masks, std::ssize(numbers) / masks / 2, 2}, kCpu)}};
+  };
+  each_batch(model, encodings, reduce, [&](const TextBatch& batch) {
+    const std::vector<float> numbers = batch.out.at("words").to_vector<float>();
+    const int64_t words = batch.out.at("words").size(1);
+    auto next = numbers.begin();
+    for (const size_t place : batch.places) {
+      const Encoding& encoding = encodings[place];
+      for (size_t i = 0; i < encoding.ids.size(); ++i) {
+        if (encoding.ids[i] != mask) continue;
+        FilledMask& filled = out[place].emplace_back(FilledMask{.at = encoding.offsets[i], .words = {}});
+        for (int64_t w = 0; w < words; ++w, next += 2) filled.words.push_back(mask_word(model, static_cast<int64_t>(next[0]), next[1]));
+      }
     }
     if (done) done(std::ssize(batch.places));
   });

@@ -21,7 +21,7 @@ class Labels {
 
   explicit Labels(const Model& model, const std::string& source = "config.json");  // source: file name for messages
 
-  explicit Labels(std::vector<std::string> names) : kind_(Kind::one), names_(std::move(names)) {}
+  explicit Labels(std::vector<std::string> names) : kind_(Kind::one), names_(std::move(names)) {}  // of one label each
 
   // logits: (B, C) -> for each row the `top` best labels, the best first. 0: all. Regression values keep their order.
   std::vector<std::vector<Label>> operator()(const Tensor& logits, int64_t top = 0) const;
@@ -51,7 +51,7 @@ struct LabelledWord {
 // Labels of every word, for token classification models.
 std::vector<std::vector<LabelledWord>> label_words(const TextModel& model, std::span<const Encoding> encodings, const Done& done = {});
 
-// What a masked language model puts in the place of a mask.
+// The predictions of a masked language model for one mask.
 struct FilledMask {
   text::Span at;             // bytes of the [MASK] in the sentence
   std::vector<Label> words;  // tokens of the vocabulary, the best first

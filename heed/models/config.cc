@@ -81,6 +81,15 @@ Config Config::below(std::string_view key) const {
   return inner;
 }
 
+Config Config::below_or_dict(std::string_view key) const {
+  const Config usual = below(key);
+  const std::string older = std::string(key) + "_dict";
+  if (!has(older)) return usual;
+  Config out = below(older);
+  if (usual.has("heed") && !out.has("heed")) out.json_["heed"] = usual.json_["heed"];
+  return out;
+}
+
 int64_t Config::labels() const {
   if (has("id2label")) {
     const auto count = static_cast<int64_t>(at("id2label").object().size());

@@ -30,7 +30,9 @@ class Config {
   Activation activation(std::string_view key, std::string_view fallback) const;
   std::vector<int64_t> sizes(std::string_view key, std::vector<int64_t> fallback) const;  // a number or a list of numbers
   Config below(std::string_view key) const;                                               // a nested object; empty if absent
-  int64_t labels() const;                                                                 // from id2label or num_labels; default 2
+  // below(key), or of older files KEY_dict: as in `transformers` it replaces the object KEY, except what "heed" has there.
+  Config below_or_dict(std::string_view key) const;
+  int64_t labels() const;  // from id2label or num_labels; default 2
 
   // Height and width of images or patches in pixels: one number or two.
   std::array<int64_t, 2> sides(std::string_view key, int64_t fallback) const;

@@ -33,13 +33,14 @@ Tensor example_labels(const Model& model, const InputSize& size) {
     case ModelTask::pretraining: return masked_labels(size.batch, size.tokens, size.labels);
     case ModelTask::causal_lm:
     case ModelTask::token_classification: return Tensor::zeros({size.batch, size.tokens}, DType::i64, kCpu);
+    case ModelTask::image_captioning:
     case ModelTask::seq2seq_lm: return Tensor::zeros({size.batch, size.target}, DType::i64, kCpu);
     case ModelTask::next_sentence: return Tensor::zeros({size.batch}, DType::i64, kCpu);
     default: return class_labels(Config(model.config(), "config.json"), size.batch);
   }
 }
 
-// Weight and bias form a module; other parameters are parts of their own.
+// Weight and bias form a module; every other parameter is a separate part.
 std::vector<ModelPart> parts_of(const Params& params) {
   std::vector<ModelPart> parts;
   for (const Parameter& parameter : params.all()) {
@@ -56,7 +57,7 @@ std::vector<ModelPart> parts_of(const Params& params) {
   return parts;
 }
 
-// The part of a module. One without parameters, "attention.(attend)", is added after those of "attention".
+// The part of that name. A missing one, such as "attention.(attend)", which has no parameters, is inserted after the parts of "attention".
 ModelPart& part_named(std::vector<ModelPart>& parts, const std::string& name) {
   const auto found = std::find_if(parts.begin(), parts.end(), [&](const ModelPart& each) { return each.name == name; });
   if (found != parts.end()) return *found;
@@ -95,7 +96,10 @@ void add_decoding(ModelCost& out, const Model& model) {
   out.step_multiply_adds = last.multiply_adds();
   const auto bytes = [&](const Tensor& x, int64_t tokens) { return kFloat * x.count() / (size.batch * tokens); };
   for (const KeyValueCache& layer : state.past) out.cache_bytes += bytes(layer.keys(), length) + bytes(layer.values(), length);
-  for (const auto& [keys, values] : state.memory) out.memory_bytes += bytes(keys, size.tokens) + bytes(values, size.tokens);
+  for (const auto& [keys, values] : state.memory) {
+    const int64_t read = model.family().pixels ? keys.size(2) : size.tokens;  // patches: (B, H, M, D)
+    out.memory_bytes += bytes(keys, read) + bytes(values, read);
+  }
 }
 
 bool can_decode(const Model& model) {
@@ -118,6 +122,12 @@ InputSize resolve_input_size(const Model& model, InputSize size) {
                     size.tokens, " tokens, expected 1 or more");
   const Family& family = model.family();
   const int64_t positions = max_tokens(model);
+  if (family.pixels && family.encoder_decoder) {  // a text about an image
+    if (size.target == 0) size.target = size.tokens > 0 ? size.tokens : std::min(kUsualTokens, positions);
+    check<UsageError>(size.target <= positions, "cost: ", size.target, " tokens, the model has ", positions, " positions");
+    size.tokens = size.target;
+    return size;
+  }
   if (!family.tokens) {
     const int64_t tokens = family.positions ? family.positions(Config(model.config(), "config.json")) : 0;
     check<UsageError>(size.tokens == 0 || size.tokens == tokens, "cost: ", size.tokens,

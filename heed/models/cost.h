@@ -1,5 +1,5 @@
-// What a call and a training step of a model take: arithmetic, bytes and memory by module, counted in a dry run of its own code. Nothing is
-// computed, so a model may be larger than the machine. docs/cost.md says what is counted.
+// The cost of a call and of a training step: arithmetic, bytes moved and memory per module, counted in a dry run of the model's code. No
+// values are computed, so a model may be larger than the machine's memory. docs/cost.md says what is counted.
 #pragma once
 
 #include <string>
@@ -40,7 +40,7 @@ struct ModelCost {
   ModelPart total = {};               // without name and parameters
   int64_t learned = 0;                // trainable numbers
   int64_t cache_bytes = 0;            // key-value cache of one token in all layers; 0: it does not generate text
-  int64_t memory_bytes = 0;           // the same for one source token of an encoder-decoder
+  int64_t memory_bytes = 0;           // cached keys and values of one source token of an encoder-decoder
   int64_t step_multiply_adds = 0;     // of the last token of a text, with the cache
 };
 
@@ -52,11 +52,11 @@ bool has_loss(const Model& model);  // whether it takes labels
 // Black images, sequences of token 0, and labels if requested. size: without zeros
 TensorMap example_inputs(const Model& model, const InputSize& size, bool labels);
 
-enum class Purpose {
-  inference,  // all outputs, no autograd
-  training,   // forward and backward of the loss; leaves gradients in the parameters
+enum class Purpose {  // what a model runs for
+  inference,          // all outputs, no autograd
+  training,           // forward and backward of the loss; leaves gradients in the parameters
 };
-void run_example(const Model& model, const InputSize& size, Purpose purpose);
+void run_example(const Model& model, const InputSize& size, Purpose purpose);  // on example_inputs()
 
 // Runs a count and reports overflow as an error in config.json.
 template <class Count>

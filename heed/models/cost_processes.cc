@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "heed/dist/buckets.h"
+
 namespace heed {
 
 ProcessCost cost_in_processes(const ModelCost& cost, const ProcessOptions& options) {
@@ -12,26 +14,30 @@ ProcessCost cost_in_processes(const ModelCost& cost, const ProcessOptions& optio
   const double alpha = options.latency, beta = options.bytes_per_second;
   ProcessCost out;
   out.compute = work * std::ceil(items / P) / items / options.flops;
-  out.overlapped = out.step = out.compute;
+  out.serial = out.step = out.compute;
   out.efficiency = work / options.flops / P / out.step;
   out.gradient_bytes = static_cast<int64_t>(bytes);
   out.state_bytes = static_cast<int64_t>(bytes * static_cast<double>(options.state_values) / (options.shard_optimizer ? P : 1));
   if (options.processes == 1) return out;
 
-  // Slices of the gradient to their owners and sums back; updated weights once more if the optimizer is sharded.
-  const double passes = options.shard_optimizer ? 3 : 2;
-  out.bytes_sent = passes * bytes * (P - 1) / P;
-  out.messages = passes * (P - 1);
-  out.fixed_tree = out.messages * alpha + out.bytes_sent / beta;
-  out.ring = 2 * (P - 1) * alpha + 2 * bytes * (P - 1) / P / beta;
+  // Slices of the gradients to their owners and sums back, bucket by bucket; updated weights once more if the optimizer is sharded.
+  const double buckets = std::ceil(bytes / static_cast<double>(kBucketBytes)), share = bytes * (P - 1) / P;
+  const double gradients = 2 * (P - 1) * buckets * alpha + 2 * share / beta;
+  const double weights = options.shard_optimizer ? (P - 1) * buckets * alpha + share / beta : 0;
+  out.bytes_sent = (options.shard_optimizer ? 3 : 2) * share;
+  out.messages = (options.shard_optimizer ? 3 : 2) * buckets * (P - 1);
+  out.fixed_tree = gradients + weights;
+  out.ring = 2 * (P - 1) * alpha + 2 * share / beta;
   out.tree = 2 * std::ceil(std::log2(P)) * (alpha + bytes / beta);
-  out.step = out.compute + out.fixed_tree;
-  // Backward is two thirds of the work. What arrives after it is at least one message each way.
-  out.overlapped = out.compute + std::max(out.fixed_tree - out.compute * 2 / 3, passes * alpha);
+  out.serial = out.compute + out.fixed_tree;
+  // Backward is two thirds of the work. The last bucket is complete when it ends.
+  out.step = out.compute + std::max(gradients - out.compute * 2 / 3, gradients / buckets) + weights;
   out.efficiency = work / options.flops / P / out.step;
-  // Partial sums of the own shards; then the own sum, its copy in the order of slices, what arrives, and the result.
+  // Partial sums of the tree that wait for their neighbour, and the gradients of the last shard. For the buckets in flight: a copy in the
+  // order of slices, the received data, and the sum.
   const auto own = static_cast<uint64_t>(std::max<int64_t>((options.shards + options.processes - 1) / options.processes, 1));
-  out.gradient_bytes = static_cast<int64_t>(bytes * static_cast<double>(std::max<int>(std::bit_width(own) + 1, 4)));
+  const double in_flight = 3 * std::min(bytes, static_cast<double>(kBucketBytes));
+  out.gradient_bytes = static_cast<int64_t>(bytes * static_cast<double>(std::bit_width(own)) + in_flight);
   return out;
 }
 

@@ -1,5 +1,5 @@
 // The cost of a training step in several processes, by the alpha-beta model: a message of n bytes takes alpha + n / beta seconds.
-// docs/scale.md has the formulas and measurements beside them.
+// docs/scale.md has the formulas and compares them with measurements.
 #pragma once
 
 #include "heed/models/cost.h"
@@ -18,8 +18,8 @@ struct ProcessCost {
   double compute = 0;                           // seconds of the process with the most items
   double fixed_tree = 0, ring = 0, tree = 0;    // seconds of communication: as heed does it, by a ring all-reduce, by binomial trees
   double bytes_sent = 0, messages = 0;          // by each process
-  double step = 0, overlapped = 0;              // seconds; overlapped: if all communication but that of the last layer ran during backward
-  double efficiency = 0;                        // of `processes` times the speed of one
+  double step = 0, serial = 0;                  // seconds; serial: without overlap of communication and backward
+  double efficiency = 0;                        // speedup over one process, divided by `processes`
   int64_t gradient_bytes = 0, state_bytes = 0;  // of each process: gradients with the sums of shards, and the optimizer's state
 };
 

@@ -12,7 +12,7 @@ struct MemoryCost {
   int64_t gradients = 0;    // allocated after a training step
 };
 
-// Memory of a call with such inputs, without computing anything. size: without zeros
+// Memory of a call with inputs of that size, from a dry run. size: without zeros
 MemoryCost predicted_memory(const Model& model, const InputSize& size, Purpose purpose);
 
 struct MeasuredCost {

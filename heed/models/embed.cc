@@ -50,7 +50,7 @@ void read_modules(const Path& folder, EmbedOptions& options) {
 const Architecture& encoder_in(const Path& folder) {
   const Config config(read_json(folder / "config.json"), (folder / "config.json").string());
   const Architecture& found = architecture_of(config);
-  const bool compares = found.task == ModelTask::image_text_matching;  // gives vectors of texts itself
+  const bool compares = found.task == ModelTask::image_text_matching;  // has an output for text embeddings
   const Architecture* encoder = compares ? &found : for_task(found, ModelTask::features);
   check<FileError>(encoder && found.family->tokens, config.source(), ": ", found.name, " has no token states, expected an encoder");
   return *encoder;
@@ -110,11 +110,14 @@ Tensor embed(const TextModel& model, std::span<const Encoding> encodings, const 
   Tensors parts;
   std::vector<int64_t> order(encodings.size());  // row of each sentence in the concatenated parts
   int64_t count = 0;
-  each_batch(model, encodings, [&](const TextBatch& batch) {
+  const auto vectors_of = [&](const TextBatch& batch) -> TensorMap {
     const auto states = batch.out.find("last_hidden_state"), vectors = batch.out.find("text_embeds");
     check(states != batch.out.end(), "embed: ", model.model.architecture(), " has no output last_hidden_state, expected an encoder");
-    parts.push_back(vectors != batch.out.end() ? normalized(vectors->second, options)
-                                               : pool_sentences(states->second, batch.lengths, options));
+    if (vectors != batch.out.end()) return {{"vectors", normalized(vectors->second, options)}};
+    return {{"vectors", pool_sentences(states->second, batch.lengths, options)}};
+  };
+  each_batch(model, encodings, vectors_of, [&](const TextBatch& batch) {
+    parts.push_back(batch.out.at("vectors"));
     for (const size_t place : batch.places) order[place] = count++;
     if (done) done(std::ssize(batch.places));
   });

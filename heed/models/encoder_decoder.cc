@@ -1,10 +1,8 @@
 #include "heed/models/encoder_decoder.h"
 
 namespace heed {
-namespace {
 
-// Decoder inputs from labels: shifted right, after the start token. labels: (B, N)
-Tensor shifted(const Tensor& labels, int64_t start, int64_t pad) {
+Tensor shifted_right(const Tensor& labels, int64_t start, int64_t pad) {
   check(labels.rank() == 2, "model: labels of shape ", labels.shape(), ", expected (B, N)");
   std::vector<int64_t> out;
   for (const std::vector<int64_t>& row : rows_of(labels, labels.size(0), labels.size(1))) {
@@ -13,8 +11,6 @@ Tensor shifted(const Tensor& labels, int64_t start, int64_t pad) {
   }
   return Tensor::from(out, labels.shape(), kCpu);
 }
-
-}  // namespace
 
 Tensor EncoderDecoder::encode(const TensorMap& inputs, const ForwardOptions& options, TensorMap& out, const std::string& prefix) const {
   const Tensor tokens = token_input(inputs, "input_ids");
@@ -32,7 +28,7 @@ TensorMap EncoderDecoder::run(const TensorMap& inputs, const ForwardOptions& opt
   TensorMap out;
   const Tensor memory = encode(inputs, options, out), labels = optional_input(inputs, "labels");
   const bool from_labels = labels.defined() && !inputs.contains("decoder_input_ids");
-  const Tensor tokens = from_labels ? shifted(labels, start, pad) : token_input(inputs, "decoder_input_ids");
+  const Tensor tokens = from_labels ? shifted_right(labels, start, pad) : token_input(inputs, "decoder_input_ids");
   const int64_t B = tokens.size(0), N = tokens.size(1), M = memory.size(1);
   DecoderTerms terms{.self = {.terms = mask_terms(optional_input(inputs, "decoder_attention_mask"), B, N, N, true, memory.device())},
                      .cross = {.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, M, false, memory.device())},

@@ -6,6 +6,9 @@
 
 namespace heed {
 
+// Decoder inputs from labels: shifted right, after the start token; labels of -100 become padding. labels: (B, N)
+Tensor shifted_right(const Tensor& labels, int64_t start, int64_t pad);
+
 // Embeddings and final norm of the encoder or the decoder.
 struct TextSide {
   Embedding word_embeddings = {};

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
 
 namespace heed {
 namespace {
@@ -87,7 +87,7 @@ GaussianHeads gaussian_heads(const Model& model) {
   const std::vector<FoundGaussian> found = gaussians_in(model);
   if (found.empty()) return out;
   const Config config(model.config(), "config.json");
-  const std::array<int64_t, 2> image = config.sides("image_size", 224), patch = config.sides("patch_size", 16);
+  const std::array<int64_t, 2> image = config.sides("image_size", 224), patch = patch_sides(model);
   out.grid = {image[0] / patch[0], image[1] / patch[1]};
   for (const FoundGaussian& layer : found) {
     const std::vector<float> shapes = layer.shape.to_vector<float>(), centers = layer.center.to_vector<float>();

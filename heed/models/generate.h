@@ -24,7 +24,8 @@ struct GenerationOptions {
   std::vector<int64_t> end = {};                                // eos_token_id: any of them ends a sequence
   int64_t pad = -1;                                             // pads sequences that end before others
   int64_t start = -1;                                           // decoder_start_token_id: first token of an encoder-decoder's output
-  int64_t forced_first = -1, forced_last = -1;                  // forced_bos_token_id, forced_eos_token_id
+  int64_t forced_first = -1;                                    // forced_bos_token_id
+  std::vector<int64_t> forced_last = {};                        // forced_eos_token_id: one of them is the last token
   std::vector<int64_t> suppressed = {}, suppressed_first = {};  // suppress_tokens, begin_suppress_tokens
   std::vector<std::vector<int64_t>> bad_words = {};             // bad_words_ids: sequences that are never generated
   float repetition_penalty = 1;
@@ -40,11 +41,16 @@ struct GenerationOptions {
   EarlyStopping early_stopping = EarlyStopping::no;  // of beam search
   int64_t count = 1;                                 // num_return_sequences: outputs per input, with sampling or beams
 
+  // Precision on GPUs of weights (unless they are int8), keys and values, without rules, beams and `choose`; everything else is f32.
+  DType precision = DType::bf16;
+
   // Called with each new token of every sequence, -1 for finished ones. Not with beam search.
   std::function<void(std::span<const int64_t> tokens)> on_tokens = {};
 };
 
-// From generation_config.json, or from config.json if there is none. Unsupported settings are errors.
+// generation_config.json, or config.json if there is none, with those settings of its "decoder" that it does not have.
+Json generation_settings(const Model& model);
+// From these. Unsupported settings are errors.
 GenerationOptions generation_options(const Model& model);
 GenerationOptions generation_options(const Json& json, const std::string& source);
 

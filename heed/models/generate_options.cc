@@ -18,7 +18,11 @@ Row token_list(const Config& config, std::string_view key) {
   return found.get<Row>();
 }
 
-int64_t token(const Config& config, std::string_view key) { return config.size(key, -1, 0); }
+int64_t token(const Config& config, std::string_view key) { return config.size(key, -1, -1); }  // -1, also in files: none
+
+Row forced_tokens(const Config& config, std::string_view key) {
+  return config.has(key) && config.at(key).json() == -1 ? Row() : token_list(config, key);
+}
 
 std::vector<Row> bad_words(const Config& config) {
   std::vector<Row> out;
@@ -82,7 +86,7 @@ GenerationOptions generation_options(const Json& json, const std::string& source
                             .pad = token(config, "pad_token_id"),
                             .start = token(config, "decoder_start_token_id"),
                             .forced_first = token(config, "forced_bos_token_id"),
-                            .forced_last = token(config, "forced_eos_token_id"),
+                            .forced_last = forced_tokens(config, "forced_eos_token_id"),
                             .suppressed = token_list(config, "suppress_tokens"),
                             .suppressed_first = token_list(config, "begin_suppress_tokens"),
                             .bad_words = bad_words(config),
@@ -100,9 +104,16 @@ GenerationOptions generation_options(const Json& json, const std::string& source
   return options;
 }
 
+Json generation_settings(const Model& model) {
+  if (!model.generation().is_null()) return model.generation();
+  Json out = Config(model.config(), "config.json").below("decoder").json();
+  for (const auto& [key, value] : model.config().items())
+    if (!value.is_null()) out[key] = value;
+  return out;
+}
+
 GenerationOptions generation_options(const Model& model) {
-  const bool own = !model.generation().is_null();
-  return generation_options(own ? model.generation() : model.config(), own ? "generation_config.json" : "config.json");
+  return generation_options(generation_settings(model), model.generation().is_null() ? "config.json" : "generation_config.json");
 }
 
 }  // namespace heed

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "heed/models/architecture.h"
 #include "heed/models/parts.h"
 
 namespace heed {
@@ -17,10 +18,13 @@ void forbid(Scores scores, int64_t token) {
   if (token >= 0 && token < std::ssize(scores)) scores[static_cast<size_t>(token)] = kNever;
 }
 
-void force(Scores scores, int64_t token) {
-  check(token >= 0 && token < std::ssize(scores), "generate: the forced token ", token, " of ", scores.size());
+// One of these is the next token.
+void force(Scores scores, std::span<const int64_t> tokens) {
   std::fill(scores.begin(), scores.end(), kNever);
-  scores[static_cast<size_t>(token)] = 0;
+  for (const int64_t token : tokens) {
+    check(token >= 0 && token < std::ssize(scores), "generate: the forced token ", token, " of ", scores.size());
+    scores[static_cast<size_t>(token)] = 0;
+  }
 }
 
 // Repetition penalty: tokens that are already in the text become less likely (Keskar et al. 2019).
@@ -70,8 +74,10 @@ GenerationRules::GenerationRules(const GenerationOptions& options, int64_t promp
       max_length_(options.max_length > 0 ? options.max_length : prompt_length + options.max_new_tokens),
       min_length_(options.min_new_tokens > 0 ? prompt_length + options.min_new_tokens : options.min_length) {
   // If a forced token were suppressed, no token would be left.
-  for (const int64_t forced : {options.forced_first, options.forced_last})
-    check(forced < 0 || !contains(options.suppressed, forced), "generate: the forced token ", forced,
+  std::vector<int64_t> all_forced = options.forced_last;
+  if (options.forced_first >= 0) all_forced.push_back(options.forced_first);
+  for (const int64_t forced : all_forced)
+    check(!contains(options.suppressed, forced), "generate: the forced token ", forced,
           " (forced_bos_token_id, forced_eos_token_id) is in suppress_tokens, expected it in one of them only");
   check(max_length_ > prompt_length, "generate: a prompt of ", prompt_length, " tokens, expected less than the max_length of ",
         max_length_);
@@ -79,7 +85,7 @@ GenerationRules::GenerationRules(const GenerationOptions& options, int64_t promp
 
 bool GenerationRules::none() const {
   return options_.repetition_penalty == 1 && options_.no_repeat <= 0 && options_.bad_words.empty() && min_length_ <= prompt_length_ &&
-         options_.forced_first < 0 && options_.forced_last < 0 && options_.suppressed.empty() && options_.suppressed_first.empty() &&
+         options_.forced_first < 0 && options_.forced_last.empty() && options_.suppressed.empty() && options_.suppressed_first.empty() &&
          !options_.renormalize;
 }
 
@@ -91,8 +97,8 @@ void GenerationRules::apply(Scores scores, const Tokens& text) const {
     if (!(word.size() == 1 && ends(word[0])) && ends_with(text, word.begin(), std::ssize(word) - 1)) forbid(scores, word.back());
   if (length < min_length_)
     for (int64_t token : options_.end) forbid(scores, token);
-  if (options_.forced_first >= 0 && length == 1) force(scores, options_.forced_first);
-  if (options_.forced_last >= 0 && length == max_length_ - 1) force(scores, options_.forced_last);
+  if (options_.forced_first >= 0 && length == 1) force(scores, {&options_.forced_first, 1});
+  if (!options_.forced_last.empty() && length == max_length_ - 1) force(scores, options_.forced_last);
   for (int64_t token : options_.suppressed) forbid(scores, token);
   const bool first_is_forced = prompt_length_ == 1 && options_.forced_first >= 0;
   if (length == prompt_length_ + first_is_forced)
@@ -102,13 +108,14 @@ void GenerationRules::apply(Scores scores, const Tokens& text) const {
 
 DecodeBatch prefill(const Model& model, const TensorMap& inputs, const GenerationOptions& options) {
   const TextDecoder& decoder = model.decoder();
-  const Tensor ids = token_input(inputs, "input_ids");
-  const int64_t B = ids.size(0);
-  check(B > 0, "generate: found no sequences in input_ids, expected at least one");
+  const bool image = decoder.encoder && model.family().pixels;
+  const Tensor ids = image ? Tensor() : token_input(inputs, "input_ids");
+  const int64_t B = (image ? required_input(inputs, "pixel_values") : ids).size(0);
+  check(B > 0, "generate: found no sequences, expected at least one");
   check(!decoder.encoder || options.start >= 0, "generate: no decoder_start_token_id, expected one to start with");
   DecodeBatch out{
       .tokens = decoder.encoder ? std::vector<Tokens>(static_cast<size_t>(B), Tokens{options.start}) : rows_of(ids, B, ids.size(1)),
-      .state = decoder.start(with_mask(inputs, ids, options))};
+      .state = decoder.start(image ? inputs : with_mask(inputs, ids, options))};
   out.logits = decoder.step(out.state, tensor_of(out.tokens));
   return out;
 }

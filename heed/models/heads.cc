@@ -1,5 +1,7 @@
 #include "heed/models/heads.h"
 
+#include "heed/models/labelled_tokens.h"
+
 namespace heed {
 namespace {
 
@@ -13,7 +15,9 @@ Tensor span_labels(const Tensor& positions, int64_t N) {
 }  // namespace
 
 void TokenHead::operator()(const HeadInput& in, const Tensor& labels, TensorMap& out, const std::string& name) const {
-  add_token_logits(out, name, decoder, in.x, labels, in.options, [&](const Tensor& x) { return states(x); });
+  const Tensor places = optional_input(in.inputs, kLabelPlaces);
+  add_token_logits(
+      out, name, decoder, in.x, labels, in.options, [&](const Tensor& x) { return states(x); }, places);
 }
 
 Head masked_tokens(const TokenHead& head) {

@@ -6,7 +6,7 @@
 
 namespace heed {
 
-// What a head gets: the call, the states x (B, N, D) or those of the tokens that it reads (B, n, D), and their labels.
+// The arguments of a head: those of the call, the states x (B, N, D), or (B, n, D) of only the tokens that it reads, and their labels.
 struct HeadInput {
   const TensorMap& inputs;
   const ForwardOptions& options;

@@ -1,5 +1,6 @@
 #include "heed/models/image_processor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -13,17 +14,7 @@ namespace heed {
 namespace {
 
 constexpr const char* kFile = "preprocessor_config.json";
-
-// "ViTImageProcessorFast" -> "ViT"; empty if the file names no class.
-std::string family_in(const Config& config) {
-  const char* const key = config.has("image_processor_type") ? "image_processor_type" : "feature_extractor_type";
-  const std::string name = config.string(key, "");
-  for (const char* family : {"ViT", "DeiT", "CLIP"})
-    for (const char* kind : {"ImageProcessor", "ImageProcessorFast", "ImageProcessorPil", "FeatureExtractor"})
-      if (name == std::string(family) + kind) return family;
-  if (!name.empty()) config.refuse(key, "a ViT, DeiT or CLIP image processor, for example ViTImageProcessor");
-  return name;
-}
+constexpr int64_t kLeastUncropped = 384;  // ConvNeXT's processor crops smaller images
 
 // Defaults of image_mean and image_std.
 constexpr std::array<float, 3> kHalf{0.5F, 0.5F, 0.5F};
@@ -65,7 +56,7 @@ bool names_architecture(const Config& config) { return !config.architecture().em
 Config image_config_of(const Config& config) { return names_architecture(config) ? image_config(architecture_of(config), config) : config; }
 
 Config config_of(const Path& folder) {
-  if (path_exists(folder / kFile)) return {read_json(folder / kFile), (folder / kFile).string()};
+  if (const std::optional<Config> found = image_processor_config(folder)) return *found;
   const std::string source = (folder / "config.json").string();
   const Config model(read_json(source), source);
   const auto [height, width] = image_config_of(model).sides("image_size", 224);
@@ -76,11 +67,28 @@ ModelImages images_in(const Path& folder) {
   const Path path = folder / "config.json";
   if (!path_exists(path)) return {};
   ModelImages out = model_images(Config(read_json(path), path.string()));
-  if (!path_exists(folder / kFile)) out.processor = ModelImages().processor;  // the size is that of config.json
+  if (!image_processor_config(folder)) out.processor = ModelImages().processor;  // the size is that of config.json
   return out;
 }
 
 }  // namespace
+
+std::optional<Config> image_processor_config(const Path& folder) {
+  if (const Path path = folder / "processor_config.json"; path_exists(path))
+    if (const Config config(read_json(path), path.string()); config.has("image_processor")) return config.below("image_processor");
+  if (path_exists(folder / kFile)) return Config(read_json(folder / kFile), (folder / kFile).string());
+  return {};
+}
+
+std::string image_processor_class(const Config& keys, const ModelImages& images) {
+  const char* const key = keys.has("image_processor_type") ? "image_processor_type" : "feature_extractor_type";
+  const std::string name = keys.string(key, "");
+  if (name.empty()) return images.processor;
+  for (const char* each : {"ViT", "DeiT", "CLIP", "Bit", "ConvNext"})
+    for (const char* kind : {"ImageProcessor", "ImageProcessorFast", "ImageProcessorPil", "FeatureExtractor"})
+      if (name == std::string(each) + kind) return each;
+  keys.refuse(key, "a ViT, DeiT, CLIP, Bit or ConvNext image processor, for example ViTImageProcessor");
+}
 
 ModelImages model_images(const Config& config) {
   const int64_t channels = image_config_of(config).size("num_channels", 3);
@@ -94,11 +102,12 @@ ImageProcessor::Size ImageProcessor::size_in(const Config& config, const char* k
   Size out;
   if (found.is_object()) {
     const Config inner = config.below(key);
-    if (inner.has("height") && inner.has("width") && found.size() == 2) {
+    const auto numbers = std::count_if(found.begin(), found.end(), [](const Json& each) { return !each.is_null(); });
+    if (inner.has("height") && inner.has("width") && numbers == 2) {
       out = {.height = inner.size("height", 0), .width = inner.size("width", 0)};
-    } else if (inner.has("shortest_edge") && found.size() == 1) {
+    } else if (inner.has("shortest_edge") && numbers == 1) {
       out.shorter = inner.size("shortest_edge", 0);
-    } else if (inner.has("max_height") && inner.has("max_width") && found.size() == 2) {
+    } else if (inner.has("max_height") && inner.has("max_width") && numbers == 2) {
       out = {.height = inner.size("max_height", 0), .width = inner.size("max_width", 0), .fits_in = true};
     } else {
       config.refuse(key, "height and width, max_height and max_width, or shortest_edge alone");
@@ -115,19 +124,22 @@ ImageProcessor::Size ImageProcessor::size_in(const Config& config, const char* k
 }
 
 ImageProcessor::ImageProcessor(const Config& config, const ModelImages& images) : channels_(images.channels) {
-  std::string family = family_in(config);
-  if (family.empty()) family = images.processor;
-  const bool deit = family == "DeiT", clip = family == "CLIP", crops = deit || clip;
+  const std::string family = image_processor_class(config, images);
+  const bool deit = family == "DeiT", clip = family == "CLIP" || family == "Bit", convnext = family == "ConvNext", crops = deit || clip;
   refuse_other_steps(config);
   resizes_ = config.flag("do_resize", true);
   crops_ = config.flag("do_center_crop", crops);
   config.flag("do_convert_rgb", true);  // images are always RGB when they are read
-  const int64_t side = deit ? 256 : 224;
-  size_ =
-      size_in(config, "size", clip ? Size{.shorter = side} : Size{.height = side, .width = side}, config.flag("default_to_square", !clip));
+  const int64_t side = deit ? 256 : convnext ? kLeastUncropped : 224;
+  const bool shorter = clip || convnext;
+  size_ = size_in(config, "size", shorter ? Size{.shorter = side} : Size{.height = side, .width = side},
+                  config.flag("default_to_square", !shorter));
   crop_ = size_in(config, "crop_size", crops ? Size{.height = 224, .width = 224} : Size{}, true);
-  if (crops_ && (crop_.height == 0 || crop_.fits_in)) config.refuse("crop_size", "a height and a width, as do_center_crop is true");
-  const int64_t filter = config.size("resample", crops ? 3 : 2, 0);
+  if (convnext && resizes_)
+    use_crop_share(config);
+  else if (crops_ && (crop_.height == 0 || crop_.fits_in))
+    config.refuse("crop_size", "a height and a width, as do_center_crop is true");
+  const int64_t filter = config.size("resample", crops || convnext ? 3 : 2, 0);
   if (filter > 5) config.refuse("resample", "the number of a filter, from 0 to 5");
   filter_ = static_cast<Resample>(filter);
 
@@ -145,6 +157,20 @@ ImageProcessor::ImageProcessor(const Config& config, const ModelImages& images) 
         config.refuse(normalizes ? "image_std" : "rescale_factor", "one that results in pixels from -1e6 to 1e6");
     }
   }
+}
+
+void ImageProcessor::use_crop_share(const Config& config) {
+  config.only("do_center_crop", false);
+  if (size_.shorter == 0 && size_.height != size_.width) config.refuse("size", "shortest_edge");
+  const int64_t side = std::max(size_.shorter, size_.height);
+  const double share = config.has("crop_pct") ? config.at("crop_pct").number(0.01, 1) : 224.0 / 256;
+  if (side >= kLeastUncropped) {
+    size_ = {.height = side, .width = side};
+    return;
+  }
+  size_ = {.shorter = static_cast<int64_t>(static_cast<double>(side) / share)};
+  crop_ = {.height = side, .width = side};
+  crops_ = true;
 }
 
 ImageProcessor::ImageProcessor(const Path& folder) : ImageProcessor(config_of(folder), images_in(folder)) {}
@@ -218,6 +244,10 @@ Tensor ImageProcessor::filled(int64_t B, const Size& size, const std::function<v
   return Tensor::borrow(values, reinterpret_cast<std::byte*>(values.get()), shape, DType::f32);
 }
 
+Tensor ImageProcessor::byte_values() const {
+  return Tensor::from(std::span<const float>(values_[0].data(), static_cast<size_t>(channels_) * 256), {channels_, 256}, kCpu);
+}
+
 std::string ImageProcessor::description() const {
   const auto pixels = [](const Size& size) { return std::to_string(size.width) + " x " + std::to_string(size.height); };
   std::string out;
@@ -239,10 +269,11 @@ void check_image_size(const Model& model, const Path& folder, const Tensor& pixe
   const Config config = image_config(model.traits(), Config(model.config(), (folder / "config.json").string()));
   const int64_t channels = config.size("num_channels", 3), height = pixels.size(-2), width = pixels.size(-1);
   if (pixels.size(-3) != channels) config.refuse("num_channels", std::to_string(pixels.size(-3)) + ", as in images");
-  if (!model.family().positions) return;  // takes any size
+  if (!model.family().positions || model.family().other_sizes) return;  // takes any size
   const std::array<int64_t, 2> image = config.sides("image_size", 224);
-  check<FileError>(image[0] == height && image[1] == width, (folder / kFile).string(), ": makes images of ", width, " x ", height,
-                   " pixels, the model takes ", image[1], " x ", image[0], " (image_size of config.json); they must be equal");
+  const std::optional<Config> keys = image_processor_config(folder);
+  check<FileError>(image[0] == height && image[1] == width, keys ? keys->source() : config.source(), ": makes images of ", width, " x ",
+                   height, " pixels, the model takes ", image[1], " x ", image[0], " (image_size of config.json); they must be equal");
 }
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,7 +16,7 @@ namespace HEED_API heed {
 class Config;
 class Model;
 
-// What a model says about its images.
+// The parts of a model's config that image preprocessing depends on.
 struct ModelImages {
   std::string processor = "ViT";  // the image processor whose defaults apply if preprocessor_config.json names none
   int64_t channels = 3;           // or 1: grey
@@ -23,31 +24,40 @@ struct ModelImages {
 // config: of the model
 ModelImages model_images(const Config& config);
 
+// The keys of a folder's image processor: of preprocessor_config.json, or of "image_processor" in processor_config.json, which
+// `transformers` 5 writes for CLIP. None: the folder has neither.
+std::optional<Config> image_processor_config(const Path& folder);
+// The class that such keys name, without "ImageProcessor": ViT, DeiT, CLIP, Bit or ConvNext. If they name none: images.processor.
+std::string image_processor_class(const Config& keys, const ModelImages& images);
+
 // Makes pixel_values of images, equal to the image processors of `transformers`.
 class ImageProcessor {
  public:
-  // From a model folder. Without preprocessor_config.json: the image_size of config.json, bilinear, (x / 255 - 0.5) / 0.5.
-  explicit ImageProcessor(const Path& folder);
-  // From the keys of a preprocessor_config.json.
-  explicit ImageProcessor(const Config& config, const ModelImages& images = {});
-
-  Image prepared(const Image& image) const;                // resized and cropped
-  Tensor operator()(const Image& image) const;             // (C, height, width) f32
-  Tensor operator()(std::span<const Image> images) const;  // (B, C, height, width); all must have the same size when prepared
-  Tensor normalized(std::span<const Image> images) const;  // the same for images that are already prepared
-  std::string description() const;                         // of prepared(), for messages
-
- private:
   struct Size {
     int64_t height = 0, width = 0;
     int64_t shorter = 0;   // length of the shorter side, keeping the aspect ratio; 0: use height and width
     bool fits_in = false;  // height and width are maxima, keeping the aspect ratio
     bool operator==(const Size&) const = default;
   };
-  Size resized(const Image& image) const;
+
+  // From a model folder. Without image_processor_config(): the image_size of config.json, bilinear, (x / 255 - 0.5) / 0.5.
+  explicit ImageProcessor(const Path& folder);
+  // From the keys of a preprocessor_config.json.
+  explicit ImageProcessor(const Config& config, const ModelImages& images = {});
+
+  Image prepared(const Image& image) const;  // resized and cropped
   Size prepared_size(const Image& image) const { return crops_ ? crop_ : resized(image); }
+  Tensor operator()(const Image& image) const;             // (C, height, width) f32
+  Tensor operator()(std::span<const Image> images) const;  // (B, C, height, width); all must have the same size when prepared
+  Tensor normalized(std::span<const Image> images) const;  // the same for images that are already prepared
+  Tensor byte_values() const;                              // (C, 256) f32: the normalized value of every byte in every channel
+  std::string description() const;                         // of prepared(), for messages
+
+ private:
+  Size resized(const Image& image) const;
   void write(const Image& image, float* out) const;  // out: C x height x width
   Tensor filled(int64_t B, const Size& size, const std::function<void(int64_t b, float* out)>& fill) const;
+  void use_crop_share(const Config& config);  // ConvNeXT's crop_pct: the resized image is larger by this share, and its centre is used
   static Size size_in(const Config& config, const char* key, Size fallback, bool square);
 
   int64_t channels_;

@@ -85,7 +85,7 @@ AttentionMaps maps_in(const TensorMap& outputs, const std::string& prefix, const
 bool has_maps(const Model& model) { return choices("attention").in(Config(model.config(), "config.json").below("heed")).has_map; }
 
 std::array<int64_t, 2> patch_grid(const Model& model, const Image& image) {
-  const std::array<int64_t, 2> patch = image_config(model.traits(), Config(model.config(), "config.json")).sides("patch_size", 16);
+  const std::array<int64_t, 2> patch = patch_sides(model);
   return {image.height / patch[0], image.width / patch[1]};
 }
 

@@ -1,4 +1,4 @@
-// A look into a model at work on one input (an image, a text or a translation): its predictions and the attention maps of its heads.
+// Inspection of a model on one input (an image, a text or a translation): its predictions and the attention maps of its heads.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,7 @@
 #include "heed/models/cost.h"
 #include "heed/models/image_processor.h"
 #include "heed/models/inspect.h"
+#include "heed/models/shape_trace.h"
 
 namespace heed {
 
@@ -26,6 +27,7 @@ struct InspectOptions {
   int64_t top = 5;           // labels of a prediction
   bool every_token = false;  // language models: predictions after every token
   bool shapes = false;       // record the shapes of intermediate results
+  bool maps = true;          // false: no maps and no predictions, for models whose attention has none
 
   // Changes of attention. off: kind ("attention", "encoder", "decoder", "cross"), layer and head
   float beta = 1;
@@ -41,12 +43,6 @@ struct Prediction {
   std::vector<Label> labels = {};
   bool probabilities = true;  // false: regression values
   int64_t token = -1;         // its position; -1: the whole input
-};
-
-struct ShapeRecord {
-  std::string name;
-  Shape shape;
-  DType dtype;
 };
 
 struct Inspection {
@@ -75,7 +71,7 @@ struct PredictionOptions {
 std::vector<Prediction> predictions_in(const Model& model, const TensorMap& outputs, std::span<const int64_t> ids,
                                        const std::function<std::string(int64_t id)>& name, const PredictionOptions& options = {});
 
-// A loaded model with what reads its inputs. Those that its inputs do not need may be null.
+// A loaded model with its tokenizers and image processor; those that its inputs do not need may be null.
 struct InspectedModel {
   const Model& model;
   Path folder;

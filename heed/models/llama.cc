@@ -9,7 +9,7 @@ namespace {
 
 constexpr LayerNames kLlamaLayer{"self_attn", "input_layernorm", "mlp", "post_attention_layernorm"};
 
-// What the families do differently, and their defaults of config.json.
+// The differences between the families, and their defaults for config.json.
 struct LlamaFamily {
   std::string name, model_type;
   int64_t vocabulary, hidden_width, key_heads, positions;  // key_heads: 0: as many as heads
@@ -19,10 +19,12 @@ struct LlamaFamily {
   std::function<int64_t(const Config& config, int64_t layer)> window = [](const Config&, int64_t) { return 0; };
 };
 
-// sliding_window of config.json; null: none
-int64_t window_in(const Config& config) {
-  return config.json().contains("sliding_window") && !config.has("sliding_window") ? 0 : config.size("sliding_window", 4096);
+// A size whose value may be null, unlike an absent one.
+int64_t size_or_null(const Config& config, const char* key, int64_t absent, int64_t null) {
+  return config.size(key, config.json().contains(key) ? null : absent);
 }
+
+int64_t window_in(const Config& config) { return size_or_null(config, "sliding_window", 4096, 0); }
 
 const std::vector<LlamaFamily>& llama_families() {
   static const std::vector<LlamaFamily> all{
@@ -49,27 +51,28 @@ Network make_llama(const Scope& root, const Config& config, const LlamaFamily& f
               inner = head == CausalHead::none ? scope : scope / "model";
   const bool shared = head == CausalHead::language && tied(scope, config, false, "lm_head.weight", "model.embed_tokens.weight");
   const int64_t D = config.size("hidden_size", 4096), H = config.size("num_attention_heads", 32);
-  if (D % H != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
+  if (!config.has("head_dim") && D % H != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
   const int64_t head_width = config.size("head_dim", D / H), positions = llama_positions(config, family);
   const float eps = config.epsilon("rms_norm_eps", 1e-6f);
   const auto [bias, output_bias] = family.biases(config);
-  LayerOptions options{.attention = {.width = D,
-                                     .heads = H,
-                                     .key_heads = config.size("num_key_value_heads", family.key_heads == 0 ? H : family.key_heads),
-                                     .head_width = head_width,
-                                     .bias = bias,
-                                     .output_bias = output_bias,
-                                     .dropout = config.probability("attention_dropout", 0),
-                                     .names = {"q_proj", "k_proj", "v_proj", "", "o_proj"},
-                                     .rotary = rotary_from(config, rope_in(config), head_width, positions)},
-                       .feed_forward = {.hidden_width = config.size("intermediate_size", family.hidden_width),
-                                        .activation = config.activation("hidden_act", "silu"),
-                                        .gated = true,
-                                        .bias = config.flag("mlp_bias", false),
-                                        .names = {"up_proj", "gate_proj", "down_proj"}},
-                       .place = NormPlace::before,
-                       .norm = NormKind::root_mean_square,
-                       .eps = eps};
+  LayerOptions options{
+      .attention = {.width = D,
+                    .heads = H,
+                    .key_heads = size_or_null(config, "num_key_value_heads", family.key_heads == 0 ? H : family.key_heads, H),
+                    .head_width = head_width,
+                    .bias = bias,
+                    .output_bias = output_bias,
+                    .dropout = config.probability("attention_dropout", 0),
+                    .names = {"q_proj", "k_proj", "v_proj", "", "o_proj"},
+                    .rotary = rotary_from(config, rope_in(config), head_width, positions)},
+      .feed_forward = {.hidden_width = config.size("intermediate_size", family.hidden_width),
+                       .activation = config.activation("hidden_act", "silu"),
+                       .gated = true,
+                       .bias = config.flag("mlp_bias", false),
+                       .names = {"up_proj", "gate_proj", "down_proj"}},
+      .place = NormPlace::before,
+      .norm = NormKind::root_mean_square,
+      .eps = eps};
   const Variant variant(config, positions);
   const int64_t layers = config.size("num_hidden_layers", 32, 0);
   CausalModel model{.word_embeddings = Embedding(inner / "embed_tokens", config.size("vocab_size", family.vocabulary), D),

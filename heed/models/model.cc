@@ -9,6 +9,8 @@
 #include "heed/core/nearest.h"
 #include "heed/io/paths.h"
 #include "heed/models/architecture.h"
+#include "heed/nn/feed_forward.h"
+#include "heed/ops/ops.h"
 
 namespace heed {
 namespace {
@@ -90,8 +92,8 @@ std::vector<std::string> names_not_read(const Params& params) {
   return out;
 }
 
-// Of the architectures with the model_type of config.json, the one that misses the fewest parameters, then the one that leaves the fewest
-// tensors. Names with the prefix of the inner model come from a model with a head.
+// Of the architectures with the model_type of config.json, the one with the fewest missing parameters; of these, the one with the fewest
+// unused tensors. Names with the prefix of the inner model come from a model with a head.
 const Architecture& Checkpoint::best_fit() const {
   const Architecture* best = &architecture_of(config);
   const std::vector<std::string> names = file->names();
@@ -110,7 +112,8 @@ const Architecture& Checkpoint::best_fit() const {
   return *best;
 }
 
-// An error unless the file has all parameters in their shapes. With new_head, those of the head become allow_missing instead.
+// Fails unless the file has all parameters with the right shapes. With new_head, parameters of the head that do not match are added to
+// allow_missing instead.
 void Checkpoint::check_shapes(const Architecture& architecture, LoadOptions& names, bool new_head) const {
   LoadOptions quiet = names;
   quiet.warn = [](const std::string&) {};
@@ -177,11 +180,14 @@ TensorMap Model::operator()(const TensorMap& inputs, const ForwardOptions& optio
     check(tensor.defined(), architecture(), ": the input '", name, "' is an undefined tensor");
   }
   check(options.sequences.empty() || takes_sequences(), architecture(), ": found ", options.sequences.size(),
-        " sequences one after the other, expected a padded batch");
+        " concatenated sequences, expected a padded batch");
   TensorMap on_device = inputs;  // whole numbers stay: masks and labels are read on the host, and embeddings move their indices
   for (auto& [name, tensor] : on_device)
     if (is_floating(tensor.dtype()) && tensor.device() != device()) tensor = tensor.to(device());
-  return network_.run(on_device, options);
+  const BalanceLosses balance;  // of mixtures of experts
+  TensorMap out = network_.run(on_device, options);
+  if (const auto loss = out.find("loss"); loss != out.end() && balance.sum().defined()) loss->second = loss->second + balance.sum();
+  return out;
 }
 
 const TextDecoder& Model::decoder() const {
@@ -238,6 +244,7 @@ void save(const Model& model, const Path& folder, const SaveOptions& options) {
     write_safetensors(folder / kWeights, tensors, metadata);
     remove_path(folder / kIndex);
   }
+  remove_stale_shards(folder);
   if (!model.generation().is_null()) write_json(folder / "generation_config.json", model.generation());
   Json config = model.config();
   const char* dtype = options.dtype == DType::f32 ? "float32" : options.dtype == DType::bf16 ? "bfloat16" : "float16";

@@ -28,8 +28,8 @@ struct ForwardOptions {
   DType precision = DType::f32;                    // of activations inside the layers: f32 or bf16; parameters and sums are f32
   bool loss_only = false;                          // skips what "loss" does not need: logits without label, states that no head reads
   float label_smoothing = 0;                       // of "loss" if it is a cross-entropy
-  // Not empty: inputs are (1, T), the tokens of several sequences of these lengths one after the other, without padding. Outputs are
-  // (1, T, ...) for tokens and (sequences, ...) for sequences. For models that Model::takes_sequences().
+  // Not empty: inputs are (1, T), the concatenated tokens of sequences of these lengths, without padding. Outputs are (1, T, ...) for
+  // tokens and (sequences, ...) for sequences. Only for models with Model::takes_sequences().
   std::vector<int64_t> sequences = {};
 };
 
@@ -52,6 +52,9 @@ struct SequenceStep {
   std::vector<int64_t> tokens;  // one or more
 };
 
+class TokenSteps;          // steps of a language model that stay on a GPU: models/token_steps.h
+struct TokenStepsOptions;  // their options
+
 // The functions of a language model that generate text.
 struct TextDecoder {
   std::function<DecodeState(const TensorMap& inputs)> start = {};
@@ -59,6 +62,9 @@ struct TextDecoder {
   // Steps of different sequences of any lengths, which share the products of the linear layers -> logits (sequences, V) of their next
   // tokens. With packed weights those of a sequence do not depend on the others. Decoders without an encoder only.
   std::function<Tensor(std::span<const SequenceStep> steps)> step_together = {};
+  // Decoding that stays on a GPU. logits: (B, V), of the token after `state` -> null: this model, device or state is not supported
+  std::function<std::shared_ptr<TokenSteps>(const DecodeState& state, const Tensor& logits, const TokenStepsOptions& options)> on_device =
+      {};
   bool encoder = false;  // sequences start with decoder_start_token_id; without an encoder, with input_ids
 };
 
@@ -92,8 +98,8 @@ class Model {
   const TextDecoder& decoder() const;                                          // an error if it is not
   bool takes_sequences() const { return network_.sequences; }                  // ForwardOptions::sequences
 
-  const std::string& architecture() const;                                    // "ViTForImageClassification", ...: a name for people
-  const Architecture& traits() const { return *architecture_; }               // what code may ask about it: models/architecture.h
+  const std::string& architecture() const;                                    // "ViTForImageClassification", ... for display
+  const Architecture& traits() const { return *architecture_; }               // its properties, see models/architecture.h
   const Family& family() const;                                               // the traits of its model type
   const std::vector<std::string>& inputs() const { return network_.inputs; }  // accepted names
   // Whether the model has an input of that name.

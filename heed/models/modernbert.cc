@@ -1,5 +1,6 @@
 // ModernBERT (Warner et al. 2024): a pre-norm encoder with rotary positions and GeGLU, where most layers see a window and every third
-// sees all tokens, with rotary frequencies of its own. Few layers have a bias.
+// sees all tokens, with other rotary frequencies. Few layers have a bias.
+#include <algorithm>
 #include <cmath>
 
 #include "heed/models/architecture.h"
@@ -14,10 +15,20 @@ int64_t modernbert_positions(const Config& config) { return config.size("max_pos
 
 NormKind modernbert_norm(const Config& config) { return config.flag("norm_bias", false) ? NormKind::layer : NormKind::layer_without_bias; }
 
-// Older files have global_rope_theta and local_rope_theta, newer ones an object for each type of layer.
+void refuse_other_keys(const Config& config, std::initializer_list<std::string_view> known, const char* expected) {
+  for (const auto& [key, value] : config.json().items())
+    if (config.has(key) && std::find(known.begin(), known.end(), key) == known.end()) config.refuse(key, expected);
+}
+
+// Older files have global_rope_theta and local_rope_theta, newer ones an object for each type of layer. Scalings are not supported.
 Rotary modernbert_rotary(const Config& config, int64_t D, bool local) {
-  const Config rope = config.below("rope_parameters").below(local ? "sliding_attention" : "full_attention");
+  const Config both = config.below("rope_parameters"), rope = both.below(local ? "sliding_attention" : "full_attention"),
+               older = config.below("rope_scaling");
+  refuse_other_keys(both, {"full_attention", "sliding_attention"}, "an object full_attention and an object sliding_attention only");
   rope.only("rope_type", "default");
+  refuse_other_keys(rope, {"rope_type", "rope_theta"}, "rope_type and rope_theta only");
+  for (const char* key : {"rope_type", "type"}) older.only(key, "default");
+  refuse_other_keys(older, {"rope_type", "type"}, "no scaling of rotary positions");
   const float fallback = local ? config.number("local_rope_theta", 10000) : config.number("global_rope_theta", 160000);
   return {
       modernbert_positions(config), D, {.pairing = Pairing::halves, .base = rope.number("rope_theta", fallback, 1, 1e12), .rounded = true}};

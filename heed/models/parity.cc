@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/models/architecture.h"
 #include "heed/models/generate.h"
 #include "heed/ops/ops.h"
 
@@ -54,11 +55,12 @@ int64_t beams_of(const std::string& name, const Model& model) {
 
 // Generates from the inputs with beams or greedily. expected: (rows, length) of tokens
 Tensor generated(const Model& model, const TensorMap& inputs, int64_t beams, const Tensor& expected) {
-  if (expected.rank() != 2 || expected.size(1) == 0 || !inputs.contains("input_ids")) return {};
+  const std::string prompt = model.family().pixels ? "pixel_values" : "input_ids";
+  if (expected.rank() != 2 || expected.size(1) == 0 || !inputs.contains(prompt)) return {};
   GenerationOptions options = generation_options(model);
   options.sample = false;
   options.beams = std::max<int64_t>(beams, 1);
-  options.count = beams > 0 ? std::max<int64_t>(expected.size(0) / std::max<int64_t>(inputs.at("input_ids").size(0), 1), 1) : 1;
+  options.count = beams > 0 ? std::max<int64_t>(expected.size(0) / std::max<int64_t>(inputs.at(prompt).size(0), 1), 1) : 1;
   const std::vector<int64_t> last = slice(expected, 1, expected.size(1) - 1, expected.size(1)).to_vector<int64_t>();
   const bool all_ended = std::all_of(last.begin(), last.end(), [&](int64_t token) {
     return token == options.pad || std::find(options.end.begin(), options.end.end(), token) != options.end.end();

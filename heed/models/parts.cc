@@ -30,8 +30,14 @@ Tensor token_input(const TensorMap& inputs, const std::string& name) {
 
 Tensor position_input(const TensorMap& inputs, const ForwardOptions& options) {
   const Tensor given = optional_input(inputs, "position_ids");
-  if (given.defined() || options.sequences.empty()) return given;
   std::vector<int64_t> out;
+  const int64_t B = required_input(inputs, "input_ids").size(0);
+  if (given.defined() && given.rank() == 2 && given.size(0) == 1 && B > 1) {  // one row for all sequences
+    const std::vector<int64_t> row = given.to_vector<int64_t>();
+    for (int64_t b = 0; b < B; ++b) out.insert(out.end(), row.begin(), row.end());
+    return Tensor::from(out, {B, std::ssize(row)}, kCpu);
+  }
+  if (given.defined() || options.sequences.empty()) return given;
   for (const int64_t tokens : options.sequences)
     for (int64_t i = 0; i < tokens; ++i) out.push_back(i);
   return Tensor::from(out, {1, std::ssize(out)}, kCpu);
@@ -110,17 +116,27 @@ void OutputCollector::add_outputs(TensorMap& out, int64_t layers, const std::str
 }
 
 Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& attention, const ForwardOptions& options,
-                  OutputCollector& collector, const Tensor& positions, const Tensor& query_indices) {
+                  OutputCollector& collector, const Tensor& positions, const Tensor& query_rows) {
   collector.state(x);
   x = in_precision(x, options.precision);
   AttentionContext context{.positions = positions};
   for (const int64_t tokens : options.sequences) context.sequences.push_back({tokens});
+  Residual state{x};
+  x = {};
   for (const EncoderLayer& layer : layers) {
-    if (&layer == &layers.back()) context.query_indices = query_indices;
-    x = layer(x, attention, options.mode, context);
-    collector.state(x);
+    if (&layer == &layers.back()) context.query_rows = query_rows;
+    state = layer.extend(std::move(state), attention, options.mode, context);
+    if (!options.hidden_states) continue;
+    state = {state.total()};
+    collector.state(state.sum);
   }
-  return in_precision(x, DType::f32);
+  return in_precision(state.total(), DType::f32);
+}
+
+Tensor first_rows(int64_t B, int64_t N) {
+  std::vector<int64_t> rows;
+  for (int64_t b = 0; b < B; ++b) rows.push_back(b * N);
+  return Tensor::from(rows, {B, 1}, kCpu);
 }
 
 bool can_skip_tokens(const std::vector<EncoderLayer>& layers, const AttentionOptions& attention, const ForwardOptions& options) {
@@ -165,17 +181,23 @@ Tensor token_loss(const Tensor& logits, const Tensor& labels, const ForwardOptio
                        {.label_smoothing = options.label_smoothing, .class_weights = {}});
 }
 
-void add_token_logits(TensorMap& out, const std::string& name, const Linear& head, const Tensor& x, const Tensor& labels,
-                      const ForwardOptions& options, const std::function<Tensor(const Tensor&)>& transform) {
-  const auto states_of = [&](const Tensor& tokens) { return transform ? transform(tokens) : tokens; };
-  if (!labels.defined() || !options.loss_only || head.packed) {
-    out[name] = head(states_of(x));
-    if (labels.defined()) out["loss"] = token_loss(out[name], labels, options);
-    return;
-  }
+namespace {
+
+struct LabelledRows {
+  Tensor states, targets;  // (K, D), (K)
+};
+
+// The head dominates the cost of small models: compute only tokens with a label.
+LabelledRows labelled_rows(const Tensor& x, const Tensor& labels, const Tensor& places) {
   const int64_t rows = x.size(0) * x.size(1);
+  const Tensor states = reshape(x, {rows, x.size(2)});
+  if (places.defined()) {
+    check(places.shape() == labels.shape(), "model: labels of shape ", labels.shape(), " for label_places of shape ", places.shape());
+    return {index_select(states, 0, places.to(x.device())), labels.to(x.device())};
+  }
   check(labels.count() == rows, "model: labels of shape ", labels.shape(), " for states ", x.shape());
-  std::vector<int64_t> indices, targets;  // the head dominates the cost of small models: compute only tokens with a label
+  if (labels.device() != kCpu) return {states, reshape(converted(labels, DType::i64), {rows})};
+  std::vector<int64_t> indices, targets;
   const std::vector<int64_t> all = labels.to_vector<int64_t>();
   for (int64_t i = 0; i < rows; ++i)
     if (all[static_cast<size_t>(i)] != -100) {
@@ -183,19 +205,37 @@ void add_token_logits(TensorMap& out, const std::string& name, const Linear& hea
       targets.push_back(all[static_cast<size_t>(i)]);
     }
   const int64_t count = std::ssize(indices);
-  const Tensor states = reshape(x, {rows, x.size(2)});
+  return {count == rows ? states : index_select(states, 0, Tensor::from(indices, {count}, x.device())),
+          Tensor::from(targets, {count}, x.device())};
+}
+
+}  // namespace
+
+void add_token_logits(TensorMap& out, const std::string& name, const Linear& head, const Tensor& x, const Tensor& labels,
+                      const ForwardOptions& options, const std::function<Tensor(const Tensor&)>& transform, const Tensor& places) {
+  const auto states_of = [&](const Tensor& tokens) { return transform ? transform(tokens) : tokens; };
+  if (!labels.defined() || !options.loss_only || head.packed) {
+    out[name] = head(states_of(x));
+    if (labels.defined()) out["loss"] = token_loss(out[name], labels, options);
+    return;
+  }
+  const LabelledRows rows = labelled_rows(x, labels, places);
   const ModuleScope module(head.name);
-  const Tensor labelled = count == rows ? states : index_select(states, 0, Tensor::from(indices, {count}, x.device()));
-  const Tensor read = states_of(labelled);
-  out["loss"] =
-      module.call({&read, &head.weight}, linear_cross_entropy(read, head.weight, head.bias, Tensor::from(targets, {count}, x.device()),
-                                                              {.label_smoothing = options.label_smoothing, .class_weights = {}}));
+  const Tensor read = states_of(head_states(rows.states, options));
+  out["loss"] = module.call({&read, &head.weight}, linear_cross_entropy(read, head.weight, head.bias, rows.targets,
+                                                                        {.label_smoothing = options.label_smoothing, .class_weights = {}}));
 }
 
 Tensor shift_labels(const Tensor& labels) {
   if (!labels.defined()) return labels;
   check(labels.rank() == 2, "model: labels of shape ", labels.shape(), ", expected (B, N)");
   if (labels.size(1) == 0) return labels;
+  if (labels.device() != kCpu) {
+    const int64_t N = labels.size(1);
+    const Tensor shifted = Tensor::full(labels.shape(), -100, DType::i64, labels.device());
+    copy_into(slice(labels, 1, 1, N), slice(shifted, 1, 0, N - 1));
+    return shifted;
+  }
   std::vector<int64_t> out;  // computed here and not by ops: a dry run needs the values
   for (const std::vector<int64_t>& row : rows_of(labels, labels.size(0), labels.size(1))) {
     out.insert(out.end(), row.begin() + 1, row.end());

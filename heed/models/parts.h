@@ -15,7 +15,8 @@ Tensor optional_input(const TensorMap& inputs, const std::string& name);  // und
 Tensor required_input(const TensorMap& inputs, const std::string& name);  // an error if absent
 // input_ids or decoder_input_ids. -> (B, N) i64
 Tensor token_input(const TensorMap& inputs, const std::string& name);
-// The positions of tokens, (B, N) i64: position_ids, or with options.sequences the place in each sequence; undefined: 0, 1, 2, ...
+// The positions of tokens, (B, N) i64: position_ids, which may be (1, N), or with options.sequences the place in each sequence; undefined:
+// 0, 1, 2, ...
 Tensor position_input(const TensorMap& inputs, const ForwardOptions& options);
 
 // From states to logits of tokens: the word embeddings if they are tied, else lm_head.
@@ -56,10 +57,16 @@ class OutputCollector {
 };
 
 inline Tensor in_precision(const Tensor& x, DType precision) { return x.dtype() == precision ? x : cast(x, precision); }
+// States as a head over many classes reads them: on GPUs in the precision of the layers, on the CPU in f32.
+inline Tensor head_states(const Tensor& x, const ForwardOptions& options) {
+  return x.device() == kCpu ? x : in_precision(x, options.precision);
+}
 
-// Runs the layers; the collector gets every state. query_indices: (B, n) i64, the tokens that the last layer computes; undefined: all
+// Runs the layers; the collector gets every state. query_rows: (B, n) i64, rows of (B N) that the last layer computes; undefined: all
 Tensor run_layers(const std::vector<EncoderLayer>& layers, Tensor x, const AttentionOptions& attention, const ForwardOptions& options,
-                  OutputCollector& collector, const Tensor& positions = {}, const Tensor& query_indices = {});
+                  OutputCollector& collector, const Tensor& positions = {}, const Tensor& query_rows = {});
+// The first token of every item. -> (B, 1), rows of (B N)
+Tensor first_rows(int64_t B, int64_t N);
 // Whether the last layer may skip tokens that no head reads.
 bool can_skip_tokens(const std::vector<EncoderLayer>& layers, const AttentionOptions& attention, const ForwardOptions& options);
 
@@ -74,9 +81,11 @@ NextTokens next_tokens(DecodeState& state, int64_t B, int64_t n, Device device);
 Tensor classification_loss(const Tensor& logits, const Tensor& labels, const Config& config, const ForwardOptions& options);
 Tensor token_loss(const Tensor& logits, const Tensor& labels, const ForwardOptions& options);  // cross-entropy; labels of -100 are ignored
 // Adds the outputs `name`, the logits, and "loss" if there are labels. x: (B, N, D), labels: (B, N), head: (V, D').
-// transform: applied to states before the head
+// transform: applied to states before the head. With loss_only, the head computes only tokens that have a label. The host
+// must read the labels to find these, so labels on a GPU compute all tokens, unless `places` lists them. places: (K), rows of (B N, D) for
+// labels (K); undefined: labels are (B, N)
 void add_token_logits(TensorMap& out, const std::string& name, const Linear& head, const Tensor& x, const Tensor& labels,
-                      const ForwardOptions& options, const std::function<Tensor(const Tensor&)>& transform = {});
+                      const ForwardOptions& options, const std::function<Tensor(const Tensor&)>& transform = {}, const Tensor& places = {});
 // Labels shifted by one token, for next-token prediction; the last is -100. labels: (B, N)
 Tensor shift_labels(const Tensor& labels);
 

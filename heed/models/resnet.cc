@@ -163,6 +163,7 @@ Architectures resnet_architectures() {
   return of_family({.model_type = "resnet",
                     .base = "resnet",
                     .pixels = true,
+                    .image_processor = "ConvNext",
                     .keys = {.activation = {"hidden_act"},
                              .more = {"image_size", "num_channels", "embedding_size", "hidden_sizes", "depths", "layer_type",
                                       "downsample_in_first_stage", "downsample_in_bottleneck"}},

@@ -10,7 +10,7 @@ constexpr int64_t kWidestHead = 65536, kMostPositions = int64_t{1} << 24;
 constexpr double kLeastTheta = 1, kMostTheta = 1e12;      // of rope_theta
 constexpr double kLeastFactor = 1e-3, kMostFactor = 1e6;  // of rope_scaling
 
-// What a scaling works with. Arithmetic is f32 in the order of `transformers`, so that angles of long texts are the same.
+// The inputs of a scaling. Arithmetic is f32 in the order of `transformers`, so that angles of long texts are the same.
 struct Rope {
   const Config &config, &rope;
   int64_t dim;  // rotated features
@@ -45,7 +45,7 @@ Frequencies llama3(const Rope& at) {
   });
 }
 
-// YaRN (Peng et al. 2023): pairs that turn often within the original length keep their frequency, those that turn rarely are divided.
+// YaRN (Peng et al. 2023): feature pairs with many rotations within the original length keep their frequency, those with few are divided.
 Frequencies yarn(const Rope& at, float factor) {
   const double fast = at.number("beta_fast", 32), slow = at.number("beta_slow", 1);
   const auto pair_with = [&](double turns) {
@@ -78,7 +78,7 @@ Frequencies dynamic(int64_t dim, float theta, float factor, int64_t trained, int
   return out;
 }
 
-// LongRoPE (Ding et al. 2024): every pair has a factor of its own, for short and for long texts.
+// LongRoPE (Ding et al. 2024): every pair has its own factor, one for short and one for long texts.
 Frequencies longrope(const Rope& at, const char* key) {
   if (!at.rope.has(key)) at.rope.refuse(key, "a list of numbers");
   const JsonReader list = at.rope.at(key);
@@ -97,12 +97,15 @@ float longrope_scale(const Rope& at) {
 
 int64_t original_positions(const Config& config, const Config& rope, int64_t positions) {
   constexpr const char* key = "original_max_position_embeddings";
-  return rope.size(key, config.size(key, positions));
+  return config.size(key, rope.size(key, positions));
 }
 
 }  // namespace
 
-Config rope_in(const Config& config) { return config.below(config.has("rope_scaling") ? "rope_scaling" : "rope_parameters"); }
+Config rope_in(const Config& config) {
+  const Config scaling = config.below("rope_scaling");
+  return scaling.json().empty() ? config.below("rope_parameters") : scaling;
+}
 
 int64_t rope_positions(const Config& config, int64_t fallback) {
   const int64_t positions = config.size("max_position_embeddings", fallback);
@@ -114,7 +117,10 @@ int64_t rope_positions(const Config& config, int64_t fallback) {
 
 Rotary rotary_from(const Config& config, const Config& rope, int64_t D, int64_t positions, float usual_theta) {
   if (D % 2 != 0 || D > kWidestHead) config.refuse("head_dim", "an even number of at most " + std::to_string(kWidestHead));
-  const float part = rope.number("partial_rotary_factor", config.number("partial_rotary_factor", 1, 0, 1), 0, 1);
+  const char* key = rope.has("rope_type") ? "rope_type" : "type";  // "type" in older files
+  const std::string kind = rope.string(key, "default");
+  // Without a scaling, transformers ignores it.
+  const float part = kind == "default" ? 1 : rope.number("partial_rotary_factor", config.number("partial_rotary_factor", 1, 0, 1), 0, 1);
   const auto rotated = static_cast<int64_t>(static_cast<float>(D) * part);
   if (rotated < 2 || rotated % 2 != 0)
     (rope.has("partial_rotary_factor") ? rope : config).refuse("partial_rotary_factor", "an even number of rotated features, at least 2");
@@ -126,8 +132,6 @@ Rotary rotary_from(const Config& config, const Config& rope, int64_t D, int64_t 
       .theta = rope.number("rope_theta", config.number("rope_theta", usual_theta, kLeastTheta, kMostTheta), kLeastTheta, kMostTheta),
       .positions = static_cast<double>(trained),
       .original = static_cast<double>(original_positions(config, rope, trained))};
-  const char* key = rope.has("rope_type") ? "rope_type" : "type";  // "type" in older files
-  const std::string kind = rope.string(key, "default");
   RotaryOptions options{.pairing = Pairing::halves, .rotated = rotated, .rounded = true};
   const auto scaled = [&](float factor) { return each_pair(at, [&](int64_t i) { return 1 / at.power(i) / factor; }); };
   if (kind == "default") {

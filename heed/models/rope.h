@@ -1,4 +1,4 @@
-// Rotary positions as config.json describes them, with the scalings of `transformers` for texts that are longer than those of training.
+// Rotary positions as config.json describes them, with the scalings of `transformers` for texts that are longer than in training.
 #pragma once
 
 #include "heed/models/config.h"

@@ -100,12 +100,16 @@ int64_t draw(const Candidates& all, const std::array<uint32_t, 4>& words) {
 
 int64_t choose_best(std::span<float> scores, int64_t, int64_t) { return std::max_element(scores.begin(), scores.end()) - scores.begin(); }
 
-Chooser make_sampler(const Sampling& sampling) {
+void check_sampling(const Sampling& sampling) {
   check(sampling.temperature > 0 && std::isfinite(sampling.temperature), "sample: a temperature of ", sampling.temperature,
         ", expected one above 0");
   check(sampling.top_k >= 0, "sample: a top_k of ", sampling.top_k, ", expected 0 or more");
   check(sampling.top_p >= 0 && sampling.top_p <= 1, "sample: a top_p of ", sampling.top_p, ", expected one from 0 to 1");
   check(sampling.min_p >= 0 && sampling.min_p <= 1, "sample: a min_p of ", sampling.min_p, ", expected one from 0 to 1");
+}
+
+Chooser make_sampler(const Sampling& sampling) {
+  check_sampling(sampling);
   return [sampling](std::span<float> scores, int64_t sequence, int64_t step) {
     if (sampling.temperature != 1)
       for (float& score : scores) score /= sampling.temperature;

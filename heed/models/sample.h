@@ -24,6 +24,8 @@ struct Sampling {
   uint64_t seed = 1;
 };
 
+void check_sampling(const Sampling& sampling);  // an error if a number is out of range
+
 // Draws depend only on the seed, the index of the sequence, the step and the scores.
 Chooser make_sampler(const Sampling& sampling);
 

@@ -1,32 +1,9 @@
 #include "heed/models/text_encoder.h"
 
-#include <algorithm>
+#include "heed/models/labelled_tokens.h"
 
 namespace heed {
 namespace {
-
-// Indices of the first token of every sequence and of the tokens with labels, padded to n with 0. labels: (B, N) or undefined; they
-// become (B, n), -100 for the padding -> (B, n)
-Tensor labelled_indices(Tensor& labels, int64_t B, int64_t N) {
-  const std::vector<std::vector<int64_t>> rows = rows_of(labels, B, N);
-  if (rows.empty()) return Tensor::zeros({B, 1}, DType::i64, kCpu);
-  std::vector<std::vector<int64_t>> indices(rows.size(), {0});
-  size_t n = 1;
-  for (size_t b = 0; b < rows.size(); ++b) {
-    for (size_t i = 1; i < rows[b].size(); ++i)
-      if (rows[b][i] != -100) indices[b].push_back(static_cast<int64_t>(i));
-    n = std::max(n, indices[b].size());
-  }
-  std::vector<int64_t> all, selected;
-  for (size_t b = 0; b < rows.size(); ++b)
-    for (size_t i = 0; i < n; ++i) {
-      all.push_back(i < indices[b].size() ? indices[b][i] : 0);
-      selected.push_back(i < indices[b].size() ? rows[b][static_cast<size_t>(all.back())] : -100);
-    }
-  const Shape shape{B, static_cast<int64_t>(n)};
-  labels = Tensor::from(selected, shape, kCpu);
-  return Tensor::from(all, shape, kCpu);
-}
 
 // Tokens other than padding have the positions padding_id + 1, + 2, ..., padding has padding_id. tokens: (B, N) -> (B, N)
 Tensor positions_after(const Tensor& tokens, int64_t padding_id, const ForwardOptions& options) {
@@ -51,11 +28,15 @@ Tensor TextEncoder::operator()(const TensorMap& inputs, const ForwardOptions& op
   if (segment_embeddings.weight.defined())
     x = x + (types.defined() ? segment_embeddings(types) : slice(segment_embeddings.weight, 0, 0, 1));
   x = norm(positions(x, position_ids));
-  const AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, causal, x.device())};
+  const Tensor counts = optional_input(inputs, kTokenCounts);
+  AttentionOptions attention{.terms = mask_terms(optional_input(inputs, "attention_mask"), B, N, N, causal, x.device())};
+  if (counts.defined()) attention.terms.emplace_back(KeyLengths{counts.to(x.device())});
   OutputCollector collector(options);
-  const Tensor indices = labels && can_skip_tokens(layers, attention, options) ? labelled_indices(*labels, B, N) : Tensor();
+  const bool skips = labels && can_skip_tokens(layers, attention, options);
+  const Tensor given = optional_input(inputs, kLabelledRows), rows = given.defined() ? given : skips ? read_rows(*labels, B, N) : Tensor();
   x = heed::dropout(x, dropout, options.mode);
-  x = apply_norm(last, run_layers(layers, x, attention, options, collector, position_ids, indices));
+  x = run_layers(layers, x, attention, options, collector, position_ids, skips ? rows : Tensor());
+  x = apply_norm(last, given.defined() && !skips ? gather_tokens(x, given) : x);
   collector.last_state(x);
   collector.add_outputs(out, std::ssize(layers));
   return x;
@@ -75,6 +56,7 @@ Network text_network(const TextEncoder& encoder, Reads reads, const Head& head, 
                   .sequences = true};
   if (encoder.segment_embeddings.weight.defined()) network.inputs.emplace_back("token_type_ids");
   network.inputs.insert(network.inputs.end(), head_inputs.begin(), head_inputs.end());
+  if (reads == Reads::labelled) network.inputs.insert(network.inputs.end(), {kLabelledRows, kLabelPlaces, kTokenCounts});
   return network;
 }
 

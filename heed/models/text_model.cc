@@ -21,7 +21,7 @@ int64_t most_tokens_of(const Model& model, const Path& folder) {
   return named >= 1 && named < static_cast<float>(most) ? static_cast<int64_t>(named) : most;
 }
 
-// All in one call; a model that does not take sequences gets one.
+// All sentences in one call. For models that do not take sequences: one sentence.
 TensorMap run_sequences(const Model& model, std::span<const Encoding> encodings) {
   std::vector<int64_t> ids, types;
   ForwardOptions options;
@@ -58,7 +58,8 @@ EncodedSentences encode_sentences(const TextModel& model, std::span<const Senten
   return encode_sentences(model.tokenizer, sentences, EncodeOptions{.max_length = most});
 }
 
-void each_batch(const TextModel& model, std::span<const Encoding> encodings, const std::function<void(const TextBatch& batch)>& use) {
+void each_batch(const TextModel& model, std::span<const Encoding> encodings, const std::function<TensorMap(const TextBatch& batch)>& reduce,
+                const std::function<void(const TextBatch& batch)>& use) {
   const NoGrad no_grad;
   const Padding padding{.id = model.tokenizer.padding_id().value_or(0)};  // any id works: it is masked
   const std::vector<std::vector<size_t>> batches = batches_by_length(encodings);
@@ -83,9 +84,10 @@ void each_batch(const TextModel& model, std::span<const Encoding> encodings, con
         throw NonfiniteOutput(error.what(), static_cast<int64_t>(done.places[static_cast<size_t>(error.item)]));
       }
     }
+    done.out = reduce(done);
     return done;
   };
-  if (world().size() == 1) {
+  if (world().size() == 1 && !FinishedParts::current()) {
     for (int64_t i = 0; i < std::ssize(batches); ++i) use(run(i));
     return;
   }

@@ -7,14 +7,20 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kWidestRandomHead = 256;
+constexpr int64_t kWidestRandomHead = 256, kMostExperts = 256;
 
 std::vector<std::string> known_keys() {
-  std::vector<std::string> out{"reach", "reduction", "content", "project_values", "stochastic_depth"};
+  std::vector<std::string> out{"reach", "reduction", "content", "project_values", "stochastic_depth", "pruned_heads", "experts"};
   for (const Choices& each : all_choices()) out.push_back(each.key);
   for (const TermInfo& each : term_infos())
     if (each.use == TermUse::key) out.push_back(each.name);
   return out;
+}
+
+void check_keys(const Config& config, const char* prefix, const std::vector<std::string>& known) {
+  for (const auto& [key, value] : config.json().items())
+    check<FileError>(std::find(known.begin(), known.end(), key) != known.end(), config.source(), ": ", prefix, key, " is not known",
+                     did_you_mean(key, known));
 }
 
 }  // namespace
@@ -37,10 +43,8 @@ Tensor AddedPositions::operator()(const Tensor& x, const Tensor& position_ids, i
 
 Variant::Variant(const Config& config, int64_t tokens, std::optional<TokenGrid> grid)
     : own_(config.below("heed")), tokens_(tokens), grid_(grid), projections_(std::make_shared<std::map<int64_t, Tensor>>()) {
-  const std::vector<std::string> known = known_keys();
-  for (const auto& [key, value] : own_.json().items())
-    check<FileError>(std::find(known.begin(), known.end(), key) != known.end(), config.source(), ": heed.", key, " is not known",
-                     did_you_mean(key, known));
+  check_keys(own_, "heed.", known_keys());
+  check_keys(own_.below("experts"), "heed.experts.", {"count", "top", "balance"});
   positions_ = chosen_in(own_, "positions");
   patterns_ = chosen_in(own_, "pattern");
 }
@@ -90,8 +94,9 @@ std::vector<ScorePositions> Variant::in_scores(const Scope& scope, const MultiHe
   for (const Choice& each : choices("positions").all) {
     const auto found = std::find_if(positions_.begin(), positions_.end(), [&](const Chosen& chosen) { return chosen.choice == &each; });
     if (!each.term || found == positions_.end()) continue;
-    if (each.name == "relative_content")
-      out.emplace_back(RelativeContent(scope / each.name, H, D, options.width));
+    if (each.term->products > 0)  // its table is computed
+      out.emplace_back(
+          RelativeContent(scope / each.name, H, D, options.width, each.needs_grid ? std::optional(grid("positions")) : std::nullopt));
     else
       out.emplace_back(term(scope, *found, H, layer));
   }
@@ -121,6 +126,23 @@ AttentionKind Variant::kind(int64_t head_width) const {
   return out;
 }
 
+// "pruned_heads": {"0": [1, 3]}: layer 0 lacks heads 1 and 3 of those that the config counts; the others keep their width.
+int64_t Variant::heads_left(int64_t heads, int64_t layer) const {
+  if (!own_.has("pruned_heads")) return heads;
+  const Config pruned = own_.below("pruned_heads");
+  const std::string key = std::to_string(layer);
+  if (!pruned.has(key)) return heads;
+  const std::string expected = "fewer than all heads, numbers from 0 to " + std::to_string(heads - 1) + " in ascending order";
+  const Json& gone = pruned.json().at(key);
+  if (!gone.is_array() || std::ssize(gone) >= heads) pruned.refuse(key, expected);
+  int64_t before = -1;
+  for (const Json& each : gone) {
+    if (!each.is_number_integer() || each.get<int64_t>() <= before || each.get<int64_t>() >= heads) pruned.refuse(key, expected);
+    before = each.get<int64_t>();
+  }
+  return heads - std::ssize(gone);
+}
+
 LayerOptions Variant::apply(LayerOptions options, int64_t layer, int64_t layers) const {
   MultiHeadOptions& attention = options.attention;
   const int64_t head_width = attention.head_width == 0 ? attention.width / attention.heads : attention.head_width;
@@ -128,7 +150,22 @@ LayerOptions Variant::apply(LayerOptions options, int64_t layer, int64_t layers)
   attention.project_values = own_.flag("project_values", attention.project_values);
   if (!attention.content || !attention.project_values) attention.key_heads = 0;
   if (!attention.content) attention.fused = false;
+  if (const int64_t left = heads_left(attention.heads, layer); left < attention.heads) {
+    if (attention.key_heads != 0 && attention.key_heads != attention.heads) own_.refuse("pruned_heads", "none: heads share keys");
+    attention.head_width = head_width;
+    attention.heads = left;
+    attention.key_heads = 0;
+  }
   attention.kind = kind(head_width);
+  if (own_.has("experts")) {
+    const Config experts = own_.below("experts");
+    FeedForwardOptions& block = options.feed_forward;
+    block.experts = experts.size("count", 4);
+    block.top = experts.size("top", std::min<int64_t>(2, block.experts));
+    block.balance = experts.number("balance", block.balance, 0, 100);
+    if (block.top > block.experts || block.experts > kMostExperts)
+      own_.refuse("experts", "a top of at most count, and a count of at most 256");
+  }
   options.place = place(options.place);
   options.branch.stochastic_depth = own_.probability("stochastic_depth", options.branch.stochastic_depth);
   if (!positions_.empty()) {

@@ -44,6 +44,7 @@ class Variant {
   std::vector<ScorePositions> in_scores(const Scope& scope, const MultiHeadOptions& options, int64_t layer) const;
   Term term(const Scope& scope, const Chosen& chosen, int64_t heads, int64_t layer) const;
   AttentionKind kind(int64_t head_width) const;
+  int64_t heads_left(int64_t heads, int64_t layer) const;  // of a layer, after pruning
 
   Config own_;
   int64_t tokens_;

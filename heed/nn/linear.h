@@ -89,7 +89,7 @@ struct Embedding {
   ModuleName name = {};
 
   Embedding() = default;
-  Embedding(const Scope& scope, int64_t V, int64_t D)
+  Embedding(const Scope& scope, int64_t V, int64_t D)  // with the parameter "weight" of the scope
       : weight(scope.get("weight", {V, D}, scope.initializer().embedding)), name(module_name(scope.path())) {}
 
   Tensor operator()(const Tensor& indices) const {  // (...) -> (..., D)

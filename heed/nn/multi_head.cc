@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "heed/attention/channel_attention.h"
+#include "heed/core/bf16_copy.h"
 #include "heed/core/parallel.h"
+#include "heed/ops/linear_parts.h"
 
 namespace heed {
 namespace {
@@ -13,9 +15,34 @@ Tensor split_heads(const Tensor& x, int64_t heads) {
   return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / std::max<int64_t>(heads, 1)}), 1, 2);
 }
 
-// Placeholder queries and keys for attention without content. -> (B, H, N, 1)
+// Layers with the same input, which GPUs compute as one product: what is needed of them.
+struct JoinedProjection {
+  Tensors weights = {}, biases = {};
+
+  explicit JoinedProjection(std::initializer_list<const Linear*> layers) {
+    for (const Linear* layer : layers) {
+      weights.push_back(layer->weight);
+      biases.push_back(layer->bias);
+    }
+  }
+  bool has_all() const {
+    return std::all_of(weights.begin(), weights.end(), [](const Tensor& weight) { return weight.defined(); });
+  }
+  // Their bf16 copies will lie one after the other.
+  void adjoin() const {
+    const auto fits = [](const Tensor& x) { return x.device() != kCpu && x.dtype() == DType::f32 && x.is_contiguous(); };
+    if (!has_all() || !std::all_of(weights.begin(), weights.end(), fits)) return;
+    adjoin_bf16_copies(weights);
+    if (std::all_of(biases.begin(), biases.end(), [&](const Tensor& bias) { return bias.defined() && fits(bias); }))
+      adjoin_bf16_copies(biases);
+  }
+  // Empty if the layers must be computed one by one.
+  Tensors operator()(const Tensor& x) const { return has_all() ? linear_parts(x, weights, biases) : Tensors(); }
+};
+
+// Placeholder queries and keys for attention without content, stored as the values are. -> (B, H, N, 1)
 Tensor zero_heads(const Tensor& x, int64_t heads) {
-  return expand(Tensor::zeros({1, 1, 1, 1}, DType::f32, x.device()), {x.size(0), heads, x.size(1), 1});
+  return expand(Tensor::zeros({1, 1, 1, 1}, x.dtype(), x.device()), {x.size(0), heads, x.size(1), 1});
 }
 
 void check_tokens(const Tensor& x) { check(x.rank() == 3, "multi_head: x has shape ", x.shape(), ", expected (B, N, D)"); }
@@ -102,11 +129,9 @@ Tensor one_by_one(const MultiHeadAttention& layer, const Tensor& x, const Attent
 
 }  // namespace
 
-Tensor gather_tokens(const Tensor& x, const Tensor& indices) {
-  const int64_t B = x.size(0), N = x.size(1), n = indices.size(1);
-  std::vector<int64_t> rows = indices.to_vector<int64_t>();
-  for (int64_t i = 0; i < B * n; ++i) rows[static_cast<size_t>(i)] += i / n * N;
-  return reshape(index_select(reshape(x, {B * N, x.size(2)}), 0, Tensor::from(rows, {B * n}, x.device())), {B, n, x.size(2)});
+Tensor gather_tokens(const Tensor& x, const Tensor& rows) {
+  const Tensor all = reshape(x, {x.size(0) * x.size(1), x.size(2)});
+  return reshape(index_select(all, 0, reshape(rows, {rows.count()}).to(x.device())), {rows.size(0), rows.size(1), x.size(2)});
 }
 
 bool MultiHeadAttention::can_select_queries(const AttentionOptions& options) const {
@@ -119,10 +144,10 @@ bool MultiHeadAttention::can_select_queries(const AttentionOptions& options) con
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionOptions& options, Mode mode, const AttentionContext& context) const {
-  if (context.query_indices.defined()) {
-    check(!context.cache && can_select_queries(options), "multi_head: query_indices, but scores depend on the positions of queries");
+  if (context.query_rows.defined()) {
+    check(!context.cache && can_select_queries(options), "multi_head: query_rows, but scores depend on the positions of queries");
     const auto [k, v] = keys_values(x);
-    return join(attend({queries(gather_tokens(x, context.query_indices)), k, v}, options, mode));
+    return join(attend({queries(gather_tokens(x, context.query_rows)), k, v}, options, mode));
   }
   if (!context.sequences.empty()) {
     check(!rotary || context.positions.defined(),
@@ -147,12 +172,14 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& memory, con
 
 Heads MultiHeadAttention::project(const Tensor& x, const Positions& first) const {
   check_tokens(x);
-  if (!qkv.defined()) {
+  Tensors parts = JoinedProjection({&query, &key, &value})(x);
+  if (qkv.defined()) {
+    const int64_t D = qkv.outputs() / (heads + 2 * key_heads);
+    parts = split(qkv(x), std::vector<int64_t>{heads * D, key_heads * D, key_heads * D}, 2);
+  } else if (parts.empty()) {
     const auto [k, v] = keys_values(x, first);
     return {queries(x, first), k, v};
   }
-  const int64_t D = qkv.outputs() / (heads + 2 * key_heads);
-  const Tensors parts = split(qkv(x), std::vector<int64_t>{heads * D, key_heads * D, key_heads * D}, 2);
   const Tensor q = split_heads(parts[0], heads), k = split_heads(parts[1], key_heads), v = split_heads(parts[2], key_heads);
   return rotary ? Heads{(*rotary)(q, first), (*rotary)(k, first), v} : Heads{q, k, v};
 }
@@ -168,9 +195,10 @@ Tensor MultiHeadAttention::queries(const Tensor& x, const Positions& first) cons
 std::pair<Tensor, Tensor> MultiHeadAttention::keys_values(const Tensor& memory, const Positions& first) const {
   check_tokens(memory);
   check(!qkv.defined(), "multi_head: a fused projection attends to its own tokens only, expected separate ones");
-  const Tensor v = split_heads(value.defined() ? value(memory) : memory, key_heads);
+  const Tensors parts = JoinedProjection({&key, &value})(memory);
+  const Tensor v = split_heads(!parts.empty() ? parts[1] : value.defined() ? value(memory) : memory, key_heads);
   if (!key.defined()) return {zero_heads(memory, key_heads), v};
-  const Tensor k = split_heads(key(memory), key_heads);
+  const Tensor k = split_heads(parts.empty() ? key(memory) : parts[0], key_heads);
   return {rotary ? (*rotary)(k, first) : k, v};
 }
 
@@ -191,7 +219,7 @@ Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mod
       check(all.first_query == 0, "multi_head: relative content from a cache, expected all tokens at once");
       const auto [queries_used, term] = (*relative)(at.q, at.k.size(2), all.beta.number_for(at.q.size(3)));
       at.q = queries_used;
-      own.emplace_back(term);
+      own.push_back(term);
     }
   }
   all.terms.insert(all.terms.begin(), own.begin(), own.end());
@@ -199,8 +227,12 @@ Tensor MultiHeadAttention::attend(Heads at, const AttentionOptions& options, Mod
 }
 
 Tensor MultiHeadAttention::join(const Tensor& attended) const {
-  const Tensor rows = transpose(attended, 1, 2);  // (B, N, H, E)
-  return output(reshape(rows, {rows.size(0), rows.size(1), rows.size(2) * rows.size(3)}));
+  const auto in_rows = [shape = Shape{attended.size(0), attended.size(2), attended.size(1) * attended.size(3)}](const Tensor& x) {
+    return reshape(transpose(x, 1, 2), shape);
+  };
+  const Tensor rows = in_rows(attended);
+  if (!has_recompute(attended)) return output(rows);
+  return output(with_recompute(rows, [in_rows, kept = SavedInput(attended, attended)] { return in_rows(kept.get()); }));
 }
 
 MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& options) {
@@ -235,6 +267,10 @@ MultiHeadAttention make_multi_head(const Scope& scope, const MultiHeadOptions& o
       out.key = Linear(scope / names.key, memory, G * D, part);
     }
     if (options.project_values) out.value = Linear(scope / names.value, memory, G * E, part);
+    if (options.cross || memory != width)
+      JoinedProjection({&out.key, &out.value}).adjoin();
+    else
+      JoinedProjection({&out.query, &out.key, &out.value}).adjoin();
   }
   out.output = Linear(scope / names.output, H * E, or_else(options.output_width, width),
                       {.bias = options.output_bias, .stored_transposed = transposed, .weight = scope.initializer().residual});

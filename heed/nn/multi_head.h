@@ -67,14 +67,14 @@ struct SequenceTokens {
 struct AttentionContext {
   KeyValueCache* cache = nullptr;  // new keys and values are appended; queries attend to all of the cache
   Tensor positions = {};           // (B, N) i64, for rotary positions; undefined: consecutive after the cache
-  Tensor query_indices = {};       // (B, n) i64: tokens that have a query; undefined: all. See can_select_queries
+  Tensor query_rows = {};          // (B, n) i64: tokens that have a query, as rows of (B N); undefined: all. See can_select_queries
   // Not empty: x is (1, T, I), the tokens of several sequences one after the other, and each attends to its own only. Its result has the
   // same bits whatever the others are, if the linear layers are packed. Rotary layers need `positions`.
   std::vector<SequenceTokens> sequences = {};
 };
 
-// Gathers tokens of every item. x: (B, N, D), indices: (B, n) i64 -> (B, n, D)
-Tensor gather_tokens(const Tensor& x, const Tensor& indices);
+// Gathers tokens of every item. x: (B, N, D), rows: (B, n) i64, token i of item b is row b N + i -> (B, n, D)
+Tensor gather_tokens(const Tensor& x, const Tensor& rows);
 
 // Queries, keys and values of all heads.
 struct Heads {
@@ -101,7 +101,7 @@ struct MultiHeadAttention {
   // Cross-attention. x: (B, N, I), memory: (B, M, I') -> (B, N, O)
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionOptions& options = {}, Mode mode = {}) const;
 
-  // Whether AttentionContext::query_indices may be used: no score depends on the position of its query.
+  // Whether AttentionContext::query_rows may be used: no score depends on the position of its query.
   bool can_select_queries(const AttentionOptions& options) const;
 
   // The single steps, for caches and inspection. Positions are those of rotary embeddings.

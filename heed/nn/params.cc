@@ -163,8 +163,9 @@ void Params::alias(const std::string& other, const std::string& name) {
 }
 
 bool Params::file_differs(const std::string& a, const std::string& b) const {
-  if (!file_has(a) || !file_has(b)) return false;
-  return !file_->same(a, b);
+  if (!file_) return false;
+  const std::vector<std::string> first = names_in_file(a), second = names_in_file(b);
+  return !first.empty() && !second.empty() && !file_->same(first[0], second[0]);
 }
 
 std::vector<std::string> Params::unused() const {

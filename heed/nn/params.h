@@ -72,7 +72,8 @@ class Params {
   // Whether get(name) finds values: in the file, under this or another name, or without a file.
   bool provides(const std::string& name) const { return !file_ || !names_in_file(name).empty(); }
   std::vector<std::string> file_names() const { return file_ ? file_->names() : std::vector<std::string>(); }
-  bool file_differs(const std::string& a, const std::string& b) const;  // the file has both, with different contents
+  // Whether the file has both, under these or other names, with different contents.
+  bool file_differs(const std::string& a, const std::string& b) const;
 
   // Call it when the model is built. Throws an error listing all names that are missing or of another shape and not allowed, and warns of
   // tensors that are not used.

@@ -91,6 +91,8 @@ constexpr ParameterOptions kPosition{.decays = false};
 
 // The frequencies of the last long text; layers that share a Rotary share them.
 struct Rotary::LongTexts {
+  LongTexts(int64_t N, int64_t width, const RotaryOptions& rotary) : positions(N), D(width), options(rotary) {}
+
   int64_t positions, D;
   RotaryOptions options;
   std::mutex mutex = {};
@@ -213,18 +215,29 @@ RelativeBias2d relative_positions_2d(const Scope& scope, int64_t heads, int64_t 
   return std::get<RelativeBias2d>(position_term(scope, *find_term("relative_2d"), heads, {.rows = rows, .columns = columns}));
 }
 
-RelativeContent::RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R)
-    : position(scope / "position", R, heads * head_width, {.bias = false}),
+RelativeContent::RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R, std::optional<TokenGrid> on_grid)
+    : position(
+          (check(!on_grid || R % 4 == 0, "relative_content: ", R, " sinusoids on a grid, expected a multiple of 4"), scope / "position"), R,
+          heads * head_width, {.bias = false}),
       key_bias(scope.get("key_bias", {heads, head_width}, initializer::zeros(), kPosition)),
-      position_bias(scope.get("position_bias", {heads, head_width}, initializer::zeros(), kPosition)) {}
+      position_bias(scope.get("position_bias", {heads, head_width}, initializer::zeros(), kPosition)),
+      grid(on_grid) {}
 
-std::pair<Tensor, RelativeKeys> RelativeContent::operator()(const Tensor& q, int64_t M, float beta) const {
-  const int64_t H = key_bias.size(0), N = q.size(2), D = key_bias.size(1), reach = std::max(N, M) - 1;
+std::pair<Tensor, Term> RelativeContent::operator()(const Tensor& q, int64_t M, float beta) const {
+  const int64_t H = key_bias.size(0), N = q.size(2), D = key_bias.size(1), R = position.inputs();
   check(q.size(1) == H && q.size(3) == D, "relative_content: q ", q.shape(), ", expected ", H, " heads of width ", D);
-  // Row r of the table is for j - i = r - reach, so for the distance reach - r.
-  const Tensor sinusoids = distance_sinusoids(reach, position.inputs(), q.device());
-  const Tensor table = permute(reshape(position(sinusoids), {2 * reach + 1, H, D}), {1, 0, 2});
-  return {q + reshape(key_bias, {1, H, 1, D}), {.queries = (q + reshape(position_bias, {1, H, 1, D})) * beta, .table = table}};
+  const Tensor keyed = q + reshape(key_bias, {1, H, 1, D}), queries = (q + reshape(position_bias, {1, H, 1, D})) * beta;
+  // Row r of distance_sinusoids() is for j - i = r - reach, so for the distance reach - r.
+  const auto projected = [&](const Tensor& sinusoids) {
+    return permute(reshape(position(sinusoids), {sinusoids.size(0), H, D}), {1, 0, 2});
+  };
+  if (!grid) return {keyed, RelativeKeys{queries, projected(distance_sinusoids(std::max(N, M) - 1, R, q.device()))}};
+  const auto [rows, columns] = *grid;
+  check(N == rows * columns && M == N, "relative_content: ", N, " queries and ", M, " keys on a grid of ", rows, " x ", columns);
+  const Tensor by_row = distance_sinusoids(rows - 1, R / 2, q.device()), by_column = distance_sinusoids(columns - 1, R / 2, q.device());
+  const auto none = [&](const Tensor& other) { return Tensor::zeros(other.shape(), q.device()); };
+  const Tensor table = projected(concat({concat({by_row, none(by_row)}, 1), concat({none(by_column), by_column}, 1)}, 0));
+  return {keyed, RelativeKeys2d{queries, table, rows - 1, columns}};
 }
 
 }  // namespace heed

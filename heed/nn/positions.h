@@ -4,10 +4,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "heed/attention/pooled_keys.h"
 #include "heed/attention/terms.h"
 #include "heed/core/api.h"
 #include "heed/nn/linear.h"
@@ -102,17 +104,18 @@ RelativeBias relative_positions(const Scope& scope, int64_t heads, int64_t reach
 RelativeBias2d relative_positions_2d(const Scope& scope, int64_t heads, int64_t rows, int64_t columns);
 
 // Scores q.k + q.r + u.k + v.r with r = W r_delta, r_delta the sinusoids of the distance i - j: Dai et al. 2019
-// (Transformer-XL).
+// (Transformer-XL). On a grid the first half of r_delta has those of the distance in rows, the second in columns: Cordonnier et al. 2020.
 struct RelativeContent {
   Linear position;       // (H D, R), no bias: W
   Tensor key_bias;       // (H, D): u
   Tensor position_bias;  // (H, D): v
+  std::optional<TokenGrid> grid = {};
 
   RelativeContent() = default;
-  // With parameters of the scope. R: number of sinusoids
-  RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R);
+  // With parameters of the scope. R: number of sinusoids, on a grid a multiple of 4
+  RelativeContent(const Scope& scope, int64_t heads, int64_t head_width, int64_t R, std::optional<TokenGrid> on_grid = {});
   // q: (B, H, N, D), M keys; both start at the same position -> queries that replace q, and the term
-  std::pair<Tensor, RelativeKeys> operator()(const Tensor& q, int64_t M, float beta) const;
+  std::pair<Tensor, Term> operator()(const Tensor& q, int64_t M, float beta) const;
 };
 
 // What adds positions to scores.

@@ -11,6 +11,7 @@
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/ops/batch_norm.h"
+#include "heed/ops/batch_shards.h"
 #include "heed/ops/ops.h"
 #include "heed/ops/storage.h"
 
@@ -187,6 +188,7 @@ void cpu::batch_norm_forward(const BatchNormForward& n) {
     std::copy_n(n.running_mean, channels, n.mean);
     for (int64_t channel = 0; channel < channels; ++channel) n.rstd[channel] = inverse_root(n.running_variance[channel], n.eps);
   }
+  if (!n.y) return;
   for (int64_t channel = 0; channel < channels; ++channel) factor[channel] = n.weight[channel] * n.rstd[channel];
   HWY_DYNAMIC_DISPATCH(normalise_all)(n, factor);
 }
@@ -195,14 +197,20 @@ void cpu::batch_norm_backward(const BatchNormBackward& n) {
   const int64_t channels = n.sizes.channels, blocks = n.sizes.blocks();
   float* const found = static_cast<float*>(n.workspace);  // (C, blocks, 2), then three of (C)
   float *const factor = found + channels * blocks * 2, *const shift = factor + channels, *const slope = shift + channels;
-  HWY_DYNAMIC_DISPATCH(block_gradients_of)(n, found);
+  if (!n.all_dw) HWY_DYNAMIC_DISPATCH(block_gradients_of)(n, found);
   const float* block = found;
+  const double share = n.training ? 1 / static_cast<double>(n.all_dw ? n.all_values : n.sizes.values()) : 0;
   for (int64_t channel = 0; channel < channels; ++channel) {
+    const double rstd = n.rstd[channel];
     double total = 0, product = 0;
-    for (int64_t i = 0; i < blocks; ++i, block += 2) total += block[0], product += block[1];
-    const double rstd = n.rstd[channel], share = n.training ? 1 / static_cast<double>(n.sizes.values()) : 0;
-    n.db[channel] = static_cast<float>(total);
-    n.dw[channel] = static_cast<float>(product * rstd);
+    if (n.all_dw) {
+      total = n.all_db[channel];
+      product = n.all_dw[channel] / rstd;
+    } else {
+      for (int64_t i = 0; i < blocks; ++i, block += 2) total += block[0], product += block[1];
+      n.db[channel] = static_cast<float>(total);
+      n.dw[channel] = static_cast<float>(product * rstd);
+    }
     // The mean and the variance of a batch depend on x; running ones do not.
     factor[channel] = static_cast<float>(n.weight[channel] * rstd);
     shift[channel] = static_cast<float>(total * share);
@@ -238,11 +246,18 @@ struct Normalised {
   bool training;
 };
 
-// g: as x -> {dx or nothing, dw, db}
-Grads gradients(const Normalised& n, const Tensor& g, bool to_x) {
+// The sums of dw and db over all shards of a batch.
+struct ShardGradients {
+  Tensor dw, db;   // (channels)
+  int64_t values;  // of a channel, in all shards
+};
+
+// g: as x -> {dx or nothing, dw, db}. all: not null: only dx is computed
+Grads gradients(const Normalised& n, const Tensor& g, bool to_x, const ShardGradients* all = nullptr) {
   const Device device = n.x.device();
-  Grads grads{to_x ? Tensor::empty(n.x.shape(), n.x.dtype(), device) : Tensor(), Tensor::empty(n.w.shape(), DType::f32, device),
-              Tensor::empty(n.w.shape(), DType::f32, device)};
+  Grads grads(3);
+  if (to_x) grads[0] = Tensor::empty(n.x.shape(), n.x.dtype(), device);
+  if (!all) grads[1] = Tensor::empty(n.w.shape(), device), grads[2] = Tensor::empty(n.w.shape(), device);
   launch(batch_norm_backward, device,
          {.x = Raw::bytes(n.x),
           .g = Raw::bytes(g),
@@ -250,13 +265,38 @@ Grads gradients(const Normalised& n, const Tensor& g, bool to_x) {
           .mean = raw<float>(n.mean),
           .rstd = raw<float>(n.rstd),
           .dx = Raw::bytes_or_null(grads[0]),
-          .dw = raw<float>(grads[1]),
-          .db = raw<float>(grads[2]),
+          .dw = raw_or_null<float>(grads[1]),
+          .db = raw_or_null<float>(grads[2]),
           .sizes = sizes_of(n.x),
           .dtype = n.x.dtype(),
-          .training = n.training});
+          .training = n.training,
+          .all_dw = all ? raw<float>(all->dw) : nullptr,
+          .all_db = all ? raw<float>(all->db) : nullptr,
+          .all_values = all ? all->values : 0});
   return grads;
 }
+
+Tensor channels_from(const std::vector<double>& values, Device device) {
+  return Tensor::from(std::vector<float>(values.begin(), values.end()), {std::ssize(values)}, device);
+}
+
+// The same for a shard: dw and db are those of the shard, and dx depends on the sums over all shards. values: of a channel, in all shards
+Grads shard_gradients(const Normalised& n, const Tensor& g, bool to_x, BatchShards& shards, int64_t values) {
+  Grads grads = gradients(n, g, false);
+  if (!to_x) return grads;
+  const auto C = static_cast<size_t>(n.w.count());
+  std::vector<double> own;  // dw, db
+  for (const size_t i : {1, 2})
+    for (const float value : grads[i].to_vector<float>()) own.push_back(value);
+  std::vector<double> dw(C), db(C);
+  for (const std::vector<double>& shard : shards.all_of(own))
+    for (size_t c = 0; c < C; ++c) dw[c] += shard[c], db[c] += shard[C + c];
+  const ShardGradients all{channels_from(dw, n.x.device()), channels_from(db, n.x.device()), values};
+  grads[0] = gradients(n, g, true, &all)[0];
+  return grads;
+}
+
+void check_values(int64_t values) { check(values > 1, "batch_norm: ", values, " values in a channel, training needs 2 or more"); }
 
 void check_inputs(const Tensor& x, const Tensor& w, const Tensor& b, const BatchNorm& state) {
   check(x.rank() >= 2, "batch_norm: x has shape ", x.shape(), ", expected (B, C, ...)");
@@ -273,9 +313,63 @@ void check_inputs(const Tensor& x, const Tensor& w, const Tensor& b, const Batch
     check(running->dtype() == DType::f32 && running->is_contiguous(), "batch_norm: the running statistics are ",
           running->is_contiguous() ? "dense " : "strided ", name_of(running->dtype()), ", expected dense f32");
   }
-  if (!state.training) return;
-  const int64_t values = x.size(0) * (x.count() / std::max<int64_t>(1, x.size(0) * channels));
-  check(values > 1, "batch_norm: ", values, " values in a channel, training needs 2 or more");
+  if (!state.training || ShardScope::newest()) return;
+  check_values(x.size(0) * (x.count() / std::max<int64_t>(1, x.size(0) * channels)));
+}
+
+// y may be undefined.
+void normalise_batch(const Normalised& n, const Tensor& b, const BatchNorm& state, const Tensor& y) {
+  launch(batch_norm_forward, n.x.device(),
+         {.x = Raw::bytes(n.x),
+          .weight = raw<float>(n.w),
+          .bias = raw<float>(b),
+          .running_mean = raw_or_null<float>(state.running_mean),
+          .running_variance = raw_or_null<float>(state.running_variance),
+          .y = Raw::bytes_or_null(y),
+          .mean = raw<float>(n.mean),
+          .rstd = raw<float>(n.rstd),
+          .sizes = sizes_of(n.x),
+          .eps = state.eps,
+          .momentum = state.momentum,
+          .dtype = n.x.dtype(),
+          .training = state.training});
+}
+
+void follow(const Tensor& running, const std::vector<double>& now, double momentum) {
+  if (!running.defined()) return;
+  std::vector<double> values;
+  for (const double before : running.to_vector<float>()) values.push_back((1 - momentum) * before + momentum * now[values.size()]);
+  copy_into(channels_from(values, running.device()), running);
+}
+
+// Normalises a shard by the mean and the variance of all shards. Returns the number of values of a channel in all of them.
+int64_t normalise_shard(const Normalised& n, const Tensor& b, const BatchNorm& state, const Tensor& y, BatchShards& shards) {
+  const auto C = static_cast<size_t>(n.w.count());
+  normalise_batch(n, b, {.eps = 0}, {});  // rstd^-2 is the variance
+  std::vector<double> own{static_cast<double>(sizes_of(n.x).values())};
+  for (const float mean : n.mean.to_vector<float>()) own.push_back(mean);
+  for (const double rstd : n.rstd.to_vector<float>()) own.push_back(1 / (rstd * rstd));
+  double count = 0;
+  std::vector<double> mean(C), variance(C);
+  for (const std::vector<double>& shard : shards.all_of(own)) {
+    const double more = shard[0];
+    for (size_t c = 0; c < C; ++c) {  // Chan, Golub and LeVeque 1979; variance: times count
+      const double apart = shard[1 + c] - mean[c];
+      variance[c] += shard[1 + C + c] * more + apart * apart * count * more / (count + more);
+      mean[c] += apart * more / (count + more);
+    }
+    count += more;
+  }
+  check_values(static_cast<int64_t>(count));
+  std::vector<double> unbiased;
+  for (double& each : variance) unbiased.push_back(each / (count - 1)), each /= count;
+  if (shards.is_first_here()) {
+    follow(state.running_mean, mean, state.momentum);
+    follow(state.running_variance, unbiased, state.momentum);
+  }
+  const Device device = n.x.device();
+  normalise_batch(n, b, {channels_from(mean, device), channels_from(variance, device), false, 0, state.eps}, y);
+  return static_cast<int64_t>(count);
 }
 
 }  // namespace
@@ -293,23 +387,16 @@ Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      .mean = Tensor::empty(w.shape(), DType::f32, device),
                      .rstd = Tensor::empty(w.shape(), DType::f32, device),
                      .training = state.training};
-  launch(batch_norm_forward, device,
-         {.x = Raw::bytes(x),
-          .weight = raw<float>(w),
-          .bias = raw<float>(b),
-          .running_mean = raw_or_null<float>(state.running_mean),
-          .running_variance = raw_or_null<float>(state.running_variance),
-          .y = Raw::bytes(y),
-          .mean = raw<float>(n.mean),
-          .rstd = raw<float>(n.rstd),
-          .sizes = sizes_of(x),
-          .eps = state.eps,
-          .momentum = state.momentum,
-          .dtype = x.dtype(),
-          .training = state.training});
+  BatchShards* const shards = state.training ? ShardScope::newest() : nullptr;
+  int64_t values = 0;
+  if (shards)
+    values = normalise_shard(n, b, state, y, *shards);
+  else
+    normalise_batch(n, b, state, y);
 
-  const auto back = [n, transpose, shape = dense.shape(), to_x = input.needs_grad()](const Tensor& gradient) {
-    Grads grads = gradients(n, transpose ? transposed(gradient) : contiguous(gradient), to_x);
+  const auto back = [n, transpose, shape = dense.shape(), to_x = input.needs_grad(), shards, values](const Tensor& gradient) {
+    const Tensor g = transpose ? transposed(gradient) : contiguous(gradient);
+    Grads grads = shards ? shard_gradients(n, g, to_x, *shards, values) : gradients(n, g, to_x);
     if (transpose && to_x) grads[0] = transposed_back(grads[0], shape);
     return grads;
   };

@@ -178,17 +178,26 @@ __global__ void __launch_bounds__(kJoinThreads)
   const int lane = threadIdx.x % 32;
   if (channel >= cut.sizes.channels) return;
   const float* const block = found + channel * cut.blocks * 2;
+  const double rstd = n.rstd[channel];
   double total = 0, product = 0;
-  for (int64_t i = lane; i < cut.blocks; i += 32) {
-    total += block[2 * i];
-    product += block[2 * i + 1];
+  if (n.all_dw) {
+    total = n.all_db[channel];
+    product = n.all_dw[channel] / rstd;
+  } else {
+    for (int64_t i = lane; i < cut.blocks; i += 32) {
+      total += block[2 * i];
+      product += block[2 * i + 1];
+    }
+    total = warp_sum(total);
+    product = warp_sum(product);
   }
-  total = warp_sum(total);
-  product = warp_sum(product);
   if (lane > 0) return;
-  const double rstd = n.rstd[channel], share = n.training ? 1 / static_cast<double>(cut.sizes.images * cut.sizes.pixels) : 0;
-  n.db[channel] = static_cast<float>(total);
-  n.dw[channel] = static_cast<float>(product * rstd);
+  const int64_t values = n.all_dw ? n.all_values : cut.sizes.images * cut.sizes.pixels;
+  const double share = n.training ? 1 / static_cast<double>(values) : 0;
+  if (!n.all_dw) {
+    n.db[channel] = static_cast<float>(total);
+    n.dw[channel] = static_cast<float>(product * rstd);
+  }
   // The mean and the variance of a batch depend on x; running ones do not.
   factor[channel] = static_cast<float>(n.weight[channel] * rstd);
   shift[channel] = static_cast<float>(total * share);
@@ -228,7 +237,7 @@ void batch_norm_forward(const BatchNormForward& n) {
     } else {
       start(running_moments, static_cast<unsigned>(divide_up<int64_t>(channels, kJoinThreads)), kJoinThreads, 0, n, factor);
     }
-    if (!empty) start(normalise<T>, block_count_of(pieces), kThreads, 0, pieces, x, y, n.mean, factor, n.bias);
+    if (!empty && y) start(normalise<T>, block_count_of(pieces), kThreads, 0, pieces, x, y, n.mean, factor, n.bias);
   });
 }
 
@@ -244,7 +253,7 @@ void batch_norm_backward(const BatchNormBackward& n) {
     const bool empty = n.sizes.values() == 0;
     Cut join = pieces;
     if (empty) join.blocks = 0;
-    if (!empty) start(block_gradients<T>, block_count_of(pieces), kThreads, 0, pieces, x, g, n.mean, found);
+    if (!empty && !n.all_dw) start(block_gradients<T>, block_count_of(pieces), kThreads, 0, pieces, x, g, n.mean, found);
     start(join_gradients, static_cast<unsigned>(divide_up<int64_t>(channels * 32, kJoinThreads)), kJoinThreads, 0, n, join, found, factor,
           shift, slope);
     if (dx && !empty) start(input_gradient<T>, block_count_of(pieces), kThreads, 0, pieces, x, g, dx, n.mean, factor, shift, slope);

@@ -23,8 +23,8 @@ struct BatchNormForward {
   const void* x;
   const float *weight, *bias;              // (channels)
   float *running_mean, *running_variance;  // (channels): updated in training, where they may be null; inputs in evaluation
-  void* y;
-  float *mean, *rstd;  // (channels), outputs: mean and scale of the normalisation; rstd = 1 / sqrt(variance + eps)
+  void* y;                                 // or null: only the statistics are wanted
+  float *mean, *rstd;                      // (channels), outputs: mean and scale of the normalisation; rstd = 1 / sqrt(variance + eps)
   BatchSizes sizes;
   float eps, momentum;
   DType dtype;  // of x and y
@@ -46,6 +46,9 @@ struct BatchNormBackward {
   BatchSizes sizes;
   DType dtype;    // of x, g and dx
   bool training;  // mean and rstd are functions of x
+  // (channels): the sums of dw and db over several calls, whose x have `all_values` values in a channel; dw and db are then null.
+  const float *all_dw = nullptr, *all_db = nullptr;
+  int64_t all_values = 0;
   void* workspace = nullptr;
 
   // (channels, blocks, 2), then (3, channels).

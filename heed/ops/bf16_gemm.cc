@@ -160,6 +160,13 @@ void finish_rows(const Gemm& g, int64_t offset, const Tile& part, const float* s
                   .dtype = g.c.dtype});
 }
 
+// The f32 sums of some rows that a product will be added to.
+void load_sums(const Gemm& g, int64_t offset, const Tile& part, float* sums) {
+  const Bf16* const c = static_cast<const Bf16*>(g.c.data) + offset + part.row * g.c.stride;
+  for (int64_t row = 0; row < part.rows; ++row)
+    for (int64_t i = 0; i < g.N; ++i) sums[row * g.N + i] = to_float(c[row * g.c.stride + i]);
+}
+
 // The same numbers on machines without bf16 instructions.
 void multiply_in_f32(const Gemm& g, const Bf16Matrix& a, const Bf16Matrix& b, int64_t offset) {
   const auto widened = [](const Bf16Matrix& x, int64_t rows, int64_t columns) {
@@ -176,6 +183,7 @@ void multiply_in_f32(const Gemm& g, const Bf16Matrix& a, const Bf16Matrix& b, in
   const bool direct = g.c.dtype == DType::f32;
   const Tensor sums = direct ? Tensor() : Tensor::empty({g.M, g.N}, DType::f32, kCpu);
   const Matrix c = direct ? Matrix{static_cast<float*>(g.c.data) + offset, g.c.stride} : Matrix{raw<float>(sums), g.N};
+  if (!direct && g.add) load_sums(g, offset, {0, g.M, 0, g.N}, c.data);
   cpu::gemm(g.M, g.N, g.K, {raw<float>(left), a_columns, a.transposed}, {raw<float>(right), b_columns, b.transposed}, c, g.add);
   if (!direct || g.bias || g.activation != Activation::none) finish_rows(g, offset, {0, g.M, 0, g.N}, c.data, c.stride);
 }
@@ -196,6 +204,7 @@ void multiply(const Gemm& g, int64_t a_offset, int64_t b_offset, int64_t offset)
     thread_local std::vector<float> buffer;
     if (!direct) buffer.resize(std::max(buffer.size(), static_cast<size_t>(part.rows * g.N)));
     float* sums = direct ? static_cast<float*>(g.c.data) + offset + part.row * stride : buffer.data();
+    if (!direct && g.add) load_sums(g, offset, part, sums);
     const Primitive& primitive = primitive_for({.rows = part.rows,
                                                 .N = g.N,
                                                 .K = K,

@@ -6,6 +6,7 @@
 // after foreach_target
 #include "heed/core/lanes.h"
 
+#include "heed/core/merge_axes.h"
 #include "heed/core/parallel.h"
 #include "heed/core/raw.h"
 #include "heed/ops/binary.h"
@@ -115,20 +116,8 @@ BinaryForward merge_axes(Arithmetic what, const Tensor& a, const Tensor& b, cons
     return own < 0 || x.shape()[own] == 1 ? 0 : x.strides()[own];
   };
   BinaryForward f{.what = what, .a = Raw::bytes(a), .b = Raw::bytes(b), .out = Raw::bytes(out), .dtype = out.dtype()};
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    const int64_t size = shape[axis], a_stride = stride(a, axis), b_stride = stride(b, axis);
-    if (size == 1) continue;
-    const int last = f.rank - 1;
-    if (last >= 0 && f.a_stride[last] == a_stride * size && f.b_stride[last] == b_stride * size) {
-      f.size[last] *= size;
-      f.a_stride[last] = a_stride;
-      f.b_stride[last] = b_stride;
-    } else {
-      f.size[f.rank] = size;
-      f.a_stride[f.rank] = a_stride;
-      f.b_stride[f.rank++] = b_stride;
-    }
-  }
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    append_axis(f.rank, f.size, f.a_stride, f.b_stride, shape[axis], stride(a, axis), stride(b, axis));
   if (f.rank == 0) f.rank = 1, f.size[0] = 1;
   return f;
 }

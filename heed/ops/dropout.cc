@@ -1,4 +1,4 @@
-// Dropout (Srivastava et al. 2014). The mask is a function of the random key and the element's place: backward asks again.
+// Dropout (Srivastava et al. 2014). The mask is a function of the random key and the element's place: backward computes it again.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/dropout.cc"
 #include "hwy/foreach_target.h"
@@ -88,7 +88,7 @@ Tensor dropout(const Tensor& input, float p, Rng& rng) {
   Tensor out =
       record(op::dropout, dropped(x, key, p), {input}, [key, p](const Tensor& g) { return Grads{dropped(contiguous(g), key, p)}; });
   if (!has_recompute(input)) return out;  // else x would be saved instead
-  return with_recompute(std::move(out), [kept = SavedInput(input, x), key, p] { return dropped(kept.get(), key, p); });
+  return with_recompute(std::move(out), [kept = SavedInput(input, x), key, p] { return dropped(contiguous(kept.get()), key, p); });
 }
 
 }  // namespace heed

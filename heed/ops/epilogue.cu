@@ -1,11 +1,16 @@
 #include "heed/ops/epilogue.cuh"
 
-#include "heed/cuda/launch.cuh"
+#include "heed/cuda/map.cuh"
 
 namespace heed::cuda {
 namespace {
 
 constexpr int kThreads = 256, kRowsAtOnce = 4;
+
+template <class Formula>
+struct Apply {
+  __device__ float operator()(float x) const { return Formula::f(x); }
+};
 
 struct Rows {
   Gemm g;  // sizes, strides and batch
@@ -16,7 +21,7 @@ struct Rows {
   int64_t packs;  // of a row
 };
 
-// blockDim.x threads lie along a row, each with a pack of columns; blockDim.y rows at once, kRowsAtOnce of them per thread in flight.
+// blockDim.x threads share a row, each with a pack of columns; blockDim.y rows at once, kRowsAtOnce of them per thread in flight.
 template <class Formula, class T, int kCount>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const Rows p) {
   const int64_t pack = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -71,6 +76,8 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(const Rows p) {
 void finish_sums(const Gemm& g, const void* sums, const float* bias, void* z, void* y) {
   with_storage(g.c.dtype, [&]<class T>(T) {
     constexpr int count = Pack<T>::kCount;
+    if (!bias && !z && sums && sums != y && g.batch_axes == 0 && g.c.stride == g.N)
+      return formulas::with_formula(g.activation, [&]<class Formula>(Formula) { map_elements<T>(Apply<Formula>(), sums, y, g.M * g.N); });
     bool packs = g.N % count == 0 && g.c.stride % count == 0 && is_aligned(sums) && is_aligned(z) && is_aligned(y);
     for (int axis = 0; axis < g.batch_axes; ++axis) packs = packs && g.c.batch_stride[axis] % count == 0;
     const Rows rows{.g = g, .bias = bias, .sums = sums, .z = z, .y = y, .rows = g.batch() * g.M, .packs = packs ? g.N / count : g.N};

@@ -16,18 +16,26 @@ __device__ inline float activate(Activation activation, float x) {
 
 // z = sum + bias; y = activation(z). The activation sees z as it is stored, so that backward can recompute y from it bit for bit.
 struct Finish {
-  const float* bias;  // (columns) or null
-  void *z, *y;        // z may be null
+  const float* bias;        // (columns) or null
+  const Bf16* narrow_bias;  // the same, where bias is null
+  void *z, *y;              // z may be null
   Activation activation;
   bool add;     // y += sum
   bool narrow;  // z and y are bf16, not f32
 
   explicit Finish(const Gemm& g)
-      : bias(g.bias), z(g.z), y(g.c.data), activation(g.activation), add(g.add), narrow(g.c.dtype == DType::bf16) {}
+      : bias(g.bias),
+        narrow_bias(g.bias ? nullptr : g.narrow_bias),
+        z(g.z),
+        y(g.c.data),
+        activation(g.activation),
+        add(g.add),
+        narrow(g.c.dtype == DType::bf16) {}
 
   __device__ void operator()(int64_t at, int64_t column, float sum) const {
     if (add) sum += narrow ? load(static_cast<const Bf16*>(y) + at) : load(static_cast<const float*>(y) + at);
     if (bias) sum += bias[column];
+    if (narrow_bias) sum += load(narrow_bias + column);
     if (z) {
       put(z, at, sum);
       if (narrow) sum = rounded_to(sum, Bf16());

@@ -23,7 +23,7 @@ struct TileReader {
   static constexpr int kEach = kLines * kDepth / kTileThreads;
   using Line = typename Operand::Line;
 
-  // Along K, a thread keeps its k and walks over lines, which wait in shared memory; otherwise it keeps its line.
+  // Along K, a thread keeps its k and takes line after line from shared memory; otherwise it keeps its line.
   Line* lines;
   Line mine;
 

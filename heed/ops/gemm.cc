@@ -142,6 +142,13 @@ void cpu::gemm(int64_t M, int64_t N, int64_t K, Matrix a, Matrix b, Matrix c, bo
 
 void cpu::gemm(const Gemm& g) {
   if (g.batch() == 0 || g.M == 0 || g.N == 0) return;
+  if (!g.bias && g.narrow_bias) {
+    std::vector<float> bias;
+    for (int64_t n = 0; n < g.N; ++n) bias.push_back(to_float(g.narrow_bias[n]));
+    Gemm widened = g;
+    widened.bias = bias.data();
+    return gemm(widened);
+  }
   if (g.in_bf16()) return gemm_bf16(g);
   const Epilogue after = activate_tiles(g);
   GemmOperand c = g.c;

@@ -13,7 +13,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kMostCalls = 64;  // of cuBLASLt for one batch; beyond, one kernel of our own is faster
 
-// to: (items, rows, columns) with rows of to_stride, from: items that lie `from_offset` apart
+// to: (items, rows, columns) with rows of to_stride, from: items with the batch strides of `from`
 struct RoundRows {
   Gemm g;  // its batch
   GemmOperand from, to;
@@ -161,26 +161,28 @@ void multiply_by_tiles(const Gemm& g) {
   });
 }
 
-// c = a b + bias, or c += a b. True: the bias is in c.
-bool multiply(const Gemm& g, Bf16* narrow) {
-  if (multiply_by_library(g, nullptr)) return g.bias != nullptr;
-  if (g.bias && g.activation == Activation::none && !g.z && narrow && !lt_library().empty()) {
-    start(round_kernel, block_count(g.N, 4 * kThreads), kThreads, 0,
-          RoundRows{.g = {},
-                    .from = {.data = const_cast<float*>(g.bias), .stride = g.N},
-                    .to = {.data = narrow, .stride = g.N, .dtype = DType::bf16},
-                    .rows = 1,
-                    .columns = g.N,
-                    .items = 1});
-    if (multiply_by_library(g, narrow)) return true;
+// c = a b + bias, or c += a b. True: the bias is in c. scratch: for the bias in bf16, or null
+bool multiply(const Gemm& g, Bf16* scratch) {
+  const bool adds_bias = g.bias || g.narrow_bias;
+  if ((g.bias || !adds_bias) && multiply_by_library(g, nullptr)) return adds_bias;
+  if ((g.narrow_bias || (g.bias && scratch)) && !lt_library().empty()) {
+    if (!g.narrow_bias)
+      start(round_kernel, block_count(g.N, 4 * kThreads), kThreads, 0,
+            RoundRows{.g = {},
+                      .from = {.data = const_cast<float*>(g.bias), .stride = g.N},
+                      .to = {.data = scratch, .stride = g.N, .dtype = DType::bf16},
+                      .rows = 1,
+                      .columns = g.N,
+                      .items = 1});
+    if (multiply_by_library(g, g.narrow_bias ? g.narrow_bias : scratch)) return true;
   }
-  if (g.bias && narrow) {  // a pass over c is left anyway, which adds it
+  if (g.bias && g.c.dtype == DType::bf16) {  // a pass over c is left anyway, which adds it
     Gemm without = g;
-    without.bias = nullptr;
+    without.bias = nullptr, without.narrow_bias = nullptr;
     if (multiply_by_library(without, nullptr)) return false;
   }
   multiply_by_tiles(g);
-  return g.bias != nullptr;
+  return adds_bias;
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct Gemm {
   int batch_axes = 0;
   int64_t batch_size[kMaxBatchAxes] = {};  // the outermost axis first
   const float* bias = nullptr;             // (N), added to every row
+  const Bf16* narrow_bias = nullptr;       // (N): the same rounded, which spares CUDA rounding it; alone, it is added instead
   Activation activation = Activation::none;
   void* z = nullptr;               // stored like c: the result before the activation, or null
   bool add = false;                // c += a b; without bias and activation

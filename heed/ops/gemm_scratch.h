@@ -64,7 +64,7 @@ inline GemmScratch gemm_scratch(const Gemm& g) {
   };
   if (g.in_bf16() && g.a.dtype == DType::f32) out.a = copy(g.a, g.a.transposed ? g.K : g.M, g.a.transposed ? g.M : g.K);
   if (g.in_bf16() && g.b.dtype == DType::f32 && !g.packed_b) out.b = copy(g.b, g.b.transposed ? g.N : g.K, g.b.transposed ? g.K : g.N);
-  if (g.bias && g.c.dtype == DType::bf16) out.bias = take(g.N * 2);
+  if (g.bias && !g.narrow_bias && g.c.dtype == DType::bf16) out.bias = take(g.N * 2);
   return out;
 }
 

@@ -12,15 +12,18 @@ namespace heed::cuda {
 struct StoreSums {
   void* c;
   const float* bias;
+  const Bf16* narrow_bias;  // where bias is null
   int64_t stride;
   bool narrow, add;
 
-  __device__ StoreSums(const Gemm& g, int64_t item) : bias(g.bias), stride(g.c.stride), narrow(g.c.dtype == DType::bf16), add(g.add) {
+  __device__ StoreSums(const Gemm& g, int64_t item)
+      : bias(g.bias), narrow_bias(g.bias ? nullptr : g.narrow_bias), stride(g.c.stride), narrow(g.c.dtype == DType::bf16), add(g.add) {
     c = static_cast<char*>(g.c.data) + g.item_offset(g.c, item) * (narrow ? 2 : 4);
   }
   __device__ int64_t column(int64_t n) const { return n; }
   __device__ void store(int64_t row, int64_t column, float sum) const {
     if (bias) sum += bias[column];
+    if (narrow_bias) sum += load(narrow_bias + column);
     if (narrow) {
       put(static_cast<Bf16*>(c) + row * stride + column, sum);
     } else {
@@ -61,8 +64,8 @@ struct PlainProblem {
 
 inline constexpr int kMmaLines = 128, kMmaDepth = 32, kMmaThreads = 256;
 
-// 128 lines of a bf16 operand, 32 deep. Eight elements are read at a time; shared memory keeps them as they lie, [line][k] or [k][line], in
-// rows whose length lets eight of them start in different banks.
+// 128 lines of a bf16 operand, 32 deep. Eight elements are read at a time. Shared memory has the order of global memory, [line][k] or
+// [k][line], in rows of such a length that eight of them start in different banks.
 template <bool kDense>
 struct MmaOperand {
   static constexpr int kRow = kDense ? kMmaDepth + 8 : kMmaLines + 8, kCount = (kDense ? kMmaLines : kMmaDepth) * kRow;
@@ -99,8 +102,8 @@ struct MmaOperand {
       *reinterpret_cast<uint4*>(shared + pack / kPacksOfRow * kRow + pack % kPacksOfRow * 8) = packs[i];
     }
   }
-  // Four 8 x 8 matrices from (line, k) on; lane l names a row of matrix l / 8. Order 0: the second one is 8 lines further, the third 8 further in k,
-  // as the left operand wants them; order 1: the other way, which gives the right operand for two times 8 columns.
+  // Four 8 x 8 matrices from (line, k) on; lane l names a row of matrix l / 8. Order 0: the second one is 8 lines further, the third 8
+  // further in k, as in the left operand; order 1: the other way, which gives the right operand for two times 8 columns.
   template <int kOrder>
   __device__ static void fragments(uint32_t (&to)[4], const Bf16* shared, int line, int k) {
     const int lane = threadIdx.x % 32, matrix = lane / 8, row = lane % 8;

@@ -2,6 +2,7 @@
 
 #include "heed/cuda/block_reduce.cuh"
 #include "heed/cuda/launch.cuh"
+#include "heed/cuda/raw_pack.cuh"
 #include "heed/ops/epilogue.cuh"
 #include "heed/ops/gemm_scratch.h"
 
@@ -15,19 +16,6 @@ __device__ float operand(float x, T, Other) {
   return x;
 }
 
-// 16 bytes that are read once.
-template <class T>
-struct RawPack {
-  static constexpr int kCount = 16 / sizeof(T);
-  uint4 bits;
-  __device__ void load(const T* from) { bits = __ldcs(reinterpret_cast<const uint4*>(from)); }
-  __device__ float value(int i) const {
-    const uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
-    if constexpr (std::is_same_v<T, float>) return __uint_as_float(words[i]);
-    return __uint_as_float(i % 2 ? words[i / 2] & 0xffff0000u : words[i / 2] << 16);
-  }
-};
-
 struct FewRows {
   Gemm g;
   int64_t a_row, a_column;  // strides of a
@@ -39,7 +27,7 @@ constexpr int kWarps = 4;
 // packs of 16 bytes each in flight. Without kPacks, elements come one by one: nothing is known of alignment.
 template <class A, class B, int kRows, int kColumns, int kAhead, bool kPacks>
 __global__ void __launch_bounds__(kWarps * 32) dot_kernel(const FewRows p, const Finish finish) {
-  constexpr int count = kPacks ? RawPack<B>::kCount : 1;
+  constexpr int count = kPacks ? WeightPack<B>::kCount : 1;
   const Gemm& g = p.g;
   const int lane = threadIdx.x % 32;
   const int64_t column = (int64_t{blockIdx.x} * kWarps + threadIdx.x / 32) * kColumns, item = blockIdx.y;
@@ -51,7 +39,7 @@ __global__ void __launch_bounds__(kWarps * 32) dot_kernel(const FewRows p, const
   for (int c = 0; c < kColumns; ++c) rows[c] = b + (column + c < g.N ? column + c : g.N - 1) * g.b.stride;
   float sums[kRows][kColumns] = {};
   for (int64_t first = int64_t{lane} * count; first < g.K; first += 32 * count * kAhead) {
-    RawPack<B> ahead[kAhead][kColumns];
+    WeightPack<B> ahead[kAhead][kColumns];
     float single[kAhead][kColumns];
 #pragma unroll
     for (int u = 0; u < kAhead; ++u)
@@ -118,7 +106,7 @@ constexpr int kDeepWarps = 8;
 // added in order. parts: null, or where the sums of parts go, (parts, items, M, N)
 template <class A, class B, int kRows, bool kPacks>
 __global__ void __launch_bounds__(kDeepWarps * 32) combine_kernel(const FewRows p, const Finish finish, int64_t depth, float* parts) {
-  constexpr int count = RawPack<B>::kCount, width = 32 * count, ahead_rows = kPacks ? 4 : 1;
+  constexpr int count = WeightPack<B>::kCount, width = 32 * count, ahead_rows = kPacks ? 4 : 1;
   __shared__ float shared[kDeepWarps][width], totals[kRows * width];
   const Gemm& g = p.g;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -130,7 +118,7 @@ __global__ void __launch_bounds__(kDeepWarps * 32) combine_kernel(const FewRows 
   const int64_t column = first_column + lane * (kPacks ? count : 1);
   float sums[kRows][count] = {};
   for (int64_t first = begin + warp; first < end; first += kDeepWarps * ahead_rows) {
-    RawPack<B> ahead[ahead_rows];
+    WeightPack<B> ahead[ahead_rows];
     float single[ahead_rows][kPacks ? 1 : count];
 #pragma unroll
     for (int u = 0; u < ahead_rows; ++u) {
@@ -210,7 +198,7 @@ bool rows_aligned(const Gemm& g, const GemmOperand& x, int64_t bytes = 16) {
 template <class A, class B>
 void multiply_with_dense_columns(const FewRows& p, int64_t items) {
   const Gemm& g = p.g;
-  const bool packs = g.K % RawPack<B>::kCount == 0 && rows_aligned(g, g.b) && !g.a.transposed && rows_aligned(g, g.a);
+  const bool packs = g.K % WeightPack<B>::kCount == 0 && rows_aligned(g, g.b) && !g.a.transposed && rows_aligned(g, g.a);
   const auto run = [&]<int kRows, int kColumns, int kAhead, bool kPacks>() {
     const dim3 grid(static_cast<unsigned>(divide_up<int64_t>(g.N, kWarps * kColumns)), static_cast<unsigned>(items));
     start(dot_kernel<A, B, kRows, kColumns, kAhead, kPacks>, grid, kWarps * 32, 0, p, Finish(g));
@@ -225,7 +213,7 @@ template <class A, class B>
 void multiply_with_dense_rows(const FewRows& p, int64_t items, float* sums) {
   const Gemm& g = p.g;
   const FewRowsParts parts = few_rows_parts(g);
-  const bool packs = g.N % RawPack<B>::kCount == 0 && rows_aligned(g, g.b);
+  const bool packs = g.N % WeightPack<B>::kCount == 0 && rows_aligned(g, g.b);
   const auto run = [&]<int kRows, bool kPacks>() {
     const dim3 grid(static_cast<unsigned>(divide_up(g.N, parts.columns)), static_cast<unsigned>(items), static_cast<unsigned>(parts.count));
     start(combine_kernel<A, B, kRows, kPacks>, grid, kDeepWarps * 32, 0, p, Finish(g), parts.depth, sums);

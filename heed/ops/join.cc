@@ -1,6 +1,7 @@
 // Concatenating, splitting and stacking tensors. Gradients are views if possible.
 #include "heed/core/copy.h"
 #include "heed/ops/ops.h"
+#include "heed/ops/windows.h"
 
 namespace heed {
 namespace {
@@ -18,6 +19,7 @@ void check_parts(const char* op, const Tensors& parts) {
     check(parts[k].defined(), op, ": tensor ", k, " is not defined");
     check(parts[k].dtype() == parts[0].dtype(), op, ": tensor ", k, " is ", name_of(parts[k].dtype()), ", the first ",
           name_of(parts[0].dtype()));
+    common_device(op, {&parts[0], &parts[k]});
   }
 }
 
@@ -68,6 +70,7 @@ Tensors split(const Tensor& x, std::span<const int64_t> given, int along) {
   }
   check(begin == x.shape()[axis], "split: the pieces make ", begin, ", axis ", axis, " has ", x.shape()[axis]);
   return record_all(op::split, outs, {x}, [sizes, axis, before = x.shape(), dtype = x.dtype(), device = x.device()](const Grads& gs) {
+    if (const Tensor there = joined_windows(gs, axis); there.defined()) return Grads{there};
     const Tensor whole = Tensor::empty(before, dtype, device);
     int64_t place = 0;
     for (size_t k = 0; k < sizes.size(); ++k) {

@@ -2,6 +2,7 @@
 // weight, so that the logits of all rows are never in memory.
 #include <algorithm>
 
+#include "heed/core/bf16_copy.h"
 #include "heed/core/raw.h"
 #include "heed/ops/cross_entropy.h"
 #include "heed/ops/gemm.h"
@@ -11,10 +12,12 @@
 namespace heed {
 namespace {
 
-constexpr int64_t kLogits = int64_t{1} << 22;  // of one part
+// Of one part: on the CPU they should stay in the caches, on GPUs products should be large.
+int64_t most_logits(Device device) { return int64_t{1} << (device == kCpu ? 22 : 27); }
 
-// w^T (D, C), or w (C, D), packed for all parts; undefined if the device has no such layout.
+// w^T (D, C), or w (C, D), packed for all parts; undefined if the device has no such layout, or w is rounded already.
 Tensor packed(const Tensor& w, bool transposed, DType dtype) {
+  if (w.dtype() == DType::bf16) return {};
   const int64_t N = w.size(transposed ? 0 : 1), K = w.size(transposed ? 1 : 0);
   const int64_t bytes = packed_gemm_bytes(w.device(), N, K, dtype);
   if (bytes == 0) return {};
@@ -53,12 +56,15 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
         ", the weight ", weight.shape());
   const Device device = common_device("linear_cross_entropy", {&input, &weight, &bias, &targets});
   const EntropyRows entropy("linear_cross_entropy", targets, C, options);
-  const Tensor x = dense_storage("linear_cross_entropy", input), w = dense_f32("linear_cross_entropy", weight);
+  const Tensor x = dense_storage("linear_cross_entropy", input), wide = dense_f32("linear_cross_entropy", weight);
   const Tensor b = bias.defined() ? dense_f32("linear_cross_entropy", bias) : Tensor();
+  const bool keeps_copies = device != kCpu && x.dtype() == DType::bf16;
+  const Tensor w = keeps_copies ? bf16_copy(wide) : wide, narrow = keeps_copies && b.defined() ? bf16_copy(b) : Tensor();
+  const Bf16* const narrow_bias = narrow.defined() && narrow.dtype() == DType::bf16 ? raw<Bf16>(narrow) : nullptr;
   const DType dtype = x.dtype();
 
   // Equal parts, depending on the shape alone. The gradient of the logits has the type of x.
-  const int64_t parts = std::max<int64_t>(1, (rows * C + kLogits - 1) / kLogits), size = (rows + parts - 1) / parts;
+  const int64_t parts = std::max<int64_t>(1, (rows * C + most_logits(device) - 1) / most_logits(device)), size = (rows + parts - 1) / parts;
   const Tensor z = Tensor::empty({size, C}, dtype, device), forward_w = size > 1 ? packed(w, true, dtype) : Tensor();
   const Tensor backward_w = input.needs_grad() && size >= 512 ? packed(w, false, dtype) : Tensor();
   Grads grads{input.needs_grad() ? Tensor::empty({rows, D}, dtype, device) : Tensor(),
@@ -74,6 +80,7 @@ Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Ten
             .b = rows_from(w, 0, true),
             .c = rows_from(z, 0),
             .bias = raw_or_null<float>(b),
+            .narrow_bias = narrow_bias,
             .packed_b = Raw::bytes_or_null(forward_w)});
     entropy.forward(Raw::bytes(z), dtype, begin, begin + here);
     entropy.backward(Raw::bytes(z), nullptr, Raw::bytes(z), dtype, begin, begin + here);

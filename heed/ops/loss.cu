@@ -49,7 +49,7 @@ __global__ void entropy_rows(EntropyForward e) {
     const int64_t head = unaligned_head(C, x);
     const ExpSum sum = exp_sum(x, C, head, group);
     // A row of -inf has no softmax.
-    const float lse = sum.total == 0 ? std::numeric_limits<float>::quiet_NaN() : sum.top + logf(sum.total);
+    const float lse = sum.row_sum == 0 ? std::numeric_limits<float>::quiet_NaN() : sum.row_max + logf(sum.row_sum);
     float cost = (1 - e.smoothing) * (e.weights ? e.weights[target] : 1.0f) * (lse - load(x + target));
     if (e.smoothing != 0) {
       float others = 0;

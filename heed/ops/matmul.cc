@@ -58,7 +58,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   check(a.dtype() == b.dtype() && (a.dtype() == DType::f32 || a.dtype() == DType::bf16), "matmul: of ", name_of(a.dtype()), " and ",
         name_of(b.dtype()), ", expected floating numbers");
   // A stack of rows times one matrix is one tall product.
-  if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous()) {
+  if (a.rank() > 2 && b.rank() == 2 && a.size(-1) > 0 && a.is_contiguous()) {
     Shape shape = a.shape();
     shape[a.rank() - 1] = b.size(-1);
     return reshape(matmul(reshape(a, {-1, a.size(-1)}), b), shape);

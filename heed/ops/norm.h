@@ -34,7 +34,7 @@ struct NormBackward {
 
   // The same on a GPU, equal for all GPUs: as many blocks as an H200 runs at a time, but enough rows for each.
   int64_t cuda_blocks() const {
-    const int64_t on_each = D <= 256 ? 4 : D <= 512 ? 3 : D <= kWarpRow ? 2 : D <= 2 * kWarpRow ? 4 : 2, least = D <= kWarpRow ? 8 : 2;
+    const int64_t on_each = D <= 256 ? 4 : D <= 512 ? 3 : D <= kWarpRow ? 2 : D <= 2 * kWarpRow ? 4 : 2, least = D <= kWarpRow ? 32 : 2;
     return std::clamp<int64_t>((rows + least - 1) / least, 1, 132 * on_each);
   }
   static constexpr int64_t kWarpRow = 1024;  // the widest row for one warp

@@ -1,5 +1,6 @@
 #include "heed/ops/packed_weight.h"
 
+#include "heed/core/bf16_copy.h"
 #include "heed/core/raw.h"
 #include "heed/ops/gemm.h"
 #include "heed/ops/int8_weight.h"
@@ -23,7 +24,8 @@ PackedWeight::PackedWeight(const Tensors& parts, WeightForm form) {
            {.weight = int8_.get(), .from = raw<float>(weight), .I = inputs_, .O = outputs_, .packed = int8_rows()});
     return;
   }
-  const int64_t bytes = packed_gemm_bytes(weight.device(), outputs_, inputs_, DType::f32);
+  // GPUs read rows, emulated ones too.
+  const int64_t bytes = device_ == kCpu ? packed_gemm_bytes(device_, outputs_, inputs_, DType::f32) : 0;
   if (bytes == 0) {
     weight_ = weight;
     return;
@@ -44,12 +46,19 @@ Int8Rows PackedWeight::int8_rows() const {
   return {.bytes = raw<int8_t>(packed_), .scales = raw<float>(scales_)};
 }
 
+Tensor PackedWeight::rows(DType precision) const {
+  if (device_ == kCpu) return {};
+  if (scales_.defined()) return reshape(packed_, {outputs_, Int8Rows::stride(inputs_)});
+  return precision == DType::f32 || !weight_.defined() ? weight_ : bf16_copy(weight_);
+}
+
 int64_t PackedWeight::bytes() const {
   return int8_ ? int8_->bytes() : packed_.defined() ? packed_.count() : weight_.count() * static_cast<int64_t>(sizeof(float));
 }
 
 Tensor PackedWeight::operator()(const Tensor& input, const Tensor& bias, Activation activation) const {
-  if (is_half(input)) return cast((*this)(widen(input), bias, activation), input.dtype());
+  const bool takes_half = input.dtype() == DType::bf16 && device_ != kCpu && weight_.defined();
+  if (is_half(input) && !takes_half) return cast((*this)(widen(input), bias, activation), input.dtype());
   check(input.rank() >= 1 && input.size(-1) == inputs_, "linear: x has ", input.rank() ? input.size(-1) : 0, " columns, the weight ",
         inputs_);
   check(!bias.defined() || bias.shape() == Shape{outputs_}, "linear: the bias has shape ", bias.defined() ? bias.shape() : Shape{},
@@ -61,7 +70,7 @@ Tensor PackedWeight::operator()(const Tensor& input, const Tensor& bias, Activat
   Shape shape = x.shape();
   shape[x.rank() - 1] = outputs_;
   const Tensor y = Tensor::empty(shape, DType::f32, device);
-  const int64_t rows = x.count() / std::max<int64_t>(inputs_, 1);
+  const int64_t rows = count_rows(x);
   if (int8_ || scales_.defined()) {
     launch(int8_linear, device,
            {.weight = int8_.get(),

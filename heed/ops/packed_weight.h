@@ -28,6 +28,11 @@ class PackedWeight {
   int64_t outputs() const { return outputs_; }
   int64_t bytes() const;  // of memory
 
+  // For kernels that read rows of weights (row_linear.h): (O, I) in that precision, or (O, S) bytes of int8 with scales() (O). Undefined on
+  // the CPU, where weights are in panels.
+  Tensor rows(DType precision) const;
+  const Tensor& scales() const { return scales_; }
+
   // x: (..., I), bias: (O) or undefined -> activation(x w^T + bias): (..., O)
   Tensor operator()(const Tensor& x, const Tensor& bias, Activation activation = Activation::none) const;
 

@@ -49,9 +49,7 @@ struct Pass {
 
 // How many parts the reduced axis of a pass is cut into.
 int64_t blocks_of(const Pass& pass, Device device) {
-  if (device.kind == Device::Kind::cuda) return 1;  // it makes parts of its own
-  const int64_t strips = even_parts(pass.inner, kFoldStrip), width = (pass.inner + strips - 1) / strips;
-  return even_parts(pass.reduced, pass.inner == 1 ? kFoldBlock : std::min<int64_t>(512, kFoldBlock / width));
+  return device.kind == Device::Kind::cuda ? 1 : cpu_fold_parts(pass.reduced, pass.inner);  // a GPU makes parts of its own
 }
 
 // Takes the last run of reduced axes out of `shape` (their sizes become 1). Axes of size 1 belong to any run.

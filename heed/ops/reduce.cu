@@ -2,11 +2,14 @@
 // afterwards. All cuts depend on the shape alone, so the order of every sum is fixed.
 #include <limits>
 
-#include "heed/cuda/row.cuh"
+#include "heed/cuda/column_fold.cuh"
+#include "heed/cuda/early_launch.cuh"
 #include "heed/ops/reduce.h"
 
 namespace heed::cuda {
 namespace {
+
+constexpr int kColumnThreads = 256;
 
 // What a fold does with each element and its output's `about`, how it joins two results, and, where it is used backwards, what an
 // element gets of its output's gradient.
@@ -59,15 +62,18 @@ __global__ void fold_rows(const T* x, const float* about, float* y, int64_t oute
   }
 }
 
-// (outer, reduced, inner) -> (outer, parts, inner), parts of `size` rows. A block folds the columns of its threads in x, n each, of one
-// part; its threads in y take the rows in turn.
-template <class F, class T, int n>
-__global__ void fold_columns(const T* x, const float* about, float* y, int64_t reduced, int64_t inner, int64_t parts, int64_t size) {
-  extern __shared__ float found[];  // (rows of threads, columns)
+// (outer, reduced, inner) -> (outer, inner), by way of (outer, parts, inner) with parts of `size` rows. A block folds the columns of its
+// threads in x, n each, of one part; its threads in y take the rows in turn.
+template <class F, class Join, class T, int n>
+__global__ void __launch_bounds__(kColumnThreads)
+    fold_columns(const T* x, const float* about, float* y, float* results, int64_t reduced, int64_t inner, int64_t parts, int64_t size) {
+  wait_for_previous();
+  allow_next();
+  __shared__ float scratch[kColumnThreads * n];
   const F join;
-  const int64_t width = int64_t{blockDim.x} * n, strips = (inner + width - 1) / width;
-  const int64_t column = blockIdx.x % strips * width + int64_t{threadIdx.x} * n, unit = blockIdx.x / strips;
-  const int64_t first = unit % parts * size, end = first + size < reduced ? first + size : reduced, o = unit / parts;
+  const int64_t width = int64_t{blockDim.x} * n, strips = (inner + width - 1) / width, strip = blockIdx.x % strips;
+  const int64_t column = strip * width + int64_t{threadIdx.x} * n, unit = blockIdx.x / strips;
+  const int64_t part = unit % parts, first = part * size, end = first + size < reduced ? first + size : reduced, o = unit / parts;
   Floats<n> mine, middle{};
   for (float& m : mine.values) m = F::start;
   if (column < inner) {
@@ -81,20 +87,8 @@ __global__ void fold_columns(const T* x, const float* about, float* y, int64_t r
       for (int k = 0; k < n; ++k) mine.values[k] = join(mine.values[k], F::take(value.values[k], middle.values[k]));
     }
   }
-#pragma unroll
-  for (int k = 0; k < n; ++k) found[(threadIdx.y * n + k) * blockDim.x + threadIdx.x] = mine.values[k];
-  for (unsigned rows = blockDim.y / 2; rows > 0; rows /= 2) {  // a tree: row y takes row y + rows
-    __syncthreads();
-    if (threadIdx.y < rows)
-#pragma unroll
-      for (int k = 0; k < n; ++k) {
-        float& mine_now = found[(threadIdx.y * n + k) * blockDim.x + threadIdx.x];
-        mine_now = join(mine_now, found[((threadIdx.y + rows) * n + k) * blockDim.x + threadIdx.x]);
-      }
-  }
-  if (threadIdx.y == 0 && column < inner)
-#pragma unroll
-    for (int k = 0; k < n; ++k) y[unit * inner + column + k] = found[k * blockDim.x + threadIdx.x];
+  const ColumnParts all{.y = y + o * inner, .found = results + o * parts * inner, .parts = parts, .columns = inner};
+  fold_parts(all, part, o * strips + strip, column, mine, Join(), Join::start, scratch);
 }
 
 // A thread for each output, or n outputs side by side: for many outputs or few rows.
@@ -119,49 +113,38 @@ __global__ void fold_each(const T* x, const float* about, float* y, int64_t oute
   }
 }
 
-template <class F, class T, int n>
-void start_columns(const T* x, const float* about, float* y, int64_t outer, int64_t reduced, int64_t inner, int64_t parts, int64_t size,
-                   unsigned threads) {
+template <class F, class Join, class T, int n>
+void start_columns(const FoldForward& f, int64_t parts, int64_t size) {
   unsigned across = 1;
-  while (across < 32 && across * n < inner) across *= 2;
-  const int64_t blocks = outer * parts * divide_up<int64_t>(inner, int64_t{across} * n);
-  start(fold_columns<F, T, n>, static_cast<unsigned>(blocks), dim3(across, threads / across), threads * n * sizeof(float), x, about, y,
-        reduced, inner, parts, size);
+  while (across < 32 && across * n < f.inner) across *= 2;
+  const int64_t blocks = f.outer * parts * divide_up<int64_t>(f.inner, int64_t{across} * n);
+  start_early(fold_columns<F, Join, T, n>, static_cast<unsigned>(blocks), dim3(across, kColumnThreads / across), 0,
+              static_cast<const T*>(f.x), f.about, f.y, static_cast<float*>(f.workspace), f.reduced, f.inner, parts, size);
 }
 
-// x: (outer, reduced, inner) -> y: (outer, parts, inner)
+// x: (outer, reduced) -> y: (outer, parts)
 template <class F, class T>
-void fold(const T* x, const float* about, float* y, int64_t outer, int64_t reduced, int64_t inner, int64_t parts, int64_t size) {
-  constexpr int pack = Pack<T>::kCount;
-  const bool packed = inner % pack == 0 && is_aligned(x);
-  const int64_t outputs = outer * inner;
-  if (parts == 1 && (reduced <= 16 || (inner > 1 && outputs >= 1 << 20)))
-    return packed ? start(fold_each<F, T, pack>, block_count(outputs, 256 * pack), 256, 0, x, about, y, outer, reduced, inner)
-                  : start(fold_each<F, T, 1>, block_count(outputs, 256), 256, 0, x, about, y, outer, reduced, inner);
-  if (inner == 1)
-    return with_group(outer * parts, std::min(reduced, size),
-                      [&]<class Group>(std::type_identity<Group>, unsigned blocks, unsigned threads) {
-                        start(fold_rows<F, T, Group>, blocks, threads, 0, x, about, y, outer, reduced, parts, size);
-                      });
-  packed ? start_columns<F, T, pack>(x, about, y, outer, reduced, inner, parts, size, 256)
-         : start_columns<F, T, 1>(x, about, y, outer, reduced, inner, parts, size, 256);
+void start_rows(const T* x, const float* about, float* y, int64_t outer, int64_t reduced, int64_t parts, int64_t size) {
+  with_group(outer * parts, std::min(reduced, size), [&]<class Group>(std::type_identity<Group>, unsigned blocks, unsigned threads) {
+    start(fold_rows<F, T, Group>, blocks, threads, 0, x, about, y, outer, reduced, parts, size);
+  });
 }
 
-// The results of parts: few rows, so that single columns and more threads serve better. x: (outer, parts, inner) -> y: (outer, inner)
-template <class F>
-void join_parts(const float* x, float* y, int64_t outer, int64_t parts, int64_t inner) {
-  if (inner == 1) return fold<F, float>(x, nullptr, y, outer, parts, 1, 1, parts);
-  start_columns<F, float, 1>(x, nullptr, y, outer, parts, inner, 1, parts, 1024);
-}
-
+// `Join` is the fold of results of parts.
 template <class F, class Join, class T>
 void fold_all(const FoldForward& f) {
+  constexpr int pack = Pack<T>::kCount;
   const T* const x = static_cast<const T*>(f.x);
-  const int64_t parts = f.cuda_parts();
-  if (parts == 1) return fold<F>(x, f.about, f.y, f.outer, f.reduced, f.inner, 1, f.reduced);
-  float* const results = static_cast<float*>(f.workspace);
-  fold<F>(x, f.about, results, f.outer, f.reduced, f.inner, parts, f.cuda_part());
-  join_parts<Join>(results, f.y, f.outer, parts, f.inner);
+  const bool packed = f.inner % pack == 0 && is_aligned(x);
+  const int64_t outputs = f.outer * f.inner, parts = f.cuda_parts(), size = f.cuda_part();
+  if (parts == 1 && (f.reduced <= 16 || (f.inner > 1 && outputs >= 1 << 20)))
+    return packed ? start(fold_each<F, T, pack>, block_count(outputs, 256 * pack), 256, 0, x, f.about, f.y, f.outer, f.reduced, f.inner)
+                  : start(fold_each<F, T, 1>, block_count(outputs, 256), 256, 0, x, f.about, f.y, f.outer, f.reduced, f.inner);
+  if (f.inner > 1) return packed ? start_columns<F, Join, T, pack>(f, parts, size) : start_columns<F, Join, T, 1>(f, parts, size);
+  if (parts == 1) return start_rows<F>(x, f.about, f.y, f.outer, f.reduced, 1, f.reduced);
+  auto* const results = static_cast<float*>(f.workspace);
+  start_rows<F>(x, f.about, results, f.outer, f.reduced, parts, size);
+  start_rows<Join>(results, nullptr, f.y, f.outer, parts, 1, parts);
 }
 
 // n elements side by side belong to outputs side by side, or to the same one if inner is 1.

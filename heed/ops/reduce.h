@@ -14,6 +14,12 @@ inline constexpr int64_t kFoldStrip = 512;      // maximum elements of the inner
 // Number of parts of at most `most` elements.
 inline int64_t even_parts(int64_t size, int64_t most) { return size > most ? (size + most - 1) / most : 1; }
 
+// How many parts a CPU cuts the reduced axis into.
+inline int64_t cpu_fold_parts(int64_t reduced, int64_t inner) {
+  const int64_t strips = even_parts(inner, kFoldStrip), width = (inner + strips - 1) / strips;
+  return even_parts(reduced, inner == 1 ? kFoldBlock : std::min<int64_t>(512, kFoldBlock / width));
+}
+
 enum class Fold : uint8_t { sum, max, squared_deviations, ties };
 
 // The reduced axis is split into `blocks` equal parts, which are reduced independently. A second launch reduces their results. On a GPU
@@ -28,12 +34,13 @@ struct FoldForward {
   void* workspace = nullptr;
 
   // How many rows of the reduced axis one part has on a GPU: enough parts for every multiprocessor, depending on the shape alone, but at
-  // least 4096 elements each, and whole packs of 16 bytes.
+  // least so many elements each, and whole packs of 16 bytes. Parts of columns are joined by one block, so they are fewer.
   int64_t cuda_part() const {
-    constexpr int64_t strip = 256, wanted = 1056;
+    constexpr int64_t strip = 256;
+    const int64_t wanted = inner == 1 ? 1056 : 396, least = inner == 1 ? 4096 : 8192;
     const int64_t width = std::min(inner, strip), units = outer * ((inner + strip - 1) / strip);
     const int64_t parts = std::max<int64_t>(wanted / std::max<int64_t>(units, 1), 1);
-    return (std::max((reduced + parts - 1) / parts, 4096 / std::max<int64_t>(width, 1)) + 7) / 8 * 8;
+    return (std::max((reduced + parts - 1) / parts, least / std::max<int64_t>(width, 1)) + 7) / 8 * 8;
   }
   int64_t cuda_parts() const { return (reduced + cuda_part() - 1) / cuda_part(); }
   int64_t workspace_bytes(Device device) const {  // (outer, parts, inner)

@@ -19,6 +19,13 @@ Tensor in_f32(const Tensor& x, const Op& op) {
   return cast(op(widen(x)), x.dtype());
 }
 
+// The number of rows of x: (..., columns), even if they are empty.
+inline int64_t count_rows(const Tensor& x) {
+  int64_t rows = 1;
+  for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.size(axis);
+  return rows;
+}
+
 // x detached, f32 and row-major.
 inline Tensor dense_f32(const char* op, const Tensor& x) {
   check(x.defined(), op, ": an input is not defined");

@@ -2,7 +2,11 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+#include <cctype>
 #include <new>
+
+#include "heed/core/parse.h"
 
 namespace heed::serve {
 namespace {
@@ -47,22 +51,31 @@ Response error_response(const std::exception& error) {
     if (!http->param().empty()) out.body = dump(error_json(http->status(), http->what(), http->param()));
     return out;
   }
-  if (dynamic_cast<const std::bad_alloc*>(&error)) return error_response(503, "the server has not enough memory for this request");
+  if (dynamic_cast<const std::bad_alloc*>(&error)) return error_response(503, "the server does not have enough memory for this request");
+  if (dynamic_cast<const StoppedError*>(&error)) return error_response(499, "the client has disconnected");
   const auto* own = dynamic_cast<const Error*>(&error);
   const bool of_client = own && (own->exit_code() == 2 || own->exit_code() == 3);  // settings and values that do not parse
   return error_response(of_client ? 400 : 500, error.what());
 }
 
+// "br;q=1, gzip;q=0.5": yes; "gzip;q=0": no
 bool accepts_gzip(const Request& request) {
-  const std::string accepted = request.header("accept-encoding");
-  const size_t at = accepted.find("gzip");
-  return at != std::string::npos && accepted.compare(at, 8, "gzip;q=0") != 0;
+  std::string accepted = request.header("accept-encoding");
+  std::erase_if(accepted, [](char each) { return each == ' ' || each == '\t'; });
+  for (char& each : accepted) each = static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+  for (const std::string& coding : split(accepted, ',')) {
+    const size_t end = std::min(coding.find(';'), coding.size());
+    if (coding.substr(0, end) != "gzip") continue;
+    const size_t weight = coding.find("q=", end);
+    return weight == std::string::npos || coding.find_first_of("123456789", weight) != std::string::npos;
+  }
+  return false;
 }
 
 std::string gzip(const std::string& text) {
   z_stream stream{};
   constexpr int gzip_format = 15 + 16, quick = 1;
-  check(deflateInit2(&stream, quick, Z_DEFLATED, gzip_format, 8, Z_DEFAULT_STRATEGY) == Z_OK, "gzip: zlib has not enough memory");
+  check(deflateInit2(&stream, quick, Z_DEFLATED, gzip_format, 8, Z_DEFAULT_STRATEGY) == Z_OK, "gzip: zlib does not have enough memory");
   std::string out(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());
@@ -79,24 +92,25 @@ std::string etag_of(const std::string& body) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char each : body) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3;
   std::ostringstream out;
-  out << '"' << std::hex << hash << '-' << body.size() << '"';
+  out << "W/\"" << std::hex << hash << '-' << body.size() << '"';  // weak: of the contents, compressed or not
   return out.str();
 }
 
 void finish_response(const Request& request, Response& response) {
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  if (request.method == "GET" && response.status == 200) {
-    const std::string etag = etag_of(response.body);
+  const bool compressible = response.body.size() >= kWorthCompressing && is_text(response.type);
+  if (compressible) response.headers.emplace_back("Vary", "Accept-Encoding");
+  if ((request.method == "GET" || request.method == "HEAD") && response.status == 200) {
+    const std::string etag = etag_of(response.body), known = request.header("if-none-match");
     response.headers.emplace_back("ETag", etag);
     response.headers.emplace_back("Cache-Control", "no-cache");
-    if (request.header("if-none-match").find(etag) != std::string::npos) {
+    if (known == "*" || known.find(etag.substr(2)) != std::string::npos) {  // the same tag, weak or not
       response.status = 304;
       response.body.clear();
       return;
     }
   }
-  if (response.body.size() < kWorthCompressing || !is_text(response.type)) return;
-  response.headers.emplace_back("Vary", "Accept-Encoding");
+  if (!compressible) return;
   for (const auto& [name, value] : response.headers)
     if (name == "Content-Encoding") return;
   if (!accepts_gzip(request)) return;

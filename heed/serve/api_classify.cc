@@ -1,7 +1,8 @@
 // /api/classify: labels of texts, of their words, of masked words, or of an image.
 #include "heed/io/json_reader.h"
 #include "heed/models/classify.h"
-#include "heed/models/finite.h"
+#include "heed/models/token_labels.h"
+#include "heed/ops/ops.h"
 #include "heed/serve/app.h"
 #include "heed/serve/request_image.h"
 #include "heed/serve/tensor_json.h"
@@ -9,10 +10,17 @@
 namespace heed::serve {
 namespace {
 
+constexpr int64_t kMostScores = int64_t{1} << 28;  // of the vocabulary's words for all tokens, in memory together
+
 Json labels_json(const std::vector<Label>& labels) {
   Json out = Json::array();
   for (const Label& each : labels) out.push_back({{"label", each.name}, {"id", each.id}, {"score", short_number(each.score)}});
   return out;
+}
+
+// logits: (C)
+std::vector<Label> labels_of(const LoadedModel& loaded, const Tensor& logits, int64_t top) {
+  return loaded.labels()(reshape(logits, {1, logits.count()}), top)[0];
 }
 
 Json classified(const ModelInfo& info, ServedTask task, Json results) {
@@ -23,17 +31,12 @@ void classify_image(const Call& call, const JsonReader& body, const std::shared_
   const ModelInfo& info = host->info();
   require(info.image, 422, info.id, ": ", info.architecture, " takes text, found an image");
   require(info.task == ServedTask::classify, 422, info.id, ": ", info.architecture, " has no labels");
-  const auto image = std::make_shared<Image>(image_in(body["image"]));
-  host->submit(ModelJob{.run =
-                            [=](LoadedModel& loaded) {
-                              const Tensor pixels = loaded.images()(std::span(image.get(), 1));
-                              check_image_size(loaded.model(), info.folder, pixels);
-                              const Tensor logits = loaded.model()({{"pixel_values", pixels}}).at("logits");
-                              check_finite(loaded.model(), logits);
-                              const Json labels = labels_json(loaded.labels()(logits, top)[0]);
-                              call.reply_later([=] { return classified(info, ServedTask::classify, Json::array({{{"labels", labels}}})); });
-                            },
-                        .failed = call.failed()});
+  BatchJob job{.kind = BatchJob::Kind::images, .images = {image_in(body["image"])}, .failed = call.failed(), .cancelled = call.cancelled()};
+  job.done = [call, top, info](const LoadedModel& loaded, const Tensors& logits) {
+    const Json labels = labels_json(labels_of(loaded, logits[0], top));
+    call.reply_later([=] { return classified(info, ServedTask::classify, Json::array({{{"labels", labels}}})); });
+  };
+  host->submit(std::move(job));
 }
 
 struct TextsToLabel {
@@ -77,22 +80,21 @@ Json masks_json(const std::vector<FilledMask>& masks) {
 
 // Models that label words or fill masks.
 void label_tokens(const Call& call, const std::shared_ptr<ModelHost>& host, const std::shared_ptr<TextsToLabel>& given, int64_t top) {
-  const ModelInfo& info = host->info();
-  host->submit(ModelJob{.run =
-                            [=](LoadedModel& loaded) {
-                              Json results = Json::array();
-                              for (size_t i = 0; i < given->texts.size(); ++i) {
-                                const std::span<const Encoding> one = std::span(given->encodings).subspan(i, 1);
-                                Json result{{"tokens", one[0].size()}};
-                                if (info.task == ServedTask::tag)
-                                  result["words"] = words_json(given->texts[i], label_words(loaded.text(), one)[0]);
-                                else
-                                  result["masks"] = masks_json(fill_masks(loaded.text(), one, top > 0 ? top : 5)[0]);
-                                results.push_back(std::move(result));
-                              }
-                              call.reply_later([=] { return classified(info, info.task, results); });
-                            },
-                        .failed = call.failed()});
+  BatchJob job{.kind = BatchJob::Kind::token_labels, .sentences = given->encodings, .failed = call.failed(), .cancelled = call.cancelled()};
+  job.done = [call, given, top, info = host->info()](const LoadedModel& loaded, const Tensors& logits) {
+    Json results = Json::array();
+    for (size_t i = 0; i < logits.size(); ++i) {
+      const Encoding& encoding = given->encodings[i];
+      Json result{{"tokens", encoding.size()}};
+      if (info.task == ServedTask::tag)
+        result["words"] = words_json(given->texts[i], words_of(loaded.text(), encoding, logits[i]));
+      else
+        result["masks"] = masks_json(masks_of(loaded.text(), encoding, logits[i], top > 0 ? top : 5));
+      results.push_back(std::move(result));
+    }
+    call.reply_later([=] { return classified(info, info.task, results); });
+  };
+  host->submit(std::move(job));
 }
 
 void classify_request(const Call& call) {
@@ -108,18 +110,20 @@ void classify_request(const Call& call) {
   const auto given = std::make_shared<TextsToLabel>(texts_in(body, *host));
   if (info.task == ServedTask::fill) {
     const std::optional<int32_t> mask = host->tokenizer().mask_id();
+    int64_t tokens = 0;
+    for (const Encoding& each : given->encodings) tokens += each.size();
+    require(tokens * info.vocabulary <= kMostScores, 400, "body: text: found ", tokens, " tokens, expected at most ",
+            kMostScores / std::max<int64_t>(1, info.vocabulary));
     for (const Encoding& each : given->encodings)
       require(mask && std::find(each.ids.begin(), each.ids.end(), *mask) != each.ids.end(), 400, "body: text: found no ",
               mask ? host->tokenizer().display(*mask) : "mask token", ", expected one or more");
   }
   if (info.task != ServedTask::classify) return label_tokens(call, host, given, top);
-  SentenceJob job{.embed = false, .sentences = given->encodings, .failed = call.failed()};
-  job.done = [call, given, top, info](const LoadedModel& loaded, const std::vector<std::vector<float>>& rows) {
+  BatchJob job{.kind = BatchJob::Kind::labels, .sentences = given->encodings, .failed = call.failed(), .cancelled = call.cancelled()};
+  job.done = [call, given, top, info](const LoadedModel& loaded, const Tensors& logits) {
     Json results = Json::array();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const Tensor logits = Tensor::from(rows[i], {1, std::ssize(rows[i])}, kCpu);
-      results.push_back({{"labels", labels_json(loaded.labels()(logits, top)[0])}, {"tokens", given->encodings[i].size()}});
-    }
+    for (size_t i = 0; i < logits.size(); ++i)
+      results.push_back({{"labels", labels_json(labels_of(loaded, logits[i], top))}, {"tokens", given->encodings[i].size()}});
     call.reply_later([=] { return classified(info, info.task, results); });
   };
   host->submit(std::move(job));

@@ -4,7 +4,7 @@
 namespace heed::serve {
 namespace {
 
-// The prompt as texts, or as tokens.
+// A text, texts, tokens or lists of tokens.
 std::vector<std::vector<int64_t>> prompts_in(const JsonReader& body, const Tokenizer& tokenizer, std::vector<std::string>& texts) {
   const JsonReader prompt = body["prompt"];
   std::vector<std::vector<int64_t>> out;
@@ -12,25 +12,27 @@ std::vector<std::vector<int64_t>> prompts_in(const JsonReader& body, const Token
     out.push_back(ids_in(tokenizer.encode(text)));
     texts.push_back(text);
   };
+  const auto add_tokens = [&](const JsonReader& list) {
+    out.emplace_back();
+    std::vector<int32_t> ids;
+    for (const JsonReader& each : list.list()) {
+      out.back().push_back(each.whole(0, (int64_t{1} << 31) - 1));
+      if (tokenizer.has(out.back().back())) ids.push_back(static_cast<int32_t>(out.back().back()));
+    }
+    texts.push_back(tokenizer.decode(ids));
+  };
   if (prompt.json().is_string()) {
     add_text(prompt.text());
     return out;
   }
   const std::vector<JsonReader> items = prompt.list();
-  require(!items.empty() && items.size() <= 65536, 400, "body: prompt: found ", items.size(), " items, expected one or more");
-  if (items[0].json().is_string()) {
-    require(items.size() <= 64, 400, "body: prompt: found ", items.size(), " texts, expected at most 64");
-    for (const JsonReader& each : items) add_text(each.text());
+  require(!items.empty() && items.size() <= 65536, 400, "body: prompt: found ", items.size(), " items, expected 1 to 65536");
+  if (items[0].json().is_number()) {
+    add_tokens(prompt);
     return out;
   }
-  out.emplace_back();
-  std::vector<int32_t> ids;
-  for (const JsonReader& each : items) {
-    out[0].push_back(each.whole(0, (int64_t{1} << 31) - 1));
-    ids.push_back(static_cast<int32_t>(out[0].back()));
-  }
-  std::erase_if(ids, [&](int32_t id) { return !tokenizer.has(id); });
-  texts.push_back(tokenizer.decode(ids));
+  require(items.size() <= 64, 400, "body: prompt: found ", items.size(), " prompts, expected at most 64");
+  for (const JsonReader& each : items) each.json().is_array() ? add_tokens(each) : add_text(each.text());
   return out;
 }
 

@@ -54,19 +54,21 @@ void embed_texts(const Call& call) {
   require(format == "float" || format == "base64", 400, "body: encoding_format: found ", in_quotes(format, 20),
           ", expected float or base64");
   const int64_t dimensions = body.has("dimensions") ? body["dimensions"].whole(1) : 0;
-  const int64_t own = embed_options(info.folder).max_length, most = own > 0 ? std::min(own, info.max_tokens) : info.max_tokens;
-  SentenceJob job{.sentences = inputs_in(body["input"], host->tokenizer(), {.max_length = most}, info.vocabulary), .failed = call.failed()};
+  const int64_t own = info.embed.max_length, most = own > 0 ? std::min(own, info.max_tokens) : info.max_tokens;
+  BatchJob job{.sentences = inputs_in(body["input"], host->tokenizer(), {.max_length = most}, info.vocabulary),
+               .failed = call.failed(),
+               .cancelled = call.cancelled()};
   int64_t tokens = 0;
   for (const Encoding& each : job.sentences) {
     require(each.size() > 0, 400, "body: input: found a text without tokens, expected one or more");
     require(each.size() <= info.max_tokens, 400, "body: input: found ", each.size(), " tokens, expected at most ", info.max_tokens);
     tokens += each.size();
   }
-  job.done = [call, tokens, format, dimensions, id = info.id](const LoadedModel&, std::vector<std::vector<float>> rows) {
-    call.reply_later([=, all = std::move(rows)] {
+  job.done = [call, tokens, format, dimensions, id = info.id](const LoadedModel&, const Tensors& rows) {
+    call.reply_later([=] {
       Json data = Json::array();
-      for (size_t i = 0; i < all.size(); ++i) {
-        std::vector<float> vector = all[i];
+      for (size_t i = 0; i < rows.size(); ++i) {
+        std::vector<float> vector = rows[i].to_vector<float>();
         shorten(vector, dimensions);
         data.push_back({{"object", "embedding"},
                         {"index", i},

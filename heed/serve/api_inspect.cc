@@ -12,7 +12,8 @@
 namespace heed::serve {
 namespace {
 
-constexpr int64_t kMostWeights = int64_t{1} << 23;  // in one answer
+constexpr int64_t kMostWeights = int64_t{1} << 23;   // in one answer
+constexpr int64_t kMostComputed = int64_t{1} << 28;  // of all heads, which are in memory together
 
 std::vector<int64_t> numbers_in(const JsonReader& body, const char* key) {
   std::vector<int64_t> out;
@@ -114,14 +115,18 @@ Json inspection_answer(const ModelInfo& info, const Inspection& found, const Ins
                     {"rows", found.rows},
                     {"columns", found.columns},
                     {"first", found.first}};
-  if (request.options.shapes) {
-    out["shapes"] = Json::array();
-    for (const ShapeRecord& each : found.shapes)
-      out["shapes"].push_back({{"name", each.name},
-                               {"shape", std::vector<int64_t>(each.shape.begin(), each.shape.end())},
-                               {"dtype", heed::name_of(each.dtype)}});
-  }
+  if (request.options.shapes) out["shapes"] = shapes_json(found.shapes);
   return out;
+}
+
+void check_length(ModelHost& host, const InspectOptions& options) {
+  const ModelInfo& info = host.info();
+  const EncodeOptions encode{.max_length = info.max_tokens};
+  const Tokenizer tokenizer = host.tokenizer();
+  const Encoding found = options.pair ? tokenizer.encode(options.input, *options.pair, encode) : tokenizer.encode(options.input, encode);
+  const int64_t weights = info.layers * info.heads * found.size() * found.size();
+  require(weights <= kMostComputed, 400, "body: text: ", found.size(), " tokens have ", weights, " attention weights, expected at most ",
+          kMostComputed, ": a shorter text");
 }
 
 void inspect_request(const Call& call) {
@@ -131,6 +136,7 @@ void inspect_request(const Call& call) {
   const ModelInfo& info = host->info();
   require(info.maps, 422, info.id, ": the attention of this model has no maps");
   const auto request = std::make_shared<InspectRequest>(inspect_request_in(body, info));
+  if (!info.image) check_length(*host, request->options);
   const auto run = [=](LoadedModel& loaded) {
     const auto begin = std::chrono::steady_clock::now();
     const InspectedModel inspected{.model = loaded.model(),
@@ -148,9 +154,9 @@ void inspect_request(const Call& call) {
       out["before"] = predictions_json(inspect(inspected, unchanged).predictions);
     }
     out["milliseconds"] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-    call.reply_later([made = std::move(out)] { return made; });
+    call.reply_later([made = std::move(out)]() mutable { return std::move(made); });
   };
-  host->submit(ModelJob{.run = run, .failed = call.failed()});
+  host->submit(ModelJob{.run = run, .failed = call.failed(), .cancelled = call.cancelled()});
 }
 
 }  // namespace

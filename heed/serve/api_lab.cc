@@ -64,7 +64,9 @@ void run_experiment(const Call& call) {
     if (!stream) return call.reply(out);
     call.exchange->write(sse_event(dump(out), "result"));
   } catch (const StoppedError&) {
-    if (!stream) throw HttpError(503, "the experiment was stopped");
+    const HttpError stopped(503, "the experiment was stopped");
+    if (!stream) throw stopped;
+    call.exchange->write(sse_event(error_response(stopped).body, "error"));
   } catch (const std::exception& error) {
     if (!stream) throw;
     call.exchange->write(sse_event(error_response(error).body, "error"));

@@ -1,4 +1,4 @@
-// /api/runs: what runs did and do, and starting, stopping and resuming them.
+// /api/runs: training runs and their curves; starting, stopping and resuming them.
 #include <signal.h>
 
 #include <algorithm>
@@ -90,9 +90,9 @@ Json evaluation_detail(const RunRecord& record, const char* key, Json fallback) 
 
 void give_run(const Call& call) {
   const Path run = run_in(call);
-  const std::string asked = call.query("steps");
-  const int64_t steps = asked.empty() ? 2000 : parse_number<int64_t>(asked).value_or(-1);
-  require(steps >= 0 && steps <= 100000, 400, "steps: found ", in_quotes(asked, 20), ", expected a number from 0 to 100000");
+  const std::string limit = call.query("steps");
+  const int64_t steps = limit.empty() ? 2000 : parse_number<int64_t>(limit).value_or(-1);
+  require(steps >= 0 && steps <= 100000, 400, "steps: found ", in_quotes(limit, 20), ", expected a number from 0 to 100000");
   const std::string cursor = RunCursor::at_end(run).text();
   const RunSummary summary = summarize_run(run);
   const RunRecord& record = summary.record;
@@ -182,11 +182,11 @@ void resume_run(const Call& call) {
 
 Endpoints run_endpoints() {
   return {{"GET", "/api/runs", Where::worker, list_runs},
-          {"POST", "/api/runs", Where::worker, start_run},
+          {"POST", "/api/runs", Where::start, start_run},
           {"GET", "/api/runs/{task}/{name}", Where::worker, give_run},
           {"GET", "/api/runs/{task}/{name}/events", Where::worker, watch_run},
           {"POST", "/api/runs/{task}/{name}/stop", Where::worker, stop_run},
-          {"POST", "/api/runs/{task}/{name}/resume", Where::worker, resume_run}};
+          {"POST", "/api/runs/{task}/{name}/resume", Where::start, resume_run}};
 }
 
 }  // namespace heed::serve

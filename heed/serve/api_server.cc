@@ -22,7 +22,7 @@ constexpr const char* kPlainPage =
 
 std::string gunzip(const std::string& bytes) {
   z_stream stream{};
-  check(inflateInit2(&stream, 15 + 16) == Z_OK, "page: zlib has not enough memory");
+  check(inflateInit2(&stream, 15 + 16) == Z_OK, "page: zlib does not have enough memory");
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   std::string out;

@@ -7,7 +7,7 @@ namespace heed::serve {
 namespace {
 
 void list_settings(const Call& call) {
-  const std::string asked = call.query("task");
+  const std::string requested = call.query("task");
   Json tasks = Json::array(), settings = Json::array();
   bool known = false;
   for (const TaskKind& each : task_kinds()) {
@@ -16,10 +16,10 @@ void list_settings(const Call& call) {
                      {"preset", each.preset},
                      {"presets", presets_of(each.families)},
                      {"examples", each.examples}});
-    known = known || each.name == asked;
+    known = known || each.name == requested;
   }
-  require(asked.empty() || known, 404, "task: found ", in_quotes(asked, 40), ", which is not a task");
-  const std::string task = asked.empty() ? "classify" : asked;
+  require(requested.empty() || known, 404, "task: found ", in_quotes(requested, 40), ", which is not a task");
+  const std::string task = requested.empty() ? "classify" : requested;
   const TrainingJob job(task);
   for (const SettingInfo& each : job.settings().infos())
     if (each.key != "task") settings.push_back(setting_json(each));

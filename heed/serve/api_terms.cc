@@ -1,4 +1,4 @@
-// /api/terms: the descriptors of all score terms, with values for the tokens or the grid that the client asks about.
+// /api/terms: the descriptors of all score terms, with values for the tokens or the grid of the query.
 #include "heed/core/parse.h"
 #include "heed/serve/app.h"
 #include "heed/serve/tensor_json.h"
@@ -15,8 +15,8 @@ const char* type_name(TermSetting::Type type) {
   return type == TermSetting::Type::whole ? "whole" : type == TermSetting::Type::number ? "number" : "flag";
 }
 
-Json term_json(const TermInfo& info, const TermPlace& asked) {
-  TermPlace place = asked;
+Json term_json(const TermInfo& info, const TermPlace& requested) {
+  TermPlace place = requested;
   if (info.needs_grid && place.rows == 0) place.rows = place.columns = 8, place.tokens = 64;
   TermValues values;
   complete_settings(info, values, place);

@@ -3,6 +3,8 @@
 #include <ctime>
 #include <iostream>
 
+#include "heed/core/interrupt.h"
+
 namespace heed::serve {
 namespace {
 
@@ -29,6 +31,21 @@ bool matches(const std::string& pattern, const std::vector<std::string>& segment
   return true;
 }
 
+void add_headers(Response& response, const Headers& more) { response.headers.insert(response.headers.end(), more.begin(), more.end()); }
+
+void answer_safely(const Endpoint& endpoint, const Call& call) {
+  const std::function<bool()> disconnected = [&] { return call.exchange->cancelled(); };
+  const Interruptible interruptible(disconnected);
+  try {
+    check<StoppedError>(!disconnected(), "the client has disconnected");
+    endpoint.answer(call);
+  } catch (...) {
+    call.fail(std::current_exception());
+  }
+}
+
+}  // namespace
+
 Endpoints all_endpoints() {
   Endpoints out;
   for (const auto& list : {server_endpoints, info_endpoints, completion_endpoints, chat_endpoints, embedding_endpoints, classify_endpoints,
@@ -37,19 +54,6 @@ Endpoints all_endpoints() {
     for (Endpoint& each : list()) out.push_back(std::move(each));
   return out;
 }
-
-void add_headers(Response& response, const Headers& more) { response.headers.insert(response.headers.end(), more.begin(), more.end()); }
-
-void answer_safely(const Endpoint& endpoint, const Call& call) {
-  try {
-    if (call.exchange->cancelled()) return call.reply(error_response(499, "the client has gone"));
-    endpoint.answer(call);
-  } catch (...) {
-    call.fail(std::current_exception());
-  }
-}
-
-}  // namespace
 
 Json Call::body() const {
   const std::string type = request().header("content-type");
@@ -98,6 +102,10 @@ Failed Call::failed() const {
   return [call = *this](std::exception_ptr error) { call.fail(error); };
 }
 
+Cancelled Call::cancelled() const {
+  return [exchange = exchange] { return exchange->cancelled(); };
+}
+
 void Call::reply_later(std::function<Json()> make) const {
   app.workers().post_always([call = *this, make = std::move(make)] {
     try {
@@ -113,10 +121,20 @@ App::App(const ServeOptions& options, std::function<int64_t()> connections)
       connections_(std::move(connections)),
       guard_{.host = options.http.host, .token = options.token, .origins = options.origins},
       endpoints_(all_endpoints()),
-      models_(options.models, metrics_),
-      run_watch_([this] { return stopping(); }),
       workers_(4, 512),
-      lab_(1, 8) {}
+      starts_(1, 8),
+      lab_(1, 8),
+      models_(options.models, metrics_),
+      run_watch_([this] { return stopping(); }) {}
+
+// Workers use models, and models post to workers, which then refuse.
+App::~App() {
+  workers_.stop();
+  starts_.stop();
+  lab_.stop();
+}
+
+Workers& App::workers_for(Where where) { return where == Where::start ? starts_ : where == Where::lab ? lab_ : workers_; }
 
 const Endpoint* App::find(const Request& request, std::map<std::string, std::string>& path, std::string& allowed) const {
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
@@ -143,8 +161,8 @@ void App::handle(const ExchangePtr& exchange) {
     }
     require(endpoint != nullptr, 404, request.path, ": there is no such path; /openapi.json lists them");
     if (endpoint->where == Where::here) return answer_safely(*endpoint, call);
-    Workers& workers = endpoint->where == Where::lab ? lab_ : workers_;
-    require(workers.post([endpoint, call] { answer_safely(*endpoint, call); }), 429, "too many requests wait; try again later");
+    require(workers_for(endpoint->where).post([endpoint, call] { answer_safely(*endpoint, call); }), 429,
+            "too many requests are waiting; try again later");
   } catch (...) {
     call.fail(std::current_exception());
   }
@@ -152,8 +170,9 @@ void App::handle(const ExchangePtr& exchange) {
 
 std::string App::route_of(const Request& request) const {
   std::map<std::string, std::string> ignored;
-  for (const Endpoint& each : endpoints_)
-    if (each.path == request.path || matches(each.path, parts_of(request.path), ignored)) return each.path;
+  if (request.path.starts_with('/'))  // else it could not be read
+    for (const Endpoint& each : endpoints_)
+      if (matches(each.path, parts_of(request.path), ignored)) return each.path;
   return "other";
 }
 

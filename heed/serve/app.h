@@ -15,7 +15,7 @@ namespace heed::serve {
 
 class App;
 
-// A request on its way through its endpoint.
+// A request and what its endpoint needs to answer it.
 struct Call {
   App& app;
   ExchangePtr exchange;
@@ -30,13 +30,15 @@ struct Call {
   void begin_events() const { exchange->begin(events_head()); }  // server-sent events follow
   Response events_head() const;
   void fail(std::exception_ptr error) const;
-  Failed failed() const;  // for jobs of a model
+  Failed failed() const;  // these are for jobs of a model
+  Cancelled cancelled() const;
 
-  // Answers in another thread with what make() gives, or its error.
+  // Answers with the result of make(), called by another thread, or with its error.
   void reply_later(std::function<Json()> make) const;
 };
 
-enum class Where { here, worker, lab };  // here: in the server's thread, at once; lab: one at a time, may take minutes
+// here: in the server's thread, at once; start: one after the other, may take seconds; lab: one after the other, may take minutes
+enum class Where { here, worker, start, lab };
 
 struct Endpoint {
   std::string method, path;  // "/api/runs/{task}/{name}"
@@ -48,6 +50,9 @@ using Endpoints = std::vector<Endpoint>;
 class App {
  public:
   App(const ServeOptions& options, std::function<int64_t()> connections);
+  ~App();
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
 
   void handle(const ExchangePtr& exchange);
   void observe(const Served& served);
@@ -64,6 +69,7 @@ class App {
   const GuardOptions& guard() const { return guard_; }
 
  private:
+  Workers& workers_for(Where where);
   const Endpoint* find(const Request& request, std::map<std::string, std::string>& path, std::string& allowed) const;
   std::string route_of(const Request& request) const;
 
@@ -72,14 +78,16 @@ class App {
   GuardOptions guard_;
   Endpoints endpoints_;
   Metrics metrics_;
-  Models models_;
   std::atomic<bool> stopping_{false};
+  Workers workers_, starts_, lab_;
+  Models models_;
   RunProcesses run_processes_;
   RunWatch run_watch_;
-  Workers workers_, lab_;  // last: they end first
 };
 
-// The endpoints, one function for each file api_*.cc.
+Endpoints all_endpoints();
+
+// Those of each file api_*.cc.
 Endpoints server_endpoints();      // page, health, metrics, openapi.json
 Endpoints info_endpoints();        // /v1/models, /api/info
 Endpoints completion_endpoints();  // /v1/completions

@@ -1,6 +1,7 @@
 #include "heed/serve/generate_api.h"
 
 #include <ctime>
+#include <limits>
 #include <random>
 
 namespace heed::serve {
@@ -13,6 +14,8 @@ std::string new_id(const std::string& prefix) {
   for (int i = 0; i < 24; ++i) out += letters[random() % (sizeof letters - 1)];
   return out;
 }
+
+using AnySeed = std::numeric_limits<int64_t>;
 
 double number_or(const JsonReader& body, const char* key, double fallback, double least, double most) {
   return body.has(key) ? body[key].number(least, most) : fallback;
@@ -30,7 +33,8 @@ std::vector<std::string> stop_texts_in(const JsonReader& body) {
   return out;
 }
 
-// All texts of one HTTP request. Only the model's thread changes it once they run.
+// The answer to one HTTP request, for all its texts. The model's thread adds their tokens. end() may also be called by the thread that
+// submits them, for those that are refused.
 class TextAnswer : public std::enable_shared_from_this<TextAnswer> {
  public:
   TextAnswer(const Call& call, std::string model, AnswerFormat format, bool stream, bool usage)
@@ -40,10 +44,6 @@ class TextAnswer : public std::enable_shared_from_this<TextAnswer> {
     choices_.resize(choices_.size() + texts);
     prompt_tokens_ += prompt_tokens;
     ++requests_;
-  }
-
-  void begin() {
-    if (stream_) call_.begin_events();
   }
 
   void add(int64_t index, const GeneratedToken& token, bool keep) {
@@ -58,12 +58,22 @@ class TextAnswer : public std::enable_shared_from_this<TextAnswer> {
     Json out = head(format_.chunk_object);
     out["choices"] = Json::array({format_.chunk(index, token, first)});
     if (usage_) out["usage"] = nullptr;
+    begin_stream();
     call_.exchange->write(sse_event(dump(out)));
   }
 
+  // The client has disconnected, or another text has failed and with it the answer.
+  bool useless() {
+    const std::lock_guard lock(mutex_);
+    return failed_ || call_.exchange->cancelled();
+  }
+
   void end(std::exception_ptr error) {
-    if (error && !failed_) failed_ = error;
-    if (--requests_ > 0) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (error && !failed_) failed_ = error;
+      if (--requests_ > 0) return;
+    }
     stream_ ? end_stream() : end_whole();
   }
 
@@ -73,7 +83,15 @@ class TextAnswer : public std::enable_shared_from_this<TextAnswer> {
     return {{"prompt_tokens", prompt_tokens_}, {"completion_tokens", generated_}, {"total_tokens", prompt_tokens_ + generated_}};
   }
 
+  // With the first event, so that what fails before has an answer with the right status.
+  void begin_stream() {
+    if (!begun_) call_.begin_events();
+    begun_ = true;
+  }
+
   void end_stream() {
+    if (failed_ && !begun_) return call_.fail(failed_);
+    begin_stream();
     if (failed_) {
       call_.exchange->write(sse_event(error_response_of(failed_).body));
     } else if (usage_) {
@@ -114,7 +132,10 @@ class TextAnswer : public std::enable_shared_from_this<TextAnswer> {
   const int64_t created_ = std::time(nullptr);
   std::vector<ChoiceText> choices_;
   std::set<int64_t> started_;
-  int64_t prompt_tokens_ = 0, generated_ = 0, requests_ = 0;
+  int64_t prompt_tokens_ = 0, generated_ = 0;
+  bool begun_ = false;
+  std::mutex mutex_;  // of what end() changes
+  int64_t requests_ = 0;
   std::exception_ptr failed_;
 };
 
@@ -149,12 +170,13 @@ GenerationRequest read_generation(const Call& call, const JsonReader& body, Mode
   const char* key = body.has("max_completion_tokens") ? "max_completion_tokens" : "max_tokens";
   options.max_new_tokens = std::min(limit, body.has(key) ? body[key].whole(1) : default_tokens > 0 ? default_tokens : limit);
   const double temperature = number_or(body, "temperature", 1, 0, 2);
-  options.sample = temperature > 0;
+  constexpr double least_temperature = 1e-5;  // below, scores divided by it may be infinite: the most likely token is the limit
+  options.sample = temperature >= least_temperature;
   options.sampling = {.temperature = options.sample ? static_cast<float>(temperature) : 1.0f,
                       .top_k = body.has("top_k") ? body["top_k"].whole(0) : 0,
                       .top_p = static_cast<float>(number_or(body, "top_p", 1, 0, 1)),
                       .min_p = static_cast<float>(number_or(body, "min_p", 0, 0, 1)),
-                      .seed = static_cast<uint64_t>(body.has("seed") ? body["seed"].whole(0) : new_seed())};
+                      .seed = static_cast<uint64_t>(body.has("seed") ? body["seed"].whole(AnySeed::min(), AnySeed::max()) : new_seed())};
   options.repetition_penalty = static_cast<float>(number_or(body, "repetition_penalty", 1, 0.1, 10));
   out.choices = body.has("n") ? body["n"].whole(1, 16) : 1;
   out.stop = stop_texts_in(body);
@@ -168,7 +190,6 @@ void answer_texts(const Call& call, const JsonReader& body, const std::shared_pt
   for (const std::vector<int64_t>& prompt : prompts) check_prompt(*host, prompt);
   const auto answer = std::make_shared<TextAnswer>(call, host->info().id, std::move(format), stream, usage);
   for (const std::vector<int64_t>& prompt : prompts) answer->expect(static_cast<size_t>(options.choices), std::ssize(prompt));
-  answer->begin();
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto request = std::make_shared<GenerationRequest>(options);
     request->prompt = prompts[i];
@@ -179,7 +200,7 @@ void answer_texts(const Call& call, const JsonReader& body, const std::shared_pt
     const bool keep = options.top_logprobs >= 0;
     request->on_token = [answer, first, keep](const GeneratedToken& token) { answer->add(first + token.choice, token, keep); };
     request->on_end = [answer](std::exception_ptr error) { answer->end(error); };
-    request->cancelled = [exchange = call.exchange] { return exchange->cancelled(); };
+    request->cancelled = [answer] { return answer->useless(); };
     try {
       host->submit(request);
     } catch (...) {

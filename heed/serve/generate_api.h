@@ -9,7 +9,7 @@ namespace heed::serve {
 // The finished or growing text of a choice.
 struct ChoiceText {
   std::string text = {}, finish = {};
-  std::vector<GeneratedToken> tokens = {};  // kept if log-probabilities are wanted
+  std::vector<GeneratedToken> tokens = {};  // kept if the request has top_logprobs
 };
 
 // How an endpoint writes its answers.

@@ -36,30 +36,68 @@ Chooser chooser_for(const GenerationOptions& options) { return options.sample ? 
 
 }  // namespace
 
-RunningText::RunningText(std::shared_ptr<const GenerationRequest> request, int64_t choice, DecodeState state, const Tokenizer& tokenizer)
+RunningText::RunningText(std::shared_ptr<const GenerationRequest> request, int64_t choice, const Model& model, const Tokenizer& tokenizer,
+                         CachePool& pool)
     : request_(std::move(request)),
+      model_(model),
       tokenizer_(tokenizer),
+      pool_(pool),
       choice_(choice),
-      state_(std::move(state)),
       rules_(request_->options, std::ssize(request_->prompt)),
       chooser_(chooser_for(request_->options)),
       tokens_(request_->prompt),
-      text_(tokenizer, request_->stop) {}
+      text_(tokenizer, request_->stop) {
+  start();
+}
+
+RunningText::~RunningText() { pool_.release(blocks_); }
+
+// The last token is never read, so it needs no place in the pool.
+int64_t RunningText::most_tokens() const { return std::min(rules_.max_length(), pool_.total() * CachePool::kBlockTokens + 1); }
+
+void RunningText::start() {
+  state_ = model_.decoder().start({{"input_ids", Tensor::from(request_->prompt, {1, std::ssize(request_->prompt)}, kCpu)}});
+  state_.past = pool_.new_caches(std::max(most_tokens(), std::ssize(request_->prompt)));
+  read_ = 0;
+}
+
+void RunningText::pause() {
+  start();
+  pool_.release(blocks_);
+  blocks_ = 0;
+}
 
 std::unique_ptr<RunningText> RunningText::fork(int64_t choice) const {
-  auto out = std::make_unique<RunningText>(request_, choice, state_, tokenizer_);
-  const int64_t itself = 0;
-  out->state_.reorder(std::span(&itself, 1));  // a cache of its own
-  out->read_ = read_;
+  auto out = std::make_unique<RunningText>(request_, choice, model_, tokenizer_, pool_);
   out->begin_ = begin_;
+  if (!pool_.take(blocks_)) return out;
+  out->blocks_ = blocks_;
+  for (size_t i = 0; i < state_.past.size(); ++i) out->state_.past[i].append(state_.past[i].keys(), state_.past[i].values());
+  out->read_ = read_;
   return out;
 }
 
+int64_t RunningText::piece_end() const {
+  return reads_prompt() ? std::min(read_ + request_->prompt_piece, std::ssize(request_->prompt)) : read_ + 1;
+}
+
+bool RunningText::fits() const { return pool_.blocks_for(std::ssize(tokens_) + 1) <= pool_.free(); }
+
+int64_t RunningText::blocks_to_take() const {
+  return reads_prompt() ? request_->choices * pool_.blocks_for(std::ssize(request_->prompt) + 1) - blocks_ : 0;
+}
+
+bool RunningText::take_blocks() {
+  const int64_t more = pool_.blocks_for(piece_end()) - blocks_;
+  if (more > 0 && !pool_.take(more)) return false;
+  blocks_ += std::max<int64_t>(more, 0);
+  return true;
+}
+
 std::vector<int64_t> RunningText::next_tokens() {
-  if (!prefilling()) return {tokens_.back()};
   const int64_t begin = read_;
-  read_ = std::min(begin + request_->prompt_piece, std::ssize(request_->prompt));
-  return {request_->prompt.begin() + begin, request_->prompt.begin() + read_};
+  read_ = piece_end();
+  return {tokens_.begin() + begin, tokens_.begin() + read_};
 }
 
 void RunningText::choose(std::span<float> logits) {
@@ -86,7 +124,7 @@ void RunningText::choose(std::span<float> logits) {
   if (!ended) next_.text = text_.add(static_cast<int32_t>(token));
   if (ended || text_.stopped()) next_.finish = "stop";
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  if (next_.finish.empty() && (std::ssize(tokens_) >= rules_.max_length() || seconds > request_->max_seconds)) next_.finish = "length";
+  if (next_.finish.empty() && (std::ssize(tokens_) >= most_tokens() || seconds > request_->max_seconds)) next_.finish = "length";
   if (!next_.finish.empty()) next_.text += text_.rest();
 }
 

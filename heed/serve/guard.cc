@@ -1,16 +1,26 @@
 #include "heed/serve/guard.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "heed/serve/answer.h"
 
 namespace heed::serve {
 namespace {
 
-// "[::1]:8080" -> "::1"
-std::string without_port(const std::string& host) {
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return host.substr(0, host.rfind(':'));
+std::string lower_case(std::string text) {
+  for (char& letter : text) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return text;
+}
+
+// "[::1]:8080" -> "::1", "LocalHost:8080" -> "localhost"; empty if it is not a host with an optional port
+std::string host_name(const std::string& host) {
+  const size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+  if (bracket == std::string::npos) return "";
+  const size_t colon = std::min(host.find(':', bracket), host.size());
+  const bool port = host.find_first_not_of("0123456789", std::min(colon + 1, host.size())) == std::string::npos;
+  if (!port || (bracket > 0 && colon != bracket + 1)) return "";
+  return lower_case(bracket > 0 ? host.substr(1, bracket - 1) : host.substr(0, colon));
 }
 
 // In the same time wherever they differ.
@@ -41,16 +51,18 @@ bool is_loopback(const std::string& host) {
 }
 
 std::optional<Response> refused(const GuardOptions& options, const Request& request) {
-  const std::string host = without_port(request.header("host"));
-  if (options.token.empty() && !is_loopback(host) && host != options.host)
-    return error_response(403, "Host: found " + in_quotes(host, 60) + ", expected localhost or " + options.host);
+  const std::string host = host_name(request.header("host"));
+  if (options.token.empty() && !is_loopback(host) && host != lower_case(options.host))
+    return error_response(403, "Host: found " + in_quotes(request.header("host"), 60) + ", expected localhost or " + options.host);
   const std::string origin = request.header("origin");
   if (!origin.empty() && !is_own_origin(request) && !is_listed_origin(options, origin))
     return error_response(403, "Origin: " + in_quotes(origin, 60) + " may not send requests; heed serve --allow-origin allows it");
   if (options.token.empty() || is_open(request) || request.method == "OPTIONS") return std::nullopt;
   const std::string given = request.header("authorization");
   if (given.empty()) return error_response(401, "Authorization: found none, expected Bearer and the token of the server");
-  if (!equal_secrets("Bearer " + options.token, given)) return error_response(401, "Authorization: this is not the token of the server");
+  constexpr size_t scheme = std::string_view("bearer ").size();
+  if (lower_case(given.substr(0, scheme)) != "bearer " || !equal_secrets(options.token, given.substr(scheme)))
+    return error_response(401, "Authorization: this is not the token of the server");
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// Who may ask: Host against DNS rebinding, Origin against other sites in the user's browser, and the token.
+// Which requests are allowed: checks Host (DNS rebinding), Origin (other sites in the user's browser) and the token.
 #pragma once
 
 #include <optional>

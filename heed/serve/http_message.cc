@@ -27,7 +27,8 @@ std::pair<int, std::string> explain(boost::system::error_code error, const HttpO
       error == asio_error::operation_aborted)
     return {0, ""};
   if (error == http::error::body_limit) return {413, "the body is larger than " + std::to_string(options.max_body) + " bytes"};
-  if (error == http::error::header_limit) return {431, "the headers are larger than " + std::to_string(options.max_header) + " bytes"};
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return {431, "the headers are larger than " + std::to_string(options.max_header) + " bytes"};
   if (error == boost::beast::error::timeout) return {408, "the request did not arrive in time"};
   return {400, "not an HTTP request: " + error.message()};
 }

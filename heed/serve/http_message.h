@@ -12,10 +12,10 @@ namespace heed::serve {
 // Everything but the target and the peer. Takes the body out of the message.
 Request request_in(boost::beast::http::request<boost::beast::http::string_body>& message);
 
-// The status and the message for a request that could not be read; 0: the client has gone.
+// The status and the message for a request that could not be read; 0: the client has disconnected.
 std::pair<int, std::string> explain(boost::system::error_code error, const HttpOptions& options);
 
-enum class Framing { whole, chunks, until_close };  // how a client knows where the body ends
+enum class Framing { whole, chunks, until_close };  // what marks the end of the body
 struct AnswerForm {
   Framing framing = Framing::whole;
   unsigned version = 11;

@@ -1,4 +1,4 @@
-// Listens, accepts and stops: the first signal lets running requests finish, the second does not.
+// Listens, accepts connections and stops: after the first signal running requests finish, after the second they do not.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -6,6 +6,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <new>
 
 #include "heed/core/check.h"
 #include "heed/serve/http_state.h"
@@ -60,10 +61,10 @@ void accept_next(const StatePtr& state) {
   state->acceptor.async_accept([state](boost::system::error_code error, tcp::socket socket) {
     if (!state->acceptor.is_open()) return;
     if (!error) {
+      accept_next(state);
       boost::system::error_code ignored;
       socket.set_option(tcp::no_delay(true), ignored);
-      start_connection(state, std::move(socket));
-      return accept_next(state);
+      return start_connection(state, std::move(socket));
     }
     // For example no more file descriptors: wait for one instead of trying all the time.
     const auto timer = std::make_shared<net::steady_timer>(state->io, std::chrono::milliseconds(50));
@@ -93,9 +94,11 @@ HttpServer::HttpServer(const HttpOptions& options, Callbacks callbacks) : state_
 
 HttpServer::~HttpServer() {
   for (Connection* each : std::set<Connection*>(state_->connections)) close_now(*each);
+  boost::system::error_code ignored;
+  state_->signals.clear(ignored);
   state_->callbacks = {};
   state_->io.restart();
-  state_->io.poll();  // cancelled operations release their connections
+  state_->io.poll();  // cancelled operations release their connections, and the state
 }
 
 uint16_t HttpServer::port() const { return state_->acceptor.local_endpoint().port(); }
@@ -107,8 +110,12 @@ int HttpServer::run() {
   state_->signals.add(SIGTERM);
   wait_for_signal(state_);
   accept_next(state_);
-  state_->io.run();
-  return state_->exit_code;
+  for (;;) try {
+      state_->io.run();
+      return state_->exit_code;
+    } catch (const std::bad_alloc&) {
+      continue;  // the connection that needed the memory is closed
+    }
 }
 
 }  // namespace heed::serve

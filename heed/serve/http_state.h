@@ -1,4 +1,5 @@
-// Shared by the listener and the connections of the HTTP server. Everything here belongs to the server's thread.
+// State shared by the listener and the connections of the HTTP server. It belongs to the server's thread, except
+// connection_count and answers; options and callbacks do not change while the server runs.
 #pragma once
 
 #include <atomic>
@@ -20,12 +21,12 @@ struct HttpState {
   boost::asio::ip::tcp::acceptor acceptor{io};
   boost::asio::signal_set signals{io};
   std::set<Connection*> connections = {};
-  std::atomic<int64_t> connection_count{0};
-  bool stopping = false;  // no new connections; every answer is the last of its connection
+  std::atomic<int64_t> connection_count{0}, answers{0};  // answers: their bytes in memory, until a client has read all of one
+  bool stopping = false;                                 // no new connections; every answer is the last of its connection
   int exit_code = 0;
 };
 
-// Serves the requests of one client, one after the other, and keeps itself alive until the client goes.
+// Serves the requests of one client, one after the other. The connection exists until the client disconnects.
 void start_connection(const std::shared_ptr<HttpState>& state, boost::asio::ip::tcp::socket socket);
 void stop_if_idle(Connection& connection);
 void close_now(Connection& connection);

@@ -12,6 +12,7 @@ using Kind = JinjaNode::Kind;
 
 constexpr int64_t kMostSteps = 200'000;
 constexpr size_t kLongestOutput = size_t{4} << 20;
+constexpr int64_t kMostCopied = int64_t{4} << 30;  // letters and items of all values
 
 class JinjaRenderer {
  public:
@@ -131,14 +132,26 @@ class JinjaRenderer {
     if (node.text == "range") {
       Json out = Json::array();
       const int64_t begin = given.size() > 1 ? given[0].get<int64_t>() : 0, end = given.empty() ? 0 : given.back().get<int64_t>();
-      check(end - begin <= kMostSteps, "range: too long");
+      check(end <= begin || static_cast<uint64_t>(end) - static_cast<uint64_t>(begin) <= kMostSteps, "range: too long");
       for (int64_t i = begin; i < end; ++i) out.push_back(i);
       return out;
     }
     fail("the function ", node.text, " is not known");
   }
 
+  // Concatenation doubles texts, so steps alone do not bound them.
   Json value(const JinjaNode& node) {
+    Json out = unbounded_value(node);
+    try {
+      copied_ += size_of_value(out);
+      check(copied_ <= kMostCopied, "the template computes with too much text");
+    } catch (const Error& error) {
+      fail<UsageError>(source_, ": line ", node.line, ": ", error.what());
+    }
+    return out;
+  }
+
+  Json unbounded_value(const JinjaNode& node) {
     count(node);
     const auto child = [&](size_t i) { return node.children[i] ? value(*node.children[i]) : Json(); };
     try {
@@ -179,7 +192,7 @@ class JinjaRenderer {
   const std::string& source_;
   std::vector<std::map<std::string, Json>> scopes_;
   std::string out_;
-  int64_t steps_ = 0;
+  int64_t steps_ = 0, copied_ = 0;
 };
 
 }  // namespace

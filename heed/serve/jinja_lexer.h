@@ -1,4 +1,4 @@
-// Cuts a template into text and the words of its tags.
+// Splits a template into text and the tokens of its tags.
 #pragma once
 
 #include <string>

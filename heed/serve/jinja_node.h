@@ -39,6 +39,7 @@ struct JinjaNode {
   JinjaNodes children = {};
   std::vector<std::string> names = {};
   int64_t line = 0;
+  int depth = 1;  // of the tree below
 };
 
 // source: for messages

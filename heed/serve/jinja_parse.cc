@@ -11,6 +11,7 @@ using Kind = JinjaNode::Kind;
 using Token = JinjaToken::Kind;
 
 constexpr int kDeepestNesting = 100;
+constexpr int kDeepestTree = 400;  // chains such as a + b + c nest too; every level costs stack when the template is rendered
 
 class JinjaParser {
  public:
@@ -50,8 +51,10 @@ class JinjaParser {
     ++at_;
   }
   Node make(Kind kind, std::string text = {}, JinjaNodes children = {}, std::vector<std::string> names = {}) const {
-    return std::make_shared<JinjaNode>(
-        JinjaNode{.kind = kind, .text = std::move(text), .children = std::move(children), .names = std::move(names), .line = here().line});
+    JinjaNode out{.kind = kind, .text = std::move(text), .children = std::move(children), .names = std::move(names), .line = here().line};
+    for (const Node& each : out.children) out.depth = std::max(out.depth, each ? each->depth + 1 : 1);
+    if (out.depth > kDeepestTree) refuse("a template nested too deeply");
+    return std::make_shared<JinjaNode>(std::move(out));
   }
 
   // --- statements
@@ -98,19 +101,15 @@ class JinjaParser {
     close();
     for (;;) {
       parts.push_back(block({"elif", "else", "endif"}));
-      if (word("elif")) {
-        parts.push_back(expression());
-        close();
-      } else if (word("else")) {
-        close();
-        parts.push_back(block({"endif"}));
-        ++at_;
-        break;
-      } else {
-        ++at_;
-        break;
-      }
+      if (!word("elif")) break;
+      parts.push_back(expression());
+      close();
     }
+    if (word("else")) {
+      close();
+      parts.push_back(block({"endif"}));
+    }
+    ++at_;
     close();
     return make(Kind::condition, "", std::move(parts));
   }
@@ -158,10 +157,15 @@ class JinjaParser {
     while (word("and")) out = make(Kind::binary, "and", {out, negation()});
     return out;
   }
-  Node negation() {
-    if (word("not")) return make(Kind::negate, "", {negation()});
-    return comparison();
+  // A loop, as recursion could be deeper than the stack.
+  Node prefixed(Kind kind, Token token, std::string_view text, Node (JinjaParser::*part)()) {
+    int64_t times = 0;
+    while (take(token, text)) ++times;
+    Node out = (this->*part)();
+    for (; times > 0; --times) out = make(kind, "", {out});
+    return out;
   }
+  Node negation() { return prefixed(Kind::negate, Token::name, "not", &JinjaParser::comparison); }
   Node comparison() {
     Node out = sum();
     for (;;) {
@@ -189,10 +193,8 @@ class JinjaParser {
   }
   Node sum() { return chain(&JinjaParser::product, "+-~"); }
   Node product() { return chain(&JinjaParser::unary, "*%"); }
-  Node unary() {
-    if (symbol("-")) return make(Kind::minus, "", {unary()});
-    return with_tests(with_filters(postfix(primary())));
-  }
+  Node unary() { return prefixed(Kind::minus, Token::symbol, "-", &JinjaParser::operand); }
+  Node operand() { return with_tests(with_filters(postfix(primary()))); }
   Node with_filters(Node out) {
     while (symbol("|")) {
       const std::string name = need_name();

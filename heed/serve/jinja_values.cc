@@ -20,10 +20,22 @@ std::string in_case(std::string text, bool upper) {
   return text;
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+void append(std::string& out, std::string_view more) {
+  check(std::ssize(out) + std::ssize(more) <= kLargestValue, "a text is longer than ", kLargestValue, " letters");
+  out += more;
+}
+
+std::string replaced(const std::string& text, const std::string& from, const std::string& to) {
   if (from.empty()) return text;
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
-  return text;
+  std::string out;
+  size_t at = 0;
+  for (size_t end = text.find(from); end != std::string::npos; end = text.find(from, at)) {
+    append(out, std::string_view(text).substr(at, end - at));
+    append(out, to);
+    at = end + from.size();
+  }
+  append(out, std::string_view(text).substr(at));
+  return out;
 }
 
 Json split_text(const std::string& text, const std::string& separator) {
@@ -57,7 +69,10 @@ int64_t length_of(const Json& value) {
 
 std::string joined(const Json& list, const std::string& separator) {
   std::string out;
-  for (const Json& each : list) out += (out.empty() ? "" : separator) + text_of_value(each);
+  for (const Json& each : list) {
+    if (!out.empty()) append(out, separator);
+    append(out, text_of_value(each));
+  }
   return out;
 }
 
@@ -108,10 +123,23 @@ Json part_of(const Json& container, const Json& first, const Json& last, const J
     return std::clamp<int64_t>(number < 0 ? number + length : number, 0, length);
   };
   const int64_t begin = place(first, 0), end = std::max(begin, place(last, length));
-  if (container.is_string())
-    return container.get_ref<const std::string&>().substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+  if (container.is_string()) {
+    std::string out = container.get_ref<const std::string&>().substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    if (stride == -1) std::reverse(out.begin(), out.end());
+    return out;
+  }
   Json out = Json::array();
   for (int64_t i = begin; i < end; ++i) out.push_back(container[static_cast<size_t>(stride == 1 ? i : length - 1 - i)]);
+  return out;
+}
+
+int64_t size_of_value(const Json& value, int depth) {
+  constexpr int deepest = 64;
+  check(depth < deepest, "lists are nested too deeply");
+  int64_t out = value.is_string() ? std::ssize(value.get_ref<const std::string&>()) : 1;
+  if (value.is_structured())
+    for (const Json& each : value) out += size_of_value(each, depth + 1);
+  check(out <= kLargestValue, "a value is larger than ", kLargestValue, " letters");
   return out;
 }
 
@@ -137,7 +165,7 @@ Json apply_binary(const std::string& op, const Json& a, const Json& b) {
   int64_t out = 0;
   if (op == "%") {
     check(y > 0, "a remainder of ", y);
-    return (x % y + y) % y;
+    return x % y < 0 ? x % y + y : x % y;
   }
   const bool overflows = op == "+"   ? __builtin_add_overflow(x, y, &out)
                          : op == "-" ? __builtin_sub_overflow(x, y, &out)

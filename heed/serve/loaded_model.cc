@@ -16,7 +16,6 @@ LoadedModel::LoadedModel(const ModelInfo& info, Weights weights) : info_(info), 
     text_.emplace(load_text_model(info.folder, options));
   }
   if (info.task == ServedTask::classify) labels_.emplace(model(), (info.folder / "config.json").string());
-  if (info.embeddings) embed_options_ = heed::embed_options(info.folder);
   if (info.task == ServedTask::translate) target_.emplace(Tokenizer::open_target(info.folder));
   if (info.task == ServedTask::translate || info.task == ServedTask::generate) generation_ = generation_options(text_->model);
 }

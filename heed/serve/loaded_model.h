@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "heed/models/classify.h"
-#include "heed/models/embed.h"
 #include "heed/models/generate.h"
 #include "heed/models/image_processor.h"
 #include "heed/serve/model_info.h"
@@ -15,6 +14,7 @@ class LoadedModel {
  public:
   LoadedModel(const ModelInfo& info, Weights weights);
 
+  const ModelInfo& info() const { return info_; }
   const Model& model() const { return text_ ? text_->model : *vision_; }
   const TextModel& text() const { return *text_; }  // of models that take text
   const ImageProcessor& images() const { return *images_; }
@@ -22,8 +22,7 @@ class LoadedModel {
   const Labels& labels() const { return *labels_; }                                  // of classifiers
   const GenerationOptions& generation() const { return generation_; }
   const TextModel& embedder();  // loaded when it is needed; the model itself if it is an encoder without a head
-  const EmbedOptions& embed_options() const { return embed_options_; }
-  int64_t bytes() const;  // of parameters
+  int64_t bytes() const;        // of parameters
 
  private:
   ModelInfo info_;
@@ -34,7 +33,6 @@ class LoadedModel {
   std::optional<Tokenizer> target_ = {};
   std::optional<Labels> labels_ = {};
   GenerationOptions generation_ = {};
-  EmbedOptions embed_options_ = {};
 };
 
 }  // namespace heed::serve

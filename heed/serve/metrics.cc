@@ -46,6 +46,7 @@ void Metrics::batch(int64_t sequences, int64_t tokens) {
 std::string Metrics::text(int64_t connections) const {
   const std::lock_guard lock(mutex_);
   std::ostringstream out;
+  out.precision(12);
   describe(out, "requests_total", "counter", "Answered requests");
   for (const auto& [key, count] : requests_)
     out << "heed_requests_total{route=\"" << key.first << "\",status=\"" << key.second << "\"} " << count << '\n';
@@ -61,6 +62,9 @@ std::string Metrics::text(int64_t connections) const {
   add_value(out, "connections", "gauge", "Open connections", connections);
   add_value(out, "queued_requests", "gauge", "Requests that wait for a model", queued);
   add_value(out, "running_sequences", "gauge", "Texts being generated", running);
+  add_value(out, "cache_blocks", "gauge", "Blocks of key-value memory of loaded models", cache_blocks);
+  add_value(out, "cache_blocks_used", "gauge", "Blocks that running texts have taken", cache_blocks_used);
+  add_value(out, "pauses_total", "counter", "Texts that gave their blocks to older ones and started again", pauses);
   add_value(out, "rejected_total", "counter", "Requests answered with 429", rejected);
   add_value(out, "prompt_tokens_total", "counter", "Tokens of prompts and inputs", prompt_tokens);
   add_value(out, "generated_tokens_total", "counter", "Generated tokens", generated_tokens);

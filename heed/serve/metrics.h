@@ -16,6 +16,7 @@ class Metrics {
   void batch(int64_t sequences, int64_t tokens);                       // one call of a model
 
   std::atomic<int64_t> prompt_tokens{0}, generated_tokens{0}, rejected{0}, queued{0}, running{0}, loads{0}, drops{0};
+  std::atomic<int64_t> cache_blocks{0}, cache_blocks_used{0}, pauses{0};
 
   std::string text(int64_t connections) const;
 

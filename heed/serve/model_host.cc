@@ -3,30 +3,30 @@
 #include <algorithm>
 
 #include "heed/core/autograd.h"
-#include "heed/core/parallel.h"
+#include "heed/core/interrupt.h"
 #include "heed/core/thread.h"
-#include "heed/models/finite.h"
 #include "heed/serve/answer.h"
 
 namespace heed::serve {
 namespace {
 
-std::atomic<int64_t> uses{0};               // of all models
-constexpr int64_t kMostPromptTokens = 512;  // in a round, unless a single prompt has more
+std::atomic<int64_t> uses{0};  // of all models
 
 // Loading fails for reasons that the client cannot change.
 std::exception_ptr unavailable(const std::string& id, const std::exception& error) {
   return std::make_exception_ptr(HttpError(503, id + ": cannot be loaded: " + error.what()));
 }
 
-std::vector<float> row_of(const Tensor& x, int64_t row) { return slice(x, 0, row, row + 1).to_vector<float>(); }
+// Jobs, and requests for texts.
+const Cancelled& cancelled_of(const auto& job) { return job.cancelled; }
+const Cancelled& cancelled_of(const std::shared_ptr<GenerationRequest>& request) { return request->cancelled; }
+void end_with(const auto& job, const std::exception_ptr& error) { job.failed(error); }
+void end_with(const std::shared_ptr<GenerationRequest>& request, const std::exception_ptr& error) { request->on_end(error); }
 
 }  // namespace
 
 ModelHost::ModelHost(ModelInfo info, const HostOptions& options, Metrics& metrics, std::function<void(int64_t bytes)> make_room)
-    : info_(std::move(info)), options_(options), metrics_(metrics), make_room_(std::move(make_room)) {
-  thread_ = start_thread("the thread of the model " + info_.id, [this] { work(); });
-}
+    : info_(std::move(info)), options_(options), metrics_(metrics), make_room_(std::move(make_room)) {}
 
 ModelHost::~ModelHost() {
   {
@@ -34,7 +34,7 @@ ModelHost::~ModelHost() {
     stopping_ = true;
   }
   wake_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 Tokenizer ModelHost::tokenizer() {
@@ -49,43 +49,40 @@ Tokenizer ModelHost::target_tokenizer() {
   return *target_;
 }
 
-void ModelHost::admit() {
-  require(!stopping_, 503, "the server is stopping");
-  const auto waiting = static_cast<int64_t>(waiting_texts_.size() + waiting_sentences_.size() + waiting_jobs_.size());
-  require(waiting < options_.most_waiting, 429, info_.id, ": ", waiting, " requests wait already; try again later");
-  ++metrics_.queued;
-}
-
-void ModelHost::submit(std::shared_ptr<GenerationRequest> request) {
+template <class Item>
+void ModelHost::enqueue(std::deque<Item>& queue, Item item, int64_t image_bytes) {
   {
     const std::lock_guard lock(mutex_);
-    admit();
-    waiting_texts_.push_back(std::move(request));
+    require(!stopping_, 503, "the server is stopping");
+    const auto waiting = static_cast<int64_t>(waiting_texts_.size() + waiting_batch_.size() + waiting_jobs_.size());
+    require(waiting < options_.most_waiting, 429, info_.id, ": ", waiting, " requests are already waiting; try again later");
+    const int64_t bytes = waiting_image_bytes_ + image_bytes;
+    require(image_bytes == bytes || bytes <= options_.most_image_bytes, 429, info_.id, ": images of ", waiting_image_bytes_,
+            " bytes are already waiting; try again later");
+    if (!thread_.joinable()) thread_ = start_thread("the thread of the model " + info_.id, [this] { work(); });
+    waiting_image_bytes_ = bytes;
+    ++metrics_.queued;
+    queue.push_back(std::move(item));
   }
   wake_.notify_one();
 }
 
-void ModelHost::submit(SentenceJob job) {
-  {
-    const std::lock_guard lock(mutex_);
-    admit();
-    waiting_sentences_.push_back(std::move(job));
-  }
-  wake_.notify_one();
+void ModelHost::submit(std::shared_ptr<GenerationRequest> request) { enqueue(waiting_texts_, std::move(request)); }
+void ModelHost::submit(ModelJob job) { enqueue(waiting_jobs_, std::move(job)); }
+void ModelHost::submit(BatchJob job) {
+  const int64_t bytes = job.image_bytes();
+  enqueue(waiting_batch_, std::move(job), bytes);
 }
 
-void ModelHost::submit(ModelJob job) {
-  {
-    const std::lock_guard lock(mutex_);
-    admit();
-    waiting_jobs_.push_back(std::move(job));
-  }
-  wake_.notify_one();
+bool ModelHost::idle() {
+  const std::lock_guard lock(mutex_);
+  return !working_ && !waits();
 }
 
 bool ModelHost::unload_if_idle() {
   const std::unique_lock lock(model_mutex_, std::try_to_lock);
-  if (!lock || !model_ || !running_.empty()) return false;
+  if (!lock || !model_ || works_on_texts()) return false;
+  texts_.reset();
   model_.reset();
   bytes_ = 0;
   ++metrics_.drops;
@@ -93,208 +90,121 @@ bool ModelHost::unload_if_idle() {
 }
 
 void ModelHost::work() {
+  const auto disconnected = [](const Cancelled& cancelled) { return cancelled && cancelled(); };
+  const std::function<bool()> stop = [&] {
+    return stopping_ || (!clients_.empty() && std::all_of(clients_.begin(), clients_.end(), disconnected));
+  };
+  const Interruptible interruptible(stop);  // a call may take minutes
   for (;;) {
     std::unique_lock lock(mutex_);
-    const auto waits = [&] { return !waiting_texts_.empty() || !waiting_sentences_.empty() || !waiting_jobs_.empty(); };
     wake_.wait(lock, [&] { return stopping_ || waits(); });
     if (stopping_) break;
-    const std::lock_guard model_lock(model_mutex_);
-    last_used_ = ++uses;
-    while (!stopping_ && (waits() || !running_.empty())) serve_round(lock);
+    working_ = true;
+    lock.unlock();
+    {
+      const std::lock_guard model_lock(model_mutex_);  // before mutex_, which a request must not wait for while a model is unloaded
+      lock.lock();
+      last_used_ = ++uses;
+      while (!stopping_ && (waits() || works_on_texts())) serve_round(lock);
+      working_ = false;
+      lock.unlock();
+    }
+    if (bytes_ > 0) make_room_(bytes_);  // another model may have been busy when this one was loaded
   }
   fail_all(std::make_exception_ptr(HttpError(503, "the server is stopping")));
 }
 
+void ModelHost::load_model() {
+  make_room_(info_.parameters * (options_.weights == Weights::int8 ? 1 : 4));
+  auto model = std::make_unique<LoadedModel>(info_, options_.weights);
+  if (info_.task == ServedTask::generate) texts_ = std::make_unique<RunningTexts>(*model, options_.texts, metrics_);
+  model_ = std::move(model);
+  ++metrics_.loads;
+}
+
+void ModelHost::drop_cancelled() {
+  const auto drop = [&](auto& queue) {
+    const size_t dropped = std::erase_if(queue, [&](const auto& each) {
+      const Cancelled& cancelled = cancelled_of(each);
+      if (!cancelled || !cancelled()) return false;
+      end_with(each, std::make_exception_ptr(HttpError(499, "the client has disconnected")));
+      return true;
+    });
+    metrics_.queued -= static_cast<int64_t>(dropped);
+  };
+  drop(waiting_texts_);
+  drop(waiting_batch_);
+  drop(waiting_jobs_);
+  waiting_image_bytes_ = 0;
+  for (const BatchJob& each : waiting_batch_) waiting_image_bytes_ += each.image_bytes();
+}
+
 // Called with the lock of what waits, which is free while the model computes.
 void ModelHost::serve_round(std::unique_lock<std::mutex>& lock) {
-  std::vector<SentenceJob> sentences;
+  drop_cancelled();
+  std::vector<BatchJob> batch;
   int64_t tokens = 0;
-  while (!waiting_sentences_.empty() && (sentences.empty() || tokens < options_.batch_tokens)) {
-    for (const Encoding& each : waiting_sentences_.front().sentences) tokens += each.size();
-    sentences.push_back(std::move(waiting_sentences_.front()));
-    waiting_sentences_.pop_front();
+  while (!waiting_batch_.empty() && (batch.empty() || tokens < options_.batch_tokens)) {
+    tokens += waiting_batch_.front().tokens();
+    waiting_image_bytes_ -= waiting_batch_.front().image_bytes();
+    batch.push_back(std::move(waiting_batch_.front()));
+    waiting_batch_.pop_front();
   }
   std::optional<ModelJob> job;
   if (!waiting_jobs_.empty()) {
     job = std::move(waiting_jobs_.front());
     waiting_jobs_.pop_front();
   }
-  metrics_.queued -= std::ssize(sentences) + (job ? 1 : 0);
+  metrics_.queued -= std::ssize(batch) + (job ? 1 : 0);
   lock.unlock();
   const NoGrad no_grad;
   std::exception_ptr failure;
   try {
-    if (!model_) {
-      make_room_(info_.parameters * (options_.weights == Weights::int8 ? 1 : 4));
-      model_ = std::make_unique<LoadedModel>(info_, options_.weights);
-      ++metrics_.loads;
-    }
+    if (!model_) load_model();
     bytes_ = std::max<int64_t>(1, model_->bytes());
   } catch (const std::exception& error) {
     failure = unavailable(info_.id, error);
   }
   if (failure) {
-    for (SentenceJob& each : sentences) each.failed(failure);
+    for (BatchJob& each : batch) each.failed(failure);
     if (job) job->failed(failure);
     lock.lock();
     for (const auto& each : waiting_texts_) each->on_end(failure), --metrics_.queued;
     waiting_texts_.clear();
     return;
   }
-  if (!sentences.empty()) run_sentences(std::move(sentences));
+  for (const BatchJob& each : batch) clients_.push_back(each.cancelled);
+  if (!batch.empty()) run_batch_jobs(*model_, batch, metrics_);
+  clients_.clear();
   if (job) try {
+      clients_ = {job->cancelled};
       job->run(*model_);
     } catch (...) {
       job->failed(std::current_exception());
     }
-  start_waiting_texts();
-  if (!running_.empty()) step_texts();
+  clients_.clear();
+  lock.lock();
+  if (texts_) start_waiting_texts();
+  if (!works_on_texts()) return;
+  lock.unlock();
+  texts_->step();
   lock.lock();
 }
 
-void ModelHost::run_sentences(std::vector<SentenceJob> jobs) {
-  for (const bool embed : {true, false}) {
-    std::vector<Encoding> all;
-    std::vector<SentenceJob*> taken;
-    int64_t tokens = 0;
-    for (SentenceJob& each : jobs) {
-      if (each.embed != embed) continue;
-      taken.push_back(&each);
-      for (Encoding& sentence : each.sentences) {
-        tokens += sentence.size();
-        all.push_back(std::move(sentence));
-      }
-    }
-    if (all.empty()) continue;
-    try {
-      const TensorMap out = run_together(embed ? model_->embedder() : model_->text(), all);
-      metrics_.batch(std::ssize(all), tokens);
-      metrics_.prompt_tokens += tokens;
-      const auto found = out.find(embed                    ? (out.contains("text_embeds") ? "text_embeds" : "last_hidden_state")
-                                  : out.contains("logits") ? "logits"
-                                                           : "seq_relationship_logits");
-      require(found != out.end(), 422, info_.id, ": ", info_.architecture, " has no such output");
-      int64_t row = 0, begin = 0;
-      for (SentenceJob* each : taken) {
-        std::vector<std::vector<float>> rows;
-        for (size_t i = 0; i < each->sentences.size(); ++i, ++row) {
-          const int64_t length = all[static_cast<size_t>(row)].size();
-          rows.push_back(embed && found->second.rank() == 3 ? row_of(pool_sentences(slice(found->second, 1, begin, begin + length),
-                                                                                    std::span(&length, 1), model_->embed_options()),
-                                                                     0)
-                                                            : row_of(found->second, row));
-          begin += length;
-        }
-        each->done(*model_, std::move(rows));
-      }
-    } catch (...) {
-      for (SentenceJob* each : taken) each->failed(std::current_exception());
-    }
-  }
-}
-
 void ModelHost::start_waiting_texts() {
-  std::vector<std::shared_ptr<GenerationRequest>> taken;
-  {
-    const std::lock_guard lock(mutex_);
-    auto places = options_.most_running - std::ssize(running_);
-    while (!waiting_texts_.empty() && (places >= waiting_texts_.front()->choices || running_.empty())) {
-      places -= waiting_texts_.front()->choices;
-      taken.push_back(std::move(waiting_texts_.front()));
-      waiting_texts_.pop_front();
-      --metrics_.queued;
-      if (places <= 0) break;
-    }
+  while (!waiting_texts_.empty() && texts_->has_room(*waiting_texts_.front())) {
+    const std::shared_ptr<GenerationRequest> request = std::move(waiting_texts_.front());
+    waiting_texts_.pop_front();
+    --metrics_.queued;
+    texts_->start(request);
   }
-  for (std::shared_ptr<GenerationRequest>& each : taken) try {
-      const Tensor prompt = Tensor::from(each->prompt, {1, std::ssize(each->prompt)}, kCpu);
-      running_.push_back(
-          std::make_unique<RunningText>(each, 0, model_->model().decoder().start({{"input_ids", prompt}}), model_->text().tokenizer));
-      unfinished_[each.get()] = each->choices;
-      metrics_.prompt_tokens += std::ssize(each->prompt);
-    } catch (...) {
-      each->on_end(std::current_exception());
-    }
-}
-
-void ModelHost::step_texts() {
-  std::vector<SequenceStep> steps;
-  std::vector<RunningText*> chosen;  // those that get a token now
-  std::vector<int64_t> rows;
-  int64_t tokens = 0, prompt_tokens = 0;
-  for (const auto& each : running_) {
-    if (each->request().cancelled && each->request().cancelled()) {
-      each->stop();
-      continue;
-    }
-    if (each->prefilling() && prompt_tokens >= kMostPromptTokens) continue;  // the next round
-    std::vector<int64_t> next = each->next_tokens();
-    tokens += std::ssize(next);
-    if (next.size() > 1) prompt_tokens += std::ssize(next);
-    if (!each->prefilling()) {
-      chosen.push_back(each.get());
-      rows.push_back(std::ssize(steps));
-    }
-    steps.push_back({&each->state(), std::move(next)});
-  }
-  try {
-    if (!steps.empty()) {
-      const Tensor logits = model_->model().decoder().step_together(steps);
-      metrics_.batch(std::ssize(steps), tokens);
-      check_finite(model_->model(), logits);
-      std::vector<float> scores = logits.to_vector<float>();
-      const auto V = static_cast<size_t>(logits.size(1));
-      const auto scores_of = [&](size_t i) { return std::span(scores).subspan(static_cast<size_t>(rows[i]) * V, V); };
-      // Further choices of a prompt that is read now start from the same logits.
-      std::vector<std::pair<RunningText*, std::vector<float>>> forks;
-      for (size_t i = 0; i < rows.size(); ++i) {
-        const GenerationRequest& request = chosen[i]->request();
-        if (chosen[i]->state().length() != std::ssize(request.prompt)) continue;
-        for (int64_t choice = 1; choice < request.choices; ++choice) {
-          running_.push_back(chosen[i]->fork(choice));
-          forks.emplace_back(running_.back().get(), std::vector<float>(scores_of(i).begin(), scores_of(i).end()));
-        }
-      }
-      const auto first_forks = std::ssize(rows);
-      parallel_tasks(first_forks + std::ssize(forks), [&](int64_t i) {
-        if (i < first_forks)
-          chosen[static_cast<size_t>(i)]->choose(scores_of(static_cast<size_t>(i)));
-        else
-          forks[static_cast<size_t>(i - first_forks)].first->choose(forks[static_cast<size_t>(i - first_forks)].second);
-      });
-      for (const auto& [text, ignored] : forks) chosen.push_back(text);
-      for (RunningText* text : chosen) text->emit();
-      metrics_.generated_tokens += std::ssize(chosen);
-    }
-  } catch (...) {
-    fail_all(std::current_exception());
-    return;
-  }
-  for (auto at = running_.begin(); at != running_.end();) {
-    if (!(*at)->done()) {
-      ++at;
-      continue;
-    }
-    const auto left = unfinished_.find(&(*at)->request());
-    if (left != unfinished_.end() && --left->second == 0) {
-      unfinished_.erase(left);
-      (*at)->request().on_end(nullptr);
-    }
-    at = running_.erase(at);
-  }
-  metrics_.running = std::ssize(running_);
 }
 
 void ModelHost::fail_all(std::exception_ptr error) {
-  std::set<const GenerationRequest*> failed;
-  for (const auto& each : running_)
-    if (failed.insert(&each->request()).second) each->request().on_end(error);
-  running_.clear();
-  unfinished_.clear();
-  if (!stopping_) return;
-  for (const auto& each : waiting_texts_) each->on_end(error);
-  for (SentenceJob& each : waiting_sentences_) each.failed(error);
-  for (ModelJob& each : waiting_jobs_) each.failed(error);
+  if (texts_) texts_->fail(error);
+  for (const auto& each : waiting_texts_) end_with(each, error);
+  for (const BatchJob& each : waiting_batch_) end_with(each, error);
+  for (const ModelJob& each : waiting_jobs_) end_with(each, error);
 }
 
 }  // namespace heed::serve

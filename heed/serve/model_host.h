@@ -1,44 +1,34 @@
-// The thread that owns a model. It loads the model when the first request comes, and computes what waits in as few calls as possible:
-// texts being generated take their steps together and new ones join at any step; sentences that wait are embedded or classified together.
-// What a request gets does not depend on the others: their tokens share the products of linear layers, whose rows have the same bits
-// whatever the other rows are, and attention is computed for every sequence on its own.
+// The thread that owns a model. It starts with the first request, loads the model, and computes waiting requests in as few calls as
+// possible: texts being generated advance together, and new ones join at any step; waiting sentences and images share calls. The answer to
+// a request does not depend on the others: their tokens share the products of linear layers, where the bits of a row do not depend on the
+// other rows, and attention is computed for every sequence separately.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <list>
 #include <mutex>
 #include <thread>
 
-#include "heed/serve/generation.h"
-#include "heed/serve/loaded_model.h"
+#include "heed/serve/batch_jobs.h"
 #include "heed/serve/metrics.h"
+#include "heed/serve/running_texts.h"
 
 namespace heed::serve {
 
-using Failed = std::function<void(std::exception_ptr error)>;
-
-// Sentences to embed, or to classify as a whole.
-struct SentenceJob {
-  bool embed = true;
-  std::vector<Encoding> sentences = {};
-  // A vector or the logits of every sentence. In the model's thread
-  std::function<void(const LoadedModel& model, std::vector<std::vector<float>> rows)> done = {};
-  Failed failed = {};
-};
-
-// Anything else that needs the model.
+// Other work with the model, for one request.
 struct ModelJob {
   std::function<void(LoadedModel& model)> run = {};
   Failed failed = {};
+  Cancelled cancelled = {};
 };
 
 struct HostOptions {
   Weights weights = Weights::packed;
-  int64_t most_running = 32;    // texts generated at the same time
-  int64_t most_waiting = 256;   // requests
-  int64_t batch_tokens = 4096;  // of sentences in one call
+  TextsOptions texts = {};
+  int64_t most_waiting = 256;                     // requests
+  int64_t most_image_bytes = int64_t{512} << 20;  // of images that wait
+  int64_t batch_tokens = 4096;                    // of sentences and images in one round
 };
 
 class ModelHost {
@@ -55,23 +45,25 @@ class ModelHost {
 
   // A 429 if too many wait.
   void submit(std::shared_ptr<GenerationRequest> request);
-  void submit(SentenceJob job);
+  void submit(BatchJob job);
   void submit(ModelJob job);
 
   bool loaded() const { return bytes_ > 0; }
   int64_t bytes() const { return bytes_; }
   int64_t last_used() const { return last_used_; }  // counts uses of all models
+  bool idle();                                      // has no requests
   bool unload_if_idle();
 
  private:
-  struct Texts;  // being generated
-
-  void admit();  // throws if too many wait
+  template <class Item>
+  void enqueue(std::deque<Item>& queue, Item item, int64_t image_bytes = 0);
+  bool waits() const { return !waiting_texts_.empty() || !waiting_batch_.empty() || !waiting_jobs_.empty(); }
+  void drop_cancelled();  // called with the lock of what waits
   void work();
+  void load_model();
   void serve_round(std::unique_lock<std::mutex>& lock);
-  void run_sentences(std::vector<SentenceJob> jobs);
-  void step_texts();
-  void start_waiting_texts();
+  void start_waiting_texts();  // called with the lock of what waits
+  bool works_on_texts() const { return texts_ && !texts_->empty(); }
   void fail_all(std::exception_ptr error);
 
   const ModelInfo info_;
@@ -82,14 +74,16 @@ class ModelHost {
   std::mutex mutex_;  // of what waits
   std::condition_variable wake_;
   std::deque<std::shared_ptr<GenerationRequest>> waiting_texts_;
-  std::deque<SentenceJob> waiting_sentences_;
+  std::deque<BatchJob> waiting_batch_;
   std::deque<ModelJob> waiting_jobs_;
-  bool stopping_ = false;
+  int64_t waiting_image_bytes_ = 0;
+  std::atomic<bool> stopping_{false};
+  bool working_ = false;
 
   std::mutex model_mutex_;  // held while the model is in use
   std::unique_ptr<LoadedModel> model_;
-  std::list<std::unique_ptr<RunningText>> running_;
-  std::map<const GenerationRequest*, int64_t> unfinished_;  // choices
+  std::unique_ptr<RunningTexts> texts_;  // of language models
+  std::vector<Cancelled> clients_;       // of the call that runs
   std::atomic<int64_t> bytes_{0}, last_used_{0};
 
   std::mutex tokenizer_mutex_;

@@ -4,6 +4,7 @@
 
 #include "heed/io/paths.h"
 #include "heed/models/architecture.h"
+#include "heed/models/generate.h"
 #include "heed/models/inspect.h"
 #include "heed/serve/chat_template.h"
 
@@ -22,7 +23,8 @@ ServedTask served_task(ModelTask task) {
     case ModelTask::pretraining: return ServedTask::fill;
     case ModelTask::question_answering: return ServedTask::answer;
     case ModelTask::features:
-    case ModelTask::image_text_matching: break;
+    case ModelTask::image_text_matching:
+    case ModelTask::image_captioning: break;
   }
   return ServedTask::embed;
 }
@@ -63,6 +65,7 @@ ModelInfo describe_model(const std::string& id, const Path& folder) {
     out.task = served_task(model.traits().task);
     out.image = kind == InputKind::image;
     out.embeddings = model.family().tokens && kind != InputKind::translation;
+    if (out.embeddings) out.embed = embed_options(folder);
     out.chat = out.task == ServedTask::generate && has_chat_template(folder);
     out.maps = has_maps(model);
     out.parameters = model.params().count();
@@ -70,7 +73,7 @@ ModelInfo describe_model(const std::string& id, const Path& folder) {
     out.heads = number_in_config(model.config(), model.family().keys.heads);
     out.max_tokens = model.family().tokens ? max_tokens(model) : 0;
     if (const Tensor words = word_table(model); words.defined()) out.vocabulary = words.size(0);
-    out.generation = model.generation().is_null() ? model.config() : model.generation();
+    out.generation = generation_settings(model);
   } catch (const Error& error) {
     out.error = error.what();
   }

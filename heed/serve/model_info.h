@@ -1,10 +1,11 @@
-// What a served model is and can do, known without loading its weights.
+// Properties and abilities of a served model, read without loading its weights.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "heed/io/json.h"
+#include "heed/models/embed.h"
 
 namespace heed::serve {
 
@@ -21,10 +22,11 @@ struct ModelInfo {
   bool chat = false;        // has a chat template
   bool maps = false;        // its attention has maps
   int64_t parameters = 0, layers = 0, heads = 0, max_tokens = 0, vocabulary = 0;
-  Json generation = {};    // generation_config.json, or config.json if there is none
-  int64_t created = 0;     // seconds since 1970
-  int64_t written = 0;     // changes when the model of a run does
-  std::string error = {};  // why it cannot be used
+  EmbedOptions embed = {};  // if it answers /v1/embeddings
+  Json generation = {};     // generation_config.json, or config.json if there is none
+  int64_t created = 0;      // seconds since 1970
+  int64_t written = 0;      // changes when the model of a run does
+  std::string error = {};   // why it cannot be used
 };
 
 ModelInfo describe_model(const std::string& id, const Path& folder);  // reads headers only

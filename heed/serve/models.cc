@@ -42,12 +42,18 @@ Models::Models(const ModelsOptions& options, Metrics& metrics) : options_(option
   }
 }
 
+// The threads of models use hosts_ until they end.
+Models::~Models() {
+  std::map<std::string, std::shared_ptr<ModelHost>> hosts;
+  const std::lock_guard lock(mutex_);
+  hosts.swap(hosts_);
+}
+
 // Runs come and go while the server works.
-std::vector<std::shared_ptr<ModelHost>> Models::find_run_models() {
-  std::vector<std::shared_ptr<ModelHost>> replaced;
-  if (options_.runs.empty() || !is_folder(options_.runs)) return replaced;
+Models::Hosts Models::find_run_models() {
+  if (options_.runs.empty()) return {};
   std::vector<ModelInfo> found;
-  for (const Path& run : runs_below(options_.runs)) {
+  for (const Path& run : is_folder(options_.runs) ? runs_below(options_.runs) : std::vector<Path>()) {
     const Path folder = run / "best";
     if (!path_exists(folder / "config.json")) continue;
     const std::string id = id_of(run);
@@ -55,20 +61,26 @@ std::vector<std::shared_ptr<ModelHost>> Models::find_run_models() {
     const ModelInfo* known = find_info(of_runs_, id);
     ModelInfo info = known && known->written == written_at(folder) ? *known : describe_model(id, folder);
     info.written = written_at(folder);
-    if (const auto host = hosts_.find(id); host != hosts_.end() && known && known->written != info.written) {
-      replaced.push_back(std::move(host->second));
-      hosts_.erase(host);
-    }
     if (info.error.empty()) found.push_back(std::move(info));
   }
   of_runs_ = std::move(found);
-  return replaced;
+  std::erase_if(hosts_, [&](auto& each) {
+    const ModelInfo* info = find_info(of_runs_, each.first);
+    if (find_info(named_, each.first) || (info && info->written == each.second->info().written)) return false;
+    dropped_.push_back(std::move(each.second));
+    return true;
+  });
+  const auto in_use = [](const std::shared_ptr<ModelHost>& each) { return each.use_count() > 1 || !each->idle(); };
+  const auto done = std::partition(dropped_.begin(), dropped_.end(), in_use);
+  Hosts out(std::make_move_iterator(done), std::make_move_iterator(dropped_.end()));
+  dropped_.erase(done, dropped_.end());
+  return out;
 }
 
 std::vector<ModelInfo> Models::list() {
-  std::vector<std::shared_ptr<ModelHost>> replaced;
+  Hosts ending;
   const std::lock_guard lock(mutex_);
-  replaced = find_run_models();
+  ending = find_run_models();
   std::vector<ModelInfo> out = named_;
   out.insert(out.end(), of_runs_.begin(), of_runs_.end());
   return out;
@@ -81,11 +93,11 @@ bool Models::is_loaded(const std::string& id) {
 }
 
 std::shared_ptr<ModelHost> Models::host(const std::string& id) {
-  std::vector<std::shared_ptr<ModelHost>> replaced;
+  Hosts ending;
   const std::lock_guard lock(mutex_);
   const ModelInfo* info = find_info(named_, id);
   if (!info) {
-    replaced = find_run_models();
+    ending = find_run_models();
     info = find_info(of_runs_, id);
   }
   if (!info) {
@@ -94,8 +106,9 @@ std::shared_ptr<ModelHost> Models::host(const std::string& id) {
       for (const ModelInfo& each : *list) names.push_back(each.id);
     throw HttpError(404, "model: found " + in_quotes(id, 60) + ", which is not served" + did_you_mean(id, names), "model");
   }
-  std::shared_ptr<ModelHost>& out = hosts_[id];
-  if (!out) out = std::make_shared<ModelHost>(*info, options_.host, metrics_, [this, id](int64_t bytes) { make_room(id, bytes); });
+  if (const auto found = hosts_.find(id); found != hosts_.end()) return found->second;
+  const auto out = std::make_shared<ModelHost>(*info, options_.host, metrics_, [this, id](int64_t bytes) { make_room(id, bytes); });
+  hosts_[id] = out;
   return out;
 }
 

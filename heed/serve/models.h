@@ -1,5 +1,5 @@
-// The models that are served: those named at the start, and the best models of the runs. Loaded when they are needed, and dropped, the
-// longest unused first, when memory is short.
+// The models that are served: those named at the start, and the best models of the runs. They are loaded on first use. When memory is
+// short, the least recently used are unloaded.
 #pragma once
 
 #include <map>
@@ -20,14 +20,19 @@ struct ModelsOptions {
 class Models {
  public:
   Models(const ModelsOptions& options, Metrics& metrics);  // an error if a named one is not a model
+  ~Models();
+  Models(const Models&) = delete;
+  Models& operator=(const Models&) = delete;
 
   std::vector<ModelInfo> list();                           // in the order of the arguments, then those of the runs
-  std::shared_ptr<ModelHost> host(const std::string& id);  // a 404 if there is none, a 422 if it cannot be used
+  std::shared_ptr<ModelHost> host(const std::string& id);  // a 404 if there is none
   bool is_loaded(const std::string& id);
 
  private:
-  // -> threads of models that were replaced. They may wait for the mutex, so they must end after it is released.
-  [[nodiscard]] std::vector<std::shared_ptr<ModelHost>> find_run_models();
+  using Hosts = std::vector<std::shared_ptr<ModelHost>>;
+
+  // -> dropped models that have nothing left to do. Their threads may wait for the mutex, so they must end after it is released.
+  [[nodiscard]] Hosts find_run_models();
   void make_room(const std::string& id, int64_t bytes);
 
   const ModelsOptions options_;
@@ -35,6 +40,7 @@ class Models {
   std::mutex mutex_;
   std::vector<ModelInfo> named_, of_runs_;
   std::map<std::string, std::shared_ptr<ModelHost>> hosts_;
+  Hosts dropped_;  // of runs that were deleted or have a better model; they finish their requests
 };
 
 }  // namespace heed::serve

@@ -28,6 +28,12 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
 }
 
 bool read_target(std::string_view target, Request& request) {
+  constexpr std::string_view scheme = "http://";
+  if (target.starts_with(scheme)) {  // the absolute form, whose host replaces the header
+    const size_t end = std::min(target.find('/', scheme.size()), target.size());
+    request.headers["host"] = target.substr(scheme.size(), end - scheme.size());
+    target = end < target.size() ? target.substr(end) : "/";
+  }
   if (!target.starts_with('/')) return false;
   const size_t mark = target.find('?');
   const std::string_view path = target.substr(0, mark);

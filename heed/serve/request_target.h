@@ -1,4 +1,4 @@
-// The target of a request line: path, segments and query, percent-decoded.
+// Parses the target of a request line: path, segments and query.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,6 @@
 namespace heed::serve {
 
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space = false);  // none: not valid
-bool read_target(std::string_view target, Request& request);                                    // false: not valid
+bool read_target(std::string_view target, Request& request);  // false: not valid. Its host, if it has one, replaces that of the request
 
 }  // namespace heed::serve

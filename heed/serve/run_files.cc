@@ -83,6 +83,8 @@ std::string RunCursor::next_events(const Path& run) {
       out += event_of(i, added.substr(at, end - at), text());
       at = end + 1;
     }
+    // A longer line is cut: what follows is read as a line.
+    if (std::ssize(added) == kMostBytesAtOnce && added.find('\n') == std::string::npos) bytes_[i] += kMostBytesAtOnce;
   }
   return out;
 }

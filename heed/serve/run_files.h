@@ -14,7 +14,8 @@ class RunCursor {
   static RunCursor parse(const std::string& text);  // "120-0-310"; a FileError if it is not one
   std::string text() const;
 
-  // New whole lines as events, in order, and moves on. Files that became shorter were rewound: the rest is read again.
+  // New whole lines as events, in order; the cursor moves past them. Of lines of more than a MiB only the end is shown. A file that became
+  // shorter was rewound to a checkpoint: continues at its end.
   std::string next_events(const Path& run);
 
  private:

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <thread>
 
-#include "heed/io/paths.h"
+#include "heed/train/run_json.h"
 
 extern char** environ;
 
@@ -35,13 +35,15 @@ class SpawnSettings {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+    // Asio's sockets are inherited: the training would keep the server's port after the server has ended.
+    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     posix_spawnattr_init(&attributes);
     sigset_t none, usual;
     sigemptyset(&none);
     sigfillset(&usual);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &usual);
-    // A session of its own: Ctrl-C in the server's terminal does not reach it.
+    // In a new session, Ctrl-C in the server's terminal does not reach it.
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
   ~SpawnSettings() {
@@ -72,15 +74,17 @@ void RunProcesses::start(const std::string& program, const std::vector<std::stri
   }
   constexpr int most_polls = 100;
   std::string message;
-  bool ended = failed != 0;
-  for (int i = 0; i < most_polls && !ended && !path_exists(run / "run.json"); ++i) {
+  bool ended = failed != 0, good = false;
+  for (int i = 0; i < most_polls && !ended && process_of_run(run) != process; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     int status = 0;
-    ended = ::waitpid(process, &status, WNOHANG) == process && !path_exists(run / "run.json");
+    ended = ::waitpid(process, &status, WNOHANG) == process;
+    good = ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
-  if (ended) message = failed != 0 ? std::strerror(failed) : message_in(output);
+  if (ended && !good) message = failed != 0 ? std::strerror(failed) : message_in(output);
   ::close(output);
-  check<UsageError>(!ended, message.empty() ? "train: the training ended at once" : message);
+  check<UsageError>(!ended || good, message.empty() ? "train: the training ended at once" : message);
+  if (ended) return;
   const std::lock_guard lock(mutex_);
   processes_.push_back(process);
 }

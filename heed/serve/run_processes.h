@@ -1,4 +1,4 @@
-// Trainings that clients start: processes of their own, which go on when the server ends.
+// Training runs that clients start: separate processes, which continue when the server ends.
 #pragma once
 
 #include <mutex>
@@ -10,10 +10,10 @@ namespace heed::serve {
 
 class RunProcesses {
  public:
-  // Starts `program arguments...` and returns when `run` has a config.toml, or after some seconds. A UsageError with the program's message
-  // if it ends before.
+  // Starts `program arguments...` and returns when it has locked the folder `run`, or after some seconds. A UsageError with the program's
+  // message if it fails before that.
   void start(const std::string& program, const std::vector<std::string>& arguments, const Path& run);
-  void reap();  // takes leave of processes that have ended
+  void reap();  // collects the exit codes of processes that have ended
 
  private:
   std::mutex mutex_;

@@ -66,7 +66,7 @@ bool RunWatch::look(Watched& watched) {
     if (state != watched.state) watched.exchange->write(sse_event(dump({{"state", state}}), "state", watched.cursor.text()));
     watched.state = state;
   }
-  if (watched.quiet_rounds % kRoundsBetweenPings == kRoundsBetweenPings - 1) watched.exchange->write(": still here\n\n");
+  if (watched.quiet_rounds % kRoundsBetweenPings == kRoundsBetweenPings - 1) watched.exchange->write(": ping\n\n");
   ++watched.quiet_rounds;
   const std::string events = watched.cursor.next_events(watched.run);
   return events.empty() || watched.exchange->write(events);

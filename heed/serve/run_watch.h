@@ -1,4 +1,4 @@
-// Streams of /api/runs/.../events: one thread looks at the files of all runs that are watched.
+// Streams of /api/runs/.../events. One thread reads the files of all runs that are watched.
 #pragma once
 
 #include <condition_variable>
@@ -30,7 +30,7 @@ class RunWatch {
     int64_t quiet_rounds = 0;
   };
   void work();
-  bool look(Watched& watched);  // false: it has ended
+  bool look(Watched& watched);  // sends what is new; false: the stream has ended
 
   const std::function<bool()> stopping_;
   std::mutex mutex_;

@@ -1,4 +1,4 @@
-// Settings as forms need them, and the settings of a request as key=value.
+// Descriptions of settings, for forms; the settings of a request as key=value.
 #pragma once
 
 #include "heed/io/json_reader.h"

@@ -37,7 +37,8 @@ std::string TextSoFar::rest() {
   if (!stopped_ && decoded_ < tokens_.size()) {
     const std::span<const int32_t> all(tokens_);
     const std::string before = tokenizer_->decode(all.subspan(context_, decoded_ - context_));
-    held_ += tokenizer_->decode(all.subspan(context_)).substr(before.size());
+    const std::string after = tokenizer_->decode(all.subspan(context_));
+    if (after.size() > before.size()) held_ += after.substr(before.size());  // shorter: the last bytes complete a character before them
     decoded_ = tokens_.size();
   }
   return released(true);

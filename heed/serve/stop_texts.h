@@ -1,4 +1,4 @@
-// From tokens to text while it is generated: characters are shown when they are complete and cannot become part of a stop text.
+// The text of generated tokens. Characters are released when they are complete and cannot be part of a stop text.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ class TextSoFar {
 
   std::string add(int32_t token);            // -> text that can be shown now
   std::string rest();                        // what was held back, at the end
-  bool stopped() const { return stopped_; }  // a stop text was found; it and what follows are left out
+  bool stopped() const { return stopped_; }  // a stop text was found; it and the rest are left out
 
  private:
   std::string released(bool at_end);

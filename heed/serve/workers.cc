@@ -8,7 +8,7 @@ Workers::Workers(int threads, size_t most_waiting) : most_waiting_(most_waiting)
   for (int i = 0; i < threads; ++i) threads_.push_back(start_thread("a worker of the server", [this] { work(); }));
 }
 
-Workers::~Workers() {
+void Workers::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -16,6 +16,7 @@ Workers::~Workers() {
   }
   wake_.notify_all();
   for (std::thread& each : threads_) each.join();
+  threads_.clear();
 }
 
 bool Workers::post(std::function<void()> task) {

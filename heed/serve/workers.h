@@ -1,4 +1,4 @@
-// Threads that answer requests. The queue is bounded: who finds it full is told to come again.
+// Threads that answer requests. The queue is bounded: post() refuses a task when it is full.
 #pragma once
 
 #include <condition_variable>
@@ -13,13 +13,14 @@ namespace heed::serve {
 class Workers {
  public:
   Workers(int threads, size_t most_waiting);
-  ~Workers();  // waiting tasks are dropped
+  ~Workers() { stop(); }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   bool post(std::function<void()> task);         // false: the queue is full
-  void post_always(std::function<void()> task);  // for the second half of a request that was accepted
+  void post_always(std::function<void()> task);  // for the rest of a request that was accepted
   size_t waiting();
+  void stop();  // drops what waits and ends the threads; later tasks are refused
 
  private:
   void work();

@@ -93,7 +93,7 @@ CharSet other_chars(const std::string& name, const std::string& pcre2_name, cons
     if (matches) later.push_back({each.first, each.last});
   }
   check<FileError>(known || !later.empty(), source, ": found \\p{", pcre2_name,
-                   "}, expected a category or script of Unicode that PCRE2 knows");
+                   "}, expected a category or script of Unicode that PCRE2 has");
   return union_of(char_set(std::move(later)), known.value_or(CharSet{}));
 }
 

@@ -77,11 +77,11 @@ SentencePieceFile::Entry parse_piece(std::string_view bytes, const std::string& 
 }
 
 void parse_trainer(std::string_view bytes, const std::string& source, SentencePieceFile& out) {
-  constexpr const char* kinds[] = {"", "unigram", "BPE", "word", "character"};
   for (Fields field(bytes, source); field.next();) {
-    if (field.number == 3)
-      check<FileError>(field.value == 1, source, ": found a model of kind ", field.value < 5 ? kinds[field.value] : "unknown",
-                       ", expected unigram; for others heed needs a tokenizer.json");
+    if (field.number == 3) {
+      check<FileError>(field.value >= 1 && field.value <= 4, source, ": found a model of kind ", field.value, ", expected 1 to 4");
+      out.model = static_cast<PieceModel>(field.value);
+    }
     if (field.number == 24) check<FileError>(field.value == 0, source, ": found treat_whitespace_as_suffix, expected spaces before words");
     if (field.number == 35) out.byte_fallback = field.value != 0;
   }
@@ -154,6 +154,12 @@ SentencePieceFile parse_sentencepiece(std::string_view bytes, const std::string&
   return out;
 }
 
+void require_model(const SentencePieceFile& file, PieceModel model, const std::string& source) {
+  constexpr const char* names[] = {"", "unigram", "BPE", "word", "character"};
+  check<FileError>(file.model == model, source, ": found a model of kind ", names[static_cast<size_t>(file.model)], ", expected ",
+                   names[static_cast<size_t>(model)], "; for others heed needs a tokenizer.json");
+}
+
 SentencePieceFile read_sentencepiece(const Path& path) { return parse_sentencepiece(read_text(path, kMaxFileBytes), path.string()); }
 
 Normalizer sentencepiece_normalizer(const SentencePieceFile& file, const std::string& source) {
@@ -171,6 +177,7 @@ bool crosses_words(const SentencePieceFile& file) {
 }
 
 ModelPointer make_sentencepiece(const SentencePieceFile& file, Vocabulary vocabulary, int32_t unknown, const std::string& source) {
+  require_model(file, PieceModel::unigram, source);
   Vocabulary pieces;
   std::vector<double> scores;
   const auto add = [&](const SentencePieceFile::Entry& piece) {

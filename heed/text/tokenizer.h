@@ -57,7 +57,7 @@ struct EncodedBatch {
 class Tokenizer {
  public:
   // Opens a model folder with tokenizer.json, or vocab.txt (BERT), or vocab.json and merges.txt (GPT-2, RoBERTa), or vocab.json and
-  // source.spm (Marian); or the path of a tokenizer.json.
+  // source.spm (Marian), or spiece.model (T5), sentencepiece.bpe.model (XLM-R) or tokenizer.model (Llama); or the path of a tokenizer.json.
   static Tokenizer open(const Path& path);
   static Tokenizer open_target(const Path& path);                                // the target-side tokenizer of a translation model
   static Tokenizer from_json(std::string_view json, const std::string& source);  // contents of a tokenizer.json

@@ -1,37 +1,47 @@
 // Tokenizers from a model folder, by the files it contains.
+#include <set>
+
+#include "heed/core/parse.h"
 #include "heed/text/sentencepiece.h"
 #include "heed/text/tokenizer_parts.h"
 
 namespace heed {
 namespace text {
-namespace {
 
-// tokenizer_config.json, or an empty object.
-Json read_config(const Path& folder) {
+Json read_tokenizer_config(const Path& folder) {
   const Path path = folder / "tokenizer_config.json";
   Json json = std::filesystem::exists(path) ? read_json(path) : Json::object();
   JsonReader(json, path.string()).object();
   return json;
 }
 
-// A special token of the configuration: a string, or an object with "content".
 std::string special_token(const JsonReader& config, const std::string& key, const std::string& fallback) {
   if (!config.has(key)) return fallback;
   const JsonReader token = config[key];
   return token.json().is_object() ? token.text("content") : token.text();
 }
 
+std::string read_model_type(const Path& folder) {
+  const Path path = folder / "config.json";
+  if (!std::filesystem::exists(path)) return "";
+  const Json config = read_json(path);
+  return JsonReader(config, path.string()).text_or("model_type", "");
+}
+
+namespace {
+
 std::string word_suffix_of(const Json& document) {
   const auto model = document.find("model");
   return model == document.end() ? "" : JsonReader(*model, "").text_or("end_of_word_suffix", "");
 }
 
-AddedTokens added_special_tokens(const std::vector<std::string>& names, const Vocabulary& vocabulary) {
+// mask: the name of a token that also takes the space before it, as RoBERTa's does; may be empty
+AddedTokens added_special_tokens(const std::vector<std::string>& names, const Vocabulary& vocabulary, const std::string& mask = "") {
   std::vector<AddedToken> tokens;
   StringTable seen;
   for (const std::string& name : names) {
     const int32_t id = vocabulary.find(name);
-    if (id >= 0 && seen.insert(name, 0)) tokens.push_back({name, id, true});
+    if (id >= 0 && seen.insert(name, 0)) tokens.push_back({.content = name, .id = id, .special = true, .lstrip = name == mask});
   }
   return {std::move(tokens), {}};
 }
@@ -42,11 +52,69 @@ int32_t id_of(const Vocabulary& vocabulary, const std::string& token, const Path
   return id;
 }
 
+// The special tokens that a file names: "pad_token" and so on, and the list additional_special_tokens.
+void add_special_names(const JsonReader& json, std::set<std::string>& names) {
+  for (const auto& [key, value] : json.json().items())
+    if (key.ends_with("_token") && (value.is_string() || value.is_object())) names.insert(special_token(json, key, ""));
+  if (!json.has("additional_special_tokens")) return;
+  for (const JsonReader& token : json["additional_special_tokens"].list())
+    names.insert(token.json().is_object() ? token.text("content") : token.text());
+}
+
+// added_tokens_decoder of tokenizer_config.json, with the flags of every token.
+Json listed_by_id(const JsonReader& tokens) {
+  Json out = Json::array();
+  for (const auto& [id, token] : tokens.object().items()) {
+    Json entry = tokens[id].object();
+    entry["id"] = parse_number<int64_t>(id).value_or(-1);
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+// The older added_tokens.json, which has ids only. Tokens that are known already keep their flags.
+Json listed_by_content(const JsonReader& ids, const std::set<std::string>& special, const AddedTokens& known) {
+  Json out = Json::array();
+  for (const auto& [content, id] : ids.object().items())
+    if (!known.find(content)) out.push_back({{"id", id}, {"content", content}, {"special", special.contains(content)}});
+  return out;
+}
+
+// The tokens that a folder without tokenizer.json adds to its vocabulary.
+TokenizerParts with_added_tokens(TokenizerParts parts, const Path& folder) {
+  const Path older = folder / "added_tokens.json", map = folder / "special_tokens_map.json";
+  const Json document = read_tokenizer_config(folder);
+  const JsonReader config(document, (folder / "tokenizer_config.json").string());
+  Json list = Json::array();
+  std::string source;
+  if (config.has("added_tokens_decoder")) {
+    source = (folder / "tokenizer_config.json: added_tokens_decoder").string();
+    list = listed_by_id(config["added_tokens_decoder"]);
+  } else if (std::filesystem::exists(older)) {
+    source = older.string();
+    std::set<std::string> special;
+    add_special_names(config, special);
+    if (std::filesystem::exists(map)) {
+      const Json names = read_json(map);
+      add_special_names({names, map.string()}, special);
+    }
+    const Json ids = read_json(older);
+    list = listed_by_content({ids, source}, special, parts.added);
+  }
+  const AddedTokens found = read_added_tokens({list, source}, parts.model->vocabulary(), parts.normalizer);
+  std::vector<AddedToken> all = found.all();
+  for (const AddedToken& token : parts.added.all())
+    if (!found.find(token.content)) all.push_back(token);
+  parts.added = {std::move(all), parts.normalizer};
+  if (const AddedToken* pad = parts.added.find(special_token(config, "pad_token", ""))) parts.padding_id = pad->id;
+  return parts;
+}
+
 }  // namespace
 
 TokenizerParts read_bert_folder(const Path& folder) {
   const Path path = folder / "vocab.txt";
-  const Json document = read_config(folder);
+  const Json document = read_tokenizer_config(folder);
   const JsonReader config(document, (folder / "tokenizer_config.json").string());
   BertNormalizer normalizer;
   normalizer.lowercase = config.flag_or("do_lower_case", true);
@@ -70,9 +138,14 @@ TokenizerParts read_bert_folder(const Path& folder) {
 }
 
 TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary_path, const Path& merges_path) {
-  const Json document = read_config(folder);
+  const Json document = read_tokenizer_config(folder);
   const JsonReader config(document, (folder / "tokenizer_config.json").string());
-  const std::string kind = config.text_or("tokenizer_class", "GPT2Tokenizer");
+  const std::string type = read_model_type(folder);
+  const char* const usual = type == "roberta" ? "RobertaTokenizer"
+                            : type == "clip"  ? "CLIPTokenizer"
+                            : type == "qwen2" ? "Qwen2Tokenizer"
+                                              : "GPT2Tokenizer";
+  const std::string kind = config.text_or("tokenizer_class", usual);
   const bool roberta = kind.starts_with("Roberta");
   if (!roberta && !kind.starts_with("GPT2"))
     config.refuse("found the tokenizer_class ", in_quotes(kind), ", expected GPT2Tokenizer or RobertaTokenizer; ",
@@ -86,14 +159,14 @@ TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary_path,
   parts.pre_tokenizer = gpt2_pre_tokenizer(config.flag_or("add_prefix_space", false));
   const Vocabulary& vocabulary = parts.model->vocabulary();
   const std::string end = special_token(config, "eos_token", roberta ? "</s>" : "<|endoftext|>");
-  std::vector<std::string> names = {end, special_token(config, "bos_token", end), special_token(config, "unk_token", end)};
+  const std::string pad = special_token(config, "pad_token", roberta ? "<pad>" : "");
+  std::vector<std::string> names = {end, special_token(config, "bos_token", end), special_token(config, "unk_token", end), pad};
   if (roberta) names = {"<s>", "</s>", "<unk>", "<pad>", "<mask>"};
-  parts.added = added_special_tokens(names, vocabulary);
+  parts.added = added_special_tokens(names, vocabulary, "<mask>");
   if (roberta)
     parts.post_processor = roberta_post_processor(id_of(vocabulary, "<s>", vocabulary_path), id_of(vocabulary, "</s>", vocabulary_path));
   parts.post_processor.trim_offsets = true;
   parts.decoder = byte_level_decoder();
-  const std::string pad = special_token(config, "pad_token", roberta ? "<pad>" : "");
   if (const int32_t id = vocabulary.find(pad); id >= 0) parts.padding_id = id;
   return parts;
 }
@@ -101,7 +174,7 @@ TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary_path,
 // Two SentencePiece models segment source and target; vocab.json (target_vocab.json for the target) maps pieces to ids. Sentences end
 // with an end token; a token like >>deu<< selects the target language.
 TokenizerParts read_marian_folder(const Path& folder, bool target) {
-  const Json document = read_config(folder);
+  const Json document = read_tokenizer_config(folder);
   const JsonReader config(document, (folder / "tokenizer_config.json").string());
   const Path path = folder / (target ? "target.spm" : "source.spm");
   const Path vocabulary_path = folder / (target && config.flag_or("separate_vocabs", false) ? "target_vocab.json" : "vocab.json");
@@ -147,7 +220,7 @@ Tokenizer Tokenizer::open(const Path& path) {
   const auto from_file = [&](const Path& file) {
     const Json document = read_json(file);
     text::TokenizerParts parts = text::read_tokenizer_json(document, file.string());
-    const Json config = text::read_config(file.parent_path());
+    const Json config = text::read_tokenizer_config(file.parent_path());
     const std::string pad = text::special_token({config, "tokenizer_config.json"}, "pad_token", "");
     if (const text::AddedToken* token = parts.added.find(pad)) parts.padding_id = token->id;
     if (JsonReader(config, "tokenizer_config.json").text_or("tokenizer_class", "").starts_with("CLIPTokenizer"))
@@ -156,20 +229,27 @@ Tokenizer Tokenizer::open(const Path& path) {
   };
   if (!fs::is_directory(path)) return from_file(path);
   if (fs::exists(path / "tokenizer.json")) return from_file(path / "tokenizer.json");
-  if (fs::exists(path / "vocab.txt")) return make_tokenizer(text::read_bert_folder(path));
+  const auto from_folder = [&](text::TokenizerParts parts) { return make_tokenizer(text::with_added_tokens(std::move(parts), path)); };
+  if (fs::exists(path / "vocab.txt")) return from_folder(text::read_bert_folder(path));
   for (const auto& [vocabulary, merges] : {std::pair("vocab.json", "merges.txt"), std::pair("encoder.json", "vocab.bpe")})
     if (fs::exists(path / vocabulary) && fs::exists(path / merges))
-      return make_tokenizer(text::read_gpt2_folder(path, path / vocabulary, path / merges));
-  if (fs::exists(path / "vocab.json") && fs::exists(path / "source.spm")) return make_tokenizer(text::read_marian_folder(path, false));
+      return from_folder(text::read_gpt2_folder(path, path / vocabulary, path / merges));
+  if (fs::exists(path / "vocab.json") && fs::exists(path / "source.spm")) return from_folder(text::read_marian_folder(path, false));
+  for (const char* model : {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model"})
+    if (fs::exists(path / model)) return from_folder(text::read_sentencepiece_folder(path, path / model));
   fail<FileError>(path.string(),
                   ": found no tokenizer, expected tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or encoder.json and ",
-                  "vocab.bpe, or vocab.json and source.spm; heed reads no SentencePiece *.model: save such a tokenizer as tokenizer.json");
+                  "vocab.bpe, or vocab.json and source.spm, or spiece.model, sentencepiece.bpe.model or tokenizer.model");
 }
 
 Tokenizer Tokenizer::open_target(const Path& path) {
   namespace fs = std::filesystem;
   if (fs::exists(path / "tokenizer.json") || !fs::exists(path / "vocab.json") || !fs::exists(path / "target.spm")) return open(path);
-  return Tokenizer(std::make_shared<const text::TokenizerParts>(text::read_marian_folder(path, true)));
+  text::TokenizerParts parts = text::read_marian_folder(path, true);
+  const Json config = text::read_tokenizer_config(path);
+  if (!JsonReader(config, (path / "tokenizer_config.json").string()).flag_or("separate_vocabs", false))  // ids are those of the source
+    parts = text::with_added_tokens(std::move(parts), path);
+  return Tokenizer(std::make_shared<const text::TokenizerParts>(std::move(parts)));
 }
 
 }  // namespace heed

@@ -91,9 +91,17 @@ struct TokenizerParts {
   std::unique_ptr<WorkspacePool> pool = std::make_unique<WorkspacePool>();
 };
 
+// tokenizer_config.json of a folder, or an empty object.
+Json read_tokenizer_config(const Path& folder);
+// A special token of it: a string, or an object with "content".
+std::string special_token(const JsonReader& config, const std::string& key, const std::string& fallback);
+// model_type of config.json; empty if there is none.
+std::string read_model_type(const Path& folder);
+
 TokenizerParts read_tokenizer_json(const Json& json, const std::string& source);
 TokenizerParts read_bert_folder(const Path& folder);
 TokenizerParts read_marian_folder(const Path& folder, bool target);
 TokenizerParts read_gpt2_folder(const Path& folder, const Path& vocabulary, const Path& merges);
+TokenizerParts read_sentencepiece_folder(const Path& folder, const Path& model);  // of T5, XLM-R, Llama and Mistral
 
 }  // namespace heed::text

@@ -8,6 +8,7 @@
 #include "heed/text/byte_chars.h"
 #include "heed/text/normalizer.h"
 #include "heed/text/pre_tokenizer.h"
+#include "heed/text/vocabulary.h"
 
 namespace heed {
 namespace text {
@@ -167,14 +168,7 @@ Json model_json(const TrainVocabularyOptions& options, const TrainedMerges& trai
 
 void add_special(Json& json, VocabularyKind kind) {
   int id = 0;
-  for (const std::string& token : special_tokens(kind))
-    json["added_tokens"].push_back({{"id", id++},
-                                    {"content", token},
-                                    {"single_word", false},
-                                    {"lstrip", false},
-                                    {"rstrip", false},
-                                    {"normalized", false},
-                                    {"special", true}});
+  for (const std::string& token : special_tokens(kind)) json["added_tokens"].push_back(added_token(id++, token));
   if (kind != VocabularyKind::wordpiece) return;
   const auto special = [](const char* token, int type) { return Json{{"SpecialToken", {{"id", token}, {"type_id", type}}}}; };
   const auto sequence = [](const char* name, int type) { return Json{{"Sequence", {{"id", name}, {"type_id", type}}}}; };

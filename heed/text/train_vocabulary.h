@@ -11,10 +11,10 @@
 
 namespace HEED_API heed {
 
-// What becomes a token.
+// The kind of tokens.
 enum class VocabularyKind { wordpiece, bpe, words, characters };
 
-// How large a vocabulary, and of what.
+// Size and contents of a vocabulary.
 struct TrainVocabularyOptions {
   VocabularyKind kind = VocabularyKind::wordpiece;
   int64_t size = 30000;           // maximum number of tokens, including special ones
@@ -23,7 +23,7 @@ struct TrainVocabularyOptions {
   bool lowercase = true;          // and strip accents; not for BPE
 };
 
-// What was written.
+// The size of the vocabulary that was written, and of the texts.
 struct TrainedVocabulary {
   int64_t tokens = 0, words = 0, bytes = 0;  // tokens in the vocabulary, distinct words and bytes read
 };

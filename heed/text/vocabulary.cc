@@ -46,4 +46,9 @@ Json Vocabulary::to_json() const {
   return out;
 }
 
+Json added_token(int64_t id, const std::string& content) {
+  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
+          {"rstrip", false}, {"normalized", false}, {"special", true}};
+}
+
 }  // namespace heed::text

@@ -35,5 +35,8 @@ class Vocabulary {
   StringTable table_;
 };
 
+// A special token in "added_tokens" of tokenizer.json.
+Json added_token(int64_t id, const std::string& content);
+
 }  // namespace text
 }  // namespace heed

@@ -1,6 +1,9 @@
 // BLEU with sacreBLEU's defaults: mteval-v13a tokens, exponential smoothing (Chen and Cherry 2014, method 3).
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <string_view>
 #include <unordered_map>
 
 #include "heed/text/unicode.h"
@@ -46,13 +49,48 @@ std::vector<char32_t> numbered(const std::vector<std::string>& words, std::unord
   return out;
 }
 
+using Words = std::vector<char32_t>;
+using NgramTable = std::map<std::u32string_view, int64_t>;
+
+NgramTable ngrams_of(const Words& words, size_t n) {
+  NgramTable out;
+  for (size_t i = 0; i + n <= words.size(); ++i) ++out[{words.data() + i, n}];
+  return out;
+}
+
+NgramCounts count_in_any(const Words& ours, const std::vector<Words>& references, size_t n) {
+  NgramTable most;
+  for (const Words& theirs : references)
+    for (const auto& [ngram, count] : ngrams_of(theirs, n)) most[ngram] = std::max(most[ngram], count);
+  NgramCounts out;
+  for (const auto& [ngram, count] : ngrams_of(ours, n)) {
+    out.written += count;
+    if (const auto found = most.find(ngram); found != most.end()) out.shared += std::min(count, found->second);
+  }
+  return out;
+}
+
+int64_t closest_length(const Words& ours, const std::vector<Words>& references) {
+  const auto key = [&](const Words& theirs) { return std::pair(std::abs(std::ssize(theirs) - std::ssize(ours)), std::ssize(theirs)); };
+  const auto closest =
+      std::min_element(references.begin(), references.end(), [&](const Words& a, const Words& b) { return key(a) < key(b); });
+  return std::ssize(*closest);
+}
+
 }  // namespace
 
 bool splits_words(char32_t c) { return (c >= 0x1c && c <= 0x1f) || text::is_space(c); }
 
+std::string lowercased(std::string_view text) {
+  const std::string valid = text::repaired_utf8(text);
+  std::string out;
+  for (size_t at = 0; at < valid.size();) text::append_utf8(out, text::lower(text::next_char(valid, at)));
+  return out;
+}
+
 std::vector<std::string> tokens_13a(std::string_view line) {
   std::string text = text::repaired_utf8(line);
-  while (!text.empty()) {  // before the "-\\n" rule below, which must not see a trailing newline
+  while (!text.empty()) {  // before the "-\\n" rule below, which must not apply to the last newline
     const size_t last = text::char_before(text, text.size());
     if (!splits_words(text::char_at(text, last))) break;
     text.resize(last);
@@ -101,16 +139,25 @@ std::vector<std::string> tokens_13a(std::string_view line) {
 }
 
 BleuScore bleu(std::span<const std::string> written, std::span<const std::string> references) {
+  std::vector<std::vector<std::string>> lists;
+  for (const std::string& each : references) lists.push_back({each});
+  return bleu_of_several(written, lists);
+}
+
+BleuScore bleu_of_several(std::span<const std::string> written, std::span<const std::vector<std::string>> references) {
   check(written.size() == references.size(), "bleu: found ", written.size(), " lines and ", references.size(),
         " references, expected the same number");
   std::array<NgramCounts, kBleuOrders> counts{};
   int64_t written_words = 0, reference_words = 0;
   for (size_t line = 0; line < written.size(); ++line) {
     std::unordered_map<std::string, char32_t> known;
-    const std::vector<char32_t> ours = numbered(tokens_13a(written[line]), known), theirs = numbered(tokens_13a(references[line]), known);
-    written_words += static_cast<int64_t>(ours.size());
-    reference_words += static_cast<int64_t>(theirs.size());
-    for (size_t n = 0; n < kBleuOrders; ++n) counts[n].add(count_ngrams(ours, theirs, n + 1));
+    check(!references[line].empty(), "bleu: found no reference of line ", line + 1, ", expected at least one");
+    const Words ours = numbered(tokens_13a(written[line]), known);
+    std::vector<Words> theirs;
+    for (const std::string& each : references[line]) theirs.push_back(numbered(tokens_13a(each), known));
+    written_words += std::ssize(ours);
+    reference_words += closest_length(ours, theirs);
+    for (size_t n = 0; n < kBleuOrders; ++n) counts[n].add(count_in_any(ours, theirs, n + 1));
   }
   BleuScore out{.bleu = 0, .brevity = 1, .precisions = std::vector<double>(kBleuOrders)};
   if (written_words < reference_words)

@@ -78,7 +78,7 @@ void remove_temporaries(const Path& folder) {
   for (const Path& path : found) fs::remove(path, ignored);
 }
 
-Checkpoint load(const Path& path) {
+Checkpoint checkpoint_in(const Path& path) {
   const Safetensors file = Safetensors::parse(MappedFile::open(path));
   const Metadata& metadata = file.metadata();
   for (const char* key : {kStateKey, kChecksumKey})
@@ -115,7 +115,7 @@ void Checkpoints::write(int64_t step, const Checkpoint& checkpoint) {
 std::optional<Checkpoint> Checkpoints::newest(const std::function<void(const std::string& text)>& say) const {
   for (const auto& [step, path] : checkpoints_in(folder_)) {
     try {
-      return load(path);
+      return checkpoint_in(path);
     } catch (const FileError& problem) {
       say(std::string(problem.what()) + "; using the previous checkpoint instead");
     }

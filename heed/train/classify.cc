@@ -1,18 +1,16 @@
 // Image classification.
-#include "heed/core/memory_limit.h"
 #include "heed/core/parallel.h"
-#include "heed/data/augment.h"
-#include "heed/data/decoded.h"
+#include "heed/cuda/runtime.h"
 #include "heed/dist/split_work.h"
 #include "heed/io/paths.h"
-#include "heed/io/printable.h"
 #include "heed/models/config.h"
 #include "heed/models/cost.h"
 #include "heed/models/image_processor.h"
 #include "heed/models/inspect.h"
 #include "heed/train/batch_order.h"
 #include "heed/train/data_fingerprint.h"
-#include "heed/train/image_size.h"
+#include "heed/train/image_batches.h"
+#include "heed/train/image_parts.h"
 #include "heed/train/labels.h"
 #include "heed/train/scores.h"
 #include "heed/train/tasks.h"
@@ -31,74 +29,55 @@ struct ClassifyOptions {
   MixOptions mixing = {};
 };
 
-// State shared by the task's functions.
-struct Images {
-  ImageData train, validation, test;  // resized
-  Json preprocessing;
-  ImageProcessor reader;
-  AugmentOptions augment;
-  MixOptions mixing;
-  TrainOptions train_options;
-  std::shared_ptr<Model> model;
-  double multiply_adds;  // of one image
+// A part that is evaluated.
+struct EvaluatedImages {
+  ImageData data;  // resized
+  std::optional<DeviceImages> on_device = {};
 
-  Tensor pixels(const ImageData& data, std::span<const int64_t> which) const {  // (B, C, Y, X)
+  // Normalized: (B, C, Y, X)
+  Tensor pixels(const ImageProcessor& reader, std::span<const int64_t> which) const {
+    if (on_device) return on_device->pixels(Tensor::from(which, {std::ssize(which)}, kCpu));
     std::vector<Image> images(which.size());
     parallel_tasks(std::ssize(which), [&](int64_t b) { images[static_cast<size_t>(b)] = data.image(which[static_cast<size_t>(b)]); });
     return reader.normalized(images);
   }
-  static std::vector<int64_t> labels(const ImageData& data, std::span<const int64_t> which) {
+  std::vector<int64_t> labels(std::span<const int64_t> which) const {
     std::vector<int64_t> out;
     for (const int64_t i : which) out.push_back(data.labels[static_cast<size_t>(i)]);
     return out;
   }
+};
 
-  Batch batch(int64_t epoch, const std::vector<int64_t>& which) const {
-    std::vector<Image> images;
-    for (const int64_t i : which) images.push_back(augmented(train.image(i), augment, sample_key(train_options.seed, epoch, i)));
-    const MixedBatch mix = mixed(reader.normalized(images), mixing, sample_key(train_options.seed + 1, epoch, which[0]));
-    const std::vector<int64_t> own = labels(train, which);
-    Batch out{.inputs = {{"pixel_values", mix.pixels}, {"labels", Tensor::from(own, {std::ssize(own)}, kCpu)}},
-              .samples = std::ssize(which)};
-    out.same_work = mix.other.empty();
-    if (out.same_work) return out;
-    std::vector<int64_t> others;
-    for (const int64_t other : mix.other) others.push_back(own[static_cast<size_t>(other)]);
-    out.inputs["other_labels"] = Tensor::from(others, {std::ssize(others)}, kCpu);
-    out.extra = {mix.share};
-    return out;
-  }
+// State shared by the task's functions.
+struct Images {
+  ImageBatches train;
+  EvaluatedImages validation, test;
+  Json preprocessing;
+  ImageProcessor reader;
+  TrainOptions train_options;
+  std::shared_ptr<Model> model;
+  double multiply_adds;  // of one image
 
   StepOutput forward(const Batch& batch, ForwardOptions forward_options) const {
     forward_options.loss_only = true;
     forward_options.label_smoothing = train_options.label_smoothing;
-    const TensorMap out =
-        (*model)({{"pixel_values", batch.inputs.at("pixel_values")}, {"labels", batch.inputs.at("labels")}}, forward_options);
+    const TensorMap inputs = train.model_inputs(batch), out = (*model)(inputs, forward_options);
     const Tensor& logits = out.at("logits");
-    Tensor loss = out.at("loss");
-    if (!batch.extra.empty()) {
-      CrossEntropy options;
-      options.label_smoothing = train_options.label_smoothing;
-      const auto share = static_cast<float>(batch.extra[0]);
-      loss = loss * share + cross_entropy(logits, batch.inputs.at("other_labels").to(logits.device()), options) * (1 - share);
-    }
-    return {.loss = loss,
-            .metrics = {{"accuracy", accuracy_of(logits, batch.inputs.at("labels"))}},
+    return {.loss = ImageBatches::mixed_loss(batch, out.at("loss"), logits, train_options.label_smoothing),
+            .metrics = {{"accuracy", accuracy_of(logits, inputs.at("labels"))}},
             .multiply_adds = multiply_adds * static_cast<double>(batch.samples)};
   }
 
-  Evaluation evaluate(const ImageData& data) const {
-    ClassScores scores(data.classes);
-    const Batches batches = batches_in_order(data.count(), kEvaluationBatch);
+  Evaluation evaluate(const EvaluatedImages& part) const {
+    ClassScores scores(part.data.classes);
+    const Batches batches = batches_in_order(part.data.count(), kEvaluationBatch);
     split_work(
         world(), std::ssize(batches),
         [&](int64_t i) {
-          const Tensor logits = (*model)({{"pixel_values", pixels(data, batches[static_cast<size_t>(i)])}}).at("logits");
+          const Tensor logits = (*model)({{"pixel_values", part.pixels(reader, batches[static_cast<size_t>(i)])}}).at("logits");
           return bytes_of_numbers(logits.to_vector<float>());
         },
-        [&](int64_t i, const std::string& logits) {
-          scores.add(numbers_in<float>(logits), labels(data, batches[static_cast<size_t>(i)]));
-        });
+        [&](int64_t i, const std::string& logits) { scores.add(numbers_in<float>(logits), part.labels(batches[static_cast<size_t>(i)])); });
     return scores.evaluation();
   }
 
@@ -107,16 +86,7 @@ struct Images {
     const TensorMap out = (*model)({{"pixel_values", reader.normalized(std::span(&image, 1))}}, {.attentions = has_maps(*model)});
     Sample sample{.truth = data.classes[static_cast<size_t>(data.labels[static_cast<size_t>(i)])], .image = image};
     score_sample(sample, softmax(out.at("logits")).to_vector<float>(), data.classes);
-    if (!out.contains("attentions.0")) return sample;
-    const auto [rows, columns] = patch_grid(*model, sample.image);
-    const Tensor& map = out.at("attentions.0");                                     // (1, H, N, M)
-    if (map.size(2) != map.size(3) || map.size(2) < rows * columns) return sample;  // keys are not patches, e.g. with pooled attention
-    sample.map_rows = rows;
-    sample.map_columns = columns;
-    sample.map = patches_seen(rollout(out, "attentions."), map.size(2), rows * columns);
-    float total = 0;
-    for (const float weight : sample.map) total += weight;
-    for (float& weight : sample.map) weight /= total;
+    set_patch_map(sample, *model, out);
     return sample;
   }
 
@@ -126,13 +96,14 @@ struct Images {
   // Augmented images of the first epoch.
   std::vector<Sample> first_samples() const {
     std::vector<Sample> out;
-    const auto batches = shuffled_batches(train.count(), kFirstSamples, train_options.seed, 0);
+    const ImageData& data = train.data();
+    const auto batches = shuffled_batches(data.count(), kFirstSamples, train_options.seed, 0);
     for (const int64_t i : batches[0])
-      out.push_back({.truth = train.classes[static_cast<size_t>(train.labels[static_cast<size_t>(i)])],
-                     .image = augmented(train.image(i), augment, sample_key(train_options.seed, 0, i))});
+      out.push_back(
+          {.truth = data.classes[static_cast<size_t>(data.labels[static_cast<size_t>(i)])], .image = train.augmented_image(0, i)});
     return out;
   }
-  const ImageData& shown() const { return test.count() > 0 ? test : validation; }
+  const ImageData& shown() const { return test.data.count() > 0 ? test.data : validation.data; }
 };
 
 ImageData image_part(const ClassifyOptions& options, DataPart part) {
@@ -144,33 +115,18 @@ ImageData image_part(const ClassifyOptions& options, DataPart part) {
   return chosen(std::move(data), which);
 }
 
-// Decodes the image files of all parts once. Unreadable files are an error, or skipped with skip_bad.
-void decode_parts(const std::vector<ImageData*>& parts, const std::shared_ptr<const ImageProcessor>& reader, const ClassifyOptions& options,
-                  const JobOptions& chosen, std::vector<std::string>& notes) {
-  int64_t all = 0, done = 0, left = memory_limit() / 4;
-  for (const ImageData* part : parts) all += part->files ? part->count() : 0;
-  std::vector<std::string> bad;
-  bool again = false;
-  for (ImageData* part : parts) {
-    notes.insert(notes.end(), part->notes.begin(), part->notes.end());
-    DecodedImages decoded = decode_images(std::move(*part), {.prepare = [reader](const Image& image) { return reader->prepared(image); },
-                                                             .max_bytes = left,
-                                                             .done =
-                                                                 [&](int64_t more) {
-                                                                   done += more;
-                                                                   if (chosen.reading) chosen.reading(done, all);
-                                                                 }});
-    left -= decoded.bytes;
-    again = again || (decoded.data.files && decoded.data.count() > 0 && decoded.bytes == 0);
-    bad.insert(bad.end(), decoded.bad.begin(), decoded.bad.end());
-    *part = std::move(decoded.data);
+// Copies the images to the GPU for training, unless they need more than a quarter of its free memory.
+void keep_on_device(Images& images, Device device, std::vector<std::string>& notes) {
+  if (device == kCpu) return;
+  int64_t left = cuda::device_info(device.index).free_memory / 4;
+  images.train.copy_to(device, left);
+  if (!images.train.on_device()) return;
+  left -= images.train.on_device()->bytes();
+  for (EvaluatedImages* part : {&images.validation, &images.test}) {
+    part->on_device = DeviceImages::copied(part->data, images.reader.byte_values(), device, left);
+    if (part->on_device) left -= part->on_device->bytes();
   }
-  if (again) notes.push_back("the resized images do not fit into a quarter of the memory, so every epoch decodes the files again");
-  if (bad.empty()) return;
-  const std::string count = std::to_string(bad.size()) + " of " + std::to_string(all) + " images cannot be read";
-  check<FileError>(options.skip_bad, printable(options.data), ": ", count, ":", listed_lines(bad),
-                   "\n  Remove or replace them, or train without them: skip_bad=true");
-  notes.push_back(count + " and are left out (skip_bad=true):" + listed_lines(bad));
+  notes.push_back("the images are kept in the memory of " + name_of(device));
 }
 
 Task make_classify_task(ClassifyOptions& options, const JobOptions& chosen) {
@@ -189,7 +145,7 @@ Task make_classify_task(ClassifyOptions& options, const JobOptions& chosen) {
   const auto resizer = std::make_shared<const ImageProcessor>(reader_for(inputs.preprocessing));
   Task task{.name = "classify", .model = model};
   task.notes.push_back("images: " + resizer->description() + " pixels (width x height)" + (inputs.why.empty() ? "" : ", ") + inputs.why);
-  decode_parts({&train, &validation, &test}, resizer, options, chosen, task.notes);
+  const bool decoded = decode_parts({&train, &validation, &test}, resizer, options.data, options.skip_bad, chosen, task.notes);
   check<FileError>(train.count() > 0, options.data, ": found no readable images to train on");
   if (validation.count() == 0) {
     Split parts = split(train.count(), std::max(chosen.train_options.validation, 1e-6f), chosen.train_options.seed);
@@ -197,30 +153,34 @@ Task make_classify_task(ClassifyOptions& options, const JobOptions& chosen) {
     train = heed::chosen(std::move(train), parts.kept);
     check<FileError>(train.count() > 0, options.data, ": found one image, which is held out for validation; expected more");
   }
+  fit_positions(*model, train.image(0));
   Json preprocessing = inputs.preprocessing;
   if (!inputs.complete) preprocessing.update(colour_keys(train, model_images(Config(model->config(), "config.json")).channels));
   const double multiply_adds = static_cast<double>(cost_of(*model).total.training_multiply_adds);
-  const auto all = std::make_shared<Images>(Images{.train = std::move(train),
-                                                   .validation = std::move(validation),
-                                                   .test = std::move(test),
-                                                   .preprocessing = preprocessing,
-                                                   .reader = reader_for(preprocessing),
-                                                   .augment = options.augment,
-                                                   .mixing = options.mixing,
-                                                   .train_options = chosen.train_options,
-                                                   .model = model,
-                                                   .multiply_adds = multiply_adds});
-  task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
-  task.data = {{"train", fingerprint_of(all->train)}, {"validation", fingerprint_of(all->validation)}, {"test", fingerprint_of(all->test)}};
+  const ImageProcessor reader = reader_for(preprocessing);
+  task.counts = {{"train", train.count()}, {"validation", validation.count()}, {"test", test.count()}};
+  task.data = {{"train", fingerprint_of(train)}, {"validation", fingerprint_of(validation)}, {"test", fingerprint_of(test)}};
+  const TrainOptions& train_options = chosen.train_options;
+  const auto all =
+      std::make_shared<Images>(Images{.train = ImageBatches(std::move(train), reader, options.augment, options.mixing, train_options.seed),
+                                      .validation = {std::move(validation)},
+                                      .test = {std::move(test)},
+                                      .preprocessing = preprocessing,
+                                      .reader = reader,
+                                      .train_options = train_options,
+                                      .model = model,
+                                      .multiply_adds = multiply_adds});
+  if (decoded) keep_on_device(*all, model->device(), task.notes);
   task.batches = [all](int64_t epoch) {
-    return shuffled_batches(all->train.count(), all->train_options.batch, all->train_options.seed, epoch);
+    return shuffled_batches(all->train.data().count(), all->train_options.batch, all->train_options.seed, epoch);
   };
-  task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->batch(epoch, which); };
+  task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->train.batch(epoch, which); };
+  task.model_inputs = [all](const Batch& batch) { return all->train.model_inputs(batch); };
   task.forward = [all](const Batch& batch, const ForwardOptions& forward_options) { return all->forward(batch, forward_options); };
   task.evaluate = [all] { return all->evaluate(all->validation); };
-  if (all->test.count() > 0) task.test = [all] { return all->evaluate(all->test); };
+  if (all->test.data.count() > 0) task.test = [all] { return all->evaluate(all->test); };
   task.samples = [all] { return all->samples(); };
-  const Image tracked = all->validation.image(0);
+  const Image tracked = all->validation.data.image(0);
   task.tracked = {.inputs = {{"pixel_values", all->reader.normalized(std::span(&tracked, 1))}}, .image = tracked};
   task.first_samples = [all] { return all->first_samples(); };
   task.save_preprocessing = [all](const Path& folder) { write_json(folder / "preprocessor_config.json", all->preprocessing); };
@@ -230,61 +190,45 @@ Task make_classify_task(ClassifyOptions& options, const JobOptions& chosen) {
 }  // namespace
 
 TaskKind classify_kind() {
-  return {
-      .name = "classify",
-      .summary = "Image classification with a vision transformer or a ResNet",
-      .preset = "vit-tiny",
-      .families = {"vit", "resnet"},
-      .examples = {"data=shapes epochs=5", "data=cifar10 preset=vit-small pad=4 flip=true epochs=30",
-                   "data=photos from=vit-base-folder rate=1e-4"},
-      .declare =
-          [](Settings& settings) {
-            const auto options = std::make_shared<ClassifyOptions>();
-            settings.heading("Images");
-            settings.add("data", options->data, "Folder with CIFAR or IDX files or one folder of image files per class; shapes: synthetic",
-                         {.path = true, .synthetic = {"shapes"}});
-            settings.add(
-                "image", options->image.image,
-                "Size of the model's images in pixels: a side such as 64, or WIDTHxHEIGHT such as 96x64; auto: chosen from the data; "
-                "model: from the preset or `from`");
-            settings.add(
-                "resize", options->image.resize,
-                "How images are resized. crop: resize the shorter side, centre crop; squash: ignore the aspect ratio; pad: black borders; "
-                "model: same as `from`",
-                {.choices = {"crop", "squash", "pad", "model"}});
-            settings.add("skip_bad", options->skip_bad, "Skip image files that cannot be read; false: they are an error");
-            settings.add("limit", options->limit, "Train on this many images; 0: all", {.least = 0});
-            settings.add("pad", options->augment.pad, "Random crops after padding by this many pixels", {.least = 0, .most = 1000});
-            settings.add("flip", options->augment.flip, "Random horizontal flips");
-            settings.add("resized_crop", options->augment.resized_crop,
-                         "Random crops of at least this fraction of the area, resized; 1: whole images", {.least = 0.01, .most = 1});
-            settings.add("colour", options->augment.colour, "Strength of brightness, contrast and saturation jitter",
-                         {.least = 0, .most = 1});
-            settings.add("random_ops", options->augment.random_ops, "RandAugment operations per image", {.least = 0, .most = 10});
-            settings.add("random_strength", options->augment.random_strength, "Strength of the RandAugment operations",
-                         {.least = 0, .most = 1});
-            settings.add("erase", options->augment.erase, "Probability of erasing a random rectangle", {.least = 0, .most = 1});
-            settings.add("mixup", options->mixing.mixup, "Alpha of mixup; 0: none", {.least = 0, .most = 100});
-            settings.add("cutmix", options->mixing.cutmix, "Alpha of cutmix; 0: none", {.least = 0, .most = 100});
-            return [options, &settings](const JobOptions& chosen) {
-              const bool from = !chosen.from.empty();
-              const auto is_explicit = [&](const char* key) {
-                return settings.given(key) && settings.text(key) != "auto" && settings.text(key) != "model";
-              };
-              for (const char* key : {"image", "resize"})
-                check<UsageError>(!from || !is_explicit(key), "train: ", key, "=", settings.text(key), " with from=", chosen.from,
-                                  ": its preprocessor_config.json defines the images; remove ", key);
-              check<UsageError>(from || settings.text("resize") != "model",
-                                "train: resize=model without from=, expected crop, squash or pad");
-              return make_classify_task(*options, chosen);
-            };
-          },
-      .resume_older =
-          [](Settings& settings) {
-            if (settings.text("image") != "auto") return;  // its config.toml has the size
-            settings.set("image", "model");
-            settings.set("resize", settings.text("from").empty() ? "squash" : "model");
-          }};
+  return {.name = "classify",
+          .summary = "Image classification with a vision transformer or a ResNet",
+          .preset = "vit-tiny",
+          .families = {"vit", "resnet"},
+          .examples = {"data=shapes epochs=5", "data=cifar10 preset=vit-small pad=4 flip=true epochs=30",
+                       "data=photos from=vit-base-folder rate=1e-4"},
+          .declare =
+              [](Settings& settings) {
+                const auto options = std::make_shared<ClassifyOptions>();
+                settings.heading("Images");
+                settings.add("data", options->data,
+                             "Folder with CIFAR or IDX files or one folder of image files per class; shapes: synthetic",
+                             {.path = true, .synthetic = {"shapes"}});
+                declare(settings, options->image);
+                settings.add("skip_bad", options->skip_bad, "Skip image files that cannot be read; false: they are an error");
+                settings.add("limit", options->limit, "Train on this many images; 0: all", {.least = 0});
+                settings.add("pad", options->augment.pad, "Random crops after padding by this many pixels", {.least = 0, .most = 1000});
+                settings.add("flip", options->augment.flip, "Random horizontal flips");
+                settings.add("resized_crop", options->augment.resized_crop,
+                             "Random crops of at least this fraction of the area, resized; 1: whole images", {.least = 0.01, .most = 1});
+                settings.add("colour", options->augment.colour, "Strength of brightness, contrast and saturation jitter",
+                             {.least = 0, .most = 1});
+                settings.add("random_ops", options->augment.random_ops, "RandAugment operations per image", {.least = 0, .most = 10});
+                settings.add("random_strength", options->augment.random_strength, "Strength of the RandAugment operations",
+                             {.least = 0, .most = 1});
+                settings.add("erase", options->augment.erase, "Probability of erasing a random rectangle", {.least = 0, .most = 1});
+                settings.add("mixup", options->mixing.mixup, "Alpha of mixup; 0: none", {.least = 0, .most = 100});
+                settings.add("cutmix", options->mixing.cutmix, "Alpha of cutmix; 0: none", {.least = 0, .most = 100});
+                return [options, &settings](const JobOptions& chosen) {
+                  check_image_settings(settings, chosen);
+                  return make_classify_task(*options, chosen);
+                };
+              },
+          .resume_older =
+              [](Settings& settings) {
+                if (settings.text("image") != "auto") return;  // its config.toml has the size
+                settings.set("image", "model");
+                settings.set("resize", settings.text("from").empty() ? "squash" : "model");
+              }};
 }
 
 }  // namespace heed

@@ -68,13 +68,13 @@ CallCost training_call(const CostReport& report) {
 void declare(Settings& settings, CostSettings& of, bool preset) {
   const Allowed size{.least = 0, .most = 1e9};
   settings.heading("The call");
-  settings.add("batch", of.size.batch, "items at a time", {.least = 1, .most = 1e9});
+  settings.add("batch", of.size.batch, "batch size", {.least = 1, .most = 1e9});
   settings.add("length", of.size.tokens, "tokens per text, or per source of a translation; 0: 128, or the number of positions if smaller",
                size);
   settings.add("target", of.size.target, "tokens of a translation; 0: the length of its source", size);
   settings.add("labels", of.size.labels, "masked tokens per text in training; 0: 15%", size);
   settings.add("image", of.image, "side of images in pixels; 0: as in the model's config", {.least = 0, .most = 65536});
-  settings.add("optimizer", of.optimizer, "whose state training keeps", {.choices = {"adamw", "adam", "sgd", "none"}});
+  settings.add("optimizer", of.optimizer, "optimizer whose state counts as training memory", {.choices = {"adamw", "adam", "sgd", "none"}});
   settings.heading("Measuring");
   settings.add("measure", of.measure, "run the model and print time, arithmetic and memory next to the prediction");
   settings.add("rounds", of.rounds, "timed repetitions", {.least = 1, .most = 1000});
@@ -102,6 +102,7 @@ CostReport cost_report(const std::string& name, Json config, const CostSettings&
                  .architecture = model.architecture(),
                  .cost = cost_of(model, of.size),
                  .optimizer = of.optimizer};
+  if (const auto found = config.find("vocab_size"); found != config.end() && found->is_number_integer()) out.vocabulary = *found;
   const InputSize& size = out.cost.size;
   out.inference = predicted_memory(model, size, Purpose::inference);
   if (has_loss(model)) out.training = predicted_memory(model, size, Purpose::training);

@@ -19,6 +19,7 @@ struct MeasuredRun {
 
 struct CostReport {
   std::string name = {}, architecture = {};
+  int64_t vocabulary = 0;  // of vocab_size in the config; 0: none
   ModelCost cost = {};
   MemoryCost inference = {};
   std::optional<MemoryCost> training = {};  // of models with a loss
@@ -60,7 +61,7 @@ int64_t optimizer_state_values(const std::string& optimizer);  // for every lear
 // A model with shapes but no data. With the folder's weights their stored dtypes and layouts are known; without, only `config`.
 Model shapes_only_model(const std::string& name, const Json& config, bool with_weights = true);
 
-// name: the folder of the model, or how it is called. config: its config.json before the settings
+// name: the folder of the model, or a name to display. config: its config.json before the settings are applied
 CostReport cost_report(const std::string& name, Json config, const CostSettings& of);
 Json cost_json(const CostReport& report);
 

@@ -34,19 +34,21 @@ bool all_finite(const std::vector<Parameter>& parameters) {
                       [](const Parameter& parameter) { return nonfinite_in(parameter.tensor).has_value(); });
 }
 
-std::string first_not_finite(const Model& model, const Batch& batch, Rng rng) {
+std::string first_not_finite(const Task& task, const Batch& batch, Rng rng) {
+  const Model& model = *task.model;
+  const TensorMap inputs = task.model_inputs ? task.model_inputs(batch) : batch.inputs;
   const auto message = [](const std::string& name, float value, const char* rest) {
     std::ostringstream text;
     text << name << " holds " << value << " (" << rest << ')';
     return text.str();
   };
-  for (const auto& [name, input] : batch.inputs)
+  for (const auto& [name, input] : inputs)
     if (const auto value = nonfinite_in(input)) return message("the input " + name, *value, "check the data");
   for (const Parameter& parameter : model.params().all())
     if (const auto value = nonfinite_in(parameter.tensor))
       return message("the parameter " + parameter.name, *value, "the previous step was too large");
   const NoGrad quiet;
-  const TensorMap out = model(accepted_inputs(model, batch.inputs), {.hidden_states = true, .mode = training_with(rng)});
+  const TensorMap out = model(accepted_inputs(model, inputs), {.hidden_states = true, .mode = training_with(rng)});
   std::vector<std::string> names;
   for (const auto& [name, tensor] : out) names.push_back(name);
   std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) { return sort_key(a) < sort_key(b); });

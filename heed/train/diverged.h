@@ -7,7 +7,7 @@ namespace heed {
 
 // Checks the inputs, the parameters, the outputs of a forward pass repeated with the same random numbers, in layer order, and the gradients
 // from the last layer to the first. Returns for example "hidden_states.3 holds nan (everything before it is finite)".
-std::string first_not_finite(const Model& model, const Batch& batch, Rng rng);
+std::string first_not_finite(const Task& task, const Batch& batch, Rng rng);
 
 bool all_finite(const std::vector<Parameter>& parameters);
 

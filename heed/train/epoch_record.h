@@ -1,4 +1,4 @@
-// What a run folder keeps of every epoch.
+// Writes the results of an epoch to the run folder.
 #pragma once
 
 #include "heed/train/optimizer_step.h"

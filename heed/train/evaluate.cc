@@ -87,7 +87,7 @@ GenerationOptions translation_options(const Model& model, int64_t beams, int64_t
   options.count = 1;
   options.sample = false;
   if (beams > 0) options.beams = beams;
-  const Json& json = model.generation().is_null() ? model.config() : model.generation();
+  const Json json = generation_settings(model);
   if (!json.contains("max_new_tokens") && options.max_length == 0) options.max_length = 512;
   if (length > 0) options.max_length = length;
   if (options.max_length > 0) options.max_length = std::min(options.max_length, max_tokens(model));
@@ -193,7 +193,12 @@ Evaluation evaluate_labelled(const TextModel& model, const std::vector<LabelledT
     if (done) done(std::ssize(truth));
   };
   try {
-    each_batch(model, encoded.encodings, score_batch);
+    each_batch(
+        model, encoded.encodings,
+        [](const TextBatch& batch) -> TensorMap {
+          return {{"logits", batch.out.at("logits")}};
+        },
+        score_batch);
   } catch (const NonfiniteOutput& error) {
     fail<FileError>(source, ": ", in_quotes(texts[static_cast<size_t>(error.item)].text, 60), ": ", error.what());
   }

@@ -28,7 +28,7 @@ std::vector<NamedText> read_texts(const Path& path);  // a file, or every .txt (
 // tokens; the first token of a text is not scored.
 Evaluation evaluate_language(const TextModel& model, const std::vector<NamedText>& texts, int64_t length, const Done& done = {});
 
-// Scores, and the translations that they are for.
+// Scores, and the translations that were scored.
 struct TranslationEvaluation {
   Evaluation evaluation;  // bleu, chrf, exact, brevity; detail: "precisions" of 1- to 4-grams
   std::vector<std::string> written;
@@ -40,7 +40,7 @@ TranslationEvaluation evaluate_translation(const Model& model, const Path& folde
 // Losses and accuracies of masked words and sentence pairs, over batches of PretrainData.
 class PretrainScores {
  public:
-  // by_task: accuracies of every pair task, beside those of all pairs ("pair"); false: the pairs are next sentences ("next")
+  // by_task: the accuracy of every pair task, in addition to that of all pairs ("pair"); false: the pairs are next sentences ("next")
   PretrainScores(const Model& model, bool by_task) : model_(model), by_task_(by_task) {}
 
   // Runs the model on a batch.

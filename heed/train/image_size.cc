@@ -7,7 +7,9 @@
 
 #include "heed/core/parallel.h"
 #include "heed/core/parse.h"
-#include "heed/models/config.h"
+#include "heed/models/architecture.h"
+#include "heed/models/image_processor.h"
+#include "heed/models/resolution.h"
 
 namespace heed {
 namespace {
@@ -87,6 +89,27 @@ std::vector<ImageSize> image_sizes(const ImageData& data) {
   return out;
 }
 
+void declare(Settings& settings, ImageOptions& options) {
+  settings.add("image", options.image,
+               "Size of the model's images in pixels: a side such as 64, or WIDTHxHEIGHT such as 96x64; auto: chosen from the data; "
+               "model: from the preset or `from`");
+  settings.add("resize", options.resize,
+               "How images are resized. crop: resize the shorter side, centre crop; squash: ignore the aspect ratio; pad: black borders; "
+               "model: same as `from`",
+               {.choices = {"crop", "squash", "pad", "model"}});
+}
+
+void check_image_settings(const Settings& settings, const JobOptions& chosen) {
+  const bool from = !chosen.from.empty();
+  const auto is_explicit = [&](const char* key) {
+    return settings.given(key) && settings.text(key) != "auto" && settings.text(key) != "model";
+  };
+  for (const char* key : {"image", "resize"})
+    check<UsageError>(!from || !is_explicit(key), "train: ", key, "=", settings.text(key), " with from=", chosen.from,
+                      ": its preprocessor_config.json defines the images; remove ", key);
+  check<UsageError>(from || settings.text("resize") != "model", "train: resize=model without from=, expected crop, squash or pad");
+}
+
 ImageSize median_size(const std::vector<ImageSize>& sizes) {
   std::vector<int64_t> widths, heights;
   for (const ImageSize& size : sizes) widths.push_back(size.width), heights.push_back(size.height);
@@ -148,8 +171,8 @@ Json resize_keys(const ImageSize& size, const std::string& resize, const std::ve
 ImageInputs choose_image_size(ImageOptions& options, const JobOptions& chosen, const ImageData& train, Json& config) {
   if (!chosen.from.empty()) {
     options = {.image = "model", .resize = "model"};
-    const Path file = Path(chosen.from) / "preprocessor_config.json";
-    if (std::filesystem::exists(file)) return {.preprocessing = read_json(file), .complete = true, .why = "as in from="};
+    if (const std::optional<Config> found = image_processor_config(chosen.from))
+      return {.preprocessing = found->json(), .complete = true, .why = "as in from="};
     return {.preprocessing = resize_keys(size_in_config(config), "squash", {}), .why = "as in from="};
   }
   const std::vector<ImageSize> sizes = image_sizes(train);
@@ -174,6 +197,14 @@ ImageInputs choose_image_size(ImageOptions& options, const JobOptions& chosen, c
   config["image_size"] = size.height == size.width ? Json(size.height) : Json{size.height, size.width};
   out.preprocessing = resize_keys(size, options.resize, sizes);
   return out;
+}
+
+void fit_positions(Model& model, const Image& prepared) {
+  const auto [P, Q] = patch_sides(model);
+  const std::array<int64_t, 2> size{prepared.height / P * P, prepared.width / Q * Q};
+  const std::array<int64_t, 3> before = image_shape(model);
+  if (model.family().other_sizes && std::min(size[0], size[1]) > 0 && size != std::array{before[1], before[2]})
+    model = at_image_size(model, size);
 }
 
 Json colour_keys(const ImageData& data, int64_t channels) {

@@ -12,6 +12,10 @@ struct ImageOptions {
   std::string resize = "crop";  // "crop": resize the shorter side, centre crop; "squash"; "pad": black borders; "model": same as `from`
 };
 
+void declare(Settings& settings, ImageOptions& options);
+// UsageError if the settings contradict from=, whose preprocessor_config.json defines the images.
+void check_image_settings(const Settings& settings, const JobOptions& chosen);
+
 // Parses "64" or "96x64"; UsageError otherwise.
 ImageSize image_size_in(const std::string& text);
 std::string text_of(const ImageSize& size);  // inverse of image_size_in
@@ -41,6 +45,9 @@ struct ImageInputs {
   std::string why = {};   // reason for the size, to show to the user
 };
 ImageInputs choose_image_size(ImageOptions& options, const JobOptions& chosen, const ImageData& train, Json& config);
+
+// Interpolates the positions of a model that takes any size once, to that of prepared images; otherwise every step would do so.
+void fit_positions(Model& model, const Image& prepared);
 
 // image_mean and image_std, measured on about 1000 images.
 Json colour_keys(const ImageData& data, int64_t channels);

@@ -8,7 +8,8 @@ namespace heed {
 
 void set_labels(Json& config, const std::vector<std::string>& classes);  // writes id2label and label2id
 
-// Makes config.json that of the same model type with the head of a task; a UsageError if heed has none. from: folder of config.json
+// Changes the architecture in config.json to that of the same model type for a task; a UsageError if heed has none. from: folder of
+// config.json
 void set_task(Json& config, ModelTask task, const std::string& from);
 Json config_from(const std::string& from, ModelTask task);  // reads config.json and sets the task
 

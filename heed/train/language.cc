@@ -110,7 +110,7 @@ struct Language {
   Batch batch(int64_t epoch, const std::vector<int64_t>& which) const {
     std::vector<int64_t> begins;
     for (const int64_t i : which) begins.push_back(offset(epoch) + i * length);
-    return {.inputs = inputs(train, begins, length), .samples = std::ssize(which)};
+    return {.inputs = inputs(train, begins, length), .samples = std::ssize(which), .same_work = true};
   }
 
   StepOutput forward(const Batch& batch, ForwardOptions options) const {

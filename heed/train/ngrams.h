@@ -1,10 +1,12 @@
-// Counts of common n-grams in two sequences, for BLEU and chrF.
+// Counts of common n-grams in two sequences, for BLEU and chrF, and what scores of texts need to find their words.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace heed {
@@ -35,5 +37,6 @@ inline NgramCounts count_ngrams(std::span<const char32_t> written, std::span<con
 
 // White space as in Python's str.split: Unicode white space and the four ASCII separators.
 bool splits_words(char32_t c);
+std::string lowercased(std::string_view text);
 
 }  // namespace heed

@@ -5,6 +5,7 @@
 // after foreach_target
 #include "heed/core/lanes.h"
 
+#include "heed/core/bf16_copy.h"
 #include "heed/core/copy.h"
 #include "heed/core/copy_kernels.h"
 #include "heed/core/parallel.h"
@@ -16,8 +17,9 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// scale: of the gradient
-void sgd_piece(const StepTensor& p, const SgdStep& s, float scale) {
+// scale: of the gradient; copies: whether there is a bf16 copy of the weight
+template <bool copies>
+void sgd_elements(const StepTensor& p, const SgdStep& s, float scale) {
   const Lanes rate = s.rate, momentum = s.momentum;
   for_lanes(p.count, [&](int64_t i, auto load, auto store) HEED_LANES {
     Lanes g = fma(load(p.w + i), p.decay, load(p.g + i) * scale);
@@ -26,11 +28,18 @@ void sgd_piece(const StepTensor& p, const SgdStep& s, float scale) {
       store(p.first + i, v);
       g = s.nesterov ? fma(v, momentum, g) : v;
     }
-    store(p.w + i, load(p.w + i) - rate * g);
+    const Lanes w = load(p.w + i) - rate * g;
+    store(p.w + i, w);
+    if constexpr (copies) store(p.copy + i, w);
   });
 }
 
-void adam_piece(const StepTensor& p, const AdamStep& s, float scale) {
+void sgd_piece(const StepTensor& p, const SgdStep& s, float scale) {
+  p.copy ? sgd_elements<true>(p, s, scale) : sgd_elements<false>(p, s, scale);
+}
+
+template <bool copies>
+void adam_elements(const StepTensor& p, const AdamStep& s, float scale) {
   const Lanes shrink = s.decoupled ? 1 - s.rate * p.decay : 1.0f, inside = s.decoupled ? 0.0f : p.decay;
   const Lanes beta1 = s.beta1, beta2 = s.beta2, rest1 = 1 - s.beta1, rest2 = 1 - s.beta2;
   const Lanes rate = s.rate * s.first_correction, correction = std::sqrt(s.second_correction), eps = s.eps;
@@ -39,8 +48,14 @@ void adam_piece(const StepTensor& p, const AdamStep& s, float scale) {
     const Lanes m = fma(load(p.first + i), beta1, g * rest1), v = fma(load(p.second + i), beta2, g * g * rest2);
     store(p.first + i, m);
     store(p.second + i, v);
-    store(p.w + i, w * shrink - rate * m / fma(sqrt(v), correction, eps));
+    const Lanes stepped = w * shrink - rate * m / fma(sqrt(v), correction, eps);
+    store(p.w + i, stepped);
+    if constexpr (copies) store(p.copy + i, stepped);
   });
+}
+
+void adam_piece(const StepTensor& p, const AdamStep& s, float scale) {
+  p.copy ? adam_elements<true>(p, s, scale) : adam_elements<false>(p, s, scale);
 }
 
 double square_sum(const float* g, int64_t count) {
@@ -90,7 +105,7 @@ std::vector<StepTensor> cut(const StepTensor* tensors, int64_t tensor_count) {
   for (const StepTensor* t = tensors; t < tensors + tensor_count; ++t)
     for (int64_t begin = 0; begin < t->count; begin += kPiece)
       pieces.push_back({t->w + begin, t->g + begin, t->first ? t->first + begin : nullptr, t->second ? t->second + begin : nullptr,
-                        std::min(kPiece, t->count - begin), t->decay});
+                        std::min(kPiece, t->count - begin), t->decay, t->copy ? t->copy + begin : nullptr});
   return pieces;
 }
 
@@ -198,7 +213,7 @@ struct StepList {
     any = parameter;
     gradients.push_back(converted(contiguous(parameter.grad()), DType::f32));
     tensors.push_back({raw<float>(parameter), raw<float>(gradients.back()), raw_or_null<float>(first), raw_or_null<float>(second),
-                       parameter.count(), decay});
+                       parameter.count(), decay, raw_or_null<Bf16>(bf16_copy_to_write(parameter))});
   }
 
   int64_t count() const { return std::ssize(tensors); }
@@ -345,6 +360,8 @@ void swap_values(const Tensor& a, const Tensor& b) {
   check(a.shape() == b.shape() && a.is_contiguous() && b.is_contiguous() && a.dtype() == DType::f32 && b.dtype() == DType::f32,
         "swap_values: shapes ", a.shape(), " and ", b.shape(), ", expected two dense f32 of one shape");
   launch(swap_elements, common_device("swap_values", {&a, &b}), {.a = raw<float>(a), .b = raw<float>(b), .count = a.count()});
+  refresh_bf16_copy(a);
+  refresh_bf16_copy(b);
 }
 
 }  // namespace heed

@@ -67,6 +67,24 @@ __device__ float scale_of(const StepClipping& clipping) {
   return clipping.norm && *clipping.norm > clipping.limit ? clipping.limit / *clipping.norm : 1.0f;
 }
 
+// The unvectorized head of a loop that also writes the bf16 copy, 8 bytes at a time: all elements if the copy is not aligned after the
+// head.
+__device__ int64_t head_with_copy(int64_t head, int64_t count, const Bf16* copy) {
+  return copy && reinterpret_cast<uintptr_t>(copy + head) % 8 != 0 ? count : head;
+}
+
+template <int count>
+__device__ void store_rounded(Bf16* to, const Floats<count>& all) {
+  if constexpr (count == 1) {
+    store(to, all.values[0]);
+  } else {
+    static_assert(count == 4);
+    const __nv_bfloat162 low = __floats2bfloat162_rn(all.values[0], all.values[1]);
+    const __nv_bfloat162 high = __floats2bfloat162_rn(all.values[2], all.values[3]);
+    *reinterpret_cast<uint2*>(to) = make_uint2(*reinterpret_cast<const uint32_t*>(&low), *reinterpret_cast<const uint32_t*>(&high));
+  }
+}
+
 struct SgdNumbers {
   StepClipping clipping;
   float rate, momentum;
@@ -74,15 +92,17 @@ struct SgdNumbers {
   const StepNumbers* numbers;
 };
 
-// A scaled gradient is rounded before it is added: the bits of a step over gradients that were scaled beforehand.
+// A scaled gradient is rounded before it is added, so that the result has the bits of a step over gradients that were scaled beforehand.
 __global__ void __launch_bounds__(kThreads) sgd(const __grid_constant__ Table<StepTensor> table, SgdNumbers s) {
   if (!is_finite(s.clipping.norm)) return;
   if (s.numbers) s.rate = s.numbers->rate;
   const float scale = scale_of(s.clipping);
   const auto [tensor, begin, count] = piece_of<kStepPiece>(table);
   float *const w = tensor.w + begin, *const first = tensor.first ? tensor.first + begin : nullptr;
+  Bf16* const copy = tensor.copy ? tensor.copy + begin : nullptr;
   const float *const g = tensor.g + begin, decay = tensor.decay;
-  for_elements<float>(count, unaligned_head(count, w, g, first), threadIdx.x, kThreads, [&](int64_t i, auto n) {
+  const int64_t head = head_with_copy(unaligned_head(count, w, g, first), count, copy);
+  for_elements<float>(count, head, threadIdx.x, kThreads, [&](int64_t i, auto n) {
     auto weight = load_some<n.value>(w + i), gradient = load_some<n.value>(g + i);
     Floats<n.value> velocity{};
     if (first) velocity = load_some<n.value>(first + i);
@@ -98,6 +118,7 @@ __global__ void __launch_bounds__(kThreads) sgd(const __grid_constant__ Table<St
     }
     if (first) store_some(first + i, velocity);
     store_some(w + i, weight);
+    if (copy) store_rounded(copy + i, weight);
   });
 }
 
@@ -115,10 +136,12 @@ __global__ void __launch_bounds__(kThreads) adam(const __grid_constant__ Table<S
   const float scale = scale_of(s.clipping), rate = s.rate * s.first_correction, root_correction = sqrtf(s.second_correction);
   const auto [tensor, begin, count] = piece_of<kStepPiece>(table);
   float *const w = tensor.w + begin, *const first = tensor.first + begin, *const second = tensor.second + begin;
+  Bf16* const copy = tensor.copy ? tensor.copy + begin : nullptr;
   const float* const g = tensor.g + begin;
+  const int64_t head = head_with_copy(unaligned_head(count, w, g, first, second), count, copy);
   const float shrink = s.decoupled ? 1 - s.rate * tensor.decay : 1.0f, inside = s.decoupled ? 0.0f : tensor.decay;
   const float rest1 = 1 - s.beta1, rest2 = 1 - s.beta2;
-  for_elements<float>(count, unaligned_head(count, w, g, first, second), threadIdx.x, kThreads, [&](int64_t i, auto n) {
+  for_elements<float>(count, head, threadIdx.x, kThreads, [&](int64_t i, auto n) {
     auto weight = load_some<n.value>(w + i), gradient = load_some<n.value>(g + i);
     auto moment1 = load_some<n.value>(first + i), moment2 = load_some<n.value>(second + i);
 #pragma unroll
@@ -132,6 +155,7 @@ __global__ void __launch_bounds__(kThreads) adam(const __grid_constant__ Table<S
     store_some(first + i, moment1);
     store_some(second + i, moment2);
     store_some(w + i, weight);
+    if (copy) store_rounded(copy + i, weight);
   });
 }
 

@@ -1,4 +1,4 @@
-// Optimizers. One step is one parallel pass over all parameters at once. Parameters without a gradient are left alone.
+// Optimizers. One step is one parallel pass over all parameters at once. Parameters without a gradient do not change.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct ParameterGroup {
   float weight_decay = 0;
 };
 
-// What a step does with the norm of the gradients, which its kernel reads on the device: gradients are scaled where the norm exceeds
-// `limit`, and nothing changes where it is not finite. Without a norm, gradients are used as they are.
+// Gradient clipping inside a step, by a norm that its kernel reads from device memory: gradients are scaled if the norm exceeds `limit`,
+// and the step changes nothing if it is not finite. Without a norm, gradients are used as they are.
 struct Clipping {
   Tensor norm{};  // of gradient_norm()
   float limit = std::numeric_limits<float>::max();
 };
 
-// Numbers of a step in device memory (f32, 4 of them), which replace those given to step(): a step that was captured as a CUDA graph reads
-// what set() wrote last. Undefined on the CPU.
+// The scalars of a step in device memory (4 f32 values), which replace the arguments of step(): a step that was captured as a CUDA graph
+// reads the values that set() wrote last. Undefined on the CPU.
 class StepNumbersOnDevice {
  public:
   explicit StepNumbersOnDevice(Device device);
@@ -35,7 +35,7 @@ class StepNumbersOnDevice {
   Tensor tensor_ = {};
 };
 
-// Options of stochastic gradient descent. nesterov: the gradient is taken ahead of the momentum
+// Options of stochastic gradient descent. nesterov: Nesterov momentum
 struct SgdOptions {
   float momentum = 0;
   bool nesterov = false;
@@ -68,7 +68,7 @@ class Adam {
   Adam(std::vector<ParameterGroup> groups, AdamOptions options);
   void step(float rate, const Clipping& clipping = {}, const Tensor& numbers = {});
   void zero_grad() const;
-  Tensors state() const;  // what a checkpoint saves, besides steps(): all first moments, then all second ones
+  Tensors state() const;  // what a checkpoint saves, in addition to steps(): all first moments, then all second ones
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 
@@ -82,11 +82,11 @@ class Adam {
 // The Euclidean norm over all gradients: f32, shape (), on the device of the parameters.
 Tensor gradient_norm(const Tensors& parameters);
 
-// The norm on the host; every gradient is scaled in place where it exceeds `limit`. Optimizers do this inside their step (Clipping).
+// Returns the norm on the host, and scales all gradients in place if it exceeds `limit`. Optimizers can clip inside their step (Clipping).
 float clip_gradients(const Tensors& parameters, float limit);
 
-// averages += share (parameters - averages): a moving average of weights (Polyak and Juditsky 1992). Nothing changes where `norm`, if
-// there is one, is not finite.
+// averages += share (parameters - averages): a moving average of weights (Polyak and Juditsky 1992). Nothing changes if there is a
+// `norm` that is not finite.
 void update_averages(const Tensors& averages, const Tensors& parameters, float share, const Tensor& norm = {}, const Tensor& numbers = {});
 
 // Exchanges the values of two dense f32 tensors of one shape. Allocates nothing, so that a destructor may call it.

@@ -1,6 +1,7 @@
 // Arguments of the optimizers' kernels. Each works on a list of dense f32 tensors at once; the lists are in host memory.
 #pragma once
 
+#include "heed/core/dtype.h"
 #include "heed/core/kernel.h"
 
 namespace heed {
@@ -9,9 +10,10 @@ struct StepTensor {  // a parameter with its gradient and the optimizer's state
   float *w, *g, *first, *second;
   int64_t count;
   float decay;
+  Bf16* copy = nullptr;  // of w (core/bf16_copy.h), written with it; null: none
 };
 
-// The scale of gradients is limit / norm where norm > limit, else 1; a step does nothing where the norm is not finite.
+// The scale of gradients is limit / norm if norm > limit, else 1; a step does nothing if the norm is not finite.
 struct StepClipping {
   const float* norm;  // in the memory of the device; null: no clipping
   float limit;
@@ -78,7 +80,7 @@ struct AverageTensor {
 struct MoveAverages {  // average += share (w - average)
   const AverageTensor* tensors;
   int64_t tensor_count;
-  const float* norm;  // in the memory of the device, or null: nothing changes where it is not finite
+  const float* norm;  // in the memory of the device, or null; if it is not finite, nothing changes
   float share;
   const StepNumbers* numbers = nullptr;
 };

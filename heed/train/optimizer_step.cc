@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "heed/core/memory.h"
+
 namespace heed {
 namespace {
 
@@ -88,9 +90,11 @@ void OptimizerStep::begin(float rate) {
   numbers_.set(rate, beta1_, beta2_, steps_ + 1, average_share());
 }
 
-Tensor OptimizerStep::apply() {
+Tensor OptimizerStep::apply(const Tensor& loss) {
   if (Adam* adam = std::get_if<Adam>(&optimizer_)) adam->set_steps(steps_);
-  const Clipping clipping{.norm = gradient_norm(trainable_), .limit = clip_ > 0 ? clip_ : std::numeric_limits<float>::max()};
+  const Tensor norm = gradient_norm(trainable_);
+  const Clipping clipping{.norm = loss.defined() ? norm + loss.detach() * 0.0f : norm,
+                          .limit = clip_ > 0 ? clip_ : std::numeric_limits<float>::max()};
   if (owned_) owned_->take_gradients();
   std::visit([&](auto& chosen) { chosen.step(rate_, clipping, numbers_.tensor()); }, optimizer_);
   if (owned_) owned_->share();
@@ -119,16 +123,21 @@ NamedTensors OptimizerStep::named(const Tensors& state) const {
   return out;
 }
 
-// Of all processes. One tensor per parameter for every moment, in the order of the optimizer.
+// The optimizer state of all processes, gathered in the first one; undefined tensors in the others. For every moment one tensor per
+// parameter, in the order of the optimizer.
 Tensors OptimizerStep::whole_state() const {
   const Tensors own = state_of(optimizer_);
   if (!owned_) return own;
+  release_cached_memory(kCpu);  // of activations, so that the whole state fits in its place
   Tensors out;
   for (size_t next = 0, moment = 0; moment < moments_of(optimizer_); ++moment) {
     Tensors parts(trainable_.size());
     for (const size_t i : order_)
       if (owned_->owns(i)) parts[i] = own[next++];
-    const Tensors whole = owned_->gathered(parts);
+    Tensors whole(trainable_.size());
+    owned_->each_gathered(parts, [&](size_t i, const Tensor& each) {
+      if (group_.is_first()) whole[i] = copy_of(each);
+    });
     for (const size_t i : order_) out.push_back(whole[i]);
   }
   return out;

@@ -16,16 +16,16 @@ namespace HEED_API heed {
 // The optimizer of a model with the options of a run.
 class OptimizerStep {
  public:
-  // With shard_optimizer every process keeps the state of some parameters; apply(), step() and tensors() are then for all processes at
-  // once.
+  // With shard_optimizer every process keeps the state of some parameters; all processes must then call
+  // apply(), step() and tensors(), and tensors() has the state in the first process only.
   OptimizerStep(const Model& model, const TrainOptions& options, Group& group = world());
 
   // Returns the gradient norm. Changes nothing if it is not finite.
   float step(float rate);
   // The same in three parts. A captured step repeats the second one only.
   void begin(float rate);
-  Tensor apply();           // -> the norm, on the device
-  void finish(float norm);  // counts the step if the norm is finite
+  Tensor apply(const Tensor& loss = {});  // -> the norm, on the device; it is NaN if the loss, (), is not finite
+  void finish(float norm);                // counts the step if the norm is finite
   void zero_grad() const;
 
   NamedTensors tensors() const;  // parameters, optimizer state and averages by name; not copies

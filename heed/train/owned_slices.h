@@ -2,6 +2,8 @@
 // processes that own them (Rajbhandari et al. 2020, ZeRO stage 1).
 #pragma once
 
+#include <functional>
+
 #include "heed/core/api.h"
 #include "heed/dist/group.h"
 
@@ -12,16 +14,18 @@ class OwnedSlices {
   OwnedSlices(Group& group, Tensors whole);  // whole: dense f32 tensors
 
   bool owns(size_t i) const { return counts_[i] > 0; }        // a part of tensor i
-  const Tensor& slice(size_t i) const { return slices_[i]; }  // that part, as a leaf of its own
+  const Tensor& slice(size_t i) const { return slices_[i]; }  // that part, as a separate leaf tensor
   Tensor part_of(const Tensor& x, size_t i) const;            // the same part of x, which is like tensor i
-  void take_gradients() const;                                // of the whole tensors, for the slices
-  Tensors gathered(const Tensors& parts) const;               // parts: like slice(i), undefined where nothing is owned -> whole ones
-  void share() const;                                         // the whole tensors get the slices of all processes
+  void take_gradients() const;                                // the slices get their parts of the whole tensors' gradients
+  // Gathers the parts of all processes and calls use() with each whole tensor, which is valid only during the call: the memory of one
+  // bucket is reused for all. parts: like slice(i), undefined where nothing is owned
+  void each_gathered(const Tensors& parts, const std::function<void(size_t i, const Tensor& whole)>& use) const;
+  void share() const;  // the whole tensors get the slices of all processes
 
  private:
   Group& group_;
   const Tensors whole_;
-  std::vector<int64_t> offsets_, begins_;  // of the tensors and of the processes in the row of all numbers, and its end
+  std::vector<int64_t> offsets_, begins_;  // of tensors and processes in the concatenated numbers, and their end
   std::vector<int64_t> firsts_, counts_;   // of the owned part of each tensor
   Tensors slices_;
 };

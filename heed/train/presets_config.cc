@@ -56,17 +56,25 @@ void put(Json& config, const Names& keys, const Json& value) {
   for (const std::string& key : keys) config[key] = value;
 }
 
-// Convolutional networks support none of these settings.
-void refuse_attention(const ModelChoice& choice) {
+// Networks without attention support none of these settings, except for sizes that they have.
+void refuse_attention(const ModelChoice& choice, const ConfigKeys& names, Json& config) {
   ModelChoice changed = choice, defaults;
   changed.model = {};
+  if (!names.width.empty() && choice.width > 0) put(config, names.width, choice.width);
+  if (!names.layers.empty() && choice.layers > 0) put(config, names.layers, choice.layers);
+  if (!names.dropout.empty() && choice.dropout >= 0) put(config, names.dropout, value_json(choice.dropout));
+  if (!names.width.empty()) changed.width = defaults.width;
+  if (!names.layers.empty()) changed.layers = defaults.layers;
+  if (!names.dropout.empty()) changed.dropout = defaults.dropout;
   Settings chosen_settings, default_settings;
   declare(chosen_settings, changed);
   declare(default_settings, defaults);
   const Json chosen_values = chosen_settings.json(), default_values = default_settings.json();
+  std::string own;
+  for (const std::string& key : names.more) own += (own.empty() ? "model." : ", model.") + key;
   for (const auto& [key, value] : default_values.items())
     check_choice(key == "preset" || chosen_values.value(key, value) == value, key, "=", chosen_settings.text(key), " is not supported by ",
-                 choice.preset, ", which has no attention; set model.depths, model.hidden_sizes, ... instead");
+                 choice.preset, ", which has no attention of that kind; it has ", own);
 }
 
 void choose_sizes(const ModelChoice& choice, const ConfigKeys& names, Json& config) {
@@ -221,7 +229,8 @@ void declare(Settings& settings, ModelChoice& choice) {
   settings.add("activation", choice.activation, "of the feed-forward layers", {.choices = activations});
   settings.add("dropout", choice.dropout, "dropout probability", {.least = -1, .most = 0.99});
   settings.add("stochastic_depth", choice.stochastic_depth,
-               "probability of skipping the last layer in training, smaller for earlier ones; 0: none", {.least = -1, .most = 0.99});
+               "probability that a sample skips a residual branch of the last layer in training; smaller for earlier layers; 0: none",
+               {.least = -1, .most = 0.99});
   add_choice("positions", choice.position, true);
   settings.add("reach", choice.reach, "for position=relative: the largest distance with its own parameter", size);
   add_choice("attention", choice.attention);
@@ -243,14 +252,17 @@ Json model_config(const ModelChoice& choice) {
   const ConfigKeys& names = family.keys;
   const Names keys = names.all();
   if (names.heads.empty())
-    refuse_attention(choice);
+    refuse_attention(choice, names, config);
   else
     choose_sizes(choice, names, config);
   if (!config.contains("heed")) config["heed"] = Json::object();
   choose_kind(choice, config["heed"]);
   for (const auto& [key, value] : choice.model.items()) check_supported(choice, "model.NAME", key, keys);
   config.merge_patch(choice.model.is_object() ? choice.model : Json::object());
-  if (names.heads.empty()) return config;
+  if (names.heads.empty()) {
+    if (config["heed"].empty()) config.erase("heed");
+    return config;
+  }
   Json& own = config["heed"];
   check_choice(own.is_object(), "model.heed=", own.dump(), ", expected a key below it: model.heed.NAME=VALUE");
 

@@ -6,6 +6,7 @@
 #include "heed/data/synthetic_documents.h"
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
+#include "heed/models/labelled_tokens.h"
 #include "heed/train/batch_order.h"
 #include "heed/train/evaluate.h"
 #include "heed/train/labels.h"
@@ -67,6 +68,17 @@ std::vector<std::string> all_sentences(const PretrainTexts& texts) {
   return out;
 }
 
+// Rows of tokens with fillers at their ends. x: (B, N) -> (B, width)
+Tensor filled(const Tensor& x, int64_t width, int64_t filler) {
+  const std::vector<int64_t> values = x.to_vector<int64_t>();
+  std::vector<int64_t> out;
+  for (auto row = values.begin(); row != values.end(); row += x.size(1)) {
+    out.insert(out.end(), row, row + x.size(1));
+    out.insert(out.end(), static_cast<size_t>(width - x.size(1)), filler);
+  }
+  return Tensor::from(out, {x.size(0), width}, kCpu);
+}
+
 // State shared by the task's functions.
 struct Pretraining {
   PretrainData train, validation;
@@ -77,6 +89,28 @@ struct Pretraining {
   double multiply_adds;  // of one token, forward and backward
 
   bool pairs() const { return !options.pair_tasks().empty(); }
+
+  Batch training_batch(int64_t epoch, const std::vector<int64_t>& which) const {
+    Batch out = train.batch(train_options.seed, epoch, which);
+    return model->device() == kCpu ? out : in_one_shape(std::move(out));
+  }
+
+  // Adds the inputs that the model would otherwise compute on the host, and pads nearly full batches to one shape, so that a step can run
+  // as a CUDA graph.
+  Batch in_one_shape(Batch batch) const {
+    TensorMap& inputs = batch.inputs;
+    const int64_t width = options.max_length;
+    if (!options.masked || !model->takes(kLabelledRows) || 4 * inputs.at("input_ids").size(1) < 3 * width) return batch;
+    inputs[kTokenCounts] = converted(sum(converted(inputs.at("attention_mask"), DType::f32), {1}), DType::i64);
+    inputs.erase("attention_mask");
+    inputs["input_ids"] = filled(inputs.at("input_ids"), width, tokenizer.tokenizer.padding_id().value_or(0));
+    inputs["token_type_ids"] = filled(inputs.at("token_type_ids"), width, 0);
+    inputs["labels"] = filled(inputs.at("labels"), width, -100);
+    const auto most_labels = static_cast<int64_t>(std::ceil(static_cast<double>(options.masked_share) * static_cast<double>(width)));
+    inputs = with_labelled_tokens(std::move(inputs), most_labels);
+    batch.same_work = true;
+    return batch;
+  }
 
   StepOutput forward(const Batch& batch, ForwardOptions forward_options) const {
     forward_options.loss_only = true;
@@ -165,7 +199,7 @@ Task make_pretrain_task(const TaskOptions& options, const JobOptions& chosen) {
   task.batches = [all](int64_t epoch) {
     return shuffled_batches(all->train.count(), all->train_options.batch, all->train_options.seed, epoch);
   };
-  task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->train.batch(all->train_options.seed, epoch, which); };
+  task.batch = [all](int64_t epoch, const std::vector<int64_t>& which) { return all->training_batch(epoch, which); };
   task.forward = [all](const Batch& batch, const ForwardOptions& forward_options) { return all->forward(batch, forward_options); };
   task.evaluate = [all] { return all->evaluate(); };
   if (samples.masked)

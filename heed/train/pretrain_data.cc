@@ -8,6 +8,7 @@
 #include "heed/data/draws.h"
 #include "heed/train/batch_order.h"
 #include "heed/train/data_fingerprint.h"
+#include "heed/train/padded_rows.h"
 #include "heed/train/translate_data.h"
 
 namespace heed {

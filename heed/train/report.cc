@@ -37,7 +37,7 @@ std::map<std::string, double> facts(const RunRecord& run) {
     if (const auto found = row.figures.find("samples_per_second"); found != row.figures.end()) speeds.push_back(found->second);
   if (!speeds.empty()) {
     std::nth_element(speeds.begin(), speeds.begin() + static_cast<int64_t>(speeds.size() / 2), speeds.end());
-    out["samples a second"] = speeds[speeds.size() / 2];
+    out["samples per second"] = speeds[speeds.size() / 2];
   }
   return out;
 }
@@ -91,7 +91,7 @@ std::string tiles_html(std::span<const RunRecord> runs) {
   for (const std::string& name : names) out += tile(name, readable(name), part_of(runs), all(final_metrics, name), runs.size(), true);
   out += tile("epochs", "epochs", runs.size() > 1 ? "trained" : progress_of(runs[0]), all(facts, "epochs"), runs.size(), false);
   out += tile("parameters", "parameters", "of the model", all(facts, "parameters"), runs.size(), false);
-  out += tile("samples a second", "samples/s", "median", all(facts, "samples a second"), runs.size(), false);
+  out += tile("samples per second", "samples/s", "median", all(facts, "samples per second"), runs.size(), false);
   return "<dl class=\"tiles" + std::string(runs.size() > 1 ? " several" : "") + "\">" + out + "</dl>\n";
 }
 

@@ -74,7 +74,8 @@ std::string matrix_html(const Confusion& confusion) {
   }
   const std::string style = "style=\"min-width:" + fixed(counted ? std::min(all, 180 + 14 * static_cast<double>(C)) : all, 0) +
                             "px;max-width:" + fixed(1.4 * all, 0) + "px\"";
-  return "<div class=\"card scroll\"><h3>Confusion</h3><p class=\"faint\">Rows are the truth, columns the predictions; shades are "
+  return std::string(kScrollingCard) +
+         "<h3>Confusion</h3><p class=\"faint\">Rows are the truth, columns the predictions; shades are "
          "fractions "
          "of a row.</p><p class=\"legend\"><span class=\"key\"><i class=\"box hit\"></i>right</span><span class=\"key\"><i class=\"box "
          "miss\"></i>wrong</span></p><svg class=\"matrix\" viewBox=\"0 0 " +
@@ -112,7 +113,8 @@ std::string mistakes_html(const std::vector<Mistake>& mistakes) {
   for (size_t k = 0; k < std::min<size_t>(mistakes.size(), 6); ++k)
     rows += "<tr><td>" + escape_markup(mistakes[k].truth) + "</td><td>" + escape_markup(mistakes[k].guess) + "</td><td class=\"number\">" +
             fixed(mistakes[k].count, 0) + "</td><td class=\"number\">" + figure_text("recall", mistakes[k].share) + "</td></tr>";
-  return "<div class=\"card scroll\"><h3>Most frequent mistakes</h3><table><thead><tr><th scope=\"col\">truth</th><th "
+  return std::string(kScrollingCard) +
+         "<h3>Most frequent mistakes</h3><table><thead><tr><th scope=\"col\">truth</th><th "
          "scope=\"col\">predicted "
          "as</th>"
          "<th scope=\"col\" class=\"number\">count</th><th scope=\"col\" class=\"number\">of the class</th></tr></thead><tbody>" +

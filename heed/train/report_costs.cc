@@ -145,7 +145,8 @@ std::string costs_html(const RunRecord& run) {
     total += "<td class=\"number\">" + cost_text(all[k], kCosts[k]) + "</td>";
   }
   for (const CostBlock& block : blocks) rows += block_html(block, most);
-  return "<div class=\"card scroll\"><p class=\"faint\">Per sample: multiply-adds of a forward pass, bytes of activations. Identical "
+  return std::string(kScrollingCard) +
+         "<p class=\"faint\">Per sample: multiply-adds of a forward pass, bytes of activations. Identical "
          "layers share a row; open it to see the parts of one layer.</p><table class=\"bars costs\"><thead><tr><th "
          "scope=\"col\">part</th>" +
          head + "</tr></thead><tbody><tr class=\"total\"><th scope=\"row\">all " + std::to_string(layers.size()) + " parts</th>" + total +

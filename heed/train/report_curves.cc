@@ -102,7 +102,7 @@ std::string epochs_table(std::span<const RunRecord> runs) {
       }
       body += "</tr>";
     }
-  return "<div class=\"card scroll\"><h3>Epochs</h3><table><thead>" + head + "</tr></thead><tbody>" + body + "</tbody></table></div>\n";
+  return std::string(kScrollingCard) + "<h3>Epochs</h3><table><thead>" + head + "</tr></thead><tbody>" + body + "</tbody></table></div>\n";
 }
 
 }  // namespace

@@ -38,6 +38,9 @@ struct Chart {
 std::vector<double> round_ticks(double least, double most, int about);  // spaced by 1, 2 or 5 times a power of ten
 std::string chart_html(Chart chart);
 
+// Begins a card whose wide content scrolls, also with the keyboard.
+constexpr const char* kScrollingCard = "<div class=\"card scroll\" tabindex=\"0\">";
+
 std::string section_html(const std::string& id, const std::string& title, const std::string& body);
 std::string details_html(const std::string& title, const std::string& body, bool open);
 std::string heat_legend_html(const std::string& low, const std::string& high);  // low, high: HTML

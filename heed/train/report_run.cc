@@ -202,7 +202,7 @@ void check_weights(const Path& folder, RunRecord& run) {
         try {
           Safetensors::parse(MappedFile::open(file));
         } catch (const FileError&) {
-          if (std::filesystem::exists(file, error)) throw;  // else it was replaced meanwhile
+          if (std::filesystem::exists(file, error)) throw;  // else it was replaced while it was read
         }
       });
 }

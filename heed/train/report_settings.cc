@@ -132,8 +132,8 @@ std::string settings_html(const RunRecord& run) {
     presets = presets || row.by == SetBy::preset;
     user = user || row.by == SetBy::user;
     if (!open || row.group != group) {
-      out += std::string(open ? "</dl>" : "") + "<dl class=\"card\">" +
-             (row.group.empty() ? "" : "<dt class=\"group\">" + escape_markup(row.group) + "</dt>");
+      out += std::string(open ? "</dl></div>" : "") + "<div class=\"card\">" +
+             (row.group.empty() ? "" : "<h3>" + escape_markup(row.group) + "</h3>") + "<dl>";
       group = row.group;
       open = true;
     }
@@ -143,7 +143,7 @@ std::string settings_html(const RunRecord& run) {
   if (user) legend += "<span><span class=\"tag given\">given</span> set by you</span>";
   if (presets) legend += "<span><span class=\"tag\">preset</span> from the preset</span>";
   if (!legend.empty()) legend = "<p class=\"legend\">" + legend + "<span>all others: defaults</span></p>";
-  return legend + "<div class=\"settings\">" + out + "</dl></div>\n";
+  return legend + "<div class=\"settings\">" + out + "</dl></div></div>\n";
 }
 
 std::string differences_html(std::span<const RunRecord> runs) {
@@ -157,7 +157,7 @@ std::string differences_html(std::span<const RunRecord> runs) {
   std::string head;
   for (size_t i = 0; i < runs.size(); ++i)
     head += "<th scope=\"col\"><i class=\"dot c" + std::to_string(i % 8) + "\"></i>" + escape_markup(runs[i].name) + "</th>";
-  return "<div class=\"card scroll\"><table><thead><tr><th scope=\"col\">setting</th>" + head + "</tr></thead><tbody>" + rows +
+  return std::string(kScrollingCard) + "<table><thead><tr><th scope=\"col\">setting</th>" + head + "</tr></thead><tbody>" + rows +
          "</tbody></table></div>\n";
 }
 

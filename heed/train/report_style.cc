@@ -110,13 +110,14 @@ button[aria-pressed=true] { color: var(--ink); border-color: var(--faint); }
 .laid { position: relative; display: block; } .laid .heat { position: absolute; inset: 0; height: 100%; opacity: var(--over, .6); }
 .verdict { font-weight: 700; } .right .verdict { color: var(--c2); } .wrong .verdict { color: var(--miss); }
 .tokens { line-height: 1.9; margin: 0 0 .5rem; }
-.token { padding: .1rem .18rem; border-radius: .25rem; background: rgb(var(--heat) / calc(.7 * var(--w))); }
+.token { padding: .1rem .18rem; border-radius: .25rem; background: rgb(var(--heat) / calc(.6 * var(--w))); }
 .translation dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem .8rem; margin: 0 0 .8rem; }
 dt { color: var(--faint); } dd { margin: 0; }
 .controls { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; align-items: center; color: var(--faint); font-size: .86rem; } .controls input { vertical-align: middle; accent-color: var(--c0); }
-.settings { columns: 19rem; column-gap: 1rem; } .settings dl { break-inside: avoid; padding: .7rem 1rem; font-size: .86rem; }
+.settings { columns: 19rem; column-gap: 1rem; } .settings .card { break-inside: avoid; padding: .7rem 1rem; font-size: .86rem; }
+.settings dl { margin: 0; }
 .settings dl > div { display: flex; justify-content: space-between; gap: 1rem; padding: .1rem 0; } .settings dd { text-align: right; }
-.settings .group { color: var(--ink); font-weight: 600; margin-bottom: .2rem; } .settings .given dd { font-weight: 600; } .settings .tag { font-weight: 400; margin-left: .3rem; }
+.settings h3 { font-size: inherit; margin: 0 0 .2rem; } .settings .given dd { font-weight: 600; } .settings .tag { font-weight: 400; margin-left: .3rem; }
 .settings dt[title] { cursor: help; } section > .legend { margin-bottom: .8rem; gap: .2rem 1.4rem; }
 .log { list-style: none; max-height: 26rem; overflow: auto; font-size: .84rem; line-height: 1.5; }
 .log li { display: grid; grid-template-columns: 4.6rem minmax(0, 1fr); gap: 0 .9rem; padding: .22rem 0; } .log li + li { border-top: 1px solid var(--grid); }

@@ -56,7 +56,7 @@ ResumedRun::ResumedRun(const Path& run, const std::vector<std::string>& argument
 void ResumedRun::check_edits() {
   std::vector<Change> refused;
   for (const Change& each : heed::settings_changed(about_.settings, training_->settings().json())) {
-    // The same path, made absolute by hand, is no change.
+    // The same path is no change, even if the user has made it absolute.
     const bool same_path =
         Path(each.now).is_absolute() && (Path(about_.directory) / each.then).lexically_normal() == Path(each.now).lexically_normal();
     if (same_path) continue;

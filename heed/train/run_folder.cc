@@ -108,7 +108,7 @@ std::string json_line(const char* kind, int64_t epoch, int64_t step, const Metri
 void check_name(const char* what, const std::string& name) {
   const auto bad = [](unsigned char letter) { return letter == '/' || letter < ' ' || letter == 127; };
   check<UsageError>(!name.empty() && name[0] != '.' && std::none_of(name.begin(), name.end(), bad), what, ": found the name ",
-                    in_quotes(name), ", expected one without slashes that does not start with a dot");
+                    in_quotes(name), ", expected one without slashes and control characters that does not start with a dot");
 }
 
 // Returns false if the path exists. mkdir is atomic, so of two runs that start at the same time only one gets the name.

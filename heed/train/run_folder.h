@@ -63,7 +63,7 @@ class RunFolder {
 // Calls `write` with a temporary folder next to `folder` and renames it into place. The old folder stays until then.
 void replace_folder(const Path& folder, const std::function<void(const Path& temporary)>& write);
 
-// What a run needs to go on: parameters and optimizer state, and where it was.
+// Everything needed to resume a run: parameters, optimizer state and progress.
 struct Checkpoint {
   NamedTensors tensors = {};
   Json state = {};

@@ -1,4 +1,5 @@
-// Whether the processes of a job do the same: UsageErrors, in all of them, that name the process and both values.
+// Checks that all processes of a job have the same settings and data. A difference is a UsageError in all of them, which names the process
+// and both values.
 #pragma once
 
 #include "heed/dist/group.h"

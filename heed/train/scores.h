@@ -49,6 +49,9 @@ struct BleuScore {
   std::vector<double> precisions = {};  // in percent
 };
 BleuScore bleu(std::span<const std::string> written, std::span<const std::string> references);
+// With several references of each line: an n-gram counts as often as in the reference that has most of it, and the reference whose length
+// is closest counts for the brevity penalty, the shorter of two.
+BleuScore bleu_of_several(std::span<const std::string> written, std::span<const std::vector<std::string>> references);
 double chrf(std::span<const std::string> written, std::span<const std::string> references);
 std::vector<std::string> tokens_13a(std::string_view line);
 

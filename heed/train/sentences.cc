@@ -44,12 +44,7 @@ struct Sentences {
   double multiply_adds;          // per token, for sentences of 32 tokens
 
   TensorMap inputs(const LabelledSentences& data, std::span<const int64_t> which) const {
-    std::vector<Encoding> chosen;
-    for (const int64_t i : which) chosen.push_back(data.encodings[static_cast<size_t>(i)]);
-    const EncodedBatch batch = tokenizer.tokenizer.batch(chosen);
-    TensorMap out{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
-    if (model->family().segments) out["token_type_ids"] = batch.token_type_ids;
-    return out;
+    return text_inputs(*model, tokenizer.tokenizer, data.encodings, which);
   }
   static std::vector<int64_t> labels(const LabelledSentences& data, std::span<const int64_t> which) {
     std::vector<int64_t> out;
@@ -226,7 +221,7 @@ TaskKind kind(const std::string& name, const std::string& summary, const std::st
       .name = name,
       .summary = summary,
       .preset = "bert-mini",
-      .families = {"bert"},
+      .families = {"bert", "recurrent"},
       .examples = examples,
       .declare = [name, data](Settings& settings) {
         const auto options = std::make_shared<SentenceOptions>();
@@ -252,7 +247,7 @@ TaskKind kind(const std::string& name, const std::string& summary, const std::st
 }  // namespace
 
 TaskKind sentiment_kind() {
-  return kind("sentiment", "Classification of sentences with a BERT encoder", "opinions",
+  return kind("sentiment", "Classification of sentences", "opinions",
               {"data=opinions", "data=sst2/train.tsv.gz epochs=5", "data=reviews.csv from=runs/pretrain/001/best rate=1e-4"});
 }
 

@@ -99,7 +99,8 @@ size_t Settings::place(const std::string& key) const {
     if (!first.empty() && (known.empty() || std::find(known.begin(), known.end(), first) != known.end())) return i;
     for (const std::string& each : known) names.push_back(entry.key + "." + each);
   }
-  fail("unknown setting ", quoted(key), did_you_mean(key, names));
+  const std::string hint = did_you_mean(key, names), list = listed_by_.empty() ? "" : listed_by_ + " lists all settings";
+  fail("unknown setting ", quoted(key), hint, list.empty() ? "" : hint.empty() ? "; " : " ", list);
 }
 
 void Settings::put(const std::string& key, const Json& value, By by) {

@@ -16,7 +16,7 @@ struct Allowed {  // range of a number, or the allowed strings
   double least = -1e300, most = 1e300;
   std::vector<std::string> choices = {};
   bool several = false;                             // a comma-separated list of `choices`
-  bool with_settings = false;                       // a choice may be followed by settings of its own: window:4
+  bool with_settings = false;                       // a choice may be followed by its settings: window:4
   std::map<std::string, std::string> aliases = {};  // other names of choices, which they replace
   std::string hint = {};                            // appended to the error for other values
   bool path = false;                                // a file or folder, see absolute_paths()
@@ -42,7 +42,8 @@ class Settings {
   // T: std::string, int64_t, uint64_t, float, bool. `value` holds the default and must outlive the settings.
   template <class T>
   void add(const std::string& key, T& value, const std::string& meaning, Allowed allowed = {});
-  void heading(const std::string& text);  // of the keys added next, in help() and toml()
+  void heading(const std::string& text);                                    // of the keys added next, in help() and toml()
+  void listed_by(std::string command) { listed_by_ = std::move(command); }  // lists all settings: for errors about unknown keys
 
   // Later values win, but a preset never overrides the user. Errors are UsageErrors (arguments) or FileErrors with file and line (TOML).
   enum class By { preset, user };
@@ -67,7 +68,7 @@ class Settings {
   // All current values.
   Json json() const;
 
-  // For shell completion: calls visit for every key in order. values: the allowed values, or empty if anything goes
+  // For shell completion: calls visit for every key in order. values: the allowed values, or empty if any value is allowed
   using Visitor = std::function<void(const std::string& key, const std::string& meaning, const std::vector<std::string>& values)>;
   void each(const Visitor& visit) const;  // open prefixes end with a dot
   std::vector<SettingInfo> infos() const;
@@ -85,7 +86,7 @@ class Settings {
   std::string resolve(const std::string& typed);  // key_of, and adds a note if an alias was resolved
   bool is_open(const std::string& table) const;
 
-  std::string command_, heading_;
+  std::string command_, heading_, listed_by_;
   std::vector<std::string> notes_;
   std::vector<Entry> entries_;
 };

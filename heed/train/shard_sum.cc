@@ -1,125 +1,108 @@
 #include "heed/train/shard_sum.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "heed/core/autograd.h"
 #include "heed/core/copy.h"
+#include "heed/core/parse.h"
 #include "heed/core/set_gradient.h"
+#include "heed/dist/buckets.h"
 #include "heed/ops/ops.h"
 
 namespace heed {
 namespace {
 
-bool is_running_statistic(const Parameter& parameter) {
-  return parameter.name.ends_with("running_mean") || parameter.name.ends_with("running_var");
+int64_t bucket_bytes() {
+  const char* const set = std::getenv("HEED_BUCKET_BYTES");
+  if (set == nullptr || *set == '\0') return kBucketBytes;
+  const std::optional<int64_t> bytes = parse_number<int64_t>(set);
+  check<UsageError>(bytes && *bytes >= 0, "HEED_BUCKET_BYTES is '", set, "', expected bytes, or 0 for one bucket");
+  return *bytes;
 }
 
 }  // namespace
 
-ShardSum::ShardSum(Group& group, const Shards& shards, const std::vector<Parameter>& parameters) : group_(group), shards_(shards) {
+ShardSum::ShardSum(Group& group, const Shards& shards, const std::vector<Parameter>& parameters)
+    : group_(group), shards_(shards), tree_(std::make_shared<ShardTree>(shards, group.size())) {
   for (const Parameter& parameter : parameters)
-    if (parameter.options.learned)
-      learned_.push_back(parameter.tensor);
-    else if (is_running_statistic(parameter))
-      statistics_.push_back(parameter.tensor);
-  int64_t count = 0;
-  for (const Tensors* list : {&learned_, &statistics_})
-    for (const Tensor& tensor : *list) {
-      offsets_.push_back(count);
-      count += tensor.count();
-    }
-  offsets_.push_back(count);
-  for (int p = 0; p <= group.size(); ++p) slices_.push_back(count * p / group.size());
+    if (parameter.options.learned) learned_.push_back(parameter.tensor);
+  group.connect(learned_.at(0).device());
+  if (group.background() && !is_connected()) thread_.emplace("the thread that exchanges gradients");
+  // Modules register their parameters in the order of forward; backward completes the gradients in the reverse one.
+  constexpr auto of_number = static_cast<int64_t>(sizeof(float));
+  const int64_t bytes = group.size() > 1 ? bucket_bytes() : 0, most = (bytes + of_number - 1) / of_number;
+  check_same(group, "HEED_BUCKET_BYTES", std::to_string(bytes));
+  bucket_of_.resize(learned_.size());
+  for (size_t i = learned_.size(); i-- > 0;) {
+    if (buckets_.empty() || (most > 0 && buckets_.back().count + learned_[i].count() > most)) buckets_.emplace_back();
+    Bucket& bucket = buckets_.back();
+    bucket_of_[i] = buckets_.size() - 1;
+    bucket.parameters.push_back(i);
+    bucket.offsets.push_back(bucket.count);
+    bucket.count += learned_[i].count();
+  }
 }
 
-Tensor ShardSum::part(const Tensor& values, size_t i) const {
-  const Tensor& like = i < learned_.size() ? learned_[i] : statistics_[i - learned_.size()];
-  return reshape(values.view({like.count()}, {1}, offsets_[i]), like.shape());
+Tensor ShardSum::part(const Tensor& values, const Bucket& bucket, size_t i) const {
+  const Tensor& like = learned_[bucket.parameters[i]];
+  return reshape(values.view({like.count()}, {1}, bucket.offsets[i]), like.shape());
 }
 
 void ShardSum::begin_step() {
-  nodes_.clear();
   next_ = shards_.begin;
+  sent_ = 0;
   present_.assign(learned_.size(), false);
-  before_.clear();
-  for (const Tensor& statistic : statistics_) {
-    before_.push_back(Tensor::empty(statistic.shape(), statistic.device()));
-    copy_into(statistic, before_.back());
-  }
 }
 
 void ShardSum::begin_shard() {
   for (const Tensor& parameter : learned_) parameter.zero_grad();
-  for (size_t i = 0; i < statistics_.size(); ++i) copy_into(before_[i], statistics_[i]);
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size();
+  taken_ = 0;
 }
 
-void ShardSum::cancel() {
-  begin_shard();
-  nodes_.clear();
+// All processes send the buckets in the same order.
+void ShardSum::complete(size_t i) {
+  --buckets_[bucket_of_[i]].missing;
+  for (; taken_ < buckets_.size() && buckets_[taken_].missing == 0; ++taken_) take(buckets_[taken_]);
 }
 
-void ShardSum::add(double share) {
+void ShardSum::add() {
+  for (; taken_ < buckets_.size(); ++taken_) take(buckets_[taken_]);
+  ++next_;
+}
+
+void ShardSum::take(Bucket& bucket) {
   const NoGrad no_grad;
   const Device device = learned_.at(0).device();
-  const bool complete = std::all_of(learned_.begin(), learned_.end(), [](const Tensor& each) { return each.grad().defined(); });
-  const Tensor values = complete ? Tensor::empty({offsets_.back()}, device) : Tensor::zeros({offsets_.back()}, device);
-  for (size_t i = 0; i < learned_.size(); ++i) {
-    if (!learned_[i].grad().defined()) continue;
-    copy_into(learned_[i].grad(), part(values, i));
-    present_[i] = true;
+  const auto has_gradient = [&](size_t i) { return learned_[i].grad().defined(); };
+  const bool all = std::all_of(bucket.parameters.begin(), bucket.parameters.end(), has_gradient);
+  const Tensor values = all ? Tensor::empty({bucket.count}, device) : Tensor::zeros({bucket.count}, device);
+  for (size_t i = 0; i < bucket.parameters.size(); ++i) {
+    const size_t parameter = bucket.parameters[i];
+    if (!has_gradient(parameter)) continue;
+    copy_into(learned_[parameter].grad(), part(values, bucket, i));
+    learned_[parameter].zero_grad();  // its memory is free
+    present_[parameter] = true;
   }
-  for (size_t i = 0; i < statistics_.size(); ++i)
-    copy_into(scale(statistics_[i], static_cast<float>(share)), part(values, learned_.size() + i));
-  push(nodes_, {.level = 0, .index = next_++, .values = values});
+  tree_->push(bucket.nodes, {.level = 0, .index = next_, .values = values});
+  if (next_ + 1 == shards_.end) send(bucket);
 }
 
-// Adds the node to its neighbour if that is there, and so on upwards. A node without a neighbour is its own sum.
-void ShardSum::push(std::vector<Node>& nodes, Node node) const {
-  while ((int64_t{1} << node.level) < shards_.count) {
-    const bool is_right = node.index % 2 == 1, is_last = ((node.index + 1) << node.level) >= shards_.count;
-    if (is_right) {
-      if (nodes.empty() || nodes.back().level != node.level || nodes.back().index != node.index - 1) break;
-      Node left = std::move(nodes.back());
-      nodes.pop_back();
-      if (node.values.defined()) accumulate(left.values, node.values);
-      node.values = std::move(left.values);
-    } else if (!is_last) {
-      break;
-    }
-    ++node.level;
-    node.index /= 2;
-  }
-  nodes.push_back(std::move(node));
-}
-
-std::vector<ShardSum::Node> ShardSum::nodes_of(int rank) const {
-  std::vector<Node> nodes;
-  const auto [begin, end] = shard_range(shards_.count, rank, group_.size());
-  for (int64_t shard = begin; shard < end; ++shard) push(nodes, {.level = 0, .index = shard, .values = {}});
-  return nodes;
-}
-
-Tensor ShardSum::sum_of_all() {
-  if (!shards_.fixed_tree) {
-    group_.all_reduce(nodes_.at(0).values);
-    return nodes_[0].values;
-  }
-  if (group_.size() == 1) return nodes_.at(0).values;
+void ShardSum::send(Bucket& bucket) {
+  ++sent_;
   Tensors own;
-  for (Node& node : nodes_) own.push_back(std::move(node.values));
-  std::vector<Node> arriving, sums;
-  std::vector<int64_t> nodes_from;
-  for (int p = 0; p < group_.size(); ++p) {
-    const std::vector<Node> theirs = nodes_of(p);
-    nodes_from.push_back(std::ssize(theirs));
-    arriving.insert(arriving.end(), theirs.begin(), theirs.end());
+  const bool to_host = group_.size() > 1 && !is_connected();
+  for (ShardNode& node : bucket.nodes) own.push_back(to_host ? node.values.to(kCpu) : std::move(node.values));
+  bucket.nodes.clear();
+  bucket.sum = std::make_shared<Tensor>();
+  if (!thread_) {
+    *bucket.sum = tree_->sum_of_all(group_, std::move(own));
+    return;
   }
-  const Tensors received = group_.exchange(own, slices_, nodes_from);
-  for (size_t i = 0; i < arriving.size(); ++i) push(sums, {arriving[i].level, arriving[i].index, received[i]});
-  const Tensor slice = sums.at(0).values, all = Tensor::empty({offsets_.back()}, kCpu);
-  copy_into(slice, all.view({slice.count()}, {1}, slices_[static_cast<size_t>(group_.rank())]));
-  group_.all_gather(all, slices_);
-  return all.to(learned_.at(0).device());
+  thread_->add([group = group_.background(), tree = tree_, sum = bucket.sum, own = std::move(own)]() mutable {
+    *sum = tree->sum_of_all(*group, std::move(own));
+  });
 }
 
 std::vector<size_t> ShardSum::absent() const {
@@ -131,11 +114,28 @@ std::vector<size_t> ShardSum::absent() const {
 
 void ShardSum::finish(const std::vector<size_t>& absent) {
   const NoGrad no_grad;
-  const Tensor sum = sum_of_all();
-  nodes_.clear();
-  for (size_t i = 0; i < learned_.size(); ++i) set_gradient(learned_[i], part(sum, i));
+  if (thread_) thread_->wait();
+  for (Bucket& bucket : buckets_) {
+    const Tensor sum = bucket.sum->to(learned_.at(0).device());
+    for (size_t i = 0; i < bucket.parameters.size(); ++i) set_gradient(learned_[bucket.parameters[i]], part(sum, bucket, i));
+    bucket.sum.reset();
+  }
   for (const size_t i : absent) learned_[i].zero_grad();
-  for (size_t i = 0; i < statistics_.size(); ++i) copy_into(part(sum, learned_.size() + i), statistics_[i]);
+}
+
+void ShardSum::give_up() {
+  const Device device = is_connected() ? learned_.at(0).device() : kCpu;
+  for (size_t b = sent_; b < buckets_.size(); ++b) {
+    buckets_[b].nodes = tree_->nodes_of(group_.rank());
+    for (ShardNode& node : buckets_[b].nodes) node.values = Tensor::zeros({buckets_[b].count}, device);
+    send(buckets_[b]);
+  }
+}
+
+void ShardSum::cancel() {
+  if (thread_) thread_->wait();
+  for (Bucket& bucket : buckets_) bucket.sum.reset();
+  for (const Tensor& parameter : learned_) parameter.zero_grad();
 }
 
 }  // namespace heed

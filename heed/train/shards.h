@@ -1,4 +1,5 @@
-// Every batch is cut into the same number of shards, whatever the number of processes: the sums of a step then have the same order.
+// Every batch is cut into a number of shards that does not depend on the number of processes, so that sums over a batch always have the
+// same order.
 #pragma once
 
 #include <span>
@@ -17,7 +18,8 @@ struct Shards {
   bool is_split() const { return count > 1; }
   // Samples of a shard: [first, last) of a batch. The first shards of a small batch are filled first.
   std::span<const int64_t> of(std::span<const int64_t> batch, int64_t shard) const;
-  // What this process loads: the shards of each step in order, and of each shard its `accumulate` batches. No empty ones
+  // The batches that this process loads, without empty ones: for each step its shards in order, and for each shard its part of the
+  // `accumulate` batches of the step.
   Batches own_batches(std::span<const std::vector<int64_t>> batches, int64_t accumulate) const;
 };
 

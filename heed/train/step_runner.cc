@@ -4,9 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "heed/core/complete_gradients.h"
 #include "heed/core/copy.h"
+#include "heed/core/set_gradient.h"
 #include "heed/ops/ops.h"
 #include "heed/train/diverged.h"
+#include "heed/train/lockstep.h"
 
 namespace heed {
 
@@ -39,6 +42,10 @@ std::string not_finite(const char* what, float value) {
   return text.str();
 }
 
+bool is_running_statistic(const Parameter& parameter) {
+  return !parameter.options.learned && (parameter.name.ends_with("running_mean") || parameter.name.ends_with("running_var"));
+}
+
 }  // namespace
 
 StepRunner::StepRunner(const Task& task, OptimizerStep& optimizer, const TrainOptions& options, Rng& rng, Group& group)
@@ -51,6 +58,12 @@ StepRunner::StepRunner(const Task& task, OptimizerStep& optimizer, const TrainOp
       enabled_(options.graph == "auto" && options.accumulate == 1 && !shards_.is_split() &&
                cuda::Graph::is_supported(task.model->device())) {
   if (shards_.is_split()) sum_.emplace(group, shards_, optimizer.parameters());
+  for (const Parameter& parameter : optimizer.parameters()) {
+    if (!is_running_statistic(parameter)) continue;
+    const Tensor& now = parameter.tensor;
+    statistics_.push_back(now);
+    statistics_before_.push_back(Tensor::empty(now.shape(), now.dtype(), now.device()));
+  }
 }
 
 StepFigures StepRunner::run(std::span<const std::vector<int64_t>> batches, const std::function<Batch()>& next, float rate, bool stop,
@@ -58,29 +71,53 @@ StepFigures StepRunner::run(std::span<const std::vector<int64_t>> batches, const
   std::optional<Batch> first;
   if (enabled_) {
     first = next();
-    if (const std::optional<StepFigures> captured = run_captured(*first, rate)) return *captured;
+    if (std::optional<StepFigures> captured = run_captured(*first, rate)) {
+      captured->stop = stop, captured->save = save;
+      return *captured;
+    }
   }
+  remember_statistics();
   StepFigures figures{.norm = std::numeric_limits<float>::quiet_NaN(), .stop = stop, .save = save};
   const Rng before = rng_;
   Batch last;
-  run_shards(
-      batches,
-      [&] {
-        last = first ? std::move(*first) : next();
-        first.reset();
-        return last;
-      },
-      figures);
+  const auto next_part = [&] {
+    last = first ? std::move(*first) : next();
+    first.reset();
+    return last;
+  };
+  if (sum_ && (!statistics_.empty() || task_.compares_samples))
+    run_in_lockstep(batches, next_part, figures);
+  else
+    run_shards(batches, next_part, figures);
+  if (sum_) rng_.skip(static_cast<uint64_t>(shards_.count) * kStreamsPerShard);
+  if (sum_ && figures.problem) sum_->give_up();
   const std::vector<size_t> absent = exchange(figures);
   if (figures.problem) {
     if (sum_) sum_->cancel();
+    restore_statistics();
     return figures;
   }
   if (sum_) sum_->finish(absent);
+  for (const Tensor& each : statistics_) group_.broadcast(each, 0);  // a process whose shards are all empty has computed none
   figures.norm = optimizer_.step(rate);
-  if (!std::isfinite(figures.norm))
-    figures.problem = {not_finite("gradient norm", figures.norm), first_not_finite(*task_.model, last, before)};
+  if (!std::isfinite(figures.norm)) {
+    // A process whose shards are all empty has no batch; the first process, which prints the message, always has one.
+    figures.problem = {not_finite("gradient norm", figures.norm), last.samples > 0 ? first_not_finite(task_, last, before) : ""};
+    restore_statistics();
+  }
   return figures;
+}
+
+void StepRunner::remember_statistics() {
+  for (size_t i = 0; i < statistics_.size(); ++i) copy_into(statistics_[i], statistics_before_[i]);
+}
+
+void StepRunner::restore_statistics() {
+  for (size_t i = 0; i < statistics_.size(); ++i) copy_into(statistics_before_[i], statistics_[i]);
+}
+
+Rng StepRunner::rng_of(int64_t shard) const {
+  return Rng(rng_.seed(), rng_.next_stream() + static_cast<uint64_t>(shard) * kStreamsPerShard);
 }
 
 void StepRunner::run_shards(std::span<const std::vector<int64_t>> batches, const std::function<Batch()>& next, StepFigures& figures) {
@@ -90,31 +127,86 @@ void StepRunner::run_shards(std::span<const std::vector<int64_t>> batches, const
   for (int64_t shard = shards_.begin; shard < shards_.end; ++shard) {
     if (sum_) sum_->begin_shard();
     if (!sum_) optimizer_.zero_grad();
-    Rng own(rng_.seed(), rng_.next_stream() + static_cast<uint64_t>(shard) * kStreamsPerShard);
-    double share = 0;
+    Rng own = rng_of(shard);
+    size_t parts = 0;
+    for (const std::vector<int64_t>& batch : batches) parts += shards_.of(batch, shard).empty() ? 0 : 1;
     for (const std::vector<int64_t>& batch : batches) {
       const auto count = static_cast<double>(shards_.of(batch, shard).size());
       if (count == 0) continue;
       const Batch part = next();
-      share += count / samples;
-      if (!figures.problem) run_part(part, sum_ ? own : rng_, count / samples, figures);
+      const bool last = --parts == 0 && shard + 1 == shards_.end;
+      if (!figures.problem) run_part(part, sum_ ? own : rng_, count / samples, last, figures);
     }
-    if (sum_ && !figures.problem) sum_->add(share);
+    if (sum_ && !figures.problem) sum_->add();
   }
-  if (sum_) rng_.skip(static_cast<uint64_t>(shards_.count) * kStreamsPerShard);
 }
 
-// share: fraction of the step's samples
-void StepRunner::run_part(const Batch& batch, Rng& rng, double share, StepFigures& figures) {
+// For batch norm, whose statistics are those of all shards, and for losses that compare the samples of all shards. The shards take turns
+// (lockstep.h), and each has separate gradients.
+void StepRunner::run_in_lockstep(std::span<const std::vector<int64_t>> batches, const std::function<Batch()>& next, StepFigures& figures) {
+  double samples = 0;
+  for (const std::vector<int64_t>& batch : batches) samples += static_cast<double>(batch.size());
+  const auto count = static_cast<size_t>(shards_.end - shards_.begin);
+  std::vector<StepFigures> of_shards(count);
+  std::vector<Tensors> gradients(count, Tensors(sum_->learned().size()));
+  std::vector<Rng> rngs;
+  struct Part {
+    size_t shard;
+    Batch batch;
+  };
+  std::vector<std::vector<Part>> parts(batches.size());  // of each batch; a small one leaves shards empty
+  for (size_t shard = 0; shard < count; ++shard) {
+    const int64_t number = shards_.begin + static_cast<int64_t>(shard);
+    rngs.push_back(rng_of(number));
+    for (size_t b = 0; b < batches.size(); ++b)
+      if (!shards_.of(batches[b], number).empty()) parts[b].push_back({shard, next()});
+  }
+  const auto enter = [&](size_t shard) {
+    for (size_t i = 0; i < gradients[shard].size(); ++i) set_gradient(sum_->learned()[i], std::move(gradients[shard][i]));
+  };
+  const auto leave = [&](size_t shard) {
+    for (size_t i = 0; i < gradients[shard].size(); ++i) {
+      gradients[shard][i] = sum_->learned()[i].grad();
+      sum_->learned()[i].zero_grad();
+    }
+  };
+  for (const std::vector<Part>& all : parts) {
+    Lockstep lockstep(
+        group_, [&](size_t i) { enter(all[i].shard); }, [&](size_t i) { leave(all[i].shard); });
+    lockstep.run(all.size(), [&](size_t i, BatchShards& shards) {
+      StepFigures& own = of_shards[all[i].shard];
+      if (own.problem) return;
+      const double share = static_cast<double>(all[i].batch.samples) / samples;
+      run_part(all[i].batch, rngs[all[i].shard], share, false, own, &shards);
+    });
+  }
+  sum_->begin_step();
+  for (size_t shard = 0; shard < count; ++shard) {
+    StepFigures& own = of_shards[shard];
+    figures.parts.insert(figures.parts.end(), own.parts.begin(), own.parts.end());
+    if (own.problem && !figures.problem) figures.problem = own.problem;
+    sum_->begin_shard();
+    enter(shard);
+    if (!figures.problem) sum_->add();
+  }
+}
+
+void StepRunner::run_part(const Batch& batch, Rng& rng, double share, bool last, StepFigures& figures, BatchShards* shards) {
   const Rng before = rng;
+  std::optional<ShardScope> scope(shards);
   const StepOutput output = task_.forward(batch, {.mode = training_with(rng), .precision = precision_of(options_)});
   PartFigures part{.samples = batch.samples, .loss = output.loss.item(), .multiply_adds = output.multiply_adds};
   if (!std::isfinite(part.loss)) {
-    figures.problem = {not_finite("loss", part.loss), first_not_finite(*task_.model, batch, before)};
+    scope.reset();
+    figures.problem = {not_finite("loss", part.loss), first_not_finite(task_, batch, before)};
     return;
   }
   const auto factor = static_cast<float>(share);
-  backward(factor == 1 ? output.loss : scale(output.loss, factor));
+  const Tensor loss = factor == 1 ? output.loss : scale(output.loss, factor);
+  if (last && sum_)
+    backward(loss, sum_->learned(), [&](size_t i) { sum_->complete(i); });
+  else
+    backward(loss);
   for (const auto& [name, metric] : output.metrics) part.metrics[name] = metric.value();
   figures.parts.push_back(std::move(part));
 }
@@ -125,12 +217,13 @@ std::vector<size_t> StepRunner::exchange(StepFigures& figures) {
   const std::vector<size_t> own = sum_->absent();
   std::optional<std::vector<size_t>> absent;
   StepFigures all{.norm = figures.norm};
-  for (const std::string& text : group_.all_gather(figures_json(figures, own).dump())) {
+  const std::vector<std::string> texts = group_.all_gather(figures_json(figures, own).dump());
+  for (const std::string& text : texts) {
     const Json theirs = Json::parse(text);
+    if (&text == &texts.front()) all.save = theirs.at("save").get<bool>();  // the first process writes checkpoints
     for (const Json& part : theirs.at("parts")) all.parts.push_back(part_from(part));
     if (theirs.contains("problem") && !all.problem) all.problem = {theirs["problem"][0], theirs["problem"][1]};
     all.stop = all.stop || theirs.at("stop").get<bool>();
-    if (!absent) all.save = theirs.at("save").get<bool>();
     if (theirs.at("parts").empty()) continue;  // all its shards are empty
     const auto numbers = theirs.at("absent").get<std::vector<size_t>>();
     if (!absent) absent = numbers;
@@ -141,10 +234,11 @@ std::vector<size_t> StepRunner::exchange(StepFigures& figures) {
 }
 
 Tensors StepRunner::captured_work() {
+  remember_statistics();
   optimizer_.zero_grad();
   const StepOutput output = task_.forward(batch_, {.mode = training_with(rng_), .precision = precision_of(options_)});
   backward(output.loss);
-  Tensors figures{output.loss.detach(), optimizer_.apply()};
+  Tensors figures{output.loss.detach(), optimizer_.apply(output.loss)};
   metrics_.clear();
   multiply_adds_ = output.multiply_adds;
   for (const auto& [name, metric] : output.metrics) {
@@ -162,6 +256,7 @@ std::optional<StepFigures> StepRunner::run_captured(const Batch& batch, float ra
     for (auto& [name, tensor] : batch_.inputs) tensor = tensor.to(task_.model->device());
     step_.emplace(task_.model->device(), &rng_, [this] { return captured_work(); });
   } else {
+    if (batch.inputs.size() != batch_.inputs.size()) return std::nullopt;
     for (const auto& [name, tensor] : batch.inputs) {
       const auto own = batch_.inputs.find(name);
       if (own == batch_.inputs.end() || own->second.shape() != tensor.shape() || own->second.dtype() != tensor.dtype()) return std::nullopt;
@@ -175,16 +270,18 @@ std::optional<StepFigures> StepRunner::run_captured(const Batch& batch, float ra
     figures = step_->run()[0].to_vector<float>();
   } catch (const Error&) {
     if (!step_->failed_to_record()) throw;
-    enabled_ = false;  // some task reads on the host
+    enabled_ = false;  // the task reads results on the host, which a graph cannot contain
     return std::nullopt;
   }
   optimizer_.finish(figures[1]);
   PartFigures part{.samples = batch.samples, .loss = figures[0], .multiply_adds = multiply_adds_};
   for (size_t i = 0; i < metrics_.size(); ++i) part.metrics[metrics_[i].first] = {static_cast<double>(figures[i + 2]), metrics_[i].second};
   StepFigures out{.parts = {std::move(part)}, .norm = figures[1]};
-  if (!std::isfinite(figures[0]) || !std::isfinite(figures[1]))
+  if (!std::isfinite(figures[0]) || !std::isfinite(figures[1])) {
     out.problem = {std::isfinite(figures[0]) ? not_finite("gradient norm", figures[1]) : not_finite("loss", figures[0]),
-                   first_not_finite(*task_.model, batch, before)};
+                   first_not_finite(task_, batch, before)};
+    restore_statistics();
+  }
   return out;
 }
 

@@ -18,7 +18,7 @@ namespace HEED_API heed {
 struct Batch {
   TensorMap inputs = {};
   int64_t samples = 0;
-  bool same_work = false;          // the forward pass of another batch of these shapes launches the same kernels with the same numbers
+  bool same_work = false;          // forward launches the same kernels for all batches of these shapes, so a CUDA graph is possible
   std::vector<double> extra = {};  // anything else the task needs, e.g. the mixing ratio of mixup
 };
 
@@ -37,7 +37,7 @@ struct StepMetric {
   RunningMean value() const { return {static_cast<double>(sum.item()), count}; }  // copies it to the host
 };
 
-// What a forward pass in training gives.
+// The results of a forward pass in training.
 struct StepOutput {
   Tensor loss;                                     // (), differentiable
   std::map<std::string, StepMetric> metrics = {};  // training metrics, e.g. "accuracy"
@@ -69,7 +69,7 @@ struct Evaluation {
   Json detail = {};      // for classification: see ClassScores
 };
 
-// Everything that the training loop needs to know about a task.
+// A task as the training loop uses it.
 struct Task {
   std::string name = {};                                     // "classify", ...
   std::shared_ptr<Model> model = {};                         // to be trained
@@ -83,6 +83,8 @@ struct Task {
   // Builds a batch. Called in background threads; random numbers depend only on (seed, epoch, sample).
   std::function<Batch(int64_t epoch, const std::vector<int64_t>& samples)> batch = {};
   std::function<StepOutput(const Batch& batch, const ForwardOptions& options)> forward = {};
+  std::function<TensorMap(const Batch& batch)> model_inputs = {};  // null: those of the batch
+  bool compares_samples = false;              // the loss compares the samples of a batch, so its shards run in lockstep (lockstep.h)
   std::function<Evaluation()> evaluate = {};  // on the validation part, without gradients
   std::function<Evaluation()> test = {};      // on the test part, in more detail; null if there is none
   std::function<std::vector<Sample>()> samples = {};

@@ -5,8 +5,8 @@
 namespace heed {
 
 const std::vector<TaskKind>& task_kinds() {
-  static const std::vector<TaskKind> kinds{classify_kind(),  sentiment_kind(), pairs_kind(),
-                                           translate_kind(), pretrain_kind(),  language_kind()};
+  static const std::vector<TaskKind> kinds{classify_kind(), sentiment_kind(),   pairs_kind(),   translate_kind(), pretrain_kind(),
+                                           language_kind(), contrastive_kind(), caption_kind(), answers_kind()};
   return kinds;
 }
 

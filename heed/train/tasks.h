@@ -32,11 +32,14 @@ struct TaskKind {
 const std::vector<TaskKind>& task_kinds();
 const TaskKind& task_kind(const std::string& name);  // UsageError that lists all tasks if there is none
 
-TaskKind classify_kind();   // images
-TaskKind sentiment_kind();  // labelled sentences
-TaskKind pairs_kind();      // labelled pairs of sentences
-TaskKind translate_kind();  // from one language to another
-TaskKind pretrain_kind();   // masked words, next sentence, ...
-TaskKind language_kind();   // next token
+TaskKind classify_kind();     // images
+TaskKind sentiment_kind();    // labelled sentences
+TaskKind pairs_kind();        // labelled pairs of sentences
+TaskKind translate_kind();    // from one language to another
+TaskKind pretrain_kind();     // masked words, next sentence, ...
+TaskKind language_kind();     // next token
+TaskKind contrastive_kind();  // images and their captions, compared
+TaskKind caption_kind();      // captions of images
+TaskKind answers_kind();      // questions, answered by a part of a text
 
 }  // namespace heed

@@ -21,17 +21,18 @@ struct Throughput {
   double flops() const { return 2 * multiply_adds / std::max(seconds_since(start), 1e-9); }  // a multiply-add is two operations
 };
 
-// Peak FLOP/s of the machine. A throughput above it means that it was measured while other processes used the machine.
+// Peak FLOP/s of the CPU. A throughput above it means that it was measured while other processes used the machine. Not measured for
+// training on GPUs: the share is 0.
 class Peak {
  public:
   void measure() { flops_ = std::max(flops_, peak_flops(4)); }
   void correct(const Throughput& throughput) {
-    if (throughput.flops() > flops_) measure();
+    if (flops_ > 0 && throughput.flops() > flops_) measure();
   }
-  double share(const Throughput& throughput) const { return throughput.flops() / flops_; }
+  double share(const Throughput& throughput) const { return flops_ > 0 ? throughput.flops() / flops_ : 0; }
 
  private:
-  double flops_ = 1;
+  double flops_ = 0;
 };
 
 }  // namespace heed

@@ -50,13 +50,14 @@ void declare(Settings& settings, TrainOptions& options) {
   settings.add("save_every", options.save_every, "steps between checkpoints; 0: every epoch", natural);
   settings.add("loaders", options.loaders, "data loading threads; 0: load in the training thread", {.least = 0, .most = 64});
   settings.add("device", options.device, "device to run on: cpu, cuda, cuda:1; auto: the first GPU if there is one");
-  settings.add("graph", options.graph, "record steps as CUDA graphs; auto: where every step launches the same kernels",
+  settings.add("graph", options.graph, "run steps as CUDA graphs; auto: if every step launches the same kernels",
                {.choices = {"auto", "off"}});
   settings.add("shards", options.shards,
-               "parts of a batch whose gradients are computed one by one and summed in a fixed order: any number of processes up to this "
-               "one gives the same numbers. auto: 1 in one process, else 8; 0: as many as processes, summed in any order");
+               "parts of a batch whose gradients are computed separately and summed in a fixed order: results are the same for any "
+               "number of processes up to this. auto: 1 for one process, else 8 or the next power of two; 0: one per process, "
+               "summed in any order");
   settings.add("shard_optimizer", options.shard_optimizer,
-               "every process keeps the optimizer's state of its share of the parameters only: less memory, the same numbers");
+               "every process keeps the optimizer state of its share of the parameters only: less memory, the same results");
 }
 
 void check_precision(const TrainOptions& options, bool machine_has_bf16) {

@@ -30,13 +30,14 @@ struct TrainOptions {
   int64_t log_every = 10, save_every = 0;  // in steps; save_every 0: every epoch
   int64_t loaders = 1;                     // data loading threads
   std::string device = "auto", graph = "auto";
-  std::string shards = "auto";  // parts of a batch whose gradients are computed apart, see shards.h
+  std::string shards = "auto";  // parts of a batch whose gradients are computed separately, see shards.h
   bool shard_optimizer = false;
 };
 // Adds them to the settings of a command.
 void declare(Settings& settings, TrainOptions& options);
-// UsageError if bf16 is not supported by the hardware, where it would only be slower.
+// The precision of activations in training; "auto" must have been replaced.
 inline DType precision_of(const TrainOptions& options) { return options.precision == "bf16" ? DType::bf16 : DType::f32; }
+// UsageError if bf16 is not supported by the hardware, where it would only be slower.
 void check_precision(const TrainOptions& options, bool machine_has_bf16);
 
 // The learning rate of a step, counted from 0. With r = rate, f = final_rate, w = warm-up steps, s = step + 1 and

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "heed/core/interrupt.h"
+#include "heed/core/memory.h"
 #include "heed/dist/split_work.h"
 #include "heed/train/batch_order.h"
 #include "heed/train/diverged.h"
@@ -63,12 +64,12 @@ class Trainer {
     all_steps_ = options_.epochs * steps_in(batches);
     if (options_.steps > 0) all_steps_ = std::min(all_steps_, options_.steps);
     restore();
-    peak_.measure();
+    if (default_device() == kCpu) peak_.measure();
     window_ = {};
     started_ = window_.start;
   }
 
-  // The first process reads the newest checkpoint, or starts afresh. The others get its weights and state.
+  // The first process reads the newest checkpoint, or starts from scratch. The others get its weights and state.
   void restore() {
     std::string stored;
     if (group_.is_first()) {
@@ -98,12 +99,11 @@ class Trainer {
   }
 
   void save() {
-    saved_ = Clock::now();
-    const NamedTensors tensors = optimizer_.tensors();
+    NamedTensors tensors = optimizer_.tensors();
     if (!group_.is_first()) return;
-    checkpoints_.write(
-        state_.step,
-        {tensors, {{"fit", to_json(state_)}, {"optimizer_steps", optimizer_.steps()}, {"files", run_.mark()}, {"all_steps", all_steps_}}});
+    const Json state{{"fit", to_json(state_)}, {"optimizer_steps", optimizer_.steps()}, {"files", run_.mark()}, {"all_steps", all_steps_}};
+    checkpoints_.write(state_.step, {std::move(tensors), state});
+    if (group_.size() > 1 && options_.shard_optimizer) release_cached_memory(kCpu);  // of the state of the other processes
     saved_ = Clock::now();
   }
   bool stop_requested_here() const { return callbacks_.stop && callbacks_.stop(); }

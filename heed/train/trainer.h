@@ -7,7 +7,7 @@
 
 namespace HEED_API heed {
 
-// What is known after a step.
+// Progress, metrics and speed after a step.
 struct StepInfo {
   int64_t epoch = 0, epochs = 0;  // epoch counts from 1
   int64_t step = 0, steps = 0;    // in this epoch, from 1
@@ -18,7 +18,7 @@ struct StepInfo {
   double seconds_left = 0;
 };
 
-// What is known after an epoch.
+// Metrics and speed of a finished epoch.
 struct EpochInfo {
   int64_t epoch = 0, epochs = 0, step = 0;
   Metrics figures = {};  // train_loss, ..., validation_loss, ..., rate

@@ -37,6 +37,7 @@ void write_costs(const Task& task, const Path& file) {
 
 TrainingJob::TrainingJob(const std::string& task) : kind_(task_kind(task)), task_(task) {
   chosen_.model.preset = kind_.preset;
+  settings_.listed_by("heed train " + task + " --settings");
   settings_.heading("Task");
   settings_.add("task", task_, "Training task", {.choices = {task}});
   make_ = kind_.declare(settings_);
@@ -107,6 +108,9 @@ Task TrainingJob::make(std::function<void(int64_t done, int64_t all)> reading) {
   if (on_cpu) check_precision(options, has_bf16());
   if (options.shards == "auto") settings_.set("shards", automatic_shards(world()), Settings::By::preset);
   shards_of(options, world());  // reports a wrong number before the data are read
+  const auto is_set = [&](const char* key) { return !settings_.key_of(key).empty() && !settings_.text(key).empty(); };
+  check<UsageError>(is_set("data") || is_set("train_source"),
+                    "train: data is empty, expected a file, a folder or the name of synthetic data");
   chosen_.reading = std::move(reading);
   Task task = make_(chosen_);
   settings_.set("best", task.metric, Settings::By::preset);  // actual value, for config.toml

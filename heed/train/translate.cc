@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heed/dist/split_work.h"
 #include "heed/models/cost.h"
 #include "heed/models/inspect.h"
 #include "heed/models/translate.h"
@@ -10,6 +9,8 @@
 #include "heed/train/batch_order.h"
 #include "heed/train/data_fingerprint.h"
 #include "heed/train/labels.h"
+#include "heed/train/next_token_scores.h"
+#include "heed/train/padded_rows.h"
 #include "heed/train/scores.h"
 #include "heed/train/translate_data.h"
 #include "heed/train/vocabulary.h"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr int64_t kEvaluationPairs = 32;  // sentences; evaluation computes full logits
 constexpr int64_t kShownSamples = 8, kListedTranslations = 20;
-constexpr int64_t kNoLabel = -100;
 
 struct TranslateOptions {
   ParallelOptions data = {};
@@ -43,11 +43,8 @@ struct SentencePairs {
 
   TensorMap inputs(const EncodedPairs& pairs, std::span<const int64_t> which) const {
     const Tensor tokens = padded_rows(pairs.source, which, pad);
-    std::vector<int64_t> mask;
-    for (const int64_t i : which)
-      for (int64_t j = 0; j < tokens.size(1); ++j) mask.push_back(j < std::ssize(pairs.source[static_cast<size_t>(i)]));
     return {{"input_ids", tokens},
-            {"attention_mask", Tensor::from(mask, tokens.shape(), kCpu)},
+            {"attention_mask", padding_mask(pairs.source, which)},
             {"labels", padded_rows(pairs.target, which, kNoLabel)}};
   }
 
@@ -69,30 +66,10 @@ struct SentencePairs {
   }
 
   Evaluation evaluate(const EncodedPairs& pairs) const {
-    const Batches batches = length_bucketed_batches(pairs.lengths(), kEvaluationPairs, 0, 0);
-    const auto score_batch = [&](const std::vector<int64_t>& which) -> std::vector<double> {
-      const TensorMap batch = inputs(pairs, which), out = (*model)(batch);
-      const std::vector<int64_t> labels = batch.at("labels").to_vector<int64_t>();
-      const std::vector<int64_t> guesses = argmax(out.at("logits")).to_vector<int64_t>();
-      double tokens = 0, right = 0;
-      for (size_t i = 0; i < labels.size(); ++i) {
-        tokens += labels[i] != kNoLabel;
-        right += labels[i] == guesses[i];
-      }
-      return {static_cast<double>(out.at("loss").item()) * tokens, right, tokens};
-    };
-    double loss = 0;
-    RunningMean right;
-    split_work(
-        world(), std::ssize(batches), [&](int64_t i) { return bytes_of_numbers(score_batch(batches[static_cast<size_t>(i)])); },
-        [&](int64_t, const std::string& sums) {
-          const std::vector<double> numbers = numbers_in<double>(sums);
-          loss += numbers[0];
-          right.add({numbers[1], numbers[2]});
-        });
-    loss /= right.count;
-    return {.figures = {{"loss", loss}, {"perplexity", std::exp(loss)}, {"accuracy", right.sum / right.count}},
-            .detail = {{"left_out", left_out}}};
+    Evaluation out = evaluate_next_tokens(*model, length_bucketed_batches(pairs.lengths(), kEvaluationPairs, 0, 0),
+                                          [&](std::span<const int64_t> which) { return inputs(pairs, which); });
+    out.detail = {{"left_out", left_out}};
+    return out;
   }
 
   std::vector<Translated> translations(const EncodedPairs& pairs, int64_t count) const {
@@ -270,7 +247,7 @@ TaskKind translate_kind() {
           .declare = [](Settings& settings) {
             const auto options = std::make_shared<TranslateOptions>();
             declare(settings, options->data);
-            settings.add("max_length", options->max_length, "Maximum tokens of a sentence; M pairs are dropped from training",
+            settings.add("max_length", options->max_length, "Maximum tokens of a sentence; longer pairs are dropped from training",
                          {.least = 2, .most = 1e6});
             settings.add("beams", options->beams, "Beam size", {.least = 1, .most = 256});
             settings.add("length_penalty", options->length_penalty, "Length penalty of beam search; above 0 favours long translations");

@@ -34,18 +34,18 @@ std::string stem_of(std::string name, const std::string& language) {
 }
 
 // The pair of files NAME.SOURCE and NAME.TARGET for the first of the names that exists.
-ParallelFiles files_in(const Path& folder, const ParallelOptions& options, const std::vector<std::string>& names) {
+ParallelFiles files_in(const Path& folder, const LanguageCodes& languages, const std::vector<std::string>& names) {
   std::map<std::string, std::string> sources, targets;  // stem -> file
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (const std::string stem = stem_of(name, options.source); !stem.empty()) sources[stem] = entry.path().string();
-    if (const std::string stem = stem_of(name, options.target); !stem.empty()) targets[stem] = entry.path().string();
+    if (const std::string stem = stem_of(name, languages.source); !stem.empty()) sources[stem] = entry.path().string();
+    if (const std::string stem = stem_of(name, languages.target); !stem.empty()) targets[stem] = entry.path().string();
   }
   for (const std::string& name : names)
     for (const auto& [stem, file] : sources)
       if (stem == name || (name == "test" && stem.starts_with(name))) {
         const auto other = targets.find(stem);
-        check<FileError>(other != targets.end(), file, ": found no ", stem, ".", options.target, " or ", stem, ".", options.target,
+        check<FileError>(other != targets.end(), file, ": found no ", stem, ".", languages.target, " or ", stem, ".", languages.target,
                          ".gz next to it, expected its translation");
         return {file, other->second};
       }
@@ -58,21 +58,38 @@ std::string extensions_in(const Path& folder) {
   return out.empty() ? "none" : out;
 }
 
+void check_languages(const Path& folder, const LanguageCodes& languages) {
+  check<UsageError>(!languages.source.empty() && !languages.target.empty(),
+                    "found no source= and target=, expected both: the file extensions of the languages, for example en and de; "
+                    "extensions of train in ",
+                    folder.string(), ": ", extensions_in(folder));
+  check<UsageError>(languages.source != languages.target, "found source=", languages.source, " and target=", languages.target,
+                    ", expected two languages");
+}
+
 void fill_from_folder(const Path& folder, ParallelOptions& options) {
   check<FileError>(std::filesystem::is_directory(folder), folder.string(),
                    ": found no folder and no table, expected a .tsv, .csv or .jsonl file (also .gz), a folder with train.SOURCE and ",
                    "train.TARGET, two files separated by a comma, or numbers");
-  check<UsageError>(!options.source.empty() && !options.target.empty(),
-                    "translate: found no source= and target=, expected both: the file extensions of the languages, for example en and de; "
-                    "extensions of train in ",
-                    folder.string(), ": ", extensions_in(folder));
-  check<UsageError>(options.source != options.target, "translate: found source=", options.source, " and target=", options.target,
-                    ", expected two languages");
-  options.train = files_in(folder, options, {"train"});
+  const LanguageCodes languages{options.source, options.target};
+  check_languages(folder, languages);
+  options.train = files_in(folder, languages, {"train"});
   check<FileError>(!options.train.source.empty(), folder.string(), ": found no train.", options.source, " or train.", options.source,
                    ".gz, expected one; extensions of train: ", extensions_in(folder));
-  if (options.validation.source.empty()) options.validation = files_in(folder, options, {"val", "validation", "valid", "dev"});
-  if (options.test.source.empty()) options.test = files_in(folder, options, {"test"});
+  if (options.validation.source.empty()) options.validation = files_in(folder, languages, kValidationNames);
+  if (options.test.source.empty()) options.test = files_in(folder, languages, {"test"});
+}
+
+// A part of a folder of parallel text.
+std::vector<Translation> read_folder_part(const Path& folder, DataPart part, const LanguageCodes& languages) {
+  check_languages(folder, languages);
+  const std::vector<std::string> names = part == DataPart::test         ? std::vector<std::string>{"test"}
+                                         : part == DataPart::validation ? kValidationNames
+                                                                        : std::vector<std::string>{"train"};
+  const ParallelFiles files = files_in(folder, languages, names);
+  check<FileError>(!files.source.empty(), folder.string(), ": found no ", names[0], ".", languages.source,
+                   ", expected one; extensions of train: ", extensions_in(folder));
+  return read_parallel(files.source, files.target);
 }
 
 std::vector<Translation> translation_part(const char* name, const ParallelFiles& files) {
@@ -114,11 +131,14 @@ std::vector<std::string> languages_in(const Path& folder) {
   return out;
 }
 
-std::vector<Translation> read_translation_data(const std::string& where, DataPart numbers, const TextColumns& columns,
+std::vector<Translation> read_translation_data(const std::string& where, DataPart part, const TextColumns& columns,
                                                const LanguageCodes& languages, ChosenColumns* chosen) {
+  if (std::filesystem::is_directory(where)) return read_folder_part(where, part, languages);
   const bool is_synthetic = where == "numbers" || where.starts_with("numbers:");
-  check<UsageError>(is_synthetic || is_table_file(where) || is_file_pair(where), "found ", in_quotes(where),
-                    ", expected a .tsv, .csv or .jsonl file of pairs, two files separated by a comma, SOURCE,TARGET, or numbers");
+  check<UsageError>(
+      is_synthetic || is_table_file(where) || is_file_pair(where), "found ", in_quotes(where),
+      ", expected a .tsv, .csv or .jsonl file of pairs, two files separated by a comma, SOURCE,TARGET, a folder of parallel text, or ",
+      "numbers");
   if (!is_synthetic) return read_translations(where, columns, languages, chosen);
   const size_t second = where.find(':', std::min(where.size(), size_t{8}));
   check<UsageError>(where == "numbers" || second != std::string::npos, "found ", in_quotes(where),
@@ -126,7 +146,7 @@ std::vector<Translation> read_translation_data(const std::string& where, DataPar
   ParallelOptions synthetic{.source = "english", .target = "german", .count = kShownNumbers};
   if (where != "numbers") synthetic.source = where.substr(8, second - 8), synthetic.target = where.substr(second + 1);
   ParallelTexts parts = synthetic_parts(synthetic);
-  return numbers == DataPart::train ? parts.train : numbers == DataPart::test ? parts.test : parts.validation;
+  return part == DataPart::train ? parts.train : part == DataPart::test ? parts.test : parts.validation;
 }
 
 void declare(Settings& settings, ParallelOptions& options) {
@@ -205,18 +225,6 @@ EncodedPairs drop_long_pairs(EncodedPairs pairs, int64_t most) {
     out.target.push_back(std::move(pairs.target[i]));
   }
   return out;
-}
-
-Tensor padded_rows(const std::vector<std::vector<int64_t>>& rows, std::span<const int64_t> which, int64_t filler) {
-  size_t longest = 0;
-  for (const int64_t i : which) longest = std::max(longest, rows[static_cast<size_t>(i)].size());
-  std::vector<int64_t> out;
-  for (const int64_t i : which) {
-    const std::vector<int64_t>& row = rows[static_cast<size_t>(i)];
-    out.insert(out.end(), row.begin(), row.end());
-    out.insert(out.end(), longest - row.size(), filler);
-  }
-  return Tensor::from(out, {std::ssize(which), static_cast<int64_t>(longest)}, kCpu);
 }
 
 }  // namespace heed

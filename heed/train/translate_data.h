@@ -32,8 +32,8 @@ ParallelTexts read_parallel_texts(const ParallelOptions& options, double share, 
 
 // Extensions of train.* in a folder, e.g. train.en, train.de: the available languages.
 std::vector<std::string> languages_in(const Path& folder);
-// "numbers", "numbers:french:english" (synthetic, the given part), or anything read_translations accepts.
-std::vector<Translation> read_translation_data(const std::string& where, DataPart numbers, const TextColumns& columns,
+// A part of "numbers", "numbers:french:english" (synthetic) or of a folder of parallel text, or anything read_translations accepts.
+std::vector<Translation> read_translation_data(const std::string& where, DataPart part, const TextColumns& columns,
                                                const LanguageCodes& languages = {}, ChosenColumns* chosen = nullptr);
 
 struct EncodedPairs {
@@ -47,8 +47,5 @@ struct EncodedPairs {
 EncodedPairs encode_pairs(std::vector<Translation> texts, const Tokenizer& source, const Tokenizer& target, int64_t most);
 // Drops pairs with more than `most` tokens on either side.
 EncodedPairs drop_long_pairs(EncodedPairs pairs, int64_t most);
-
-// Returns the rows padded at the end with `filler`: (B, N) i64.
-Tensor padded_rows(const std::vector<std::vector<int64_t>>& rows, std::span<const int64_t> which, int64_t filler);
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include "heed/io/json.h"
 #include "heed/io/temporary.h"
 #include "heed/models/architecture.h"
+#include "heed/text/vocabulary.h"
 
 namespace heed {
 namespace {
@@ -13,9 +14,21 @@ const std::map<std::string, VocabularyKind> kKinds{{"wordpiece", VocabularyKind:
                                                    {"characters", VocabularyKind::characters}};
 
 // Files of tokenizers; a folder has some of them.
-constexpr std::array kFiles{
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "source.spm",
-    "target.spm"};
+constexpr std::array kFiles{"tokenizer.json",
+                            "tokenizer_config.json",
+                            "special_tokens_map.json",
+                            "added_tokens.json",
+                            "vocab.txt",
+                            "vocab.json",
+                            "merges.txt",
+                            "encoder.json",
+                            "vocab.bpe",
+                            "source.spm",
+                            "target.spm",
+                            "target_vocab.json",
+                            "spiece.model",
+                            "sentencepiece.bpe.model",
+                            "tokenizer.model"};
 constexpr int64_t kMaxVocabularyBytes = int64_t{256} << 20;
 
 TaskTokenizer opened(const Path& folder) {
@@ -32,13 +45,7 @@ int32_t add_token(Json& tokenizer, const std::string& token) {
     if (added.at("content").get<std::string>() == token) return added.at("id").get<int32_t>();
     next = std::max(next, added.at("id").get<int32_t>() + 1);
   }
-  tokenizer["added_tokens"].push_back({{"id", next},
-                                       {"content", token},
-                                       {"single_word", false},
-                                       {"lstrip", false},
-                                       {"rstrip", false},
-                                       {"normalized", false},
-                                       {"special", true}});
+  tokenizer["added_tokens"].push_back(text::added_token(next, token));
   return next;
 }
 
@@ -93,10 +100,25 @@ TaskTokenizer tokenizer_for(const JobOptions& chosen, const VocabularyOptions& o
   return opened(scratch.path());
 }
 
+TensorMap text_inputs(const Model& model, const Tokenizer& tokenizer, const std::vector<Encoding>& texts, std::span<const int64_t> which) {
+  std::vector<Encoding> chosen;
+  for (const int64_t i : which) chosen.push_back(texts[static_cast<size_t>(i)]);
+  const EncodedBatch batch = tokenizer.batch(chosen);
+  TensorMap out{{"input_ids", batch.input_ids}, {"attention_mask", batch.attention_mask}};
+  if (model.family().segments) out["token_type_ids"] = batch.token_type_ids;
+  return out;
+}
+
 TrackedSample tracked_text(const TensorMap& inputs, const Tokenizer& tokenizer) {
   TrackedSample out{.inputs = inputs};
   for (const int64_t id : inputs.at("input_ids").to_vector<int64_t>()) out.columns.push_back(tokenizer.display(id));
   return out;
+}
+
+std::optional<int32_t> end_token(const Tokenizer& tokenizer) {
+  for (const char* end : {"</s>", "<|endoftext|>", "[SEP]"})
+    if (const std::optional<int32_t> id = tokenizer.id(end)) return id;
+  return std::nullopt;
 }
 
 void set_vocabulary(Json& config, const Tokenizer& tokenizer) {
@@ -106,12 +128,10 @@ void set_vocabulary(Json& config, const Tokenizer& tokenizer) {
     if (config.contains("decoder_start_token_id")) config["decoder_start_token_id"] = *pad;
   }
   if (!architecture_of(Config(config, "config.json")).family->causal) return;  // generates no text
-  for (const char* end : {"</s>", "<|endoftext|>", "[SEP]"})
-    if (const std::optional<int32_t> id = tokenizer.id(end)) {
-      config["eos_token_id"] = *id;
-      if (config.contains("bos_token_id")) config["bos_token_id"] = *id;
-      return;
-    }
+  if (const std::optional<int32_t> id = end_token(tokenizer)) {
+    config["eos_token_id"] = *id;
+    if (config.contains("bos_token_id")) config["bos_token_id"] = *id;
+  }
 }
 
 }  // namespace heed

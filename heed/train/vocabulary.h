@@ -28,8 +28,14 @@ struct TaskTokenizer {
 TaskTokenizer tokenizer_for(const JobOptions& chosen, const VocabularyOptions& options, std::span<const std::string> texts,
                             bool ends = false);
 
+// Some of the texts as a batch for the model: input_ids, attention_mask (B, N) and, if it has segments, token_type_ids
+TensorMap text_inputs(const Model& model, const Tokenizer& tokenizer, const std::vector<Encoding>& texts, std::span<const int64_t> which);
+
 // inputs: one text
 TrackedSample tracked_text(const TensorMap& inputs, const Tokenizer& tokenizer);
+
+// The token that ends a text in models that generate one, or in CLIP.
+std::optional<int32_t> end_token(const Tokenizer& tokenizer);
 
 // Sets vocab_size and the ids of padding, start and end tokens in config.json, under the architecture's key names.
 void set_vocabulary(Json& config, const Tokenizer& tokenizer);

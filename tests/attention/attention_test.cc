@@ -43,7 +43,7 @@ void check_terms(const Sizes& z, const std::vector<Subject>& subjects, const Kin
     return all;
   };
   ReferenceKind plain{.hard = kind.hard != Hard::no, .score_gradient = kind.hard != Hard::no_gradient};
-  if (kind.dropout > 0) {  // the identity as values shows the weights: what was dropped is zero
+  if (kind.dropout > 0) {  // with the identity as values the output is the weights, which are zero where they were dropped
     std::vector<float> identity(static_cast<size_t>(z.M * z.M));
     for (size_t i = 0; i < identity.size(); i += static_cast<size_t>(z.M) + 1) identity[i] = 1;
     Rng rng(5);
@@ -73,13 +73,13 @@ Subject term_named(const Sizes& z, const std::string& name) {
   throw std::runtime_error("no term " + name);
 }
 
-TEST(Attention, agrees_without_terms_for_every_kind_of_size) {
+TEST(Attention, matches_the_reference_without_terms) {
   for (const Sizes& z : {Sizes{1, 1, 1, 1, 1, 1, 1}, Sizes{2, 2, 1, 5, 7, 3, 2}, Sizes{1, 2, 2, 97, 13, 17, 33},
                          Sizes{1, 1, 1, 3, 521, 16, 16}, Sizes{1, 4, 2, 101, 259, 5, 7}, Sizes{2, 1, 1, 193, 31, 64, 1}})
     check_terms(z, {});
 }
 
-TEST(Attention, agrees_for_every_pair_of_terms) {
+TEST(Attention, matches_the_reference_for_every_pair_of_terms) {
   const Sizes z{2, 2, 1, 19, 23, 5, 3};
   const auto all = every_term(z);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -88,7 +88,7 @@ TEST(Attention, agrees_for_every_pair_of_terms) {
   }
 }
 
-TEST(Attention, agrees_for_every_term_and_kind_of_size) {
+TEST(Attention, matches_the_reference_for_every_term_and_size) {
   for (const Sizes& z : {Sizes{1, 1, 1, 1, 1, 1, 1}, Sizes{1, 2, 1, 2, 131, 1, 3}, Sizes{2, 1, 1, 131, 3, 7, 1},
                          Sizes{1, 4, 2, 17, 16, 13, 19}, Sizes{1, 1, 1, 113, 271, 4, 4}})
     for (const Subject& subject : every_term(z)) check_terms(z, {subject});
@@ -104,8 +104,8 @@ Subject relative_within(const Sizes& z, int64_t reach) {
           }};
 }
 
-// Blocks for which a bias is stored in whole rows begin with it: all of them or some.
-TEST(Attention, agrees_where_blocks_begin_with_a_bias) {
+// Blocks of scores are initialized with a bias if it is stored in whole rows for them: for all blocks or for some.
+TEST(Attention, matches_the_reference_for_blocks_initialized_with_a_bias) {
   for (const Sizes& z : {Sizes{1, 2, 1, 113, 271, 4, 4}, Sizes{2, 2, 2, 100, 600, 16, 8}, Sizes{1, 1, 1, 61, 128, 8, 17}}) {
     check_terms(z, {term_named(z, "column bias"), term_named(z, "lengths")});
     for (const int64_t reach : {z.N + z.M, std::max(z.N, z.M) - 1, z.M - z.M / 6}) {
@@ -118,12 +118,12 @@ TEST(Attention, agrees_where_blocks_begin_with_a_bias) {
   }
 }
 
-TEST(Attention, needs_no_content) {
+TEST(Attention, supports_terms_without_content_scores) {
   const Sizes z{1, 2, 2, 19, 19, 4, 3};
   check_terms(z, {term_named(z, "gaussian"), term_named(z, "causal")}, {.beta = 0.0f});
 }
 
-TEST(Attention, hard_rows_are_one_hot_and_pass_gradients_as_asked) {
+TEST(Attention, hard_rows_are_one_hot_with_the_chosen_gradient) {
   for (const Sizes& z : {Sizes{1, 2, 1, 5, 7, 3, 2}, Sizes{1, 1, 1, 99, 300, 4, 5}})
     for (const Hard hard : {Hard::straight_through, Hard::no_gradient}) {
       check_terms(z, {}, {.hard = hard});
@@ -131,14 +131,14 @@ TEST(Attention, hard_rows_are_one_hot_and_pass_gradients_as_asked) {
     }
 }
 
-TEST(Attention, hard_rows_share_ties) {
+TEST(Attention, hard_rows_average_ties) {
   const Tensor q = Tensor::from(std::vector<float>{1}, {1, 1, 1, 1}, test_device()),
                k = Tensor::from(std::vector<float>{2, 1, 2}, {1, 1, 3, 1}, test_device()),
                v = Tensor::from(std::vector<float>{10, 20, 40}, {1, 1, 3, 1}, test_device());
   EXPECT_EQ(attention(q, k, v, {.hard = Hard::straight_through}).item(), 25);
 }
 
-TEST(Attention, dropout_agrees_and_keeps_the_share_it_should) {
+TEST(Attention, dropout_matches_the_reference_and_keeps_the_mean) {
   const Sizes z{2, 2, 1, 33, 70, 5, 3};
   check_terms(z, {}, {.dropout = 0.3f});
   check_terms({1, 1, 1, 101, 300, 8, 4}, {}, {.dropout = 0.5f});
@@ -149,7 +149,7 @@ TEST(Attention, dropout_agrees_and_keeps_the_share_it_should) {
   EXPECT_NEAR(mean(attention(ones, ones, ones, {.dropout = 0.25f, .rng = &rng})).item(), 1, 3e-3);
 }
 
-TEST(Attention, beta_may_be_learned_for_every_head) {
+TEST(Attention, supports_a_learned_beta_per_head) {
   const Tensor q = normal_input({2, 3, 5, 4}, 1), k = normal_input({2, 3, 7, 4}, 2), v = normal_input({2, 3, 7, 2}, 3);
   const std::vector<float> values{0.3f, 1.0f, -0.7f};
   const Tensor beta = Tensor::from(values, {3}, test_device()).require_grad();
@@ -169,12 +169,12 @@ TEST(Attention, beta_may_be_learned_for_every_head) {
               1e-5);
 }
 
-TEST(Attention, reads_tokens_where_they_lie) {
-  for (const int64_t D : {32, 5}) {  // heads inside tokens, as a projection leaves them
+TEST(Attention, accepts_strided_inputs) {
+  for (const int64_t D : {32, 5}) {  // the layout of a projection: heads within tokens
     const Tensor tokens = normal_input({2, 19, 3 * D}, 1).require_grad(), g = normal_input({2, 3, 19, D}, 2);
     const auto heads = [&] { return transpose(reshape(tokens, {2, 19, 3, D}), 1, 2); };
     const Tensor strided = attention(heads(), heads(), heads(), {{}, {Causal{}}});
-    EXPECT_EQ(strided.strides()[1], D);  // and the result, too
+    EXPECT_EQ(strided.strides()[1], D);  // the result has the same layout
     backward(strided, g);
     const Tensor found = tokens.grad();
     tokens.zero_grad();
@@ -186,7 +186,7 @@ TEST(Attention, reads_tokens_where_they_lie) {
   }
 }
 
-TEST(Attention, a_fully_masked_row_gives_zeros_and_no_gradient) {
+TEST(Attention, fully_masked_rows_are_zero_without_gradient) {
   const Tensor q = normal_input({1, 1, 3, 4}, 1).require_grad(), k = normal_input({1, 1, 5, 4}, 2).require_grad(),
                v = normal_input({1, 1, 5, 4}, 3).require_grad();
   const Tensor out = attention(q, k, v, {{}, {Causal{-1}}});
@@ -199,7 +199,7 @@ TEST(Attention, a_fully_masked_row_gives_zeros_and_no_gradient) {
   EXPECT_NE(y[4], 0);
 }
 
-TEST(Attention, of_nothing_is_nothing) {
+TEST(Attention, accepts_empty_batches_and_no_keys) {
   const Tensor none = attention(Tensor::ones({1, 1, 2, 4}, test_device()), Tensor::ones({1, 1, 0, 4}, test_device()),
                                 Tensor::ones({1, 1, 0, 3}, test_device()));
   EXPECT_EQ(none.to_vector<float>(), std::vector<float>(6, 0.0f));
@@ -213,18 +213,18 @@ TEST(Attention, of_nothing_is_nothing) {
   EXPECT_EQ(q.grad().to_vector<float>(), std::vector<float>(8, 0.0f));
 }
 
-TEST(Attention, memory_grows_with_the_length_and_not_with_its_square) {
+TEST(Attention, memory_grows_linearly_with_the_length) {
   const Tensor q = normal_input({1, 1, 16384, 64}, 1).require_grad(), k = normal_input({1, 1, 16384, 64}, 2).require_grad(),
                v = normal_input({1, 1, 16384, 64}, 3).require_grad(), g = normal_input({1, 1, 16384, 64}, 4);
   reset_peak_memory(kCpu);
   const int64_t start = memory_use(kCpu).in_use;
-  // Without vectors the whole map would take minutes; the memory is the same.
+  // Without vector instructions all pairs would take minutes; the memory is the same with a window.
   backward(attention(q, k, v, {{}, instruction_set() == "baseline" ? std::vector<Term>{Window{300, 300}} : std::vector<Term>{}}), g);
   const int64_t results = 4 * q.count() * static_cast<int64_t>(sizeof(float));  // the output and three gradients
   EXPECT_LE(memory_use(kCpu).peak - start - results, int64_t{64} << 20);
 }
 
-TEST(Attention, says_what_is_wrong) {
+TEST(Attention, reports_invalid_arguments) {
   const Tensor q = Tensor::zeros({1, 4, 3, 8}, test_device()), k = Tensor::zeros({1, 4, 5, 8}, test_device());
   expect_error([&] { attention(q, Tensor::zeros({1, 4, 5, 7}, test_device()), k); }, "queries have 8 numbers, keys 7");
   expect_error(

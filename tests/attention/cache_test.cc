@@ -1,8 +1,9 @@
-// Positions of queries after a cache, and decoding step by step: the same numbers as all tokens at once.
+// Positions of queries after a cache, and decoding step by step, against one pass over all tokens.
 #include "heed/attention/cache.h"
 
 #include <gtest/gtest.h>
 
+#include "heed/attention/reserved_memory.h"
 #include "heed/ops/ops.h"
 #include "tests/attention/reference.h"
 #include "tests/expect_error.h"
@@ -12,7 +13,7 @@ namespace {
 
 Tensor rows(const Tensor& x, int64_t begin, int64_t end) { return slice(x, 2, begin, end); }
 
-// A term for queries [begin, end) out of N: tensors over queries are cut, formulas know positions.
+// A term for queries [begin, end) of N: tensors over queries are sliced; formulas get the positions from first_query.
 Term cut(Term term, int64_t N, int64_t begin, int64_t end) {
   const auto shorten = [&](Tensor& x) {
     if (x.size(2) == N) x = rows(x, begin, end);
@@ -20,12 +21,13 @@ Term cut(Term term, int64_t N, int64_t begin, int64_t end) {
   if (Bias* bias = std::get_if<Bias>(&term)) shorten(bias->values);
   if (Mask* mask = std::get_if<Mask>(&term)) shorten(mask->keep);
   if (RelativeKeys* keys = std::get_if<RelativeKeys>(&term)) shorten(keys->queries);
+  if (RelativeKeys2d* keys = std::get_if<RelativeKeys2d>(&term)) shorten(keys->queries);
   if (BlockSparse* blocks = std::get_if<BlockSparse>(&term))
     blocks->pattern = slice(blocks->pattern, 1, 0, (end + blocks->size - 1) / blocks->size);
   return term;
 }
 
-TEST(QueryPositions, some_queries_give_what_they_give_among_all) {
+TEST(QueryPositions, subsets_of_queries_match_all_queries) {
   const int64_t length = 29;
   const Sizes z{2, 4, 2, length, length, 6, 5};
   for (const Subject& subject : every_term(z))
@@ -68,7 +70,7 @@ std::vector<AttentionOptions> kinds(int64_t H) {
           {.terms = {Causal{}}, .hard = Hard::no_gradient}};
 }
 
-TEST(KeyValueCache, steps_of_any_size_give_what_the_whole_text_gives) {
+TEST(KeyValueCache, steps_of_any_size_match_one_pass) {
   for (const int64_t G : {4, 2, 1})
     for (const int64_t step : {1, 3, 13}) {
       const int64_t length = 150;
@@ -86,7 +88,7 @@ TEST(KeyValueCache, steps_of_any_size_give_what_the_whole_text_gives) {
     }
 }
 
-TEST(KeyValueCache, shows_what_was_appended_without_copies) {
+TEST(KeyValueCache, exposes_appended_tokens_without_copies) {
   const Text x = text_of(2, 2, 2, 300);
   KeyValueCache cache;
   int moved = 0;
@@ -99,7 +101,7 @@ TEST(KeyValueCache, shows_what_was_appended_without_copies) {
   EXPECT_EQ(moved, 3);  // 64, 128, 256, 512
   EXPECT_EQ(cache.keys().to_vector<float>(), x.k.to_vector<float>());
   EXPECT_EQ(cache.values().to_vector<float>(), x.v.to_vector<float>());
-  // One more token takes no memory that grows with the text.
+  // The memory for one more token does not grow with the text.
   const Tensor q = normal_input({2, 2, 1, 16}, 9);
   reset_peak_memory(kCpu);
   const int64_t start = memory_use(kCpu).in_use;
@@ -107,7 +109,30 @@ TEST(KeyValueCache, shows_what_was_appended_without_copies) {
   EXPECT_LT(memory_use(kCpu).peak - start, 2 * 300 * 16 * static_cast<int64_t>(sizeof(float)));
 }
 
-TEST(KeyValueCache, beams_go_on_fork_and_end) {
+TEST(KeyValueCache, grows_without_copies_within_reserved_memory) {
+  if (test_device() != kCpu) GTEST_SKIP() << "address space is reserved on the CPU only";
+  const Text x = text_of(1, 2, 2, 300);
+  const int64_t start = memory_use(kCpu).in_use;
+  KeyValueCache cache = reserved_cache(rows(x.k, 0, 1), rows(x.v, 0, 1), 300), plain;
+  for (int64_t at = 1; at < 300; ++at) {
+    const Tensor before = cache.keys();
+    cache.append(rows(x.k, at, at + 1), rows(x.v, at, at + 1));
+    EXPECT_TRUE(cache.keys().shares_data_with(before));
+  }
+  EXPECT_EQ(memory_use(kCpu).in_use, start);  // reserved pages do not come from the memory pool
+  plain.append(x.k, x.v);
+  EXPECT_EQ(cache.keys().to_vector<float>(), plain.keys().to_vector<float>());
+  const Tensor q = normal_input({1, 2, 3, 16}, 9);
+  const AttentionOptions causal{.terms = {Causal{}}};
+  EXPECT_EQ(attention(q, cache, causal).to_vector<float>(), attention(q, plain, causal).to_vector<float>());
+  cache.append(rows(x.k, 0, 5), rows(x.v, 0, 5));  // beyond what was reserved
+  EXPECT_EQ(cache.keys().to_vector<float>(), concat({x.k, rows(x.k, 0, 5)}, 2).to_vector<float>());
+  const std::vector<int64_t> items{0, 0};
+  cache.reorder(items);
+  EXPECT_EQ(rows(cache.values(), 0, 300).to_vector<float>(), concat({x.v, x.v}, 0).to_vector<float>());
+}
+
+TEST(KeyValueCache, reorders_items_for_beam_search) {
   const int64_t length = 70;
   const Text x = text_of(3, 2, 2, length);
   KeyValueCache cache;
@@ -127,7 +152,7 @@ TEST(KeyValueCache, beams_go_on_fork_and_end) {
   expect_near("after a fork", attention(q, cache, {.terms = {Causal{}}}), Doubles(expected), 1e-6);
 }
 
-TEST(KeyValueCache, forgets_the_last_tokens) {
+TEST(KeyValueCache, truncates) {
   const Text x = text_of(1, 2, 2, 20),
              other = {normal_input({1, 2, 5, 16}, 4), normal_input({1, 2, 5, 16}, 5), normal_input({1, 2, 5, 12}, 6)};
   KeyValueCache cache;
@@ -139,7 +164,7 @@ TEST(KeyValueCache, forgets_the_last_tokens) {
   EXPECT_EQ(cache.values().to_vector<float>(), concat({rows(x.v, 0, 12), other.v}, 2).to_vector<float>());
 }
 
-TEST(KeyValueCache, keeps_half_precision_as_floats) {
+TEST(KeyValueCache, converts_half_precision_to_f32) {
   const Text x = text_of(1, 2, 1, 5);
   KeyValueCache cache;
   cache.append(cast(x.k, DType::bf16), cast(x.v, DType::bf16));
@@ -147,7 +172,7 @@ TEST(KeyValueCache, keeps_half_precision_as_floats) {
   EXPECT_EQ(cache.keys().to_vector<float>(), cast(x.k, DType::bf16).to_vector<float>());
 }
 
-TEST(KeyValueCache, says_what_is_wrong) {
+TEST(KeyValueCache, reports_invalid_arguments) {
   KeyValueCache cache;
   expect_error([&] { cache.keys(); }, "cache: it is empty, expected one append before");
   expect_error(

@@ -35,7 +35,7 @@ Many channel_reference(const ChannelSizes& z, double beta, const Many& x) {
   return {out};
 }
 
-TEST(ChannelAttention, agrees_for_every_kind_of_size) {
+TEST(ChannelAttention, matches_the_reference) {
   for (const ChannelSizes& z : {ChannelSizes{1, 1, 1, 1, 1, 1}, ChannelSizes{2, 3, 5, 5, 4, 4}, ChannelSizes{1, 2, 37, 37, 3, 3},
                                 ChannelSizes{1, 1, 2, 2, 17, 17}, ChannelSizes{1, 2, 7, 3, 5, 2}, ChannelSizes{2, 1, 1, 11, 1, 6}})
     for (const std::optional<float> beta : {std::optional<float>(), std::optional<float>(0.3f), std::optional<float>(0.0f)}) {
@@ -49,7 +49,7 @@ TEST(ChannelAttention, agrees_for_every_kind_of_size) {
     }
 }
 
-TEST(ChannelAttention, is_attention_between_columns) {
+TEST(ChannelAttention, matches_attention_on_transposed_tokens) {
   const Tensor q = normal_input({2, 3, 41, 8}, 1), k = normal_input({2, 3, 41, 8}, 2), v = normal_input({2, 3, 41, 8}, 3);
   const auto transposed = [](const Tensor& x) { return transpose(x, 2, 3); };
   const auto got = channel_attention(q, k, v).to_vector<float>(),
@@ -57,7 +57,7 @@ TEST(ChannelAttention, is_attention_between_columns) {
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5) << i;
 }
 
-TEST(ChannelAttention, takes_tokens_whose_channels_are_cut_into_groups_without_a_copy) {
+TEST(ChannelAttention, accepts_strided_channel_groups) {
   const Tensor tokens = normal_input({2, 11, 12}, 1), groups = permute(reshape(tokens, {2, 11, 3, 4}), {0, 2, 1, 3});
   ASSERT_TRUE(groups.shares_data_with(tokens));
   const auto got = channel_attention(groups, groups, groups).to_vector<float>();
@@ -66,7 +66,7 @@ TEST(ChannelAttention, takes_tokens_whose_channels_are_cut_into_groups_without_a
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5) << i;
 }
 
-TEST(ChannelAttention, says_what_is_wrong) {
+TEST(ChannelAttention, reports_invalid_arguments) {
   const Tensor x = Tensor::zeros({1, 2, 5, 4}, test_device());
   expect_error([&] { channel_attention(x, Tensor::zeros({1, 2, 6, 4}, test_device()), x); }, "queries have 5 tokens, keys 6");
   expect_error([&] { channel_attention(x, x, Tensor::zeros({1, 2, 5, 3}, test_device())); }, "keys have 4 channels, values 3");

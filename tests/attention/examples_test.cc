@@ -1,4 +1,4 @@
-// Every runnable line of docs/attention.md, run. documents_test.cc sees to it that none is missing here.
+// Every line of code in the table of docs/attention.md. documents_test.cc checks that none is missing here.
 #include <gtest/gtest.h>
 
 #include "heed/attention/cache.h"
@@ -11,15 +11,17 @@
 namespace heed::test {
 namespace {
 
-TEST(AttentionExamples, run) {
+TEST(AttentionExamples, run_without_errors) {
   const int64_t H = 2, N = 32, D = 8;
   const Tensor q = normal_input({1, H, N, D}, 1), k = normal_input({1, H, N, D}, 2), v = normal_input({1, H, N, D}, 3);
   const Tensor head_beta = Tensor::ones({H}, test_device()), slopes = Tensor::ones({H}, test_device()),
+               scales = Tensor::ones({H}, test_device()), rates = Tensor::ones({H}, test_device()),
                alpha = Tensor::ones({H}, test_device()), center = Tensor::zeros({H, 2}, test_device());
   const Tensor lengths = Tensor::full({1}, 20, DType::i64, test_device()), keep = Tensor::ones({1, 1, N, N}, DType::boolean, test_device());
   const Tensor pattern = Tensor::ones({1, 2, 2}, DType::boolean, test_device()), values = normal_input({1, H, N, N}, 4);
   const Tensor table = normal_input({H, 9}, 5), grid_table = normal_input({H, 7, 15}, 6), buckets = normal_input({H, 32}, 7);
-  const Tensor queries = normal_input({1, H, N, 4}, 8), keys_by_distance = normal_input({H, 9, 4}, 9), spread = normal_input({H, 2, 2}, 10);
+  const Tensor queries = normal_input({1, H, N, 4}, 8), keys_by_distance = normal_input({H, 9, 4}, 9), spread = normal_input({H, 2, 2}, 10),
+               keys_by_offset = normal_input({H, 8, 4}, 11);  // 3 of rows and 5 of columns
   Rng rng(1);
   KeyValueCache cache;
   cache.append(k, v);
@@ -39,10 +41,12 @@ TEST(AttentionExamples, run) {
       attention(q, k, v, {.terms = {GridWindow{1, 1, 8}}}),
       attention(q, k, v, {.terms = {Bias{values}}}),
       attention(q, k, v, {.terms = {Alibi{slopes}}}),
+      attention(q, k, v, {.terms = {Kerple{scales, rates}}}),
       attention(q, k, v, {.terms = {RelativeBias{table}}}),
       attention(q, k, v, {.terms = {RelativeBias2d{grid_table, 8}}}),
       attention(q, k, v, {.terms = {BucketedBias{buckets}}}),
       attention(q, k, v, {.terms = {RelativeKeys{queries, keys_by_distance}}}),
+      attention(q, k, v, {.terms = {RelativeKeys2d{queries, keys_by_offset, 1, 8}}}),
       attention(q, k, v, {.terms = {Gaussian2d{alpha, center, 8}}}),
       attention(q, k, v, {.terms = {Gaussian2dFull{spread, center, 8}}}),
       attention(q, k, v, {.terms = {SoftCap{30}}}),

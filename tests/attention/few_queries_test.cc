@@ -1,4 +1,4 @@
-// Few queries against many keys: the same numbers as the double reference and as blocks of queries give.
+// Few queries with many keys, against the reference in double and against the kernel for blocks of queries.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ AttentionPlan plan_of(const Sizes& z, const std::vector<Subject>& subjects) {
 
 using Forward = Tensor (*)(const AttentionPlan&, const Tensor&, const Tensor&, const Tensor&, SoftmaxRows&);
 
-// The output and what is saved for backward; infinities, which mean that every key is masked, as a number to compare.
+// The output and what is saved for backward. Infinities, which mean that every key is masked, are replaced by a number to compare.
 Tensors results(Forward forward, const AttentionPlan& plan, const Inputs& x) {
   SoftmaxRows rows;
   const Tensor out = forward(plan, x.q, x.k, x.v, rows);
@@ -46,12 +46,12 @@ void check_plan(const AttentionPlan& plan, const Sizes& z) {
   set_thread_count(threads);
 }
 
-// Sizes that end inside registers, blocks and chunks.
-const Sizes kFewQueriesSizes[] = {{1, 1, 1, 1, 1, 1, 1},      {2, 2, 1, 5, 7, 3, 2},    {1, 6, 2, 3, 523, 17, 33},
-                                  {1, 5, 5, 1, 1031, 64, 64}, {1, 4, 1, 2, 2053, 8, 5}, {1, 1, 1, 8, 4099, 16, 48},
-                                  {3, 3, 3, 7, 65, 31, 1}};
+// Sizes that are not multiples of vectors, blocks and chunks.
+const Sizes kFewQueriesSizes[] = {{1, 1, 1, 1, 1, 1, 1},      {2, 2, 1, 5, 7, 3, 2},     {1, 6, 2, 3, 523, 17, 33},
+                                  {1, 5, 5, 1, 1031, 64, 64}, {1, 4, 1, 2, 2053, 8, 5},  {1, 1, 1, 8, 4099, 16, 48},
+                                  {3, 3, 3, 7, 65, 31, 1},    {1, 2, 1, 4, 70, 1500, 20}};
 
-TEST(FewQueries, agree_with_the_reference) {
+TEST(FewQueries, match_the_reference) {
   for (const Sizes& z : kFewQueriesSizes) {
     const Inputs x(z);
     SoftmaxRows rows;
@@ -61,7 +61,7 @@ TEST(FewQueries, agree_with_the_reference) {
   }
 }
 
-TEST(FewQueries, agree_with_blocks_for_every_term_soft_hard_and_dropped) {
+TEST(FewQueries, match_blocks_for_every_term) {
   for (const Sizes& z : {Sizes{2, 4, 2, 3, 67, 5, 3}, Sizes{1, 2, 1, 8, 1153, 7, 18}})
     for (const Subject& subject : every_term(z)) {
       SCOPED_TRACE(subject.name);
@@ -76,7 +76,7 @@ TEST(FewQueries, agree_with_blocks_for_every_term_soft_hard_and_dropped) {
     }
 }
 
-TEST(FewQueries, agree_with_blocks_for_every_size) {
+TEST(FewQueries, match_blocks_for_every_size) {
   for (const Sizes& z : kFewQueriesSizes) {
     AttentionPlan plan = plan_of(z, {});
     check_plan(plan, z);
@@ -85,7 +85,7 @@ TEST(FewQueries, agree_with_blocks_for_every_size) {
   }
 }
 
-TEST(FewQueries, some_heads_may_skip_what_others_see) {
+TEST(FewQueries, support_masks_that_differ_between_heads) {
   const Sizes z{1, 4, 1, 2, 1100, 6, 10};
   std::vector<uint8_t> keep(static_cast<size_t>(z.H * z.M));
   for (int64_t h = 0; h < z.H; ++h)
@@ -97,7 +97,7 @@ TEST(FewQueries, some_heads_may_skip_what_others_see) {
   check_plan(plan, z);
 }
 
-TEST(FewQueries, have_every_gradient) {
+TEST(FewQueries, have_correct_gradients) {
   const Sizes z{2, 4, 2, 3, 37, 5, 3};
   for (const Subject& subject : every_term(z)) {
     SCOPED_TRACE(subject.name);
@@ -115,10 +115,10 @@ TEST(FewQueries, have_every_gradient) {
   }
 }
 
-TEST(FewQueries, read_keys_without_a_copy) {
+TEST(FewQueries, read_strided_keys_without_a_copy) {
   const Sizes z{2, 4, 2, 2, 1500, 16, 24};
   const Inputs x(z);
-  // As a projection stores them.
+  // The layout of a projection.
   const auto tokens_first = [](const Tensor& y) { return transpose(contiguous(transpose(y, 1, 2)), 1, 2); };
   const Tensor k = tokens_first(x.k), v = tokens_first(x.v), dense = attention(x.q, x.k, x.v);
   ASSERT_FALSE(k.is_contiguous());

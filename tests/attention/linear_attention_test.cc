@@ -28,7 +28,7 @@ double scale_of(const LinearAttentionOptions& options, int64_t D) {
   return std::sqrt(options.beta.value_or(options.map == FeatureMap::random ? 1 / std::sqrt(static_cast<float>(D)) : 1.0f));
 }
 
-// phi of every row of x: (rows, D) -> (rows, R), and the way back from the gradient of phi.
+// phi of every row of x: (rows, D) -> (rows, R), and its backward.
 struct Features {
   const LinearAttentionOptions& options;
   int64_t D, R = options.map == FeatureMap::random ? options.projection.size(0) : D;
@@ -134,20 +134,20 @@ void check_agrees(const Sizes& z, const LinearAttentionOptions& options) {
   set_thread_count(threads);
 }
 
-TEST(KernelAttention, agrees_for_every_kind_of_size) {
+TEST(LinearAttention, matches_the_reference) {
   for (const Sizes& z :
        {Sizes{1, 1, 1, 1, 1, 1, 1}, Sizes{2, 2, 1, 5, 7, 3, 2}, Sizes{1, 2, 2, 97, 13, 17, 33}, Sizes{1, 1, 1, 3, 521, 16, 16},
         Sizes{1, 4, 2, 101, 259, 5, 7}, Sizes{2, 1, 1, 193, 31, 64, 1}, Sizes{1, 1, 1, 1031, 3, 2, 19}})
     for (const FeatureMap map : kMaps) check_agrees(z, options_of(map, false, z.D));
 }
 
-TEST(KernelAttention, agrees_when_causal) {
+TEST(LinearAttention, matches_the_reference_when_causal) {
   for (const Sizes& z : {Sizes{1, 1, 1, 1, 1, 1, 1}, Sizes{2, 2, 1, 7, 7, 3, 2}, Sizes{1, 4, 2, 65, 65, 17, 33},
                          Sizes{2, 1, 1, 193, 193, 5, 1}, Sizes{1, 2, 1, 601, 601, 4, 3}})
     for (const FeatureMap map : kMaps) check_agrees(z, options_of(map, true, z.D));
 }
 
-TEST(KernelAttention, agrees_with_key_lengths_and_a_temperature) {
+TEST(LinearAttention, matches_the_reference_with_key_lengths_and_a_temperature) {
   const Sizes z{4, 2, 1, 131, 131, 6, 5};
   for (const FeatureMap map : kMaps)
     for (const bool causal : {false, true}) {
@@ -158,7 +158,7 @@ TEST(KernelAttention, agrees_with_key_lengths_and_a_temperature) {
     }
 }
 
-TEST(KernelAttention, gives_the_same_in_the_other_order) {
+TEST(LinearAttention, matches_the_reference_in_quadratic_order) {
   const Sizes z{2, 4, 2, 71, 71, 6, 5};
   for (const FeatureMap map : kMaps)
     for (const bool causal : {false, true}) {
@@ -169,7 +169,7 @@ TEST(KernelAttention, gives_the_same_in_the_other_order) {
     }
 }
 
-TEST(KernelAttention, works_on_views_and_half_precision) {
+TEST(LinearAttention, accepts_views_and_half_precision) {
   for (const bool causal : {false, true}) {
     const LinearAttentionOptions options{.causal = causal};
     check_case("linear_attention", {.what = causal ? "causal" : "full",
@@ -182,14 +182,14 @@ TEST(KernelAttention, works_on_views_and_half_precision) {
   }
 }
 
-TEST(KernelAttention, steps_give_the_rows_of_the_causal_form) {
+TEST(LinearAttention, steps_match_the_causal_form) {
   const Tensor q = normal_input({2, 4, 150, 8}, 1), k = normal_input({2, 2, 150, 8}, 2), v = normal_input({2, 2, 150, 5}, 3);
   for (const FeatureMap map : kMaps) {
     SCOPED_TRACE(name_of(map));
     const LinearAttentionOptions options = options_of(map, true, 8);
     const auto rows = [](const Tensor& x, int64_t begin, int64_t end) { return slice(x, 2, begin, end); };
     LinearAttentionState state{options};
-    state.append(rows(k, 0, 100), rows(v, 0, 100));  // a prompt whose outputs nobody needs
+    state.append(rows(k, 0, 100), rows(v, 0, 100));  // a prompt whose outputs are not needed
     Tensors outs;
     for (int64_t i = 100; i < 140; ++i)
       outs.push_back(linear_attention_step(rows(q, i, i + 1), rows(k, i, i + 1), rows(v, i, i + 1), state));
@@ -199,7 +199,7 @@ TEST(KernelAttention, steps_give_the_rows_of_the_causal_form) {
   }
 }
 
-TEST(KernelAttention, never_looks_ahead) {
+TEST(LinearAttention, causal_form_ignores_later_keys) {
   const Tensor q = normal_input({1, 1, 200, 4}, 1), k = normal_input({1, 1, 200, 4}, 2), v = normal_input({1, 1, 200, 4}, 3);
   for (const FeatureMap map : kMaps) {
     const LinearAttentionOptions options = options_of(map, true, 4);
@@ -211,8 +211,8 @@ TEST(KernelAttention, never_looks_ahead) {
   }
 }
 
-TEST(KernelAttention, random_features_hold_large_and_small_keys) {
-  // Norms for which e^(-|k|^2 / 2) is far below the smallest number.
+TEST(LinearAttention, random_features_are_finite_for_large_and_small_keys) {
+  // Norms for which e^(-|k|^2 / 2) underflows.
   const Tensor q = scale(normal_input({1, 1, 130, 16}, 1), 20).require_grad(), v = normal_input({1, 1, 130, 3}, 3);
   Tensor k = concat({scale(normal_input({1, 1, 65, 16}, 2), 30), normal_input({1, 1, 65, 16}, 4)}, 2).detach().require_grad();
   for (const bool causal : {false, true}) {
@@ -224,7 +224,7 @@ TEST(KernelAttention, random_features_hold_large_and_small_keys) {
   }
 }
 
-TEST(KernelAttention, random_features_come_close_to_softmax) {
+TEST(LinearAttention, random_features_approximate_softmax) {
   Rng rng(9);
   const Tensor q = scale(normal_input({1, 1, 64, 8}, 1), 0.7f), k = scale(normal_input({1, 1, 64, 8}, 2), 0.7f),
                v = normal_input({1, 1, 64, 8}, 3);
@@ -239,7 +239,7 @@ TEST(KernelAttention, random_features_come_close_to_softmax) {
   EXPECT_LT(error(65536), std::min(0.01, error(256) / 8));  // 16 on average
 }
 
-TEST(KernelAttention, projections_are_orthogonal_and_as_long_as_normal_ones) {
+TEST(LinearAttention, projections_are_orthogonal_with_the_norms_of_gaussian_vectors) {
   Rng rng(3);
   const Tensor w = random_projection(50, 20, rng);
   const Doubles products(matmul(w, transpose(w, 0, 1)));
@@ -253,7 +253,7 @@ TEST(KernelAttention, projections_are_orthogonal_and_as_long_as_normal_ones) {
   EXPECT_EQ(random_projection(50, 20, again).to_vector<float>(), w.to_vector<float>());
 }
 
-TEST(KernelAttention, of_nothing_is_nothing) {
+TEST(LinearAttention, accepts_no_tokens) {
   const Tensor q = Tensor::ones({1, 1, 2, 4}, test_device()).require_grad(), none = Tensor::ones({1, 1, 0, 4}, test_device());
   for (const FeatureMap map : kMaps) {
     const Tensor out = linear_attention(q, none, none, options_of(map, false, 4));
@@ -264,7 +264,7 @@ TEST(KernelAttention, of_nothing_is_nothing) {
   }
 }
 
-TEST(KernelAttention, memory_grows_with_the_length_alone) {
+TEST(LinearAttention, memory_grows_linearly_with_the_length) {
   const Tensor x = normal_input({1, 1, 16384, 64}, 1).require_grad(), g = normal_input({1, 1, 16384, 64}, 4);
   reset_peak_memory(kCpu);
   const int64_t start = memory_use(kCpu).in_use;
@@ -273,7 +273,7 @@ TEST(KernelAttention, memory_grows_with_the_length_alone) {
   EXPECT_LE(memory_use(kCpu).peak - start - results, int64_t{4} << 20);
 }
 
-TEST(KernelAttention, says_what_is_wrong) {
+TEST(LinearAttention, reports_invalid_arguments) {
   const Tensor q = Tensor::zeros({1, 4, 3, 8}, test_device()), k = Tensor::zeros({1, 4, 5, 8}, test_device());
   expect_error([&] { linear_attention(q, Tensor::zeros({1, 4, 5, 7}, test_device()), k); }, "queries have 8 numbers, keys 7");
   expect_error(

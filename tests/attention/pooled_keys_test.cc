@@ -1,4 +1,4 @@
-// Pooled keys against a plain double reference: whole and cut squares, the mean and the convolution.
+// Pooled keys against a plain double reference: whole squares and partial ones at the border, the mean and the convolution.
 #include "heed/attention/pooled_keys.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ Many convolution_reference(const GridSizes& z, const Many& x) {
 
 std::string words(const GridSizes& z) { return std::to_string(z.height) + " x " + std::to_string(z.width) + " by " + std::to_string(z.r); }
 
-TEST(PooledKeys, are_means_of_squares) {
+TEST(PooledKeys, match_the_mean_of_each_square) {
   for (const GridSizes& z : kSizes)
     check_case("pooled_keys", {.what = words(z),
                                .inputs = {normal_input({z.B, z.G, z.height * z.width, z.D}, 1)},
@@ -68,7 +68,7 @@ TEST(PooledKeys, are_means_of_squares) {
                                .layout_changes_rounding = true});
 }
 
-TEST(PooledKeys, are_convolved_squares) {
+TEST(PooledKeys, match_the_convolution_of_each_square) {
   for (const GridSizes& z : kSizes)
     check_case("pooled_keys", {.what = "convolution " + words(z),
                                .inputs = {normal_input({z.B, z.G, z.height * z.width, z.D}, 1), normal_input({z.O, z.D, z.r, z.r}, 2),
@@ -81,13 +81,13 @@ TEST(PooledKeys, are_convolved_squares) {
                                .layout_changes_rounding = true});
 }
 
-TEST(PooledKeys, of_one_token_each_change_nothing) {
+TEST(PooledKeys, squares_of_one_token_change_nothing) {
   const Tensor q = normal_input({1, 2, 3, 8}, 1), k = normal_input({1, 2, 35, 8}, 2), v = normal_input({1, 2, 35, 8}, 3);
   EXPECT_EQ(attention(q, pooled_keys(k, {5, 7}, 1), pooled_keys(v, {5, 7}, 1)).to_vector<float>(), attention(q, k, v).to_vector<float>());
   EXPECT_EQ(attention(q, pooled_keys(k, {5, 7}, 2), pooled_keys(v, {5, 7}, 2)).shape(), q.shape());
 }
 
-TEST(PooledKeys, say_what_is_wrong) {
+TEST(PooledKeys, report_invalid_arguments) {
   const Tensor x = Tensor::zeros({1, 2, 12, 4}, test_device());
   expect_error([&] { pooled_keys(x, {3, 5}, 2); }, "12 tokens on a grid of 3 x 5");
   expect_error([&] { pooled_keys(x, {3, 4}, 0); }, "squares of 0 x 0 tokens");

@@ -1,4 +1,4 @@
-// Probabilities written out, and taps: what the reference gives, row by row, and outputs that do not notice.
+// Attention probabilities against the reference, and taps, which do not change outputs.
 #include "heed/attention/probabilities.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ Doubles hardened(Doubles weights) {
   return weights;
 }
 
-TEST(Probabilities, agree_for_every_term_soft_and_hard) {
+TEST(Probabilities, match_the_reference_for_every_term) {
   const Sizes z{2, 4, 2, 13, 21, 5, 1};
   const Inputs x(z);
   const auto terms = every_term(z);
@@ -62,7 +62,7 @@ TEST(Probabilities, agree_for_every_term_soft_and_hard) {
     }
 }
 
-TEST(Probabilities, agree_where_blocks_end_for_any_number_of_threads) {
+TEST(Probabilities, match_the_reference_at_block_boundaries_and_for_any_number_of_threads) {
   for (const Sizes& z : {Sizes{1, 1, 1, 1, 1, 1, 1}, Sizes{1, 6, 3, 11, 523, 17, 2}, Sizes{2, 1, 1, 37, 259, 64, 1}}) {
     const Inputs x(z);
     const Tensor got = attention_probabilities(x.q, x.k);
@@ -76,7 +76,7 @@ TEST(Probabilities, agree_where_blocks_end_for_any_number_of_threads) {
   }
 }
 
-TEST(Probabilities, times_values_are_the_output) {
+TEST(Probabilities, times_values_equal_the_output) {
   const Sizes z{2, 4, 2, 9, 30, 8, 6};
   const Inputs x(z);
   const Tensor beta = positive_input({4}, 6);
@@ -85,7 +85,7 @@ TEST(Probabilities, times_values_are_the_output) {
   expect_near("output", matmul(attention_probabilities(x.q, x.k, options), v), Doubles(attention(x.q, x.k, x.v, options)), 4e-6);
 }
 
-TEST(Probabilities, are_those_of_the_chosen_heads_and_rows) {
+TEST(Probabilities, can_be_limited_to_heads_and_rows) {
   const Sizes z{2, 4, 2, 20, 33, 7, 3};
   const Inputs x(z);
   const AttentionOptions options{.terms = {RelativeBias{normal_input({4, 9}, 5)}}};
@@ -97,7 +97,7 @@ TEST(Probabilities, are_those_of_the_chosen_heads_and_rows) {
   EXPECT_EQ(some.to_vector<float>(), expected.to_vector<float>());
 }
 
-TEST(Probabilities, of_masked_rows_are_zeros_and_of_halves_are_floats) {
+TEST(Probabilities, are_zero_for_masked_rows_and_f32_for_half_precision) {
   const Tensor q = normal_input({1, 1, 3, 4}, 1), k = normal_input({1, 1, 5, 4}, 2);
   for (const Hard hard : {Hard::no, Hard::no_gradient}) {
     const auto map = attention_probabilities(q, k, {.terms = {Causal{-1}}, .hard = hard}).to_vector<float>();
@@ -107,7 +107,7 @@ TEST(Probabilities, of_masked_rows_are_zeros_and_of_halves_are_floats) {
   EXPECT_EQ(attention_probabilities(q, Tensor::ones({1, 1, 0, 4}, test_device())).shape(), (Shape{1, 1, 3, 0}));
 }
 
-TEST(Probabilities, say_what_is_wrong) {
+TEST(Probabilities, report_invalid_arguments) {
   const Tensor q = Tensor::zeros({1, 4, 3, 8}, test_device());
   expect_error([&] { attention_probabilities(q, q, {}, {4}); }, "attention_probabilities: head 4 of 4");
   expect_error([&] { attention_probabilities(q, q, {}, {}, {-1}); }, "attention_probabilities: row -1 of 3");
@@ -120,7 +120,7 @@ Tensor layers(Tensor x, Rng& rng) {
   return attention(x, x, x, {.beta = positive_input({2}, 3), .hard = Hard::straight_through});
 }
 
-TEST(AttentionTap, leaves_outputs_and_gradients_alone) {
+TEST(AttentionTap, changes_neither_outputs_nor_gradients) {
   for (const int64_t N : {5, 40}) {
     const auto run = [&] {
       const Tensor x = normal_input({2, 2, N, 6}, 1).require_grad();
@@ -136,7 +136,7 @@ TEST(AttentionTap, leaves_outputs_and_gradients_alone) {
   }
 }
 
-TEST(AttentionTap, shows_the_chosen_layers_heads_and_rows) {
+TEST(AttentionTap, records_the_chosen_layers_heads_and_rows) {
   const Tensor x = normal_input({2, 2, 12, 6}, 1), first = attention(x, x, x, {.terms = {Causal{}}});
   Rng rng(7);
   const AttentionTap all;
@@ -154,7 +154,7 @@ TEST(AttentionTap, shows_the_chosen_layers_heads_and_rows) {
   for (float weight : all.looks()[2].probabilities.to_vector<float>()) EXPECT_TRUE(weight == 0 || weight == 1);
 }
 
-TEST(AttentionTap, sees_attention_that_is_computed_another_way) {
+TEST(AttentionTap, records_attention_in_separable_form) {
   const Tensor q = Tensor::ones({1, 2, 12, 4}, test_device()), v = normal_input({1, 2, 12, 5}, 1);
   const AttentionOptions options{.beta = 0.0f, .terms = {Gaussian2d{positive_input({2}, 2), normal_input({2, 2}, 3), 4}}};
   const AttentionTap tap;
@@ -163,7 +163,7 @@ TEST(AttentionTap, sees_attention_that_is_computed_another_way) {
   expect_near("output", out, Doubles(matmul(tap.looks()[0].probabilities, v)), 4e-6);
 }
 
-TEST(AttentionTap, sees_its_own_thread_and_only_while_it_lives) {
+TEST(AttentionTap, records_its_own_thread_until_destroyed) {
   const Tensor x = normal_input({1, 1, 4, 4}, 1);
   EXPECT_EQ(AttentionTap::newest(), nullptr);
   {
@@ -176,7 +176,7 @@ TEST(AttentionTap, sees_its_own_thread_and_only_while_it_lives) {
   EXPECT_EQ(AttentionTap::newest(), nullptr);
 }
 
-TEST(AttentionTap, sees_decoding) {
+TEST(AttentionTap, records_decoding) {
   const Tensor k = normal_input({1, 2, 9, 4}, 1), v = normal_input({1, 2, 9, 4}, 2), q = normal_input({1, 2, 9, 4}, 3);
   const Tensor whole = attention_probabilities(q, k, {.terms = {Causal{}}});
   KeyValueCache cache;

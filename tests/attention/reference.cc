@@ -35,7 +35,7 @@ Expected reference(const Sizes& z, double beta, const std::vector<Subject>& term
     for (size_t t = 0; t < terms.size(); ++t) s = terms[t].score(parameters[t], s, b, h, i, j);
     return s;
   };
-  // How fast a score changes with a number.
+  // The derivative of a score with respect to a number.
   const auto slope = [&](double& number, const std::function<double()>& score) {
     const double before = number, step = 1e-4;
     number = before + step;

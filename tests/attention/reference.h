@@ -1,4 +1,4 @@
-// What attention is measured against: every term's score, the output and every gradient, written out in double.
+// The reference of attention: the score of every term, the output and every gradient, written out in double.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct Subject {
   std::function<std::vector<Read>(int64_t b, int64_t h, int64_t i, int64_t j)> reads = {};
 };
 
-// Every term in HEED_TERMS needs subjects<Term>(), defined in term_reference.cc; every_term walks the list.
+// Every term in HEED_TERMS needs subjects<Term>(), defined in term_reference.cc; every_term() runs them.
 template <class T>
 std::vector<Subject> subjects(const Sizes& z);
 #define HEED_SUBJECTS(Name, kind) \
@@ -37,7 +37,7 @@ std::vector<Subject> subjects(const Sizes& z);
 HEED_TERMS(HEED_SUBJECTS)
 #undef HEED_SUBJECTS
 
-// In the order of the list: pairs meet the term that is not linear before and after those that are learned.
+// In the order of the list, so that in pairs the nonlinear term comes both before and after learned terms.
 std::vector<Subject> every_term(const Sizes& z);
 
 // The output and every gradient, written out.
@@ -48,9 +48,9 @@ struct Expected {
 };
 
 struct ReferenceKind {
-  bool hard = false;                   // one-hot rows, ties shared
+  bool hard = false;                   // one-hot rows, averaged over ties
   bool score_gradient = true;          // false: only values get one
-  Doubles factors = Doubles(Shape{});  // (B, H, N, M): what dropout multiplies weights with; no axes: nothing
+  Doubles factors = Doubles(Shape{});  // (B, H, N, M): the factors of dropout; without axes: no dropout
 };
 
 // x: q, k and v; g: the gradient of the output
@@ -62,10 +62,10 @@ struct Inputs {
   explicit Inputs(const Sizes& z);
 };
 
-// Every element within `tolerance` of the largest; `floor` for what is zero in truth.
+// Every element must be within `tolerance` times the largest; `floor`: absolute tolerance for results that are exactly zero.
 void expect_near(const std::string& what, const Tensor& got, const Doubles& expected, double tolerance, double floor = 1e-12);
 
-// run() gives the same tensors bit for bit whatever the number of threads.
+// run() must give the bits of `got` for any number of threads.
 void expect_same_for_any_threads(const Tensors& got, const std::function<Tensors()>& run);
 
 }  // namespace heed::test

@@ -1,4 +1,4 @@
-// The element functions of terms, as CUDA calls them for one float, against the reference. The CPU's functions of blocks are held against
+// The element functions of terms, as CUDA calls them for one float, against the reference. The CPU's functions of blocks are compared with
 // the same reference by attention_test.cc.
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ Many parameters_in_double(const Subject& subject) {
   return out;
 }
 
-TEST(TermElements, scores_agree_with_the_reference) {
+TEST(TermElements, scores_match_the_reference) {
   if (test_device() != kCpu) GTEST_SKIP() << "calls the element functions on the host";
   for (const Subject& subject : every_term(kElementSizes)) {
     SCOPED_TRACE(subject.name);
@@ -65,7 +65,7 @@ TEST(TermElements, scores_agree_with_the_reference) {
 // ds: the gradient of a score.
 double gradient_of_score(int64_t b, int64_t h, int64_t i, int64_t j) { return std::sin(static_cast<double>(b + 3 * h + 7 * i + 11 * j)); }
 
-// Gradients of the numbers of every head, by the element functions; empty where a term has no few numbers.
+// Gradients of the scalar parameters of every head, by the element functions; empty for terms without scalar parameters.
 template <class T>
 std::vector<std::vector<float>> summed_numbers(const T& t) {
   std::vector<std::vector<float>> heads;
@@ -82,7 +82,7 @@ std::vector<std::vector<float>> summed_numbers(const T& t) {
   return heads;
 }
 
-// How fast the score of a term changes with one of its numbers.
+// The derivative of a term's score with respect to one of its parameters.
 double parameter_slope(const Subject& subject, Many& parameters, const Read& read, int64_t b, int64_t h, int64_t i, int64_t j) {
   double& number = parameters[read.which][read.index];
   const double before = number, step = 1e-4;
@@ -94,7 +94,7 @@ double parameter_slope(const Subject& subject, Many& parameters, const Read& rea
   return (above - below) / (2 * step);
 }
 
-TEST(TermElements, gradients_of_numbers_agree_with_the_reference) {
+TEST(TermElements, gradients_of_scalar_parameters_match_the_reference) {
   if (test_device() != kCpu) GTEST_SKIP() << "calls the element functions on the host";
   int found = 0;
   for (const Subject& subject : every_term(kElementSizes)) {
@@ -120,8 +120,8 @@ TEST(TermElements, gradients_of_numbers_agree_with_the_reference) {
   EXPECT_GE(found, 3);
 }
 
-// Entry `entry` of a head's table, or of a row of it, is what the reference reads.
-TEST(TermElements, table_entries_agree_with_the_reference) {
+// table_entry() gives the entry of a head's table, or of a row of it, that the reference reads.
+TEST(TermElements, table_entries_match_the_reference) {
   if (test_device() != kCpu) GTEST_SKIP() << "calls the element functions on the host";
   int found = 0;
   for (const Subject& subject : every_term(kElementSizes)) {
@@ -144,7 +144,7 @@ TEST(TermElements, table_entries_agree_with_the_reference) {
   EXPECT_GE(found, 4);
 }
 
-TEST(TermElements, slopes_of_nonlinear_terms_agree_with_the_reference) {
+TEST(TermElements, slopes_of_nonlinear_terms_match_the_reference) {
   if (test_device() != kCpu) GTEST_SKIP() << "calls the element functions on the host";
   int found = 0;
   for (const Subject& subject : every_term(kElementSizes))
@@ -161,7 +161,7 @@ TEST(TermElements, slopes_of_nonlinear_terms_agree_with_the_reference) {
   EXPECT_GE(found, 1);
 }
 
-TEST(AttentionKernels, do_not_run_in_a_dry_run_but_count) {
+TEST(AttentionKernels, count_work_without_running_in_a_dry_run) {
   const Sizes z{1, 2, 1, 40, 50, 8, 6};
   const auto run = [&](const Inputs& x) {
     const Tensor out = attention(x.q, x.k, x.v, {.terms = {Causal{10}}});
@@ -184,7 +184,7 @@ TEST(AttentionKernels, do_not_run_in_a_dry_run_but_count) {
   for (const float x : out.to_vector<float>()) EXPECT_EQ(x, 0);
 }
 
-TEST(AttentionKernels, take_a_few_terms) {
+TEST(AttentionKernels, refuse_too_many_terms) {
   const Tensor x = normal_input({1, 1, 10, 4});
   AttentionOptions options{.terms = std::vector<Term>(kMaxTerms, Causal{})};
   attention(x, x, x, options);

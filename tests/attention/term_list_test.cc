@@ -1,4 +1,4 @@
-// The descriptors of score terms: names that are unique, and what they say about the terms.
+// The descriptors of score terms: unique names, and properties that match the terms.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -25,13 +25,13 @@ TEST(TermList, names_and_aliases_are_unique) {
   EXPECT_EQ(find_term("gausian"), nullptr);
 }
 
-TEST(TermList, has_a_subject_for_every_term) {
+TEST(TermList, has_a_reference_for_every_term) {
   std::set<std::string> tested;
   for (const Subject& subject : every_term(kListSizes)) tested.insert(info_of(subject.term).name);
   EXPECT_EQ(tested.size(), term_infos().size());
 }
 
-TEST(TermList, descriptors_agree_with_the_terms) {
+TEST(TermList, descriptors_match_the_terms) {
   for (const Subject& subject : every_term(kListSizes)) {
     const TermInfo& info = info_of(subject.term);
     SCOPED_TRACE(info.name);
@@ -44,7 +44,7 @@ TEST(TermList, descriptors_agree_with_the_terms) {
     for (const TermParameter& each : info.parameters) described.push_back(each.name);
     for (const TermTensor& x : learned_of(term, sizes))
       if (x.sums == Sums::numbers || x.sums == Sums::table) learned.emplace_back(x.name);
-    if (info.name != "relative_content") {  // whose table is computed
+    if (info.products == 0) {  // otherwise its table is computed
       EXPECT_EQ(described, learned);
     }
     EXPECT_FALSE(info.use == TermUse::pattern && !info.masks);
@@ -61,11 +61,11 @@ TermInput input_of(const TermInfo& info, TermValues values = {}) {
   return out;
 }
 
-TEST(TermList, terms_are_made_from_settings) {
+TEST(TermList, terms_are_created_from_settings) {
   const AttentionSizes sizes{1, 2, 2, 24, 24, 5, 3};
   for (const TermInfo& info : term_infos()) {
     SCOPED_TRACE(info.name);
-    if (info.use == TermUse::call || info.name == "relative_content") {
+    if (info.use == TermUse::call || info.products > 0) {
       expect_error([&] { make_term(info, input_of(info)); }, info.name + " cannot be made from settings");
       continue;
     }
@@ -78,7 +78,7 @@ TEST(TermList, terms_are_made_from_settings) {
   EXPECT_EQ(shifted.shift, 2);  // layer 1
 }
 
-TEST(TermList, settings_have_usual_values) {
+TEST(TermList, settings_have_defaults) {
   const TermInfo& window = *find_term("window");
   TermValues values{{"before", 3}};
   complete_settings(window, values, {});
@@ -87,7 +87,7 @@ TEST(TermList, settings_have_usual_values) {
   expect_error([&] { complete_settings(window, values, {}); }, "window has no setting size");
 }
 
-TEST(TermList, settings_are_read_from_text) {
+TEST(TermList, settings_are_parsed_from_text) {
   const TermInfo &window = *find_term("window"), &chunks = *find_term("chunks"), &cap = *find_term("soft_cap");
   EXPECT_EQ(window.usage(), "window:BEFORE:AFTER:GLOBALS");
   EXPECT_EQ(parse_settings(window, "4:2", ':'), (TermValues{{"before", 4}, {"after", 2}}));
@@ -102,8 +102,8 @@ TEST(TermList, settings_are_read_from_text) {
   expect_error([&] { parse_settings(window, "1:2:3:4", ':'); }, "found 4 parts, expected window:BEFORE:AFTER:GLOBALS");
 }
 
-// What a pattern says about the keys that a query sees is what its element function keeps.
-TEST(TermList, visible_pairs_of_patterns_are_those_of_their_elements) {
+// The visible keys of a pattern are those that its element function keeps.
+TEST(TermList, visible_pairs_match_the_element_functions) {
   const int64_t N = 24;
   for (const TermInfo& info : term_infos()) {
     if (info.use != TermUse::pattern) continue;

@@ -160,8 +160,34 @@ std::vector<Subject> subjects<RelativeKeys>(const Sizes& z) {
 }
 
 template <>
+std::vector<Subject> subjects<RelativeKeys2d>(const Sizes& z) {
+  const I grid = grid_width(z), rows = 2, columns = std::max<I>(1, grid - 2), entries = 2 * rows + 1 + 2 * columns + 1, W = 3;
+  const auto query = [=](I b, I h, I i) { return ((b * z.H + h) * z.N + i) * W; };
+  const auto by_row = [=](I h, I i, I j) { return (h * entries + std::clamp<I>(j / grid - i / grid, -rows, rows) + rows) * W; };
+  const auto by_column = [=](I h, I i, I j) {
+    return (h * entries + 2 * rows + 1 + std::clamp<I>(j % grid - i % grid, -columns, columns) + columns) * W;
+  };
+  return {
+      {"relative keys 2d",
+       RelativeKeys2d{learned(normal_input({z.B, z.H, z.N, W}, 19)), learned(scale(normal_input({z.H, entries, W}, 20), 0.7f)), rows, grid},
+       [=](const Many& p, double s, I b, I h, I i, I j) {
+         for (I d = 0; d < W; ++d) s += p[0][query(b, h, i) + d] * (p[1][by_row(h, i, j) + d] + p[1][by_column(h, i, j) + d]);
+         return s;
+       },
+       [=](I b, I h, I i, I j) {
+         Reads all;
+         for (I d = 0; d < W; ++d) {
+           all.push_back({0, query(b, h, i) + d});
+           all.push_back({1, by_row(h, i, j) + d});
+           all.push_back({1, by_column(h, i, j) + d});
+         }
+         return all;
+       }}};
+}
+
+template <>
 std::vector<Subject> subjects<BucketedBias>(const Sizes& z) {
-  const auto bucket = [](I distance) {  // four a side: 0, 1, 2 to 5, and the rest, as 2 (16 / 2)^(1/2) is 5.7
+  const auto bucket = [](I distance) {  // four per side: 0, 1, 2 to 5, and larger ones, because 2 (16 / 2)^(1/2) is 5.7
     const I size = std::abs(distance), start = distance > 0 ? 4 : 0;
     return start + (size < 2 ? size : size < 6 ? 2 : 3);
   };

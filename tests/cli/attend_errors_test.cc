@@ -25,7 +25,7 @@ void expect_bad_attend(const TensorMap& more, const std::string& message, const 
 }
 
 // 0.5 everywhere except `value` at index `at`.
-Tensor spoiled(const Shape& shape, size_t at, float value) {
+Tensor constant_except_at(const Shape& shape, size_t at, float value) {
   std::vector<float> values(static_cast<size_t>(count(shape)), 0.5f);
   values.at(at) = value;
   return Tensor::from(values, shape, kCpu);
@@ -46,7 +46,7 @@ TEST(AttendErrors, command_lines) {
   expect("attend IN --casual true -o OUT", "unknown flag '--casual'; did you mean '--causal'?");
 }
 
-TEST(AttendErrors, both_ways_of_writing_an_option_are_the_same) {
+TEST(AttendErrors, arguments_and_flags_are_equivalent) {
   const TensorMap t = small_inputs();
   const Attended arguments = run_attend(t, "causal=true beta=0.5"), flags = run_attend(t, "", "attend -o OUT --beta=0.5 IN --causal true");
   EXPECT_EQ(flags.exit_code, 0) << flags.err;
@@ -99,10 +99,10 @@ TEST(AttendErrors, missing_requirements) {
   expect_usage("kind=linear beta=-1", "kind=linear with beta=-1, expected 0 or more");
   expect_usage("kind=linear random_features=65537", "random_features=65537, expected at most 65536");
   expect_usage("kind=linear features=relu random_features=3", "random_features with features=relu, expected features=random");
-  expect_usage("grid=2x2", "grid=2x2 has 4 places, expected one for each of the 12 keys");
-  expect_usage("first_query=1 grid=3x4", "grid=3x4 has 12 places, expected 13 or more, as the first of 12 queries is at 1");
-  expect_usage("grid=3x4", "grid=3x4 has 12 places, expected one for each of the 5 queries", {{"q", Tensor::ones({2, 4, 5, 5}, kCpu)}});
-  expect_usage("pool=2 grid=2x2", "grid=2x2 has 4 places, expected one for each of the 12 keys");
+  expect_usage("grid=2x2", "grid=2x2 has 4 cells, expected one for each of the 12 keys");
+  expect_usage("first_query=1 grid=3x4", "grid=3x4 has 12 cells, expected 13 or more, as the first of 12 queries is at 1");
+  expect_usage("grid=3x4", "grid=3x4 has 12 cells, expected one for each of the 5 queries", {{"q", Tensor::ones({2, 4, 5, 5}, kCpu)}});
+  expect_usage("pool=2 grid=2x2", "grid=2x2 has 4 cells, expected one for each of the 12 keys");
   expect_usage("pool=2 grid=3x4 grid_window=1", "pool with grid_window: pooled keys have no position on the grid");
   expect_usage("lengths=1", "1 lengths for 2 items");
   expect_usage("lengths=1,13", "a length of 13, expected 0 to M = 12");
@@ -182,11 +182,13 @@ TEST(AttendErrors, shapes) {
 
 TEST(AttendErrors, elements) {
   const Shape q{2, 4, 12, 5}, v{2, 2, 12, 3};
-  expect_bad_attend({{"q", spoiled(q, 239, NAN)}}, "q is nan at (0, 3, 11, 4), expected finite numbers");
-  expect_bad_attend({{"v", spoiled(v, 0, INFINITY)}}, "v is infinity at (0, 0, 0, 0), expected finite numbers");
-  expect_bad_attend({{"grad_out", spoiled({2, 4, 12, 3}, 3, -INFINITY)}}, "grad_out is -infinity at (0, 0, 1, 0), expected finite numbers");
-  expect_bad_attend({{"bias", spoiled({12, 12}, 13, INFINITY)}}, "bias is infinity at (1, 1), expected finite numbers or -infinity");
-  expect_bad_attend({{"mask", spoiled({12}, 3, NAN)}}, "mask is nan at (3), expected finite numbers or -infinity");
+  expect_bad_attend({{"q", constant_except_at(q, 239, NAN)}}, "q is nan at (0, 3, 11, 4), expected finite numbers");
+  expect_bad_attend({{"v", constant_except_at(v, 0, INFINITY)}}, "v is infinity at (0, 0, 0, 0), expected finite numbers");
+  expect_bad_attend({{"grad_out", constant_except_at({2, 4, 12, 3}, 3, -INFINITY)}},
+                    "grad_out is -infinity at (0, 0, 1, 0), expected finite numbers");
+  expect_bad_attend({{"bias", constant_except_at({12, 12}, 13, INFINITY)}},
+                    "bias is infinity at (1, 1), expected finite numbers or -infinity");
+  expect_bad_attend({{"mask", constant_except_at({12}, 3, NAN)}}, "mask is nan at (3), expected finite numbers or -infinity");
   expect_bad_attend({{"q", Tensor::ones(q, DType::i64, kCpu)}}, "q is i64, expected f32, f16 or bf16");
   expect_bad_attend({{"key_mask", Tensor::ones({2, 12}, kCpu)}}, "key_mask is f32, expected bool or integers");
   expect_bad_attend({{"lengths", Tensor::ones({2}, kCpu)}}, "lengths is f32, expected integers");

@@ -149,7 +149,7 @@ TEST(Attend, relative_positions) {
   });
 }
 
-// Every term that has tensors of its own is in the file format.
+// The file format covers every term with tensors.
 TEST(Attend, parameters_of_terms) {
   for (const TermInfo& info : term_infos()) {
     if (info.parameters.empty()) continue;
@@ -260,7 +260,7 @@ TEST(Attend, probabilities) {
   expect_close("channel", channel.tensors.at("probabilities"), softmax(scale(matmul(transpose(t.at("q"), 2, 3), t.at("q")), 0.3f)));
 }
 
-TEST(Attend, fewer_axes_and_halves) {
+TEST(Attend, fewer_axes_and_half_precision) {
   const TensorMap t = small_inputs();
   const Tensor expected = attention(t.at("q"), t.at("k"), t.at("v"), {.terms = {Causal{}}});
   TensorMap three, two, half;

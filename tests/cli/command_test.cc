@@ -60,7 +60,7 @@ TEST(Command, failures_have_exit_codes_and_messages) {
   expect("test-number", 1, "heed: unexpected failure");
 }
 
-TEST(Command, the_list_is_sorted) {
+TEST(Command, names_are_sorted) {
   const std::vector<const Command*>& all = all_commands();
   EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](auto* a, auto* b) { return a->name < b->name; }));
 }

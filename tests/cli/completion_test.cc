@@ -89,13 +89,13 @@ TEST(Completion, bash_completes_commands_flags_settings_and_values) {
   EXPECT_EQ(offered_by_bash("nothing ''"), (std::set<std::string>{""}));
 }
 
-TEST(Completion, bash_offers_it_at_the_prompt) {
+TEST(Completion, bash_registers_completion) {
   EXPECT_EQ(output_of_shell("bash --norc", "source <(heed completion bash)\ncomplete -p heed\n"),
             "complete -o bashdefault -o default -F _heed heed\n");
 }
 
 // All shells get the same completions.
-TEST(Completion, zsh_and_fish_have_what_bash_has) {
+TEST(Completion, zsh_and_fish_match_bash) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {""}, {"train", ""}, {"train", "classify", ""}, {"train", "classify", "--"}, {"lab", ""}, {"cost", "v"}}) {
     std::set<std::string> zsh, fish;

@@ -24,7 +24,7 @@ class CostProgram : public testing::Test {
   static std::string fixture(const std::string& name) { return std::string(HEED_SOURCE_DIR) + "/tests/fixtures/" + name; }
 };
 
-TEST_F(CostProgram, of_a_preset) {
+TEST_F(CostProgram, prints_the_cost_of_a_preset) {
   const ProgramResult outcome = heed("vit-tiny batch=64");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* text : {"vit-tiny, ViTForImageClassification: 2693578 parameters", "A batch of 64 with 65 tokens", "0..4 x 5",
@@ -32,7 +32,15 @@ TEST_F(CostProgram, of_a_preset) {
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << "\n" << outcome.out;
 }
 
-TEST_F(CostProgram, numbers_for_machines) {
+TEST_F(CostProgram, names_the_vocabulary_that_it_counts) {
+  for (const auto& [setting, vocabulary] : {std::pair{"", "1000"}, {" model.vocab_size=50257", "50257"}}) {
+    const ProgramResult outcome = heed(std::string("gpt2") + setting);
+    EXPECT_NE(outcome.out.find(std::string("A batch of 1 with 128 tokens, of a vocabulary of ") + vocabulary + "\n"), std::string::npos)
+        << outcome.out;
+  }
+}
+
+TEST_F(CostProgram, prints_json) {
   const Json vit = json("vit-tiny");
   const int64_t N = 65, D = 192;
   EXPECT_EQ(vit["inference"]["multiply_adds"], 6 * (N * 12 * D * D + 2 * N * N * D) + 64 * 48 * D + 10 * D);
@@ -49,7 +57,7 @@ TEST_F(CostProgram, numbers_for_machines) {
   EXPECT_FALSE(json(fixture("bert-model")).contains("training"));  // has no loss
 }
 
-TEST_F(CostProgram, sizes_and_choices) {
+TEST_F(CostProgram, accepts_sizes_and_settings) {
   EXPECT_EQ(json("vit-tiny image=64")["size"]["tokens"], 257);
   EXPECT_EQ(json("vit-tiny width=32")["parameters"],
             json("vit-tiny width=32 heads=2")["parameters"]);  // the preset's 3 heads do not divide it
@@ -60,7 +68,7 @@ TEST_F(CostProgram, sizes_and_choices) {
   EXPECT_EQ(translation["size"]["target"], 4);
 }
 
-TEST_F(CostProgram, measured_is_as_predicted) {
+TEST_F(CostProgram, measurements_match_predictions) {
   const Json both = json(fixture("gpt2-lm") + " batch=64 measure=true rounds=1");
   for (const char* call : {"inference", "training"}) {
     EXPECT_EQ(both[call]["multiply_adds"], both[call]["measured"]["multiply_adds"]);
@@ -73,7 +81,7 @@ TEST_F(CostProgram, measured_is_as_predicted) {
   EXPECT_GT(both["machine"]["peak_operations_per_second"], 1e8);
 }
 
-TEST_F(CostProgram, questions) {
+TEST_F(CostProgram, answers_questions) {
   const auto number = [](const cli::Answer& answer, const std::string& what) {
     for (const cli::Answer::Line& line : answer.lines)
       if (line.what == what) return line.number;

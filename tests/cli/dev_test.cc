@@ -9,7 +9,7 @@ namespace {
 
 struct Installed {
   int exit_code;
-  std::string asked, out, err;
+  std::string cmake_arguments, out, err;
 };
 
 // arguments and path: as a shell reads them; HERE is a temporary folder
@@ -22,7 +22,7 @@ Installed dev_install(const std::string& arguments, const std::string& path) {
       "exit 9\n"
       "echo \"$@\" >'" +
           here +
-          "/asked'\nmkdir -p \"$4/bin\"; echo >\"$4/bin/heed\"; chmod +x "
+          "/cmake_arguments'\nmkdir -p \"$4/bin\"; echo >\"$4/bin/heed\"; chmod +x "
           "\"$4/bin/heed\"\n");
   put(folder / "programs/dpkg-query", "#!/bin/sh\nshift 3\nfor p in \"$@\"; do echo \"$p installed\"; done\n");
   for (const char* name : {"cmake", "dpkg-query"})
@@ -34,28 +34,28 @@ Installed dev_install(const std::string& arguments, const std::string& path) {
   put(folder / "run", "HERE='" + here + "'\nexport HOME=$HERE/home PATH=\"$HERE/programs:" + path +
                           "/usr/bin:/bin\"\nexec bash $HERE/tree/dev install " + arguments + "\n");
   const int status = std::system(("bash '" + here + "/run' >'" + here + "/out' 2>'" + here + "/err'").c_str());
-  Installed out{WEXITSTATUS(status), get(folder / "asked"), get(folder / "out"), get(folder / "err")};
-  for (std::string* text : {&out.asked, &out.out, &out.err})
+  Installed out{WEXITSTATUS(status), get(folder / "cmake_arguments"), get(folder / "out"), get(folder / "err")};
+  for (std::string* text : {&out.cmake_arguments, &out.out, &out.err})
     for (size_t at = text->find(here); at != std::string::npos; at = text->find(here)) text->replace(at, here.size(), "HERE");
   return out;
 }
 
-TEST(Dev, install_says_where_and_whether_the_shell_finds_it) {
+TEST(Dev, install_prints_its_location_and_checks_the_path) {
   const Installed unknown = dev_install("--prefix $HERE/there", "");
   EXPECT_EQ(unknown.exit_code, 0) << unknown.err;
-  EXPECT_EQ(unknown.asked, "--install build --prefix HERE/there\n");
+  EXPECT_EQ(unknown.cmake_arguments, "--install build --prefix HERE/there\n");
   EXPECT_EQ(unknown.out,
             "installed: HERE/there/bin/heed\nheed is not on your PATH yet. "
             "Add this line to your shell's startup file:\n"
             "  export PATH=\"HERE/there/bin:$PATH\"\n");
   EXPECT_EQ(dev_install("--prefix=$HERE/there", "$HERE/there/bin:").out, "installed: HERE/there/bin/heed\n");
   if (::geteuid() != 0) {
-    EXPECT_EQ(dev_install("", "").asked, "--install build --prefix HERE/home/.local\n");
+    EXPECT_EQ(dev_install("", "").cmake_arguments, "--install build --prefix HERE/home/.local\n");
   }
   for (const char* wrong : {"--prefix", "--prefx there", "there"}) {
     const Installed refused = dev_install(wrong, "");
     EXPECT_EQ(refused.exit_code, 2) << wrong;
-    EXPECT_EQ(refused.asked, "");
+    EXPECT_EQ(refused.cmake_arguments, "");
     EXPECT_TRUE(refused.err.starts_with("dev: install: expected")) << refused.err;
   }
 }

@@ -19,7 +19,7 @@ ProgramResult run_with(const std::string& variables, const std::string& argument
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, get(folder / "out"), get(folder / "err")};
 }
 
-TEST(Environment, wrong_variables_are_named_and_no_file_is_blamed) {
+TEST(Environment, invalid_variables_are_reported_without_a_file_name) {
   const std::string model = fixture("gpt2-lm").string();
   for (const std::string& command : {std::string("--version"), "generate '" + model + "' --ids '5 6'", "inspect '" + model + "'"}) {
     for (const char* value : {"abc", "0", "-3", "1e9", "4x", "1025", "99999999999999999999"}) {
@@ -35,7 +35,7 @@ TEST(Environment, wrong_variables_are_named_and_no_file_is_blamed) {
   EXPECT_NE(run_with("HEED_THREADS=3", "--version").out.find("3 threads"), std::string::npos);
 }
 
-TEST(Environment, a_temporary_folder_that_cannot_be_made_is_exit_code_1) {
+TEST(Environment, failure_to_create_a_temporary_folder_is_exit_code_1) {
   const Folder folder;
   const std::string train = "train language layers=1 width=16 heads=2 steps=1 --runs '" + (folder / "runs").string() + "'";
   put(folder / "file", "");
@@ -74,10 +74,12 @@ TEST(Environment, unwritable_output_is_exit_code_1) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--help"}, {"lab"}, {"attend", "--help"}, {"cost", "bert-base", "--all"}, {"train", "classify", "--settings"}}) {
     EXPECT_EQ(into_closed_pipe(words, folder / "err"), 1) << words[0];
-    EXPECT_EQ(get(folder / "err"), "heed: standard output: cannot write\n") << words[0];
+    EXPECT_EQ(get(folder / "err"), "") << words[0];  // as with | head
   }
   if (!std::filesystem::exists("/dev/full")) return;
-  EXPECT_EQ(WEXITSTATUS(std::system("'" HEED_PROGRAM "' cost bert-base --all >/dev/full 2>/dev/null")), 1);
+  const std::string err = (folder / "err").string();
+  EXPECT_EQ(WEXITSTATUS(std::system(("'" HEED_PROGRAM "' cost bert-base --all >/dev/full 2>'" + err + "'").c_str())), 1);
+  EXPECT_EQ(get(err), "heed: standard output: cannot write\n");
 }
 
 TEST(Environment, a_run_with_closed_output_is_saved) {
@@ -110,14 +112,14 @@ TEST(LabCommand, ctrl_c_keeps_results_and_removes_temporary_folders) {
   EXPECT_TRUE(std::filesystem::is_empty(folder / "tmp"));
 }
 
-TEST(LabCommand, a_folder_that_cannot_be_made_is_found_before_anything_runs) {
+TEST(LabCommand, invalid_output_folders_are_refused_before_running) {
   const ProgramResult ran = run_heed("lab L1 -o /nowhere/report");
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_NE(ran.err.find("/nowhere: cannot create the report folder there"), std::string::npos) << ran.err;
   EXPECT_EQ(ran.out, "");
 }
 
-TEST(Program, help_and_version_in_every_way) {
+TEST(Program, accepts_every_form_of_help_and_version) {
   const std::string help = output_of_heed("--help"), train = output_of_heed("train --help");
   EXPECT_EQ(output_of_heed("help"), help);
   EXPECT_EQ(output_of_heed("-h"), help);
@@ -133,7 +135,7 @@ TEST(Program, help_and_version_in_every_way) {
               "2: heed: " + std::string(command) + ": found 'help'; did you mean 'heed help " + command + "'?\n");
 }
 
-TEST(Inspect, takes_presets_as_cost_does) {
+TEST(Inspect, accepts_presets_like_cost) {
   const std::string tree = output_of_heed("inspect gpt2");
   EXPECT_TRUE(tree.starts_with("GPT2LMHeadModel: 86610432 parameters")) << tree;
   EXPECT_NE(tree.find("h 0..11 x 12"), std::string::npos) << tree;

@@ -5,6 +5,7 @@
 #include "heed/models/classify.h"
 #include "heed/models/image_processor.h"
 #include "heed/train/batch_order.h"
+#include "heed/train/padded_rows.h"
 #include "heed/train/pretrain_data.h"
 #include "heed/train/translate_data.h"
 #include "tests/cli/program.h"
@@ -58,6 +59,8 @@ TEST(Eval, images_are_evaluated_class_by_class) {
   EXPECT_EQ(found["what"], "7 images, test");
   EXPECT_EQ(found["detail"]["confusion"].size(), 10u);
   EXPECT_EQ(evaluated(arguments + " --part train")["what"], "10 images, train");
+  EXPECT_EQ(evaluated(arguments + " --image 48")["model"], (folder / "model").string());
+  EXPECT_NE(run_heed("eval " + arguments + " source=en").err.find("found source=, which does not apply"), std::string::npos);
   const ProgramResult table = run_heed("eval " + arguments + " --confusion");
   EXPECT_TRUE(table.out.starts_with("7 images, test\nloss ")) << table.out << table.err;
   EXPECT_NE(table.out.find("accuracy              85.71%\n"), std::string::npos) << table.out;
@@ -69,6 +72,11 @@ TEST(Eval, images_are_evaluated_class_by_class) {
   EXPECT_EQ(unknown.exit_code, 3);
   EXPECT_NE(unknown.err.find("yak"), std::string::npos) << unknown.err;
   EXPECT_NE(unknown.err.find("expected classes of the model: \"ant\", \"bee\""), std::string::npos) << unknown.err;
+  for (int i = 0; i < 2; ++i) {  // the parts of the first are of the same job, though --image makes another folder each time
+    const ProgramResult kept = run_heed("eval " + arguments + " --part train --image 48 --parts " + (folder / "parts").string());
+    EXPECT_EQ(kept.exit_code, 3) << kept.err;
+    EXPECT_NE(kept.err.find("yak"), std::string::npos) << kept.err;
+  }
 
   const std::string nameless = "eval " + fixture("vit-classify").string() + " ";
   std::filesystem::create_directories(folder / "few" / "ant");
@@ -169,10 +177,27 @@ TEST(Eval, translations_are_compared_with_references) {
   put(folder / "target", "hello\nworld\nthere is nothing alike\n");
   EXPECT_LT(evaluated(model + " " + source + "," + target + " --length 12 --beams 2")["figures"]["bleu"].get<double>(), 50);
   EXPECT_EQ(run_heed("eval " + model + " " + source).exit_code, 2);
+
+  std::filesystem::create_directory(folder / "corpus");
+  for (const char* part : {"train", "val", "test"}) {
+    put(folder / "corpus" / (std::string(part) + ".en"), "w5 w9 w11\nw7\n");
+    put(folder / "corpus" / (std::string(part) + ".de"), "hello\nworld\n");
+  }
+  put(folder / "corpus/val.en", "w7\n");
+  put(folder / "corpus/val.de", "world\n");
+  const std::string corpus = model + " " + (folder / "corpus").string(), languages = " source=en target=de --length 12";
+  EXPECT_EQ(evaluated(corpus + languages)["what"], "2 translations");
+  EXPECT_EQ(evaluated(corpus + languages + " --part validation")["what"], "1 translations");
+  const ProgramResult unnamed = run_heed("eval " + corpus);
+  EXPECT_EQ(unnamed.exit_code, 2);
+  EXPECT_NE(unnamed.err.find("extensions of train in"), std::string::npos) << unnamed.err;
+  EXPECT_NE(unnamed.err.find("de, en"), std::string::npos) << unnamed.err;
+  EXPECT_EQ(run_heed("eval " + corpus + " source=en target=fr").exit_code, 3);
+
   EXPECT_EQ(run_heed("eval " + TextFolder("bert-tokens").path().string() + " " + source).exit_code, 3);
 }
 
-TEST(Eval, masks_and_next_sentences_come_from_the_seed) {
+TEST(Eval, masks_and_next_sentences_are_determined_by_the_seed) {
   const TextFolder folder("bert-pretrain"), masked("bert-masked"), next("bert-next");
   std::string text;
   for (int i = 0; i < 24; ++i)

@@ -98,7 +98,7 @@ TEST_F(GenerateProgram, samples_by_seed) {
   EXPECT_EQ(heed("generate " + folder_path + " w5 --greedy"), heed(some + "--greedy"));
 }
 
-TEST_F(GenerateProgram, takes_ids_without_a_tokenizer) {
+TEST_F(GenerateProgram, accepts_ids_without_a_tokenizer) {
   const std::string fixture = (kFixtures / "gpt2-lm").string();
   const std::string with = heed("generate " + model("gpt2-lm", -1) + " --ids '5, 6, 7' --json --max-new-tokens 4");
   const std::string without = heed("generate " + fixture + " --ids '5 6 7' --json --max-new-tokens 4");
@@ -109,7 +109,7 @@ TEST_F(GenerateProgram, takes_ids_without_a_tokenizer) {
   EXPECT_EQ(Json::parse("[" + plain + "]"), Json::parse(without)["tokens"]);
 }
 
-TEST_F(GenerateProgram, complains) {
+TEST_F(GenerateProgram, reports_invalid_arguments) {
   const std::string gpt2 = model("gpt2-lm", -1), run = "generate " + gpt2 + " ";
   EXPECT_EQ(heed("generate /nowhere a"), "3: heed: /nowhere: there is no such folder\n");
   EXPECT_EQ(heed("generate " + (kFixtures / "gpt2-lm").string() + " a").substr(0, 9), "3: heed: ");

@@ -87,7 +87,7 @@ int64_t peak_of_this_process() {
   return int64_t{used.ru_maxrss} * 1024;
 }
 
-TEST(HostileCommands, cost_no_more_than_the_model_as_it_is) {
+TEST(HostileCommands, use_no_more_time_and_memory_than_the_original_model) {
   for (const HostileCase& each : kCases) {
     const TextFolder folder(each.fixture);
     const std::string whole = get(folder / "config.json");
@@ -111,13 +111,13 @@ TEST(HostileCommands, cost_no_more_than_the_model_as_it_is) {
       EXPECT_EQ(hostile.exit_code, each.exit_code) << what;
       EXPECT_EQ(hostile.output.find("unexpected"), std::string::npos) << what;
       if (kSanitized) continue;
-      EXPECT_LT(hostile.seconds - plain.seconds, 2) << what;  // a size that is believed takes minutes
+      EXPECT_LT(hostile.seconds - plain.seconds, 2) << what;  // allocating the declared size would take minutes
       EXPECT_LT(hostile.bytes - std::max(plain.bytes, peak_of_this_process()), int64_t{64} << 20) << what;
     }
   }
 }
 
-TEST(HostileCommands, an_image_size_that_the_model_cannot_take_is_a_bad_file) {
+TEST(HostileCommands, unsupported_image_sizes_are_exit_code_3) {
   const Folder folder;
   std::filesystem::copy(fixture("vit-classify"), folder / "vit");
   put(folder / "vit/preprocessor_config.json", R"({"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 48}})");

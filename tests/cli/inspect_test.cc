@@ -99,7 +99,7 @@ void expect_balanced(const std::string& page) {
   EXPECT_TRUE(open.empty()) << open.back();
 }
 
-TEST(InspectFigures, are_readable) {
+TEST(InspectFigures, are_formatted_with_units) {
   EXPECT_EQ(cli::readable_count(999), "999");
   EXPECT_EQ(cli::readable_count(999'999), "1.00 M");
   EXPECT_EQ(cli::readable_count(17'563'828'224), "17.6 G");
@@ -123,6 +123,27 @@ TEST_F(InspectProgram, prints_the_tree) {
   for (const Json& module : json["modules"]) sum += module["multiply_adds"].get<int64_t>();
   EXPECT_EQ(json["multiply_adds"], sum);
   EXPECT_EQ(json["modules"][0]["tensors"][0]["name"], "bert.embeddings.word_embeddings.weight");
+}
+
+TEST_F(InspectProgram, prints_shapes) {
+  const ProgramResult example = heed(fixture("gpt2-lm") + " --shapes --size tokens=5");
+  EXPECT_EQ(example.exit_code, 0) << example.err;
+  for (const char* line : {"transformer.h.0..1.attn.map     (1, 3, 5, 5)   f32    q (1, 3, 5, 16), k (1, 3, 5, 16)\n",
+                           "hidden_states.0..2 ", "lm_head.(tied) "})
+    EXPECT_NE(example.out.find(line), std::string::npos) << line << "\n" << example.out;
+  const ProgramResult all = heed(fixture("gpt2-lm") + " --shapes --all --ids '3 4 5'");
+  EXPECT_NE(all.out.find("transformer.h.1.attn.map     (1, 3, 3, 3)"), std::string::npos) << all.out << all.err;
+  const ProgramResult steps = heed("lstm-additive --shapes --size tokens=3");  // the same calls for every token
+  for (const char* line : {"encoder.layers.0.back.hidden x 3 ", "decoder.attention.query x 3 ", "decoder.layers.0.hidden x 3 "})
+    EXPECT_NE(steps.out.find(line), std::string::npos) << line << "\n" << steps.out;
+  EXPECT_EQ(heed("lstm-additive --shapes --size tokens=3 --all").out.find(" x 3"), std::string::npos);
+  const Json json = Json::parse(heed(fixture("resnet-basic") + " --shapes --json").out);  // no attention
+  EXPECT_EQ(json["shapes"].front()["from"], "input");
+  EXPECT_EQ(json["shapes"].back()["name"], "logits");
+  const Json image = Json::parse(heed(fixture("vit-classify") + " " + this->image() + " --shapes --json").out);
+  EXPECT_EQ(image["shapes"][0]["name"], "pixel_values");
+  refused(fixture("gpt2-lm") + " --shapes --html x.html 'a'", 2, "found --shapes with options of maps");
+  refused("vit-tiny " + this->image() + " --image 48", 2, "is a preset without weights");
 }
 
 TEST_F(InspectProgram, the_document_shows_the_help) {
@@ -207,6 +228,11 @@ TEST_F(InspectProgram, shows_attention_over_images) {
   EXPECT_EQ(parse_image(std::as_bytes(std::span(png)), "page").width, 32);
   EXPECT_GT(read_image(folder / "v.png").width, 300);
   EXPECT_NE(get(folder / "v.svg").find(">rollout, row 1, column 2</text>"), std::string::npos);
+  const Json registers = Json::parse(heed(fixture("dinov2-registers") + " " + image() + " --json").out)["maps"][0]["keys"];
+  EXPECT_EQ(registers[2], "[register 2]");
+  EXPECT_EQ(registers[3], "row 0, column 0");
+  const Json distilled = Json::parse(heed(fixture("deit-teacher") + " " + image() + " --json").out)["maps"][0]["keys"];
+  EXPECT_EQ(distilled[1], "[distillation]");
 }
 
 TEST_F(InspectProgram, aligns_translations) {

@@ -13,9 +13,12 @@ TEST(LabCommand, lists_the_experiments) {
   const std::string list = output_of_heed("lab");
   for (const char* text : {"L1 ", "softmax-temperature", "dot-product-variance", "corrects a published claim"})
     EXPECT_NE(list.find(text), std::string::npos) << list;
+  const Json json = parse_json("list", output_of_heed("lab --json"));
+  EXPECT_EQ(json["experiments"][0]["name"], "softmax-temperature");
+  EXPECT_EQ(json["experiments"][0]["number"], "L1");
 }
 
-TEST(LabCommand, runs_one_and_writes_its_report) {
+TEST(LabCommand, runs_one_experiment_and_writes_its_report) {
   const Folder folder;
   const Path out = folder / "report";
   const ProgramResult ran = run_heed("lab l1 tokens=8 -o " + shell_quoted(out));
@@ -26,18 +29,23 @@ TEST(LabCommand, runs_one_and_writes_its_report) {
   EXPECT_EQ(output_of_heed("lab L1 --quiet -o " + shell_quoted(out)), out.string() + "/index.html\n");
   const Json json = parse_json("lab", output_of_heed("lab L1 --json -o " + shell_quoted(out)));
   EXPECT_EQ(json["experiments"][0]["verdict"], "holds");
+  EXPECT_FALSE(json.contains("twice"));
+  const Json twice = parse_json("lab", output_of_heed("lab L1 --twice --json -o " + shell_quoted(out)));
+  EXPECT_EQ(twice["twice"], Json::array());  // L1 does not train
 }
 
-TEST(LabCommand, a_verdict_that_is_not_as_documented_is_exit_code_1) {
+TEST(LabCommand, verdicts_that_differ_from_the_documents_are_exit_code_1) {
   const Folder folder;
-  const ProgramResult ran = run_heed("lab L7 samples=1000 -o " + shell_quoted(folder / "report"));
+  // So small that the time is that of the call, whatever the number of tokens.
+  const ProgramResult ran = run_heed("lab L11 width=1 keys=1 values=1 least_tokens=16 lengths=2 most_heads=1 head_tokens=16 rounds=3 -o " +
+                                     shell_quoted(folder / "report"));
   EXPECT_EQ(ran.exit_code, 1);
-  EXPECT_EQ(ran.err, "heed: lab: 1 of 1 verdicts not as documented: L7 dot-product-variance\n");
+  EXPECT_EQ(ran.err, "heed: lab: 1 of 1 verdicts not as documented: L11 attention-cost\n");
   EXPECT_NE(ran.out.find("does not hold"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(folder / "report/index.html"));
 }
 
-TEST(LabCommand, wrong_arguments_are_exit_code_2_and_nothing_runs) {
+TEST(LabCommand, invalid_arguments_are_exit_code_2_before_running) {
   const Folder folder;
   const auto error_of = [&](const std::string& arguments) {
     const ProgramResult ran = run_heed("lab " + arguments + " -o " + shell_quoted(folder / "none"));

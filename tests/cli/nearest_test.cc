@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(Nearest, distance_counts_letters) {
+TEST(Nearest, edit_distance_counts_changed_letters) {
   EXPECT_EQ(edit_distance("", ""), 0u);
   EXPECT_EQ(edit_distance("", "abc"), 3u);
   EXPECT_EQ(edit_distance("abc", ""), 3u);
@@ -14,7 +14,7 @@ TEST(Nearest, distance_counts_letters) {
   EXPECT_EQ(edit_distance("demo", "meod"), 3u);
 }
 
-TEST(Nearest, offers_what_is_near_and_nothing_else) {
+TEST(Nearest, suggests_only_similar_names) {
   const std::vector<std::string> names = {"demo", "train", "predict"};
   EXPECT_EQ(nearest("dem", names), "demo");
   EXPECT_EQ(nearest("trains", names), "train");

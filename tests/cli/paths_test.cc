@@ -19,7 +19,7 @@ void expect_exit(const std::string& arguments, int exit_code, const std::string&
       << arguments << "\nfound: " << ran.err << ran.out << "expected: " << fragment;
 }
 
-TEST(Paths, links_that_lead_to_themselves) {
+TEST(Paths, links_to_themselves_are_reported) {
   const TextFolder folder("bert-sentiment");
   const std::string loop = (folder / "loop").string(), model = folder.path().string();
   std::filesystem::create_symlink("loop", loop);
@@ -38,7 +38,7 @@ TEST(Paths, links_that_lead_to_themselves) {
   expect_exit("inspect " + model, 3, "config.json: cannot be");
 }
 
-TEST(Paths, names_that_are_too_long_or_below_a_file) {
+TEST(Paths, names_that_are_too_long_or_below_a_file_are_reported) {
   const TextFolder folder("bert-sentiment");
   const std::string name = (folder / std::string(300, 'x')).string(), below = (folder / "config.json/model").string();
   for (const std::string& path : {name, below}) {
@@ -49,7 +49,7 @@ TEST(Paths, names_that_are_too_long_or_below_a_file) {
   expect_exit("inspect " + folder.path().string() + " '" + std::string(300, 'x') + ".png'", 0, "");
 }
 
-TEST(Paths, names_that_are_not_valid_text) {
+TEST(Paths, names_can_be_invalid_utf8) {
   const Folder folder;
   const std::string odd = "caf\xE9\x1B[31m";
   std::filesystem::copy(fixture("vit-classify"), folder / odd);
@@ -66,7 +66,7 @@ TEST(Paths, names_that_are_not_valid_text) {
   expect_exit("inspect '" + (folder / ("no" + odd)).string() + "'", 3, "nocaf\\xe9\\x1b[31m: there is no such folder");
 }
 
-TEST(Paths, writing_that_fails_is_a_failure_and_not_a_bad_file) {
+TEST(Paths, failed_writes_are_exit_code_1) {
   const Folder folder;
   const std::string model = fixture("vit-classify").string();
   Child full({"convert", model, (folder / "to").string()}, folder / "output", 4096);
@@ -75,7 +75,7 @@ TEST(Paths, writing_that_fails_is_a_failure_and_not_a_bad_file) {
   expect_exit("convert " + model + " /proc/none", 1, "/proc/none: cannot be created");
 }
 
-TEST(Paths, invalid_sizes_and_numbers_are_wrong_usage) {
+TEST(Paths, invalid_sizes_and_numbers_are_exit_code_2) {
   const std::string convert = "convert " + fixture("vit-classify").string() + " /tmp/never --shard ";
   for (const char* size : {"-5GB", "5XB", "nan", "''", "-1"}) expect_exit(convert + size, 2, "expected a size of 0 or more");
   expect_exit(convert + "-5GB", 2, "--shard: found \"-5GB\", expected");
@@ -106,11 +106,13 @@ TEST(Paths, a_truncated_mapped_file_is_reported_by_name) {
       {
         exit_on_truncated_mapping();
         const auto file = MappedFile::open(path);
+        FileWriter copy(folder / "copy");
         std::filesystem::resize_file(path, 100);
         volatile char last = file->text(0, file->size())[3 << 11];
         (void)last;
       },
       testing::ExitedWithCode(3), "heed: .*/mapped: was truncated");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"mapped"});  // and no temporary file
 }
 
 // Bus errors outside mapped files keep their default behaviour.

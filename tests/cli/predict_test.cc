@@ -44,7 +44,7 @@ TEST(Program, predict_labels_sentences_in_order) {
   EXPECT_EQ(longer.err, "heed: 1 sentence was longer than 4 tokens and truncated\n");
 }
 
-TEST(Program, predict_follows_the_head_of_the_model) {
+TEST(Program, predict_supports_every_head) {
   const TextFolder next("bert-next"), words("bert-tokens"), masked("bert-masked"), value("bert-regression"), several("bert-multi-label");
   const auto path = [](const TextFolder& folder) { return folder.path().string(); };
   EXPECT_EQ(run_heed("predict " + path(next) + " a").exit_code, 2);
@@ -141,7 +141,7 @@ TEST(Program, predict_reads_every_format_and_rotates_images) {
   EXPECT_EQ(json_lines(named)[0], found[4]);
 }
 
-TEST(Program, embed_gives_vectors_and_cosines) {
+TEST(Program, embed_prints_vectors_and_cosines) {
   const TextFolder folder("bert-model");
   const std::string model = folder.path().string(), npy = folder / "x.npy";
   const std::vector<Json> found = json_lines(run_heed("embed " + model + " --json a 'hello a!' a"));

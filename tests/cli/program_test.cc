@@ -75,7 +75,7 @@ TEST(Program, uses_the_requested_instruction_set) {
   }
 }
 
-TEST(Program, refuses_wrong_usage_with_exit_code_2) {
+TEST(Program, invalid_usage_is_exit_code_2) {
   const auto expect = [](const std::string& arguments, const std::string& message, const std::string& before = "") {
     const Outcome outcome = heed(arguments, before);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
@@ -89,13 +89,13 @@ TEST(Program, refuses_wrong_usage_with_exit_code_2) {
   expect("demo --epoch 3", "unknown flag '--epoch'; did you mean '--epochs'?");
   expect("demo --epoch=3", "unknown flag '--epoch'; did you mean '--epochs'?");
   expect("demo images", "train: found 'images', expected key=value or a .toml file");
-  expect("demo --epochs 0", "--epochs: Value 0 not in range 1 to 1000");
-  expect("demo --epochs", "--epochs: 1 required N missing");
+  expect("demo --epochs 0", "--epochs: found 0, expected a whole number from 1 to 1000");
+  expect("demo --epochs", "demo: --epochs without a value, expected --epochs N");
   expect("--version", "HEED_ISA is 'fast', expected avx512, avx2, baseline or best", "HEED_ISA=fast");
   expect("--version", "HEED_THREADS is 'many', expected a number from 1 to 1024", "HEED_THREADS=many");
 }
 
-TEST(Program, refuses_bad_files_with_exit_code_3) {
+TEST(Program, invalid_files_are_exit_code_3) {
   const Outcome missing = heed("demo --data /nowhere");
   EXPECT_EQ(missing.exit_code, 3);
   EXPECT_TRUE(missing.err.starts_with("heed: /nowhere: no such folder")) << missing.err;
@@ -113,13 +113,13 @@ TEST(Program, refuses_bad_files_with_exit_code_3) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Program, fails_with_exit_code_1_when_it_cannot_write) {
+TEST(Program, failed_writes_are_exit_code_1) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP();
   const int status = std::system("'" HEED_PROGRAM "' --version >/dev/full 2>/dev/null");
   EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
-TEST(Program, a_diverging_demo_ends_with_exit_code_4) {
+TEST(Program, divergence_is_exit_code_4) {
   const std::filesystem::path folder = easy_images(10);
   const Outcome outcome = heed("demo layers=1 width=32 heads=2 rate=1e30 clip=0 schedule=constant warmup=0 --runs " +
                                (folder / "runs").string() + " --data " + folder.string());

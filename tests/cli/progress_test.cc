@@ -17,13 +17,13 @@ const StepInfo kHalfway{.epoch = 3,
                         .share_of_peak = 0.451,
                         .seconds_left = 64.2};
 
-TEST(Progress, live_line_has_everything) {
+TEST(Progress, live_line_has_all_values) {
   EXPECT_EQ(
       live_line(kHalfway, 200),
       "epoch  3/10  [##########..........] 235/469  loss 0.3457  accuracy 87.7%  rate 0.00099  151234 samples/s  45% of peak  1:05 left");
 }
 
-TEST(Progress, live_line_keeps_what_matters_on_a_narrow_terminal) {
+TEST(Progress, live_line_is_shortened_on_narrow_terminals) {
   EXPECT_EQ(live_line(kHalfway, 119),
             "epoch  3/10  [#####......] 235/469  loss 0.3457  accuracy 87.7%  rate 0.00099  151234 samples/s  45% of peak  1:05 left");
   EXPECT_EQ(live_line(kHalfway, 108),
@@ -52,7 +52,7 @@ const EpochInfo kFirst{
     .samples_per_second = 7.25,
     .share_of_peak = 0.3};
 
-TEST(Progress, an_epoch_line_has_what_fits) {
+TEST(Progress, epoch_lines_are_shortened_to_the_width) {
   EXPECT_EQ(epoch_line(kFirst, 200),
             "epoch 1/2  loss 2.0000  accuracy 75.0%  val perplexity 123.5  val f1 50.0%  7.2/s  30% of peak  0:03  best");
   EXPECT_EQ(epoch_line(kFirst, 80), "epoch 1/2  loss 2.0000  accuracy 75.0%  val perplexity 123.5  7.2/s  0:03  best");
@@ -75,7 +75,7 @@ TEST(Progress, an_epoch_line_has_what_fits) {
   for (int width = 45; width < 150; ++width) EXPECT_LE(std::ssize(epoch_line(demo, width)), width);
 }
 
-TEST(Progress, a_file_gets_one_line_per_epoch) {
+TEST(Progress, files_get_one_line_per_epoch) {
   std::ostringstream out;
   {
     Progress progress(out, {});

@@ -88,7 +88,7 @@ TEST_F(Resume, with_more_epochs_trains_longer) {
   EXPECT_EQ(read_json(run / "run.json").at("settings").at("epochs"), 4);
   EXPECT_NE(get(run / "given.toml").find("\nepochs = 4\n"), std::string::npos) << get(run / "given.toml");
   EXPECT_EQ(get(run / "given.toml").find("beta1"), std::string::npos) << get(run / "given.toml");  // not given
-  // From there on its rates are those of a run of four epochs: at step 6 of 12, with a warm-up of one step.
+  // Its rates continue as those of a run of four epochs: at step 6 of 12, with a warm-up of one step.
   double rate = 0;
   std::istringstream lines(four);
   for (std::string line; std::getline(lines, line);)
@@ -109,12 +109,12 @@ TEST_F(Resume, refuses_settings_that_cannot_change) {
   EXPECT_EQ(resume("rate=0.0005").exit_code, 0);  // unchanged
 }
 
-TEST_F(Resume, an_edited_config_is_refused_by_its_keys) {
+TEST_F(Resume, edits_of_fixed_settings_are_refused) {
   replace_in(run / "config.toml", "\nrate = ", "\nrate = 0.1 #");
   refused("", 3, "config.toml: was edited since the run was started: rate: 0.0005 then, 0.1 now; a run resumes with its original settings");
 }
 
-TEST_F(Resume, an_edit_of_what_may_change_counts) {
+TEST_F(Resume, edits_of_changeable_settings_are_applied) {
   replace_in(run / "config.toml", "\nepochs = 2", "\nepochs = 3");
   const ProgramResult ran = resume();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -122,7 +122,7 @@ TEST_F(Resume, an_edit_of_what_may_change_counts) {
   EXPECT_NE(get(run / "metrics.csv").find("\n3,9,"), std::string::npos);
 }
 
-TEST_F(Resume, changed_data_are_refused_unless_they_are_accepted) {
+TEST_F(Resume, changed_data_are_refused_unless_accepted) {
   put(folder / "rows.csv", labelled_rows(50));
   refused("epochs=3", 3, ": the data have changed since the run was started: ");
   refused("epochs=3", 3, "train items: 36 then, 45 now; ");
@@ -143,7 +143,7 @@ TEST_F(Resume, changed_data_are_refused_unless_they_are_accepted) {
           ": the classes have changed since the run was started: train classes: bad,good then, bad,good,other now");
 }
 
-TEST(ResumeImages, notices_names_sizes_and_contents) {
+TEST(ResumeImages, detects_changed_names_sizes_and_contents) {
   const Folder folder;
   const auto image = [&](const std::string& name, int shade) {
     fs::create_directories((folder / ("data/" + name)).parent_path());

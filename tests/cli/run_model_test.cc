@@ -38,7 +38,7 @@ void expect_same(const std::string& run, std::string arguments) {
   EXPECT_EQ(best.err.find("heed: using"), std::string::npos) << arguments << best.err;
 }
 
-TEST_F(RunAsModel, in_every_command_that_takes_a_model) {
+TEST_F(RunAsModel, works_in_every_command_with_a_model) {
   for (const char* arguments : {"eval %1 shapes:60", "inspect %1", "cost %1", "cost %1 batch=2"}) expect_same(run("classify"), arguments);
   expect_same(run("classify"), "convert %1 '" + (*folder / "converted").string() + "'");
   for (const char* arguments : {"predict %1", "embed %1", "tokenize %1 'some words'", "eval %1 opinions/test"})
@@ -47,7 +47,7 @@ TEST_F(RunAsModel, in_every_command_that_takes_a_model) {
   expect_same(run("translate"), "translate %1 one");
 }
 
-TEST_F(RunAsModel, as_the_start_of_another_run) {
+TEST_F(RunAsModel, can_start_another_run) {
   const std::string arguments = "train sentiment limit=100 epochs=1 --runs '" + folder->path().string() + "' --name tuned from='";
   const ProgramResult ran = run_heed(arguments + run("sentiment") + "'");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;

@@ -5,6 +5,7 @@
 #include "heed/io/json.h"
 #include "tests/cli/child.h"
 #include "tests/cli/program.h"
+#include "tests/cli/terminal.h"
 
 namespace heed::test {
 namespace {
@@ -31,6 +32,15 @@ struct Runs : testing::Test {
   }
   static inline std::unique_ptr<Folder> folder;
 };
+
+TEST_F(Runs, fit_a_terminal) {
+  OnTerminal heed({"runs", folder->path().string()}, 80, {"NO_COLOR=1"});
+  EXPECT_EQ(heed.wait(), 0) << heed.output();
+  std::istringstream lines(heed.output());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (const char* text : {"best on validation", ".../classify/001  ", "finished\r\n"})
+    EXPECT_NE(heed.output().find(text), std::string::npos) << heed.output();
+}
 
 TEST_F(Runs, are_listed_with_their_states) {
   // One is stopped by SIGINT, one is killed, one is running.
@@ -93,7 +103,7 @@ TEST_F(Runs, are_compared) {
   EXPECT_EQ(text.find("width"), std::string::npos) << text;
 }
 
-TEST_F(Runs, missing_ones_are_reported) {
+TEST_F(Runs, missing_runs_are_reported) {
   const Folder empty;
   const auto refused = [](const std::string& arguments, const std::string& message) {
     const ProgramResult ran = run_heed(arguments);
@@ -104,7 +114,7 @@ TEST_F(Runs, missing_ones_are_reported) {
   refused("runs '" + empty.path().string() + "'", ": found no runs");
 }
 
-TEST_F(Runs, in_a_folder_have_one_report) {
+TEST_F(Runs, share_a_report_for_their_folder) {
   const std::string classes = folder->path().string() + "/classify";
   EXPECT_EQ(output_of_heed("report " + classes), classes + "/report.html\n");
   const std::string page = get(classes + "/report.html");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "heed/cli/display_text.h"
 #include "tests/io/files.h"
 #include "tests/text/vocabularies.h"
 
@@ -83,6 +84,7 @@ TEST(Sentences, are_shortened_and_stripped_of_control_characters) {
   EXPECT_EQ(cli::display_text("a\tb\x1b[31mc"), "a b [31mc");
   EXPECT_EQ(cli::display_text("\u00e4\u00f6\u00fc", 2), "\u00e4\u00f6...");
   EXPECT_EQ(cli::display_text("\u00e4\u00f6", 2), "\u00e4\u00f6");
+  EXPECT_EQ(cli::display_text("b\xe9"), "b\\xe9");  // invalid UTF-8: a character without its further bytes
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(TextTableProgram, translation_is_trained_and_evaluated_from_a_table) {
   EXPECT_EQ(look["pairs"], 81);
 }
 
-TEST(TextTableProgram, data_look_understands_what_train_takes) {
+TEST(TextTableProgram, data_look_reads_the_tables_of_train) {
   const Folder folder;
   const auto path = [&](const char* name) { return (folder / name).string(); };
   put(path("a.csv"), "id,Review,stars\n1,a fine film,5\n2,a dull film,1\n3,fine,5\n");
@@ -84,7 +84,7 @@ TEST(TextTableProgram, data_look_understands_what_train_takes) {
   expect_says(output_of_heed("data look " + path("table")), "text_column=premise, pair_column=hypothesis, label_column=label\n");
 }
 
-TEST(TextTableProgram, train_and_eval_say_which_columns_they_read) {
+TEST(TextTableProgram, train_and_eval_print_the_columns_they_read) {
   const Folder folder;
   std::string rows = "Stars;Posted;Review Text\n";
   for (int i = 0; i < 40; ++i) rows += std::string(i % 2 ? "5" : "1") + ";2020;" + (i % 2 ? "a fine, good film\n" : "a bad, dull film\n");
@@ -100,6 +100,8 @@ TEST(TextTableProgram, train_and_eval_say_which_columns_they_read) {
     EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
     expect_says(evaluated.out, "40 sentences\ncolumns of " + csv + ": text_column=Review Text, label_column=Stars\n");
   }
+  for (const char* command : {"eval", "predict", "embed", "generate", "translate"})
+    expect_says(run_heed(command + std::string(" --help")).out, "--text-column COLUMN");
   expect_refused_by_heed("eval " + model + " " + csv + " stars", 2, "eval: found \"stars\", expected text_column=NAME");
   expect_refused_by_heed("eval " + model + " " + csv + " source_column=1", 2, "eval: found --source-column, which does not apply to");
 }
@@ -179,7 +181,7 @@ TEST(TextTableProgram, predict_reads_tables_and_keeps_their_columns) {
   expect_refused_by_heed(here.predict + "a -o out.txt", 2, "expected a name that ends in .csv, .tsv or .jsonl");
 }
 
-TEST(TextTableProgram, an_argument_that_names_a_file_is_not_a_sentence) {
+TEST(TextTableProgram, predict_reads_files_given_as_arguments) {
   const Predicting here;
   const std::string txt = here.file("s.txt", "hello\na\n"), packed_txt = here.file("s.txt.gz", packed("hello\na\n"));
   const std::string expected = run_heed(here.predict + "hello a").out;

@@ -60,14 +60,14 @@ TEST_F(TokenizeProgram, prints_json) {
   EXPECT_EQ(Json::parse(heed("tokenize " + model() + " --lines --json", "\xFF\n"))["ids"], (Json{2, 3}));
 }
 
-TEST_F(TokenizeProgram, refuses_wrong_usage) {
+TEST_F(TokenizeProgram, refuses_invalid_usage) {
   EXPECT_EQ(heed("tokenize " + model()), "2: heed: tokenize: found 0 texts, expected at least one, or --lines to read standard input\n");
   EXPECT_EQ(heed("tokenize " + model() + " --lines a"),
             "2: heed: tokenize: found 1 texts, expected none: --lines and --count read standard input\n");
   EXPECT_EQ(heed("tokenize " + model() + " --decode x"),
             "2: heed: tokenize: found \"x \", expected token ids separated by spaces or commas\n");
   EXPECT_EQ(heed("tokenize /nowhere a").substr(0, 20), "3: heed: /nowhere: f");
-  EXPECT_EQ(heed("tokenize " + model() + " --decode 999").substr(0, 36), "1: heed: decode: found the id 999, e");
+  EXPECT_EQ(heed("tokenize " + model() + " --decode 999").substr(0, 39), "2: heed: tokenize: found the id 999, wh");
 }
 
 TEST_F(TokenizeProgram, trains_a_vocabulary) {
@@ -78,8 +78,9 @@ TEST_F(TokenizeProgram, trains_a_vocabulary) {
   EXPECT_EQ(json["words"], 3);
   EXPECT_NE(heed(train + " --kind bpe --size 260").find("260 tokens (bpe) from"), std::string::npos);
   EXPECT_EQ(heed("tokenize " + out + " --decode $('" HEED_PROGRAM "' tokenize " + out + " --ids 'low lowest')"), "low lowest\n");
-  EXPECT_EQ(heed("vocabulary train --out x"), "2: heed: files is required\n");
-  EXPECT_EQ(heed(train + " --kind letters"), "2: heed: --kind: letters not in {bpe,characters,wordpiece,words}\n");
+  EXPECT_EQ(heed("vocabulary train --out x"),
+            "2: heed: vocabulary train: files is required; heed help vocabulary train explains the arguments\n");
+  EXPECT_EQ(heed(train + " --kind letters"), "2: heed: --kind: found letters, expected one of bpe, characters, wordpiece, words\n");
 }
 
 }  // namespace

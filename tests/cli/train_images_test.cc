@@ -56,7 +56,7 @@ TEST_F(TrainImages, the_size_is_chosen_printed_and_stored) {
   EXPECT_EQ(get(run() / "last/model.safetensors"), weights);
 }
 
-TEST_F(TrainImages, the_size_is_a_setting) {
+TEST_F(TrainImages, the_size_can_be_set) {
   ASSERT_EQ(train("image=24x16 resize=pad").exit_code, 0);
   EXPECT_EQ(read_json(run() / "best/config.json")["image_size"], (Json{16, 24}));
   const Json keys = read_json(run() / "best/preprocessor_config.json");
@@ -106,7 +106,7 @@ TEST_F(TrainImages, all_bad_files_are_listed_or_skipped) {
   EXPECT_NE(eval.err.find("heed: 1 file was skipped"), std::string::npos) << eval.err;
 }
 
-TEST_F(TrainImages, names_may_hold_any_bytes) {
+TEST_F(TrainImages, names_can_contain_any_bytes) {
   std::filesystem::rename(folder / "set/dog/5.png", folder / "set/dog/caf\xe9.png");
   std::filesystem::rename(folder / "set/cat", folder / "set/\xff");
   const ProgramResult ran = train("");

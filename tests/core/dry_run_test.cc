@@ -1,4 +1,4 @@
-// Running dry: memory is counted and not taken.
+// Dry runs: memory is counted and not used.
 #include "heed/core/dry_run.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace heed::test {
 namespace {
 
-TEST(DryRun, counts_memory_that_is_not_there) {
+TEST(DryRun, counts_memory_without_using_it) {
   const int64_t before = memory_use(kCpu).in_use;
   DryRun dry;
   {
@@ -25,7 +25,7 @@ TEST(DryRun, counts_memory_that_is_not_there) {
   EXPECT_EQ(memory_use(kCpu).in_use, before);
 }
 
-TEST(DryRun, rounds_as_the_pool_does) {
+TEST(DryRun, rounds_sizes_like_the_memory_pool) {
   for (const int64_t count : {1, 100, 1000, 12345, 3'000'001}) {
     const int64_t before = memory_use(kCpu).in_use;
     const Tensor real = Tensor::empty({count}, kCpu);
@@ -36,7 +36,7 @@ TEST(DryRun, rounds_as_the_pool_does) {
   }
 }
 
-TEST(DryRun, takes_what_a_real_run_takes) {
+TEST(DryRun, has_the_peak_memory_of_a_real_run) {
   const auto work = [] {
     Tensor x = Tensor::ones({300, 200}, kCpu), w = Tensor::ones({400, 200}, kCpu);
     w.require_grad();
@@ -56,7 +56,7 @@ TEST(DryRun, launches_no_kernel) {
   EXPECT_EQ((Tensor::ones({3}, kCpu) + Tensor::full({3}, 2, kCpu)).to_vector<float>(), (std::vector<float>{0, 0, 0}));
 }
 
-TEST(DryRun, tensors_may_outlive_it_and_runs_may_nest) {
+TEST(DryRun, can_be_nested_and_tensors_can_outlive_it) {
   Tensor kept;
   {
     const DryRun outer;

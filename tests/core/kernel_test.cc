@@ -37,7 +37,7 @@ TEST(Kernel, runs_on_its_device_and_counts_its_work) {
   EXPECT_EQ(work.multiply_adds(), 12);
 }
 
-TEST(Kernel, takes_memory_and_counts_but_does_not_run_in_a_dry_run) {
+TEST(Kernel, counts_memory_and_work_without_running_in_a_dry_run) {
   int calls = 0;
   const WorkCount work;
   const DryRun dry;
@@ -47,7 +47,7 @@ TEST(Kernel, takes_memory_and_counts_but_does_not_run_in_a_dry_run) {
   EXPECT_EQ(dry.peak(), 256);
 }
 
-TEST(Kernel, cuda_functions_of_a_build_without_cuda_say_so) {
+TEST(Kernel, cuda_functions_fail_in_builds_without_cuda) {
 #ifdef HEED_WITH_CUDA
   GTEST_SKIP() << "this build has CUDA";
 #endif
@@ -55,8 +55,8 @@ TEST(Kernel, cuda_functions_of_a_build_without_cuda_say_so) {
   expect_error<Error>([] { cuda::fill_elements({}); }, "fill_elements: this build of heed has no CUDA");
 }
 
-// cmake/kernels.cmake finds kernels by their lines: a declaration in another form would get no CUDA function.
-TEST(Kernel, declarations_are_lines_that_the_build_reads) {
+// cmake/kernels.cmake parses declarations of kernels by line: one in another form would get no CUDA function.
+TEST(Kernel, declarations_have_the_form_that_cmake_parses) {
   const std::filesystem::path root = HEED_SOURCE_DIR;
   const std::regex form("HEED_KERNEL\\([a-z0-9_]+, [A-Za-z0-9]+\\);");
   int found = 0;
@@ -72,7 +72,7 @@ TEST(Kernel, declarations_are_lines_that_the_build_reads) {
   EXPECT_GE(found, 20);
 }
 
-TEST(Kernel, tensors_of_a_call_share_a_device) {
+TEST(Kernel, finds_the_common_device_of_tensors) {
   const Tensor x = Tensor::ones({2}, kCpu), none;
   EXPECT_EQ(common_device("add", {&x, &none}), kCpu);
   EXPECT_EQ(common_device("add", {&none}), kCpu);

@@ -1,4 +1,4 @@
-// The pool: every task once, whatever the number of threads; errors and nesting.
+// The thread pool: every task runs once for any number of threads; errors and nested calls.
 #include "heed/core/parallel.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST_P(Threads, run_every_task_once) {
   }
 }
 
-TEST_P(Threads, pass_on_the_first_error_and_go_on_working) {
+TEST_P(Threads, rethrow_the_first_error_and_remain_usable) {
   for (int round = 0; round < 20; ++round)
     expect_error([] { parallel_tasks(50, [](int64_t task) { check(task != 17, "task ", task); }); }, "task 17");
   std::atomic<int64_t> total{0};
@@ -41,13 +41,13 @@ TEST_P(Threads, pass_on_the_first_error_and_go_on_working) {
   EXPECT_EQ(total.load(), 1000);
 }
 
-TEST_P(Threads, nest) {
+TEST_P(Threads, support_nested_calls) {
   std::atomic<int> total{0};
   parallel_tasks(8, [&](int64_t) { parallel_tasks(8, [&](int64_t) { total.fetch_add(1); }); });
   EXPECT_EQ(total.load(), 64);
 }
 
-TEST_P(Threads, serve_several_callers) {
+TEST_P(Threads, support_concurrent_callers) {
   std::atomic<int> total{0};
   std::vector<std::thread> callers;
   callers.reserve(4);
@@ -59,23 +59,23 @@ TEST_P(Threads, serve_several_callers) {
   EXPECT_EQ(total.load(), 4000);
 }
 
-TEST_P(Threads, count_subnormals_as_zero) {
+TEST_P(Threads, flush_subnormals_to_zero) {
   std::atomic<int> kept{0};
   volatile float tiny = 1e-30f;
   parallel_tasks(64, [&](int64_t) {
     if (tiny * 1e-10f != 0) kept.fetch_add(1);
   });
   EXPECT_EQ(kept.load(), 0);
-  EXPECT_NE(tiny * 1e-10f, 0.0f);  // the caller's own arithmetic is untouched
+  EXPECT_NE(tiny * 1e-10f, 0.0f);  // the arithmetic of the calling thread is unchanged
 }
 
 INSTANTIATE_TEST_SUITE_P(core, Threads, testing::Values(1, 2, 7));
 
-TEST(Threads, refuse_nonsense) {
+TEST(Threads, refuse_invalid_counts) {
   expect_error([] { set_thread_count(0); }, "expected 1 to 1024");
 }
 
-// Shapes large enough to be cut into many tasks: the cases of single ops are small.
+// Shapes large enough for many tasks; the test cases of single ops are small.
 TEST(Determinism, a_training_step_is_bit_equal_for_1_2_and_7_threads) {
   const auto step = [](int threads) {
     set_thread_count(threads);

@@ -1,4 +1,4 @@
-// The generator against the published answers of its authors, and the statistics of what is drawn from it.
+// The generator against published test vectors, and the statistics of its samples.
 #include "heed/core/random.h"
 
 #include <gtest/gtest.h>
@@ -12,12 +12,12 @@ namespace heed {
 namespace {
 
 // Known answers for philox4x32-7 from the Random123 distribution (kat_vectors).
-TEST(Philox, gives_the_known_answers) {
+TEST(Philox, matches_the_published_test_vectors) {
   EXPECT_EQ(philox({0, 0}, 0), (std::array<uint32_t, 4>{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48}));
   EXPECT_EQ(philox({UINT64_MAX, UINT64_MAX}, UINT64_MAX), (std::array<uint32_t, 4>{0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662}));
 }
 
-TEST(Random, has_the_right_moments) {
+TEST(Random, samples_have_the_expected_moments) {
   Rng rng(1);
   const Tensor u = random_uniform({200001}, -1, 3, rng, kCpu), n = random_normal({200001}, 2, 3, rng, kCpu);
   EXPECT_NEAR(mean(u).item(), 1, 0.01);
@@ -26,7 +26,7 @@ TEST(Random, has_the_right_moments) {
   EXPECT_NEAR(variance(n).item(), 9, 0.1);
 }
 
-// Element i is a function of the key and of i, in more than one task too.
+// Element i depends only on the key and on i, also with several tasks.
 TEST(Random, matches_the_scalar_generator) {
   const RandomKey key = Rng(11).next();
   Rng rng(11), again(11);
@@ -41,14 +41,14 @@ TEST(Random, matches_the_scalar_generator) {
   }
 }
 
-TEST(Random, repeats_from_its_state) {
+TEST(Random, repeats_from_a_saved_state) {
   Rng a(5);
   random_normal({3}, 0, 1, a, kCpu);
   Rng b(a.seed(), a.next_stream());
   EXPECT_EQ(random_normal({7}, 0, 1, a, kCpu).to_vector<float>(), random_normal({7}, 0, 1, b, kCpu).to_vector<float>());
 }
 
-TEST(Random, permutes_and_draws_within_bounds) {
+TEST(Random, permutations_are_complete_and_integers_within_bounds) {
   Rng rng(9);
   std::vector<int64_t> order = random_permutation(1000, rng);
   EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
@@ -57,7 +57,7 @@ TEST(Random, permutes_and_draws_within_bounds) {
   for (int i = 0; i < 100; ++i) EXPECT_LT(rng.below(7), 7u);
 }
 
-TEST(Dropout, drops_the_share_it_is_told_and_matches_the_scalar_generator) {
+TEST(Dropout, drops_the_given_fraction_and_matches_the_scalar_generator) {
   Rng rng(3);
   const RandomKey key = Rng(3).next();
   const std::vector<float> y = dropout(Tensor::ones({100003}, kCpu), 0.25f, rng).to_vector<float>();

@@ -1,4 +1,4 @@
-// Tensors: sizes, conversions, views and the bytes behind them.
+// Tensors: sizes, conversions, views and their bytes.
 #include "heed/core/tensor.h"
 
 #include <gtest/gtest.h>
@@ -23,18 +23,18 @@ TEST(Shape, refuses_sizes_that_overflow) {
   EXPECT_EQ(count(Shape{3, 0, 5}), 0);
 }
 
-TEST(Tensor, refuses_more_than_memory_before_allocating) {
+TEST(Tensor, refuses_sizes_larger_than_memory_before_allocating) {
   const MemoryUse before = memory_use(kCpu);
   expect_error([] { Tensor::empty({int64_t{1} << 45}, kCpu); }, "the machine has");
   expect_error([] { Tensor::empty({int64_t{1} << 62}, kCpu); }, "is not a size");
   EXPECT_EQ(memory_use(kCpu).in_use, before.in_use);
 }
 
-TEST(Tensor, refuses_a_device_that_is_not_there) {
+TEST(Tensor, refuses_unavailable_devices) {
   expect_error([] { Tensor::empty({1}, {Device::Kind::cuda, 99}); }, "device cuda:99");
 }
 
-TEST(Tensor, goes_through_every_dtype) {
+TEST(Tensor, converts_to_every_dtype_and_back) {
   const std::vector<float> values{0, 1, 2, 3, 200, 7};
   const Tensor x = Tensor::from(values, {2, 3}, kCpu);
   for (DType dtype : kEveryDType) {
@@ -48,7 +48,7 @@ TEST(Tensor, goes_through_every_dtype) {
   }
 }
 
-// Every 16-bit pattern survives the way to float and back; every float rounds to the nearest even pattern.
+// Every 16-bit pattern round-trips through float; floats round to the nearest pattern, ties to even.
 TEST(DType, half_formats_round_to_nearest_even) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const F16 half{static_cast<uint16_t>(bits)};
@@ -64,7 +64,7 @@ TEST(DType, half_formats_round_to_nearest_even) {
       ASSERT_EQ(to_bf16(to_float(brain)).bits, bits);
     }
   }
-  EXPECT_EQ(to_float(to_f16(1 + 0x1p-11f)), 1.0f);  // a tie goes to the even neighbour
+  EXPECT_EQ(to_float(to_f16(1 + 0x1p-11f)), 1.0f);  // ties round to even
   EXPECT_EQ(to_float(to_f16(1 + 3 * 0x1p-11f)), 1 + 0x1p-9f);
   EXPECT_EQ(to_float(to_f16(65519.0f)), 65504.0f);
   EXPECT_TRUE(std::isinf(to_float(to_f16(65520.0f))));
@@ -72,6 +72,20 @@ TEST(DType, half_formats_round_to_nearest_even) {
   EXPECT_EQ(to_float(to_f16(0x1.8p-25f)), 0x1p-24f);
   EXPECT_EQ(to_float(to_bf16(1 + 0x1p-8f)), 1.0f);
   EXPECT_EQ(to_float(to_bf16(1 + 3 * 0x1p-8f)), 1 + 0x1p-6f);
+}
+
+TEST(Tensor, never_owns_borrowed_memory) {
+  const auto values = std::make_shared<std::vector<float>>(std::vector<float>{1, 2, 3, 4, 5, 6});
+  const auto data = reinterpret_cast<std::byte*>(values->data());
+  EXPECT_TRUE(Tensor::zeros({2, 3}, kCpu).owns_data_alone());
+  EXPECT_TRUE(Tensor::adopt(values, data, {2, 3}, DType::f32).owns_data_alone());
+  Tensor logits = Tensor::borrow(values, data, {2, 3}, DType::f32);
+  EXPECT_FALSE(logits.owns_data_alone());
+  // The final backward writes the gradient over logits that nothing else uses.
+  const Tensor loss = cross_entropy(logits.require_grad(), Tensor::from<int64_t>({0, 2}, {2}, kCpu));
+  logits = Tensor();
+  backward(loss);
+  EXPECT_EQ(*values, (std::vector<float>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST(View, shares_the_data) {
@@ -84,7 +98,7 @@ TEST(View, shares_the_data) {
   EXPECT_FALSE(reshape(permute(x, {1, 0, 2}), {6, 4}).shares_data_with(x));       // joining these two does
 }
 
-TEST(View, joins_a_repeated_axis_only_with_repeated_ones) {
+TEST(View, reshapes_expanded_axes) {
   const Tensor x = Tensor::from(std::vector<float>{1, 2}, {2, 1}, kCpu);
   EXPECT_EQ(reshape(expand(x, {2, 3}), {6}).to_vector<float>(), (std::vector<float>{1, 1, 1, 2, 2, 2}));
   EXPECT_EQ(reshape(expand(reshape(x, {1, 2, 1}), {2, 2, 2}), {4, 2}).to_vector<float>(), (std::vector<float>{1, 1, 2, 2, 1, 1, 2, 2}));
@@ -94,7 +108,7 @@ TEST(View, joins_a_repeated_axis_only_with_repeated_ones) {
   EXPECT_EQ(y.grad().to_vector<float>(), (std::vector<float>{0.5f, 1, 0.5f, 1, 1.5f, 2, 1.5f, 2}));
 }
 
-TEST(View, says_what_is_wrong) {
+TEST(View, reports_invalid_arguments) {
   const Tensor x = Tensor::zeros({2, 3}, kCpu);
   expect_error([&] { reshape(x, {4, 2}); }, "reshape: (2, 3) has 6 elements, (4, 2) has 8");
   expect_error([&] { reshape(x, {-1, -1}); }, "two sizes are -1");
@@ -108,8 +122,8 @@ TEST(View, says_what_is_wrong) {
   expect_error([&] { linear(x, Tensor::zeros({5, 4}, kCpu)); }, "linear: x has 3 columns, the weight 4");
 }
 
-TEST(Memory, is_reused_and_its_peak_can_be_read) {
-  release_cached_memory(kCpu);  // blocks of other tests may serve, too, and differ in size
+TEST(Memory, is_reused_and_its_peak_is_measured) {
+  release_cached_memory(kCpu);  // cached blocks of other tests could be reused, and have other sizes
   { const Tensor warm = Tensor::empty({1 << 20}, kCpu); }
   const MemoryUse start = memory_use(kCpu);
   EXPECT_GE(start.cached, 4 << 20);
@@ -124,6 +138,10 @@ TEST(Memory, is_reused_and_its_peak_can_be_read) {
   EXPECT_EQ(memory_use(kCpu).in_use, start.in_use);
   release_cached_memory(kCpu);
   EXPECT_EQ(memory_use(kCpu).cached, 0);
+}
+
+TEST(Memory, refuses_sizes_that_cannot_be_rounded_up) {
+  expect_error([] { Tensor::empty({INT64_MAX}, DType::u8, kCpu); }, "9223372036854775807 bytes");
 }
 
 }  // namespace

@@ -12,13 +12,14 @@ static_assert(sizeof(Status) == sizeof(cublasStatus_t) && kSuccess == CUBLAS_STA
               kNotSupported == CUBLAS_STATUS_NOT_SUPPORTED);
 static_assert(sizeof(cudaDataType) == sizeof(int) && kFloat == CUDA_R_32F && kBf16 == CUDA_R_16BF);
 static_assert(sizeof(cublasComputeType_t) == sizeof(int) && kComputeFloat == CUBLAS_COMPUTE_32F);
-static_assert(sizeof(cublasOperation_t) == sizeof(int) && kAsStored == CUBLAS_OP_N && kTurned == CUBLAS_OP_T);
+static_assert(sizeof(cublasOperation_t) == sizeof(int) && kAsStored == CUBLAS_OP_N && kTransposed == CUBLAS_OP_T);
 
 template <class Own, class Real>
 constexpr bool same(Own own, Real real) {
   return sizeof(Own) == sizeof(Real) && static_cast<int>(own) == static_cast<int>(real);
 }
-static_assert(same(DescriptionField::turn_a, CUBLASLT_MATMUL_DESC_TRANSA) && same(DescriptionField::turn_b, CUBLASLT_MATMUL_DESC_TRANSB));
+static_assert(same(DescriptionField::transpose_a, CUBLASLT_MATMUL_DESC_TRANSA) &&
+              same(DescriptionField::transpose_b, CUBLASLT_MATMUL_DESC_TRANSB));
 static_assert(same(DescriptionField::epilogue, CUBLASLT_MATMUL_DESC_EPILOGUE));
 static_assert(same(DescriptionField::bias, CUBLASLT_MATMUL_DESC_BIAS_POINTER));
 static_assert(same(DescriptionField::bias_type, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE));

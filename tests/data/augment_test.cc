@@ -13,7 +13,7 @@
 namespace heed::test {
 namespace {
 
-TEST(Augment, crop_and_flip_are_pixels_of_the_image) {
+TEST(Augment, crop_and_flip_copy_pixels_of_the_image) {
   const Image p = some_image(7, 5);
   std::set<int64_t> seen;
   for (uint64_t stream = 0; stream < 400; ++stream) {
@@ -35,7 +35,7 @@ TEST(Augment, crop_and_flip_are_pixels_of_the_image) {
   EXPECT_EQ(seen.size(), 50u);  // all combinations occur
 }
 
-TEST(Augment, is_a_function_of_the_key) {
+TEST(Augment, depends_only_on_the_key) {
   const Image p = some_image(16, 12);
   const AugmentOptions all{
       .pad = 2, .flip = true, .resized_crop = 0.5f, .colour = 0.4f, .random_ops = 2, .random_strength = 0.6f, .erase = 0.5f};
@@ -62,7 +62,7 @@ TEST(Augment, steps_are_independent_of_each_other) {
   }
 }
 
-TEST(Augment, resized_crop_shows_a_part) {
+TEST(Augment, resized_crop_shows_a_part_of_the_image) {
   Image ramp{40, 30};
   for (int64_t i = 0; i < 40 * 30; ++i)
     ramp.pixels.insert(ramp.pixels.end(), {static_cast<uint8_t>(i % 40 * 6), static_cast<uint8_t>(i / 40 * 8), 0});
@@ -82,7 +82,7 @@ TEST(Augment, resized_crop_shows_a_part) {
   EXPECT_NEAR(most, 1, 0.1);
 }
 
-TEST(Augment, erase_fills_one_rectangle_as_often_as_asked) {
+TEST(Augment, erase_fills_one_rectangle_with_the_given_probability) {
   const Image p{32, 32, std::vector<uint8_t>(32 * 32 * 3, 0)};
   int erased = 0;
   for (uint64_t i = 0; i < 1000; ++i) {
@@ -101,7 +101,7 @@ TEST(Augment, erase_fills_one_rectangle_as_often_as_asked) {
   EXPECT_NEAR(erased, 300, 60);
 }
 
-TEST(Augment, wrong_options_are_refused) {
+TEST(Augment, refuses_invalid_options) {
   const Image p = some_image(4, 4);
   expect_error([&] { augmented(p, {.pad = -1}, {1, 1}); }, "augmented: found pad -1");
   expect_error([&] { augmented(p, {.resized_crop = 0}, {1, 1}); }, "augmented: found resized_crop 0");
@@ -131,7 +131,7 @@ TEST(MixedBatch, mixup_is_a_weighted_mean) {
   EXPECT_EQ(to, mixed(x, {.mixup = 0.4f}, {2, 11}).pixels.to_vector<float>());
 }
 
-TEST(MixedBatch, cutmix_takes_a_rectangle_of_the_other) {
+TEST(MixedBatch, cutmix_copies_a_rectangle_of_another_image) {
   const Tensor x = batch(3, 10, 7);
   const std::vector<float> from = x.to_vector<float>();
   std::set<float> shares;
@@ -157,7 +157,7 @@ TEST(MixedBatch, cutmix_takes_a_rectangle_of_the_other) {
 }
 
 // Beta(a, a) has mean 1/2 and variance 1 / (4 (2 a + 1)); its fourth moment about the mean is 3 / (16 (2 a + 1) (2 a + 3)).
-TEST(MixedBatch, shares_are_drawn_from_beta) {
+TEST(MixedBatch, weights_follow_a_beta_distribution) {
   const Tensor x = batch(1, 1, 1);
   for (const float alpha : {0.01f, 0.2f, 1.0f, 4.0f}) {
     constexpr int draws = 40000;
@@ -177,7 +177,7 @@ TEST(MixedBatch, shares_are_drawn_from_beta) {
   }
 }
 
-TEST(MixedBatch, with_both_each_is_used_half_of_the_time_and_with_none_nothing_changes) {
+TEST(MixedBatch, uses_each_method_half_of_the_time_and_can_be_off) {
   const Tensor x = batch(4, 8, 8);
   const std::vector<float> from = x.to_vector<float>();
   int cuts = 0;

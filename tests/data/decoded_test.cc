@@ -38,7 +38,7 @@ TEST_F(DecodedFiles, unreadable_files_are_listed_and_left_out) {
   EXPECT_TRUE(out.data.name(7).ends_with("108.png"));
 }
 
-TEST_F(DecodedFiles, are_read_once_where_they_fit) {
+TEST_F(DecodedFiles, are_cached_if_they_fit) {
   const DecodedImages cached = decode_images(read(), {.prepare = small, .max_bytes = 6 * 96}),
                       again = decode_images(read(), {.prepare = small, .max_bytes = 6 * 96 - 1});
   EXPECT_EQ(cached.bytes, 6 * 96);

@@ -18,7 +18,7 @@ std::string error_of(const std::string& bytes) {
   return "no error";
 }
 
-TEST(Idx, reads_plain_and_packed_files) {
+TEST(Idx, reads_plain_and_gzip_files) {
   const std::string file = idx_bytes({2, 1, 3}, "abcdef");
   for (const std::string& bytes : {file, packed(file)}) {
     const Tensor x = parse(bytes);
@@ -39,12 +39,12 @@ TEST(Idx, reads_from_disk) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Idx, an_axis_may_be_empty) {
+TEST(Idx, accepts_empty_axes) {
   EXPECT_EQ(parse(idx_bytes({0, 28, 28}, "")).shape(), (Shape{0, 28, 28}));
   EXPECT_EQ(parse(packed(idx_bytes({0}, ""))).count(), 0);
 }
 
-TEST(Idx, refuses_what_is_not_idx) {
+TEST(Idx, refuses_other_formats) {
   EXPECT_EQ(error_of(""), "file: too short for an IDX file");
   EXPECT_EQ(error_of("abc"), "file: too short for an IDX file");
   EXPECT_EQ(error_of("PNG, say"), "file: not an IDX file");
@@ -53,7 +53,7 @@ TEST(Idx, refuses_what_is_not_idx) {
   EXPECT_EQ(error_of(idx_bytes({1, 1, 1, 1, 1, 1, 1, 1, 1}, "a")), "file: 9 axes, expected 1 to 8");
 }
 
-TEST(Idx, every_shorter_file_is_refused) {
+TEST(Idx, refuses_every_truncated_file) {
   const std::string file = idx_bytes({2, 3}, "abcdef"), small = packed(file);
   for (size_t size = 0; size < file.size(); ++size) EXPECT_NE(error_of(file.substr(0, size)), "no error") << size;
   for (size_t size = 0; size < small.size(); ++size) EXPECT_NE(error_of(small.substr(0, size)), "no error") << size;
@@ -61,7 +61,7 @@ TEST(Idx, every_shorter_file_is_refused) {
   EXPECT_EQ(error_of(packed(file.substr(0, 14))), "file: 2 elements, expected 6");
 }
 
-TEST(Idx, trailing_bytes_are_refused) {
+TEST(Idx, refuses_trailing_bytes) {
   const std::string file = idx_bytes({2}, "ab");
   EXPECT_EQ(error_of(file + "c"), "file: found bytes after the last element");
   EXPECT_EQ(error_of(packed(file + "c")), "file: found bytes after the last element");
@@ -69,7 +69,7 @@ TEST(Idx, trailing_bytes_are_refused) {
   EXPECT_NE(error_of(packed(file) + packed(file)), "no error");
 }
 
-TEST(Idx, damage_is_noticed) {
+TEST(Idx, detects_damaged_gzip_data) {
   const std::string file = packed(idx_bytes({64}, std::string(64, 'x')));
   for (size_t i = 10; i < file.size(); ++i) {  // after gzip's header, whose time and system fields are arbitrary
     std::string damaged = file;
@@ -78,7 +78,7 @@ TEST(Idx, damage_is_noticed) {
   }
 }
 
-TEST(Idx, huge_sizes_are_refused_before_allocation) {
+TEST(Idx, refuses_huge_sizes_before_allocating) {
   constexpr uint32_t max_size = 0xffffffff;
   EXPECT_NE(error_of(idx_bytes({max_size, max_size, max_size}, "ab")).find("are too large"), std::string::npos);
   EXPECT_NE(error_of(idx_bytes({max_size, max_size, max_size, 0}, "")).find("are too large"), std::string::npos);
@@ -86,7 +86,7 @@ TEST(Idx, huge_sizes_are_refused_before_allocation) {
   EXPECT_NE(error_of(packed(idx_bytes({max_size, max_size / 4}, "ab"))).find("cannot hold"), std::string::npos);
 }
 
-TEST(Idx, a_bomb_is_not_unpacked) {
+TEST(Idx, refuses_decompression_bombs) {
   const std::string bomb = packed(idx_bytes({2}, std::string(50 << 20, 'x')));
   ASSERT_LT(bomb.size(), 1u << 17);
   EXPECT_EQ(error_of(bomb), "file: found bytes after the last element");

@@ -94,7 +94,7 @@ TEST_F(ImageSources, damaged_cifar_is_refused) {
   EXPECT_EQ(read(DataPart::test).count(), 1);
 }
 
-TEST_F(ImageSources, idx_is_read_plain_and_packed) {
+TEST_F(ImageSources, idx_is_read_plain_and_compressed) {
   put("train-images-idx3-ubyte.gz", packed(idx_bytes({2, 2, 3}, "abcdefABCDEF")));
   put("train-labels-idx1-ubyte", idx_bytes({2}, std::string("\x04\x00", 2)));
   put("t10k-images.idx3-ubyte", idx_bytes({1, 1, 1}, "z"));
@@ -112,14 +112,14 @@ TEST_F(ImageSources, idx_is_read_plain_and_packed) {
   refused("train-labels-idx1-ubyte: image 0 has label 4, expected one below 2");
 }
 
-TEST_F(ImageSources, fashion_has_names) {
+TEST_F(ImageSources, fashion_mnist_has_class_names) {
   put("my-Fashion-set/train-images-idx3-ubyte", idx_bytes({1, 1, 1}, "z"));
   put("my-Fashion-set/train-labels-idx1-ubyte", idx_bytes({1}, "\x09"));
   for (const char* end : {"", "/"})
     EXPECT_EQ(read_images((folder / "my-Fashion-set").string() + end, DataPart::train).classes[9], "Ankle boot");
 }
 
-TEST_F(ImageSources, idx_files_must_fit_together) {
+TEST_F(ImageSources, idx_files_with_different_sizes_are_refused) {
   put("train-images-idx3-ubyte", idx_bytes({2, 1, 1}, "ab"));
   refused("found no labels next to it, expected train-labels-idx1-ubyte");
   put("train-labels-idx1-ubyte", idx_bytes({3}, "\x01\x01\x01"));
@@ -129,7 +129,7 @@ TEST_F(ImageSources, idx_files_must_fit_together) {
   refused("train-images-idx3-ubyte: found the sizes (2, 1), expected (images, rows, columns)");
 }
 
-TEST_F(ImageSources, a_folder_is_a_class) {
+TEST_F(ImageSources, each_folder_is_a_class) {
   image("dog/2.png", 4);
   image("dog/1.PNG", 5);
   image("ant/deep/x.png", 6);
@@ -146,7 +146,7 @@ TEST_F(ImageSources, a_folder_is_a_class) {
   EXPECT_EQ(read(DataPart::test).count(), 0);
 }
 
-TEST_F(ImageSources, that_are_skipped_are_named) {
+TEST_F(ImageSources, skipped_files_are_listed) {
   image("dog/1.png");
   EXPECT_TRUE(read().notes.empty());
   put("dog/2.heic", "x");
@@ -162,7 +162,7 @@ TEST_F(ImageSources, that_are_skipped_are_named) {
   EXPECT_EQ(chosen(read(), {0}).notes, notes);
 }
 
-TEST_F(ImageSources, may_have_names_that_are_not_utf8) {
+TEST_F(ImageSources, names_can_be_invalid_utf8) {
   image("caf\xe9/\xff.png", 5);
   image("cafe/1.png", 4);
   const ImageData all = read();
@@ -184,13 +184,13 @@ TEST_F(ImageSources, parts_are_folders_above_classes) {
   refused("test/c: found a class that", DataPart::test);
 }
 
-TEST_F(ImageSources, a_class_may_be_called_train) {
+TEST_F(ImageSources, a_class_can_be_named_train) {
   image("bus/1.png");
   image("train/1.png");
   EXPECT_EQ(read().classes, (Names{"bus", "train"}));
 }
 
-TEST_F(ImageSources, bad_folders_are_refused) {
+TEST_F(ImageSources, invalid_folders_are_refused) {
   refused("found no folders in it, expected one folder of image files per class");
   image("b/1.png");
   std::filesystem::create_directories(folder / "a");
@@ -217,7 +217,7 @@ TEST_F(ImageSources, subsets_keep_the_order_of_their_indices) {
   EXPECT_THROW(chosen(read(), {-1}), Error);
 }
 
-TEST(Shapes, are_balanced_and_different) {
+TEST(Shapes, are_balanced_and_distinct) {
   const ImageData train = read_images("shapes:203", DataPart::train), test = read_images("shapes:203", DataPart::test);
   EXPECT_EQ(train.count(), 203);
   EXPECT_EQ(test.count(), 40);
@@ -233,7 +233,7 @@ TEST(Shapes, are_balanced_and_different) {
   }
 }
 
-TEST(Shapes, image_i_is_a_function_of_seed_and_i) {
+TEST(Shapes, depend_only_on_seed_and_index) {
   const ImageData few = synthetic_shapes({.count = 30, .side = 33, .seed = 5}),
                   more = synthetic_shapes({.count = 60, .side = 33, .seed = 5});
   std::atomic<int> same = 0;
@@ -245,7 +245,7 @@ TEST(Shapes, image_i_is_a_function_of_seed_and_i) {
 }
 
 // Some part of each image differs clearly from the colour of its corner.
-TEST(Shapes, stand_out_from_the_background) {
+TEST(Shapes, contrast_with_the_background) {
   const ImageData data = synthetic_shapes({.count = 200});
   int64_t distinct = 0;
   for (int64_t i = 0; i < 200; ++i) {
@@ -267,7 +267,7 @@ TEST(Shapes, stand_out_from_the_background) {
   EXPECT_GE(distinct, 190);
 }
 
-TEST(Shapes, wrong_counts_are_refused) {
+TEST(Shapes, invalid_counts_are_refused) {
   for (const char* where : {"shapes:", "shapes:x", "shapes:0", "shapes:-3", "shapes:5x", "shapes:99999999999999999999"})
     expect_refused([&] { read_images(where, DataPart::train); }, "after the colon, expected the number of images");
 }

@@ -10,6 +10,10 @@
 namespace heed::test {
 namespace {
 
+Image apply_op(const Image& image, ImageOp op, float amount = 0) {
+  return apply_step(image, pixel_step(op, amount, image.width, image.height));
+}
+
 using Formula = std::function<double(int64_t x, int64_t y, int64_t colour)>;
 
 // Each byte is the formula's value, truncated; `near`: tolerance instead of equality.
@@ -30,7 +34,7 @@ void expect_image(const Image& found, int64_t width, int64_t height, const Formu
 
 double grey(const Image& p, int64_t x, int64_t y) { return 0.299 * at(p, x, y, 0) + 0.587 * at(p, x, y, 1) + 0.114 * at(p, x, y, 2); }
 
-TEST(ImageOps, colours_follow_their_formulas) {
+TEST(ImageOps, colours_match_the_formulas) {
   const Image p = some_image(9, 7);
   double mean = 0;
   for (int64_t y = 0; y < 7; ++y)
@@ -57,7 +61,7 @@ TEST(ImageOps, colours_follow_their_formulas) {
   });
 }
 
-TEST(ImageOps, autocontrast_reaches_both_ends) {
+TEST(ImageOps, autocontrast_covers_the_full_range) {
   const Image p = some_image(9, 7);
   std::array<int, 3> low{255, 255, 255}, high{};
   for (size_t i = 0; i < p.pixels.size(); ++i) {
@@ -77,7 +81,7 @@ TEST(ImageOps, autocontrast_reaches_both_ends) {
 }
 
 // Equalization maps a value to its cumulative fraction.
-TEST(ImageOps, equalize_makes_the_histogram_even) {
+TEST(ImageOps, equalize_flattens_the_histogram) {
   const Image p = some_image(255, 64);
   std::array<std::vector<int>, 3> sorted;
   for (size_t i = 0; i < p.pixels.size(); ++i) sorted[i % 3].push_back(p.pixels[i]);

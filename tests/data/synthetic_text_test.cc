@@ -60,7 +60,7 @@ const std::vector<Spelling> kSpellings = {
      "neuf cent quatre-vingt-dix-neuf mille neuf cent quatre-vingt-dix-neuf"},
 };
 
-TEST(SyntheticNumbers, words_are_spelled_right) {
+TEST(SyntheticNumbers, words_are_spelled_correctly) {
   for (const Spelling& each : kSpellings) {
     EXPECT_EQ(number_words(each.number, NumberLanguage::english), each.english);
     EXPECT_EQ(number_words(each.number, NumberLanguage::german), each.german);
@@ -114,7 +114,7 @@ TEST(SyntheticNumbers, every_length_appears_and_parts_are_tenths) {
   EXPECT_EQ(with_thousands, 300);
 }
 
-TEST(SyntheticNumbers, an_exhausted_part_starts_over) {
+TEST(SyntheticNumbers, exhausted_parts_repeat_their_items) {
   const int64_t all = [] {
     int64_t count = 0;
     for (int64_t number = 0; number < 1'000'000; ++number) count += part_of_number(number) == DataPart::test;
@@ -128,7 +128,7 @@ using Maker = std::vector<LabelledText> (*)(int64_t, uint64_t, DataPart);
 
 std::string whole(const LabelledText& item) { return item.text + "|" + item.pair.value_or("") + "|" + item.label; }
 
-TEST(SyntheticText, items_are_functions_of_seed_and_index) {
+TEST(SyntheticText, items_depend_only_on_seed_and_index) {
   for (const Maker make : {synthetic_opinions, synthetic_entailment}) {
     const auto few = make(50, 7, DataPart::train), many = make(4000, 7, DataPart::train), test = make(1000, 8, DataPart::test);
     for (size_t i = 0; i < few.size(); ++i) EXPECT_EQ(whole(few[i]), whole(many[i]));
@@ -168,7 +168,7 @@ double bag_of_words_accuracy(const std::vector<LabelledText>& items, bool of_pai
   return right / static_cast<double>(items.size() - items.size() / 2);
 }
 
-TEST(SyntheticText, a_bag_of_words_is_not_enough) {
+TEST(SyntheticText, bag_of_words_cannot_solve_it) {
   const double opinions = bag_of_words_accuracy(synthetic_opinions(8000, 1), false),
                premises = bag_of_words_accuracy(synthetic_entailment(8000, 1), false);
   EXPECT_GT(opinions, 0.52);  // words carry some information
@@ -178,7 +178,7 @@ TEST(SyntheticText, a_bag_of_words_is_not_enough) {
 }
 
 // Independent rules for the simplest forms, to detect inverted labels.
-TEST(SyntheticText, simple_forms_have_the_obvious_labels) {
+TEST(SyntheticText, simple_sentences_have_the_expected_labels) {
   int seen = 0;
   const auto expect_label = [&](const LabelledText& item, const std::string& label) {
     EXPECT_EQ(item.label, label) << item.text;

@@ -34,7 +34,7 @@ void expect_table_error(const std::string& text, TableKind kind, const std::stri
   expect_refused([&] { parse_labelled("f", text, kind); }, message);
 }
 
-TEST(PackedText, plain_and_gzip_files_are_the_same) {
+TEST(CompressedText, plain_and_gzip_files_give_the_same_text) {
   const Folder folder;
   const std::string text = "a\nb\xC3\xBC\n";
   put(folder / "plain", "\xEF\xBB\xBF" + text);
@@ -48,7 +48,7 @@ TEST(PackedText, plain_and_gzip_files_are_the_same) {
   EXPECT_EQ(read_text_or_gzip(folder / "much.gz"), much);
 }
 
-TEST(PackedText, truncated_or_damaged_data_is_refused) {
+TEST(CompressedText, truncated_or_damaged_data_is_refused) {
   const Folder folder;
   const std::string whole = packed("one line\nand another one\n");
   for (size_t size = 2; size < whole.size(); ++size) {
@@ -67,7 +67,7 @@ TEST(PackedText, truncated_or_damaged_data_is_refused) {
   expect_refused([&] { read_text_or_gzip(folder.path()); }, "found a folder");
 }
 
-TEST(PackedText, a_bomb_is_not_decompressed) {
+TEST(CompressedText, decompression_bombs_are_refused) {
   const Folder folder;
   put(folder / "bomb.gz", packed(std::string(50 << 20, 'x')));
   expect_refused([&] { read_text_or_gzip(folder / "bomb.gz", 1000); }, "bomb.gz: found more than 1000 bytes after decompression");
@@ -75,7 +75,7 @@ TEST(PackedText, a_bomb_is_not_decompressed) {
   expect_refused([&] { read_text_or_gzip(folder / "long", 1000); }, "found 1001 bytes, expected at most 1000");
 }
 
-TEST(PackedText, what_is_not_utf8_is_refused_with_its_line) {
+TEST(CompressedText, invalid_utf8_is_refused_with_its_line) {
   for (const char* good :
        {"", "abc", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"})
     EXPECT_NO_THROW(expect_utf8("f", good)) << good;
@@ -87,7 +87,7 @@ TEST(PackedText, what_is_not_utf8_is_refused_with_its_line) {
   expect_refused([&] { read_labelled((folder / "latin.tsv.gz").string()); }, "latin.tsv.gz:2: found \"\\xf6n\\x0a\", expected UTF-8");
 }
 
-TEST(PackedText, lines_have_no_ends) {
+TEST(CompressedText, line_ends_are_removed) {
   const auto lines_of = [](std::string_view text) {
     Lines out;
     TextLines lines(text);
@@ -151,7 +151,7 @@ TEST(Labelled, columns_can_be_set) {
   expect_error<UsageError>([&] { tsv("0\ta\n", {.text = "1", .label = "1"}); }, "f.tsv: found the same column twice");
 }
 
-TEST(Labelled, csv_is_read_as_rfc_4180_says) {
+TEST(Labelled, csv_follows_rfc_4180) {
   EXPECT_EQ(csv("label,text\n0,\"a, b\"\n1,\"she said \"\"no\"\"\"\n"), (Lines{"0|a, b", "1|she said \"no\""}));
   EXPECT_EQ(csv("label,text\r\n0,\"two\r\nlines\"\r\n1,\"\n\nthree\"\r\n"), (Lines{"0|two\r\nlines", "1|three"}));
   EXPECT_EQ(csv("\"label\",\"text\"\n\"0\",\"\"\"\"\n1,x"), (Lines{"0|\"", "1|x"}));
@@ -207,7 +207,7 @@ TEST(Labelled, the_extension_determines_the_kind) {
   EXPECT_EQ(read_labelled("entailment/test").size(), 1000u);
 }
 
-TEST(ParallelText, lines_belong_together) {
+TEST(ParallelText, pairs_the_lines_of_two_files) {
   const Folder folder;
   put(folder / "a.en", "one\n\ntwo \r\nthree\n");
   put(folder / "a.de.gz", packed("eins\nnull\nzwei\n \n"));
@@ -236,7 +236,7 @@ TEST(TextDocuments, are_separated_by_blank_lines) {
   expect_refused([&] { read_documents(empty / "none"); }, "none: there is no such file");
 }
 
-TEST(TextDocuments, sentences_end_where_new_ones_begin) {
+TEST(TextDocuments, are_split_into_sentences) {
   const std::vector<Lines> cases = {
       {},
       {"No end"},
@@ -270,7 +270,7 @@ std::string look(const std::string& where, bool json) {
   return testing::internal::GetCapturedStdout();
 }
 
-TEST(LookAtText, counts_and_shows_every_kind) {
+TEST(LookAtText, summarizes_every_kind_of_data) {
   const Folder folder;
   put(folder / "a.tsv", "0\ta b\n1\tc d e\n1\tf g\n1\th\n");
   const std::string table = look((folder / "a.tsv").string(), false);

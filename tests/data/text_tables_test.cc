@@ -30,7 +30,7 @@ Lines translated(const std::string& text, TableKind kind, const TextColumns& col
   return out;
 }
 
-TEST(TextTables, reviews_with_odd_columns_are_read) {
+TEST(TextTables, reviews_with_unusual_columns_are_read) {
   const std::string by_name = "columns of f: text_column=Review Text, label_column=Stars";
   EXPECT_EQ(labelled("\"ID\",\"Review Text\",\"Date\",\"Stars\"\n1,\"two\nlines, \"\"here\"\"\",2020-01-02,5\n2,dull,2020-01-03,1\n"),
             (Lines{by_name, "5|two\nlines, \"here\"", "1|dull"}));
@@ -39,7 +39,7 @@ TEST(TextTables, reviews_with_odd_columns_are_read) {
             (Lines{"columns of f: text_column=REVIEW-TEXT, label_column=STARS", "5|a good one", "1|dull"}));
   EXPECT_EQ(labelled("0,a dull film\n1,a fine film\n"),
             (Lines{"columns of f: text_column=2, label_column=1", "0|a dull film", "1|a fine film"}));
-  // Text above numbers is a header, whatever the names.
+  // Text above numbers is a header, for any names.
   EXPECT_EQ(labelled("blurb,grade\na dull film,1\na fine film,5\nanother film,5\n"),
             (Lines{"columns of f: text_column=blurb, label_column=grade", "1|a dull film", "5|a fine film", "5|another film"}));
   expect_refused([] { labelled("text,label\na b,0\nc d,\n"); }, "f:3: found no label in column \"label\", expected one in every row");
@@ -135,6 +135,11 @@ TEST(TextTables, rows_without_labels_keep_their_columns) {
             "columns of f: text_column=premise, pair_column=hypothesis");
   EXPECT_EQ(described(rows("premise,hypothesis\na b,c d\n").chosen), "columns of f: text_column=premise");
   EXPECT_EQ(described(rows("a b,c d\n", {}, PairMode::yes).chosen), "columns of f: text_column=1, pair_column=2");
+  const std::string questions = "question,answer,context\nWho?,Anna,It was Anna\n";  // a table to train on
+  EXPECT_EQ(described(rows(questions, {}, PairMode::context).chosen), "columns of f: text_column=question, pair_column=context");
+  EXPECT_EQ(described(rows(questions, {}, PairMode::yes).chosen), "columns of f: text_column=question, pair_column=answer");
+  expect_error<UsageError>([&] { rows("question,answer,page\nWho?,Anna,It was Anna\n", {}, PairMode::context); },
+                           "f: found no column for the second text");
   EXPECT_EQ(described(rows("x,y\na b,c d\n", {.text = "y", .pair = "x"}).chosen), "columns of f: text_column=y, pair_column=x");
   expect_error<UsageError>([&] { rows("a b,c d,e f\n"); },
                            "f: found 3 columns of sentences among 3; expected one: choose it with text_column=NAME");

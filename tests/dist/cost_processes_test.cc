@@ -14,7 +14,7 @@ ModelCost some_cost() {
   return cost;
 }
 
-TEST(CostOfProcesses, of_one_process_is_its_arithmetic) {
+TEST(ProcessCost, one_process_costs_only_its_arithmetic) {
   const ProcessCost one = cost_in_processes(some_cost(), {.processes = 1, .bytes_per_second = 1e9, .latency = 1e-3, .flops = 1e12});
   EXPECT_DOUBLE_EQ(one.step, 1);
   EXPECT_DOUBLE_EQ(one.efficiency, 1);
@@ -22,7 +22,7 @@ TEST(CostOfProcesses, of_one_process_is_its_arithmetic) {
   EXPECT_EQ(one.state_bytes, 8'000'000);
 }
 
-TEST(CostOfProcesses, adds_messages_and_bytes) {
+TEST(ProcessCost, includes_messages_and_bytes) {
   ProcessOptions options{.processes = 4, .bytes_per_second = 1e9, .latency = 1e-3, .flops = 1e12};
   const ProcessCost four = cost_in_processes(some_cost(), options);
   EXPECT_DOUBLE_EQ(four.compute, 0.25);
@@ -33,15 +33,30 @@ TEST(CostOfProcesses, adds_messages_and_bytes) {
   EXPECT_DOUBLE_EQ(four.tree, 2 * 2 * (0.001 + 0.004));
   EXPECT_DOUBLE_EQ(four.step, 0.262);
   EXPECT_DOUBLE_EQ(four.efficiency, 0.25 / 0.262);
-  EXPECT_LT(four.overlapped, four.step);
+  EXPECT_DOUBLE_EQ(four.serial, 0.262);  // one bucket, complete at the end of backward
   options.shard_optimizer = true;
   const ProcessCost sharded = cost_in_processes(some_cost(), options);
   EXPECT_EQ(sharded.state_bytes, 2'000'000);
   EXPECT_DOUBLE_EQ(sharded.fixed_tree, 1.5 * four.fixed_tree);
 }
 
+// Ten buckets: nine of them are sent during backward, if it lasts long enough.
+TEST(ProcessCost, overlaps_buckets_with_backward) {
+  ModelCost cost = some_cost();
+  cost.learned = 10 << 21;
+  ProcessOptions options{.processes = 2, .bytes_per_second = 1e9, .latency = 1e-3, .flops = 1e12};
+  const ProcessCost slow = cost_in_processes(cost, options);
+  const double gradients = 20e-3 + 10 * (8 << 20) / 1e9;
+  EXPECT_DOUBLE_EQ(slow.messages, 20);
+  EXPECT_DOUBLE_EQ(slow.serial, 0.5 + gradients);
+  EXPECT_DOUBLE_EQ(slow.step, 0.5 + gradients / 10);
+  EXPECT_EQ(slow.gradient_bytes, (10 * 3 + 3) * (8 << 20));  // 4 shards: two partial sums and the gradients of the last shard
+  options.flops = 1e13;
+  EXPECT_DOUBLE_EQ(cost_in_processes(cost, options).step, 0.05 + (gradients - 0.05 * 2 / 3));
+}
+
 // 64 items in 48 processes: some have two, and the others wait for them.
-TEST(CostOfProcesses, counts_the_largest_share) {
+TEST(ProcessCost, is_determined_by_the_largest_share) {
   const ProcessCost cost = cost_in_processes(some_cost(), {.processes = 48, .bytes_per_second = 1e30, .latency = 0, .flops = 1e12});
   EXPECT_DOUBLE_EQ(cost.compute, 2.0 / 64);
   EXPECT_NEAR(cost.efficiency, 64.0 / 96, 1e-9);

@@ -23,9 +23,11 @@ inline Arguments operator+(Arguments a, const Arguments& b) {
 }
 
 struct JobOptions {
-  Arguments others = {};     // mpirun's arguments for more programs, after those of the first
-  Path directory = ".";      // where the first one runs
-  Path input = "/dev/null";  // its standard input
+  Arguments others = {};                                            // mpirun's arguments for more programs, after those of the first
+  Path directory = ".";                                             // where the first one runs
+  Path input = "/dev/null";                                         // its standard input
+  Path errors = {};                                                 // a file for standard error; empty: that of the output
+  std::vector<std::pair<std::string, std::string>> variables = {};  // of the environment
 };
 
 class Job {
@@ -42,12 +44,13 @@ class Job {
     if (process_ != 0) return;
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);
     for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "HEED_THREADS"}) ::setenv(variable, "1", 1);
-    ::setenv("HEED_PROCESS_TIMEOUT", "3", 0);
+    for (const auto& [name, value] : options.variables) ::setenv(name.c_str(), value.c_str(), 1);
     ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // MPI keeps some memory
     const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666), in = ::open(options.input.c_str(), O_RDONLY);
     ::dup2(in, STDIN_FILENO);
+    const int err = options.errors.empty() ? out : ::open(options.errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     ::dup2(out, STDOUT_FILENO);
-    ::dup2(out, STDERR_FILENO);
+    ::dup2(err, STDERR_FILENO);
     if (::chdir(options.directory.c_str()) != 0) ::_exit(126);
     ::execvp(argv[0], argv.data());
     ::_exit(127);
@@ -109,7 +112,7 @@ inline bool has_processes() {
     Job job(2, {"--version"}, folder / "out");
     return job.wait() == 0;
   }();
-  return found && !kSanitized;  // the sanitizers find much in MPI itself
+  return found && !kSanitized;  // the sanitizers report many problems inside MPI
 }
 
 }  // namespace heed::test

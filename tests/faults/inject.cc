@@ -4,8 +4,8 @@
 // HEED_FAULT=KIND:N:rest  the N-th call and all later ones fail
 // HEED_FAULT_ROOT=FOLDER  only files below it count, not those of the system
 // HEED_FAULT_COUNT=FILE   receives a hash of the call stack of every call when the program ends
-// Calls are counted from the start of main. Excluded is what no program can handle: libgomp, the dynamic loader and glibc's thread_local
-// destructors abort without memory, and oneDNN 2.6 crashes if it cannot allocate memory for generated code.
+// Calls are counted from the start of main. Excluded are calls whose failure no program can handle: libgomp, the dynamic loader and glibc's
+// thread_local destructors abort without memory, and oneDNN 2.6 crashes if it cannot allocate memory for generated code.
 #include "tests/faults/inject.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// Any bytes as config.json, with an empty checkpoint: refused, whatever the sizes. Then with reduced sizes: refused, or a model. And as
+// Any bytes as config.json, with an empty checkpoint: refused, for any sizes. Then with reduced sizes: refused, or a model. And as
 // preprocessor_config.json: refused, or an image processor.
 #include <cstdlib>
 

@@ -51,7 +51,7 @@ void collect(Json& at, std::vector<Json*>& all, size_t max_values) {
     for (Json& inner : at) collect(inner, all, max_values);
 }
 
-// Text that an earlier change made too deep or too long for the parser used here, which is less robust than heed's.
+// Whether an earlier change made the text too deep or too long for the parser used here, which is less robust than heed's.
 bool too_much_to_parse(const std::string& text) {
   int64_t depth = 0, deepest = 0;
   for (const char letter : text) {

@@ -22,7 +22,7 @@ double light(Colour colour) {
 
 constexpr Colour kWhite{255, 255, 255}, kRed{255, 0, 0};
 
-TEST(Heat, grows_lighter_all_the_way) {
+TEST(Heat, lightness_increases_monotonically) {
   EXPECT_EQ(heat(0), kHeat.front());
   EXPECT_EQ(heat(1), kHeat.back());
   EXPECT_EQ(heat(0.5), kHeat[3]);
@@ -40,7 +40,7 @@ TEST(Markup, escapes_special_characters) {
   EXPECT_EQ(escape_markup("\uffff"), "\ufffd");
 }
 
-TEST(Markup, base64_of_every_length) {
+TEST(Markup, encodes_base64_of_every_length) {
   const auto coded = [](std::string_view text) { return base64(std::as_bytes(std::span(text))); };
   EXPECT_EQ(coded(""), "");
   EXPECT_EQ(coded("M"), "TQ==");
@@ -60,7 +60,7 @@ TEST(Drawing, rectangles_are_antialiased) {
   EXPECT_EQ(pixel(image, 1, 3), kWhite);
 }
 
-TEST(Drawing, items_outside_are_clipped) {
+TEST(Drawing, clips_items_outside_the_canvas) {
   Drawing drawing(5, 5);
   drawing.add(Drawing::Rectangle{-100, -100, 1000, 102, kRed});
   drawing.add(Drawing::Curve{-10, -10, 20, 20, kRed, 1, 3});
@@ -79,7 +79,7 @@ TEST(Drawing, curves_start_and_end_at_their_points) {
   EXPECT_EQ(pixel(image, 50, 10), kWhite);
 }
 
-TEST(Drawing, letters_come_from_the_font) {
+TEST(Drawing, draws_letters_with_the_font) {
   Drawing drawing(40, 12);
   drawing.add(Drawing::Text{0, 4, "T\u00dc\u00b7\u4f60", 10, Drawing::Anchor::start, false, {0, 0, 0}});
   const Image image = drawing.pixels();
@@ -99,7 +99,7 @@ TEST(Drawing, letters_come_from_the_font) {
             "........................\n");
 }
 
-TEST(Drawing, letters_of_tokens_have_their_marks) {
+TEST(Drawing, draws_letters_with_diacritics) {
   Drawing drawing(24, 12);
   drawing.add(Drawing::Text{0, 4, "\u00df\u00e4\u23ce", 10, Drawing::Anchor::start, false, {0, 0, 0}});
   const Image image = drawing.pixels();

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(MappedFile, shows_the_bytes_and_keeps_writes_to_itself) {
+TEST(MappedFile, writes_do_not_change_the_file) {
   const Folder folder;
   put(folder / "a", "0123456789abcdef");
   {
@@ -24,25 +24,25 @@ TEST(MappedFile, shows_the_bytes_and_keeps_writes_to_itself) {
   EXPECT_EQ(get(folder / "a"), "0123456789abcdef");
 }
 
-TEST(MappedFile, holds_an_empty_file) {
+TEST(MappedFile, accepts_an_empty_file) {
   const Folder folder;
   put(folder / "a", "");
   EXPECT_EQ(MappedFile::open(folder / "a")->size(), 0);
   EXPECT_EQ(MappedFile::open(folder / "a")->text(0, 0), "");
-  EXPECT_EQ(held("")->size(), 0);
+  EXPECT_EQ(mapped_bytes("")->size(), 0);
 }
 
-TEST(MappedFile, refuses_what_is_not_a_file) {
+TEST(MappedFile, refuses_everything_but_regular_files) {
   const Folder folder;
   expect_refused([&] { MappedFile::open(folder / "none"); }, "none: there is no such file; check the path");
   expect_refused([&] { MappedFile::open(folder.path()); }, ": found a folder, expected a file");
   expect_refused([&] { MappedFile::open("/dev/null"); }, "/dev/null: found a device or a pipe");
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   expect_refused([&] { MappedFile::open(folder / "pipe"); }, "found a device or a pipe");
-  expect_refused([&] { held("abc")->text(1, 3); }, "3 bytes wanted at byte 1, the file has 3");
+  expect_refused([&] { mapped_bytes("abc")->text(1, 3); }, "3 bytes wanted at byte 1, the file has 3");
 }
 
-TEST(ReadText, respects_its_limit) {
+TEST(ReadText, refuses_files_above_the_limit) {
   const Folder folder;
   put(folder / "a", "hello");
   EXPECT_EQ(read_text(folder / "a", 5), "hello");
@@ -68,7 +68,7 @@ TEST(FileWriter, replaces_a_file_in_one_step) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
-TEST(FileWriter, leaves_nothing_when_abandoned) {
+TEST(FileWriter, removes_the_temporary_file_if_not_committed) {
   const Folder folder;
   put(folder / "a", "old");
   {
@@ -81,7 +81,7 @@ TEST(FileWriter, leaves_nothing_when_abandoned) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
-TEST(FileWriter, survives_a_disk_that_is_full) {
+TEST(FileWriter, keeps_the_old_file_when_the_disk_is_full) {
   const Folder folder;
   put(folder / "a", "old");
   // A limit on the file size simulates a full disk.
@@ -97,7 +97,7 @@ TEST(FileWriter, survives_a_disk_that_is_full) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
-TEST(FileWriter, refuses_locations_it_cannot_write) {
+TEST(FileWriter, refuses_unwritable_locations) {
   const Folder folder;
   expect_refused([&] { write_text(folder / "none/a", "x"); }, "the folder must exist and be writable");
   expect_refused([&] { write_text(folder.path(), "x"); }, "found a folder, a device or a pipe, expected a file or nothing");
@@ -114,6 +114,19 @@ TEST(FileWriter, writes_through_a_link) {
   write_text(folder / "link", "new");
   EXPECT_TRUE(fs::is_symlink(folder / "link"));
   EXPECT_EQ(get(folder / "a"), "new");
+  fs::create_directory(folder / "below");
+  fs::create_symlink("below/b", folder / "dangling");
+  fs::create_symlink(folder / "dangling", folder / "below/back");
+  write_text(folder / "below/back", "first");
+  EXPECT_TRUE(fs::is_symlink(folder / "dangling"));
+  EXPECT_EQ(get(folder / "below/b"), "first");
+}
+
+TEST(FileWriter, refuses_a_link_to_itself) {
+  const Folder folder;
+  fs::create_symlink("loop", folder / "loop");
+  expect_refused([&] { write_text(folder / "loop", "x"); }, "loop: cannot be written (Too many levels of symbolic links)");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"loop"});
 }
 
 TEST(InQuotes, is_safe_to_print) {

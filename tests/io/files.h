@@ -55,7 +55,7 @@ inline std::string get(const Path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-inline std::shared_ptr<const MappedFile> held(std::string_view bytes) {
+inline std::shared_ptr<const MappedFile> mapped_bytes(std::string_view bytes) {
   return MappedFile::in_memory("held", std::as_bytes(std::span(bytes)));
 }
 

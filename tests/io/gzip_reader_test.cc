@@ -19,17 +19,24 @@ std::string unpacked(const std::string& file, size_t chunk) {
   return out;
 }
 
-TEST(Unpack, gives_the_same_bytes_for_any_read_size) {
+TEST(GzipReader, gives_the_same_bytes_for_any_read_size) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += std::to_string(i * 7919);
   const std::string half = text.substr(0, 5000), rest = text.substr(5000);
-  for (const std::string& file : {text, packed(text), packed(half) + packed("") + packed(rest)})
+  const std::string padding(1000, '\0');  // of tapes; gzip(1) ignores it
+  for (const std::string& file : {text, packed(text), packed(half) + packed("") + packed(rest), packed(text) + padding})
     for (const size_t chunk : {size_t{1000}, text.size(), text.size() + 1, size_t{3'000'000}})
       EXPECT_EQ(unpacked(file, chunk), text) << chunk;
   EXPECT_EQ(unpacked("", 10), "");
 }
 
-TEST(Unpack, a_bomb_is_refused_early) {
+TEST(GzipReader, refuses_other_bytes_after_the_data) {
+  for (const std::string& tail : {std::string("a"), std::string("\0\0a", 3), std::string("\0", 1) + packed("b")})
+    expect_refused([&] { unpacked(packed("text") + tail, 1000); },
+                   "f.gz: found " + std::to_string(tail.size()) + " bytes after the gzip data");
+}
+
+TEST(GzipReader, refuses_decompression_bombs_early) {
   const std::string zeros = packed(std::string(40 << 20, '\0'));
   std::string bomb;  // 1.2 GiB in about 1.2 MiB
   for (int i = 0; i < 30; ++i) bomb += zeros;
@@ -46,7 +53,7 @@ TEST(Unpack, a_bomb_is_refused_early) {
   EXPECT_LT(GzipReader(std::as_bytes(std::span(bomb)), "f.gz").bound(), int64_t{400} << 20);  // the bound prevents allocating for all of it
 }
 
-TEST(Unpack, file_types_are_recognized_by_their_first_bytes) {
+TEST(GzipReader, recognizes_file_types_by_their_first_bytes) {
   using namespace std::string_view_literals;
   EXPECT_EQ(kind_of_bytes("\x89PNG\r\n\x1a\n\0\0"sv), "a PNG image");
   EXPECT_EQ(kind_of_bytes("\xFF\xFEh\0i\0"sv), "UTF-16 text (little-endian)");
@@ -59,7 +66,7 @@ TEST(Unpack, file_types_are_recognized_by_their_first_bytes) {
   EXPECT_EQ(advice_for("UTF-16 text (big-endian)", "f"), "; convert it first: iconv -f UTF-16BE -t UTF-8 f > NEW");
 }
 
-TEST(Unpack, long_reads_are_reported) {
+TEST(GzipReader, reports_the_progress_of_long_reads) {
   std::vector<double> shares;
   set_read_progress_callback([&](const std::string& what, double share) {
     EXPECT_EQ(what, "reading f");

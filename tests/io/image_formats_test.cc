@@ -30,7 +30,7 @@ void expect_shown(const Image& image, const Image& stored, const Shown& shown) {
   EXPECT_EQ(image.pixels, expected);
 }
 
-TEST(Orientation, is_followed_in_png_and_webp) {
+TEST(Orientation, is_applied_to_png_and_webp) {
   const Image stored = six_pixels();
   for (size_t i = 0; i < kShown.size(); ++i)
     for (const bool big_endian : {false, true}) {
@@ -45,7 +45,7 @@ TEST(Orientation, is_followed_in_png_and_webp) {
     }
 }
 
-TEST(Orientation, is_followed_in_jpeg) {
+TEST(Orientation, is_applied_to_jpeg) {
   const std::string file = get(fixture("images") / "color.jpg");  // 17 x 13 pixels
   const Image stored = parsed(file);
   const int64_t W = stored.width, H = stored.height;
@@ -93,7 +93,7 @@ TEST(Orientation, is_followed_in_jpeg) {
   }
 }
 
-TEST(Orientation, that_is_damaged_is_ignored) {
+TEST(Orientation, is_ignored_if_damaged) {
   const Image stored = six_pixels();
   const std::string good = exif(6, false);
   std::vector<std::string> blocks = {"", "II", "Exif", zeros(100), exif(0, false), exif(9, true), exif(255, false)};
@@ -117,7 +117,7 @@ TEST(Orientation, that_is_damaged_is_ignored) {
   EXPECT_EQ(parsed(webp_with_exif(many)).width, 2);
 }
 
-TEST(Orientation, is_taken_from_xmp_without_exif) {
+TEST(Orientation, is_read_from_xmp_if_there_is_no_exif) {
   const Image stored = six_pixels();
   const std::string canvas("\x0c\0\0\0\x02\0\0\x01\0\0", 10), xmp = "<x tiff:Orientation=\"6\"/>";
   const auto file = [&](const std::string& block) {
@@ -140,7 +140,7 @@ TEST(WebP, is_read) {
   expect_refused([] { parsed(kWebP, 5); }, "held: found an image of 3 x 2 pixels, expected at most 5");
 }
 
-TEST(WebP, that_is_too_large_or_animated_is_refused) {
+TEST(WebP, is_refused_if_too_large_or_animated) {
   const int64_t before = process_bytes("VmRSS");
   std::string large = kWebP;  // 16384 x 16384, the maximum
   large.replace(21, 4, "\xff\xff\xff\x0f");
@@ -152,7 +152,7 @@ TEST(WebP, that_is_too_large_or_animated_is_refused) {
   EXPECT_TRUE(kSanitized || process_bytes("VmRSS") - before < 64 << 20);
 }
 
-TEST(Bmp, with_every_number_of_bits_is_read) {
+TEST(Bmp, is_read_with_every_number_of_bits) {
   const Pixels expected = six_pixels().pixels;
   std::string bottom, top;  // blue, green, red, and rows padded to 4 bytes
   for (int i = 0; i < 3; ++i) {
@@ -179,7 +179,7 @@ TEST(Bmp, with_every_number_of_bits_is_read) {
   EXPECT_EQ(parsed(bmp({.bits = 8, .colours = 6}, palette, std::string("\7\4\5\0\0\1\2\0", 8))).pixels[9], 0);
 }
 
-TEST(Bmp, of_16_bits_and_masks_is_read) {
+TEST(Bmp, is_read_with_16_bits_and_masks) {
   const std::string pixels("\xff\x7f\x1f\0\0\x7c\0\0\xe0\x03\0\x80\x10\0\0\0",
                            16);  // 5 bits each: white, blue, red; green, black, half blue
   const Pixels expected{0, 255, 0, 0, 0, 0, 0, 0, 131, 255, 255, 255, 0, 0, 255, 255, 0, 0};
@@ -195,7 +195,7 @@ TEST(Bmp, of_16_bits_and_masks_is_read) {
   EXPECT_EQ(parsed(bmp({.bits = 32, .compression = 3}, reversed, words)).pixels, six_pixels().pixels);
 }
 
-TEST(Bmp, that_is_damaged_or_exotic_is_refused) {
+TEST(Bmp, is_refused_if_damaged_or_unsupported) {
   const std::string rows = zeros(24), good = bmp({.bits = 24}, "", rows);
   for (size_t size = 0; size < good.size(); ++size) EXPECT_THROW(parsed(good.substr(0, size)), FileError) << size;
   expect_refused([&] { parsed(bmp({.bits = 8, .compression = 1}, zeros(1024), rows)); },
@@ -220,7 +220,7 @@ TEST(Bmp, that_is_damaged_or_exotic_is_refused) {
   expect_refused([&] { parsed(inside); }, "held: the BMP image cannot be decoded");
 }
 
-TEST(ImageFiles, of_other_formats_are_named) {
+TEST(ImageFiles, unsupported_formats_are_named_in_errors) {
   const std::vector<std::pair<std::string, std::string>> others = {{"GIF89a\1\1\1\1", "GIF"},
                                                                    {std::string("II*\0\x08\0\0\0", 8), "TIFF"},
                                                                    {zeros(3) + "\x18"
@@ -248,6 +248,20 @@ TEST(ImageFiles, are_recognized_by_extension) {
             "7 files were skipped: 1, 2, 3, 4, 5 and 2 more (heed reads PNG, JPEG, WebP or BMP)");
   EXPECT_EQ(skipped_files_note({}), "");
   EXPECT_EQ(listed_lines(std::vector<std::string>(22, "x")).substr(4 * 19), "\n  x\n  and 2 more");
+}
+
+TEST(ImageFiles, links_to_folders_are_followed_without_endless_loops) {
+  const Folder folder, elsewhere;
+  std::filesystem::create_directories(folder / "a/b");
+  for (const Path& file : {folder / "a/1.png", folder / "a/b/2.png", elsewhere / "3.png"}) put(file, "x");
+  std::filesystem::create_directory_symlink(elsewhere.path(), folder / "a/linked");
+  std::filesystem::create_directory_symlink(folder.path(), elsewhere / "back");
+  std::filesystem::create_directory_symlink("..", folder / "a/b/up");
+  std::filesystem::create_symlink("nowhere.png", folder / "a/dangling.png");
+  const FolderImages found = find_images(folder.path());
+  EXPECT_EQ(found.images, (std::vector<Path>{folder / "a/1.png", folder / "a/b/2.png", folder / "a/linked/3.png"}));
+  EXPECT_EQ(found.skipped_files, std::vector<Path>{folder / "a/dangling.png"});
+  expect_refused([&] { find_images(folder / "none"); }, "none: cannot be examined (No such file or directory)");
 }
 
 TEST(ImageFiles, names_are_printable) {

@@ -25,7 +25,7 @@ Image some(int64_t width, int64_t height) {
   return out;
 }
 
-TEST(Images, are_read_as_pillow_reads_them) {
+TEST(Images, match_pillow) {
   const Safetensors expected = Safetensors::open(kImages / "expected.safetensors");
   int count = 0;
   for (const std::string& name : expected.names()) {
@@ -40,12 +40,12 @@ TEST(Images, are_read_as_pillow_reads_them) {
   EXPECT_GE(count, 20);
 }
 
-TEST(Images, of_16_bit_gray_keep_the_upper_half) {  // Pillow would clip all but the darkest to white
+TEST(Images, keep_the_upper_byte_of_16_bit_gray) {  // Pillow would clip all but the darkest values to white
   const std::string bytes = png(2, 1, 16, 0, std::string("\0\x12\x34\xab\xcd", 5));
   EXPECT_EQ(parsed(bytes).pixels, (std::vector<uint8_t>{0x12, 0x12, 0x12, 0xab, 0xab, 0xab}));
 }
 
-TEST(Images, are_written_and_read_again) {
+TEST(Images, round_trip) {
   const Folder folder;
   for (const Image& image : {some(1, 1), some(17, 5), some(3, 64), some(257, 31)}) {
     write_png(folder / "a.png", image);
@@ -58,14 +58,14 @@ TEST(Images, are_written_and_read_again) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.png"});
 }
 
-TEST(Images, that_are_invalid_are_not_written) {
+TEST(Images, are_not_written_if_invalid) {
   const Folder folder;
   for (const Image& image : {Image{}, Image{2, 2, {1, 2, 3}}, Image{-1, -1, {1, 2, 3}}, Image{int64_t{1} << 40, 1, {}}})
     EXPECT_THROW(write_png(folder / "a.png", image), Error);
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(Images, that_are_too_large_are_refused_before_they_are_decoded) {
+TEST(Images, are_refused_before_decoding_if_too_large) {
   EXPECT_EQ(parsed(png(40, 25, 8, 2, zeros(25 * 121)), 1000).width, 40);
   expect_refused([] { parsed(png(40, 25, 8, 2, zeros(25 * 121)), 999); },
                  "held: found an image of 40 x 25 pixels, expected at most 999 of them");
@@ -84,7 +84,7 @@ TEST(Images, that_are_too_large_are_refused_before_they_are_decoded) {
   EXPECT_TRUE(kSanitized || process_bytes("VmRSS") - before < 64 << 20);
 }
 
-TEST(Images, that_are_damaged_are_refused) {
+TEST(Images, are_refused_if_damaged) {
   const std::string good = get(kImages / "color.png"), jpeg = get(kImages / "color.jpg");
   std::string wrong_sum = good, no_header = good, no_rows = png(3, 2, 8, 2, zeros(10));
   wrong_sum[wrong_sum.find("IDAT") + 6] ^= 1;
@@ -113,7 +113,7 @@ TEST(Images, that_are_damaged_are_refused) {
   }
 }
 
-TEST(Images, that_are_cut_short_anywhere_are_refused) {
+TEST(Images, are_refused_if_truncated_anywhere) {
   for (const char* name : {"color.png", "color.jpg", "progressive.jpg", "interlaced.png", "palette-16.png"}) {
     SCOPED_TRACE(name);
     const std::string good = get(kImages / name);

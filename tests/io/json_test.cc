@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(Json, reads_what_it_writes) {
+TEST(Json, round_trips) {
   const Folder folder;
   const Json json = {{"a", {1, -2, 2.5, true, nullptr}}, {"b", {{"c", "\xc3\xa4\n"}}}, {"list", Json::array()}, {"object", Json::object()}};
   write_json(folder / "a.json", json);
@@ -23,7 +23,7 @@ TEST(Json, reads_values_of_every_kind) {
   EXPECT_EQ(parse_json("text", "7"), 7);
 }
 
-TEST(Json, refuses_bad_texts) {
+TEST(Json, refuses_invalid_texts) {
   const std::string deep(65, '['), fine(64, '[');
   const struct {
     const char* name;
@@ -32,33 +32,33 @@ TEST(Json, refuses_bad_texts) {
       {"duplicate key", R"({"a": 1, "a": 2})", "text: byte 12: found the key \"a\" a second time"},
       {"duplicate key inside", R"([{"b": {"a": 1, "b": 2, "a": 3}}])", "found the key \"a\" a second time"},
       {"duplicate key, escaped differently", R"({"a": 1, "\u0061": 2})", "found the key \"a\" a second time"},
-      {"too deep", deep, "text: byte 65: found values nested more than 64 deep"},
+      {"too deep", deep, "text: byte 65: found values nested more than 64 levels deep"},
       {"too deep, objects",
        [] {
          std::string text;
          for (int i = 0; i < 65; ++i) text += R"({"a":)";
          return text;
        }(),
-       "nested more than 64 deep"},
-      {"nothing", "", "text: byte 0: found a mistake, expected JSON"},
+       "nested more than 64 levels deep"},
+      {"nothing", "", "text: byte 0: found a syntax error, expected JSON"},
       {"spaces", "  \n ", "unexpected end of input"},
-      {"cut short", R"({"a": [1, 2)", "text: byte 11: found a mistake"},
+      {"cut short", R"({"a": [1, 2)", "text: byte 11: found a syntax error"},
       {"two values", "{} {}", "expected end of input"},
       {"trailing comma", "[1,]", "unexpected ']'"},
-      {"no quotes", "{a: 1}", "text: byte 2: found a mistake"},
-      {"comment", "// hello\n1", "found a mistake"},
-      {"not a number", "[NaN]", "found a mistake"},
-      {"number too large", "[1e999]", "found a mistake"},
-      {"leading zero", "[01]", "found a mistake"},
-      {"broken UTF-8", "[\"\xff\"]", "text: byte 3: found a mistake"},
-      {"overlong UTF-8", "[\"\xc0\x80\"]", "found a mistake"},
-      {"surrogate in UTF-8", "[\"\xed\xa0\x80\"]", "found a mistake"},
-      {"lone surrogate", R"(["\ud83d"])", "found a mistake"},
-      {"control character", "[\"\n\"]", "found a mistake"},
+      {"no quotes", "{a: 1}", "text: byte 2: found a syntax error"},
+      {"comment", "// hello\n1", "found a syntax error"},
+      {"not a number", "[NaN]", "found a syntax error"},
+      {"number too large", "[1e999]", "expected JSON: \"number overflow"},
+      {"leading zero", "[01]", "found a syntax error"},
+      {"broken UTF-8", "[\"\xff\"]", "text: byte 3: found a syntax error"},
+      {"overlong UTF-8", "[\"\xc0\x80\"]", "found a syntax error"},
+      {"surrogate in UTF-8", "[\"\xed\xa0\x80\"]", "found a syntax error"},
+      {"lone surrogate", R"(["\ud83d"])", "found a syntax error"},
+      {"control character", "[\"\n\"]", "found a syntax error"},
       {"zero byte at the end", std::string("{}\0garbage", 10), "text: byte 2: found a zero byte"},
-      {"endless string", std::string("\"").append(5 << 20, 'x'), "found a string, number or gap of more than 4194304 bytes"},
-      {"endless number", std::string(5 << 20, '1'), "found a string, number or gap of more than 4194304 bytes"},
-      {"endless spaces", std::string("[").append(5 << 20, ' '), "found a string, number or gap of more than 4194304 bytes"},
+      {"endless string", std::string("\"").append(5 << 20, 'x'), "found a string, number or whitespace of more than 4194304 bytes"},
+      {"endless number", std::string(5 << 20, '1'), "found a string, number or whitespace of more than 4194304 bytes"},
+      {"endless spaces", std::string("[").append(5 << 20, ' '), "found a string, number or whitespace of more than 4194304 bytes"},
   };
   for (const auto& c : bad) {
     SCOPED_TRACE(c.name);
@@ -68,7 +68,7 @@ TEST(Json, refuses_bad_texts) {
   EXPECT_EQ(parse_json("text", fine + std::string(64, ']')).size(), 1u);
 }
 
-TEST(Json, respects_its_limits) {
+TEST(Json, refuses_texts_above_its_limits) {
   expect_refused([] { parse_json("text", "[1, 2, 3]", 5); }, "text: found 9 bytes of JSON, expected at most 5");
   std::string many = "[0";
   for (int64_t i = 1; i <= kMaxJsonValues; ++i) many += ",0";

@@ -42,7 +42,7 @@ double plain_bilinear(const Image& from, int64_t width, int64_t height, int64_t 
   return out;
 }
 
-TEST(Resize, gives_pillows_bits_with_every_filter) {
+TEST(Resize, matches_pillow_exactly_with_every_filter) {
   const Safetensors expected = Safetensors::open(fixture("images/expected.safetensors"));
   const Image noise = read_image(fixture("images/noise.png"));
   int count = 0;
@@ -68,7 +68,7 @@ TEST(Resize, is_within_one_level_of_the_formula) {
   }
 }
 
-TEST(Resize, leaves_flat_images_flat) {
+TEST(Resize, keeps_uniform_images_uniform) {
   const Image flat{31, 17, std::vector<uint8_t>(31 * 17 * 3, 201)};
   for (int filter = 0; filter < 6; ++filter)
     for (const uint8_t shade : resize(flat, 7, 40, static_cast<Resample>(filter)).pixels) ASSERT_EQ(shade, 201);

@@ -19,7 +19,7 @@ std::string one(const std::string& dtype, const std::string& shape, const std::s
   return bad_file("{\"x\":" + entry(dtype, shape, offsets) + "}", data);
 }
 
-TEST(Safetensors, refuses_bad_files) {
+TEST(Safetensors, refuses_invalid_files) {
   const std::string f32 = "\"F32\"", good = entry(f32, "[1]", "[0,4]");
   const struct {
     const char* name;
@@ -72,7 +72,7 @@ TEST(Safetensors, refuses_bad_files) {
       {"size of 2^64", one(f32, "[18446744073709551616]", "[0,4]", 4), "in shape, expected whole numbers"},
       {"sizes overflow", one(f32, "[4294967296,4294967296]", "[0,0]", 0), "expected sizes that memory can hold"},
       {"sizes overflow to the right number", one(f32, "[4611686018427387905]", "[0,4]", 4), "expected sizes that memory can hold"},
-      {"sizes overflow beside a zero", one(f32, "[0,4294967296,4294967296]", "[0,0]", 0), "expected sizes that memory can hold"},
+      {"sizes overflow next to a zero", one(f32, "[0,4294967296,4294967296]", "[0,0]", 0), "expected sizes that memory can hold"},
       {"nine axes", one(f32, "[1,1,1,1,1,1,1,1,1]", "[0,4]", 4), "found more than 8 axes"},
       {"one offset", one(f32, "[1]", "[0]", 4), "found 1 data_offsets, expected 2"},
       {"three offsets", one(f32, "[1]", "[0,4,8]", 8), "found more than 2 data_offsets"},
@@ -92,12 +92,12 @@ TEST(Safetensors, refuses_bad_files) {
       {"the same data twice", bad_file("{\"x\":" + good + ",\"y\":" + good + "}", 4), "it overlaps another tensor"},
       {"empty tensor inside another", bad_file("{\"x\":" + entry(f32, "[2]", "[0,8]") + ",\"y\":" + entry(f32, "[0]", "[4,4]") + "}", 8),
        "it overlaps"},
-      {"name that a terminal would obey", bad_file(R"({"\u001b[31mx":5})"), "tensor \"\\x1b[31mx\": found 5"},
+      {"name with terminal control characters", bad_file(R"({"\u001b[31mx":5})"), "tensor \"\\x1b[31mx\": found 5"},
   };
   const Folder folder;
   for (const auto& c : bad) {
     SCOPED_TRACE(c.name);
-    expect_refused([&] { Safetensors::parse(held(c.bytes)); }, c.fragment);
+    expect_refused([&] { Safetensors::parse(mapped_bytes(c.bytes)); }, c.fragment);
     put(folder / "held", c.bytes);
     expect_refused([&] { Safetensors::open(folder / "held"); }, c.fragment);
   }
@@ -106,16 +106,16 @@ TEST(Safetensors, refuses_bad_files) {
 TEST(Safetensors, refuses_invalid_booleans_on_access) {
   std::string bytes = bad_file("{\"x\":" + entry("\"BOOL\"", "[4]", "[0,4]") + ",\"y\":" + entry("\"BOOL\"", "[1]", "[4,5]") + "}", 5);
   bytes[bytes.size() - 3] = 2;
-  const Safetensors file = Safetensors::parse(held(bytes));
+  const Safetensors file = Safetensors::parse(mapped_bytes(bytes));
   expect_refused([&] { file.tensor("x"); }, "held: tensor \"x\": found a boolean that is neither 0 nor 1 at element 2");
   EXPECT_FALSE(file.tensor("y").item<bool>());
 }
 
-TEST(Safetensors, every_prefix_of_a_good_file_is_refused) {
+TEST(Safetensors, refuses_every_truncated_file) {
   const std::string whole = bad_file("{\"x\":" + entry("\"F32\"", "[2]", "[0,8]") + "}", 8);
   for (size_t length = 0; length < whole.size(); ++length)
-    EXPECT_THROW(Safetensors::parse(held(whole.substr(0, length))), FileError) << length << " bytes";
-  EXPECT_EQ(Safetensors::parse(held(whole)).tensor("x").count(), 2);
+    EXPECT_THROW(Safetensors::parse(mapped_bytes(whole.substr(0, length))), FileError) << length << " bytes";
+  EXPECT_EQ(Safetensors::parse(mapped_bytes(whole)).tensor("x").count(), 2);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(Safetensors, round_trips_every_dtype_and_layout) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.safetensors"});
 }
 
-TEST(Safetensors, round_trips_nothing) {
+TEST(Safetensors, round_trips_an_empty_file) {
   const Folder folder;
   write_safetensors(folder / "a", {});
   EXPECT_TRUE(Safetensors::open(folder / "a").names().empty());
@@ -109,7 +109,7 @@ TEST(Safetensors, copies_unaligned_data) {
   test::expect_same(file.tensor("x"), x);  // released pages are read again
 }
 
-TEST(Safetensors, names_the_nearest_when_one_is_missing) {
+TEST(Safetensors, suggests_similar_names_if_a_tensor_is_missing) {
   const Folder folder;
   write_safetensors(folder / "a", {{"encoder.0.weight", counted({1}, DType::f32)},
                                    {"encoder.1.weight", counted({1}, DType::f32)},
@@ -121,7 +121,7 @@ TEST(Safetensors, names_the_nearest_when_one_is_missing) {
   expect_refused([&] { file.entry(""); }, "the nearest names are \"zzz\", ");
 }
 
-TEST(Safetensors, refuses_to_write_what_it_could_not_read) {
+TEST(Safetensors, refuses_to_write_unreadable_files) {
   const Folder folder;
   put(folder / "a", "old");
   const Tensor x = counted({2}, DType::f32);
@@ -184,7 +184,7 @@ void expect_bounded(const std::string& header, const std::string& fragment) {
   EXPECT_LT(process_bytes("VmHWM") - before, static_cast<int64_t>(header.size()) + (64 << 20));
 }
 
-TEST(Safetensors, hostile_headers_do_not_fill_the_memory) {
+TEST(Safetensors, hostile_headers_use_little_memory) {
   const size_t header_size = 95'000'000;
   std::string tiny = "{";
   for (int i = 0; tiny.size() < header_size; ++i)
@@ -197,14 +197,14 @@ TEST(Safetensors, hostile_headers_do_not_fill_the_memory) {
   for (char i = 'a'; names.size() < header_size; ++i)
     names += "\"" + std::string(4'000'000, i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)";
   expect_bounded(names, "found more than 8388608 bytes of names and metadata");
-  expect_bounded("{\"" + std::string(header_size, 'x'), "found a string, number or gap");
-  expect_bounded("{" + std::string(header_size, ' '), "found a string, number or gap");
+  expect_bounded("{\"" + std::string(header_size, 'x'), "found a string, number or whitespace");
+  expect_bounded("{" + std::string(header_size, ' '), "found a string, number or whitespace");
   std::string lists = R"({"x":{"dtype":"U8","shape":[)";
   lists.append(header_size, '[');
   expect_bounded(lists, "found an object or a list in shape");
 }
 
-TEST(Safetensors, a_header_at_the_limits_stays_within_them) {
+TEST(Safetensors, accepts_a_header_at_the_limits_with_little_memory) {
   std::string header = "{";
   for (int64_t i = 0; i < kMaxHeaderItems; ++i)  // names of 60 bytes: 7.5 MiB in total
     header += (i ? ",\"" : "\"") + std::string(54, 'x') + std::to_string(100'000 + i) +

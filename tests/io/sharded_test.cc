@@ -65,7 +65,7 @@ TEST(Sharded, finds_the_checkpoint_in_a_folder) {
   expect_refused([&] { Safetensors::open(folder / "none"); }, "there is no such file");
 }
 
-TEST(Sharded, shows_only_what_the_index_lists) {
+TEST(Sharded, contains_only_indexed_tensors) {
   const Folder folder;
   const Tensor x = counted({4}, DType::f32), y = counted({2}, DType::i64);
   write_safetensors(folder / "1.safetensors", {{"x", x}, {"old", x}});
@@ -76,13 +76,13 @@ TEST(Sharded, shows_only_what_the_index_lists) {
   expect_same(file.tensor("x"), x);
 }
 
-TEST(Sharded, ignores_the_rest_of_an_index) {
+TEST(Sharded, ignores_other_keys_of_an_index) {
   const std::string text =
       R"({"other": {"weight_map": {"a": 1}}, "weight_map": {"x": "f"}, "list": [{"x": "g"}], "metadata": {"total_size": 4}})";
   EXPECT_EQ(parse_safetensors_index("text", text), (std::map<std::string, std::string>{{"x", "f"}}));
 }
 
-TEST(Sharded, hostile_indexes_do_not_fill_the_memory) {
+TEST(Sharded, hostile_indexes_use_little_memory) {
   std::string tiny = R"({"weight_map": {)", wide = tiny;
   for (int i = 0; tiny.size() < size_t{60} << 20; ++i) tiny += "\"" + std::to_string(i) + "\":\"f\",";
   for (int i = 0; wide.size() < size_t{60} << 20; ++i) wide += "\"" + std::to_string(i) + "\":\"" + std::string(100'000, 'f') + "\",";
@@ -95,7 +95,7 @@ TEST(Sharded, hostile_indexes_do_not_fill_the_memory) {
   }
 }
 
-TEST(Sharded, refuses_bad_indexes) {
+TEST(Sharded, refuses_invalid_indexes) {
   const Folder folder;
   write_safetensors(folder / "a.safetensors", {{"x", counted({1}, DType::f32)}});
   fs::create_directory(folder / "inner");

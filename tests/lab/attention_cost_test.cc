@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(AttentionCost, formula_and_count) {
+TEST(AttentionCost, counts_match_the_formula) {
   const lab::Result result = run_experiment(
       "L11", {"width=48", "keys=20", "values=28", "least_tokens=192", "lengths=3", "most_heads=4", "head_tokens=65", "rounds=3"});
   for (const double n : {192.0, 384.0, 768.0})
@@ -16,7 +16,7 @@ TEST(AttentionCost, formula_and_count) {
   }
 }
 
-TEST(AttentionCost, widths_that_do_not_divide) {
+TEST(AttentionCost, refuses_widths_that_heads_do_not_divide) {
   expect_error<UsageError>([] { run_experiment("L11", {"width=50"}); }, "attention-cost: a width of 50 in 16 heads");
 }
 

@@ -80,10 +80,10 @@ TEST(ByHand, first_order_of_L2) {
       }
     }
   const lab::Result result = run_experiment("L2");
-  for (const lab::Measured& each : result.report.measured)
-    if (each.name.starts_with("length of the change")) {
-      EXPECT_NEAR(each.predicted, std::sqrt(squares / 16), 1e-4 * each.predicted);
-    }
+  const auto length = std::find_if(result.report.measured.begin(), result.report.measured.end(),
+                                   [](const lab::Measured& each) { return each.name.starts_with("length of the change"); });
+  ASSERT_NE(length, result.report.measured.end());
+  EXPECT_NEAR(length->predicted, std::sqrt(squares / 16), 1e-4 * length->predicted);
 }
 
 TEST(ByHand, gelu_forms_of_L26) {
@@ -127,7 +127,7 @@ TEST(ByHand, total_weights_of_L32) {
 }
 
 TEST(ByHand, best_single_head_of_L33) {
-  // All of two taps: the best non-negative weights by a search over their ratio.
+  // A kernel of two taps: the best non-negative weights by a search over their ratio.
   const lab::Result result = run_experiment("L33", {"kernel=2", "channels=3", "outputs=2"});
   Rng rng(1);
   drawn(3, 64, rng);
@@ -143,6 +143,27 @@ TEST(ByHand, best_single_head_of_L33) {
   EXPECT_NEAR(measured(result, "best single head: error, at least that of rank 1"), std::sqrt(best / total), 1e-4);
   EXPECT_EQ(published_of(result, "sum of a row of a band of ones"), 1);
   EXPECT_EQ(measured(result, "sum of a row of a band of ones"), 2);
+}
+
+// With one channel on both sides taps are numbers: those of one sign are multiples of one, which a single head can express.
+TEST(OneHeadConvolution, one_head_expresses_taps_of_one_sign) {
+  for (int seed = 1; seed <= 4; ++seed) {
+    Rng rng(static_cast<uint64_t>(seed));
+    drawn(1, 64, rng);
+    const std::vector<double> taps = drawn(1, 2, rng, 1 / std::sqrt(2.0f))[0];
+    const lab::Result result = run_experiment("L33", {"kernel=2", "channels=1", "outputs=1", "seed=" + std::to_string(seed)});
+    const bool one_sign = taps[0] * taps[1] > 0;
+    EXPECT_EQ(result.report.statement.find("positive multiples of one matrix") != std::string::npos, one_sign) << seed;
+    if (one_sign) {
+      EXPECT_NEAR(measured(result, "best single head: relative error of the output"), 0, 1e-5);
+    }
+  }
+}
+
+TEST(OneHeadConvolution, heads_that_blur_are_undecided) {
+  const lab::Result result = run_experiment("L33", {"alpha=2"});
+  EXPECT_EQ(result.verdict, lab::Verdict::undecided);
+  EXPECT_NE(lab::finding_of(result.report).find("At α = 2 the heads still blur"), std::string::npos);
 }
 
 TEST(ByHand, derivatives_of_L35) {
@@ -194,6 +215,33 @@ TEST(ByHand, moments_of_L44) {
   const lab::Result result = run_experiment("L44", {"noise=0.3"});
   EXPECT_NEAR(measured(result, "mean shift along v − h, τ²/2 a (1 − 2a)"), mean, 0.04 * std::abs(mean));
   EXPECT_NEAR(measured(result, "variance along v − h, τ² a² |v − h|²"), square * length, 0.04 * square * length);
+}
+
+// At large noise the expansion fails, and the report compares with the integral instead.
+TEST(NoisyKeyDistribution, large_noise_follows_the_integral) {
+  const lab::Result result = run_experiment("L44", {"noise=2"});
+  EXPECT_NE(result.report.statement.find("too large for the second order"), std::string::npos);
+  double mean = 0, all = 0;
+  for (int i = -800; i <= 800; ++i) {
+    const double z = i / 100.0, p = std::exp(-z * z / 2), weight = 1 / (1 + (1 - 0.5954) / 0.5954 * std::exp(-2 * z));
+    all += p, mean += p * (weight - 0.5954) / (1 - 0.5954);
+  }
+  EXPECT_NEAR(measured(result, "mean shift along v − h, by integrating the weight over the noise"), mean / all, 0.03);
+}
+
+TEST(NoisyKeyDistribution, weights_near_one_half_have_no_shift_of_second_order) {
+  int near_half = 0;
+  for (int seed = 1; seed <= 12; ++seed) {
+    const lab::Result result = run_experiment("L44", {"samples=4000", "keys=2", "seed=" + std::to_string(seed)});
+    near_half += result.report.statement.find("close to 1/2") != std::string::npos;
+  }
+  EXPECT_GT(near_half, 0);
+}
+
+TEST(NoisyKeyDistribution, saturated_keys_are_undecided) {
+  const lab::Result result = run_experiment("L44", {"beta=2", "samples=2000"});
+  EXPECT_EQ(result.verdict, lab::Verdict::undecided);
+  EXPECT_NE(lab::finding_of(result.report).find("the softmax is saturated"), std::string::npos);
 }
 
 TEST(ByHand, terms_of_L48) {

@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(ChannelCost, is_twice_that_of_patches_on_the_image_of_the_claim) {
+TEST(ChannelCost, is_twice_that_of_patches_for_the_image_of_the_claim) {
   const lab::Result result = run_experiment("L15", {"side=5", "channels=96", "groups=4", "least_side=12", "sides=3", "rounds=3"});
   EXPECT_EQ(measured(result, "16 x 16 patches of 512, between patches"), 2.0 * 256 * 256 * 512);   // 67.1 M
   EXPECT_EQ(measured(result, "16 x 16 patches of 512, between channels"), 2.0 * 256 * 512 * 512);  // 134.2 M
@@ -15,7 +15,7 @@ TEST(ChannelCost, is_twice_that_of_patches_on_the_image_of_the_claim) {
   EXPECT_EQ(measured(result, "between channels in 4 groups: 2 N C² / G"), 2 * 25 * 96 * 96 / 4);
 }
 
-TEST(ChannelCost, groups_that_do_not_divide) {
+TEST(ChannelCost, refuses_groups_that_do_not_divide_the_channels) {
   expect_error<UsageError>([] { run_experiment("L15", {"channels=100"}); }, "channel-cost: 100 channels in 8 groups");
 }
 

@@ -4,7 +4,7 @@
 namespace heed::test {
 namespace {
 
-TEST(ConvolutionBorders, are_replicated_and_one_ring_of_zeros_is_enough) {
+TEST(ConvolutionBorders, are_replicated_unless_there_is_a_ring_of_zeros) {
   const lab::Result result = run_experiment("L21");
   EXPECT_EQ(result.verdict, lab::Verdict::corrected);
   for (const std::string K : {"3", "5", "7"}) {
@@ -18,7 +18,7 @@ TEST(ConvolutionBorders, are_replicated_and_one_ring_of_zeros_is_enough) {
   EXPECT_LT(measured(result, "7 × 7, zero padding, 3 rings: error"), 1e-5);
 }
 
-TEST(ConvolutionBorders, heads_that_blur_decide_nothing) {
+TEST(ConvolutionBorders, heads_that_blur_are_undecided) {
   const lab::Result result = run_experiment("L21", {"alpha=3"});
   EXPECT_EQ(result.verdict, lab::Verdict::undecided);
   EXPECT_TRUE(result.as_documented());
@@ -28,7 +28,7 @@ TEST(ConvolutionBorders, heads_that_blur_decide_nothing) {
   EXPECT_NEAR(measured(result, "error inside, α = 2 to 8: exponent of e^α"), -1, 0.15);
 }
 
-TEST(ConvolutionBorders, dilated_kernels_need_one_ring_as_well) {
+TEST(ConvolutionBorders, dilated_kernels_also_need_one_ring_of_zeros) {
   EXPECT_EQ(measured(run_experiment("L21", {"dilation=3", "kernels=2", "side=16"}), "5 × 5: required rings of zeros"), 1);
 }
 

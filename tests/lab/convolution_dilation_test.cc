@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(ConvolutionDilation, is_in_the_centres) {
+TEST(ConvolutionDilation, follows_from_the_centres_of_heads) {
   const lab::Result result = run_experiment("L22");
   for (const int d : {1, 2, 3, 4}) {
     const std::string which = "dilation " + std::to_string(d);

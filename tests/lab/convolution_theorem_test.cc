@@ -13,7 +13,9 @@ namespace {
 
 using lab::Border;
 
-TEST(ConvolutionTheorem, random_and_trained_kernels_become_attention) {
+TEST(ConvolutionTheorem, short_training_changes_nothing) { run_experiment("L19", {"steps=1", "points=4", "channels=2"}); }
+
+TEST(ConvolutionTheorem, random_and_trained_kernels_match_attention) {
   const lab::Result result = run_experiment("convolution");
   for (const std::string kernel : {"random 3 × 3", "random 5 × 5", "trained 5 × 5"})
     for (const std::string dilation : {", dilation 1", ", dilation 2"}) {
@@ -26,15 +28,18 @@ TEST(ConvolutionTheorem, random_and_trained_kernels_become_attention) {
   EXPECT_EQ(result.report.figures.at(1).frames.size(), 13u);
 }
 
-// With a small alpha the layer is no convolution: the measurements must be able to fail.
-TEST(ConvolutionTheorem, a_layer_that_is_not_sharp_fails) {
-  const lab::Result result = lab::run_one(lab::find_experiment("L19"), {"alpha=1", "steps=2"}, [](const std::string&) {});
-  EXPECT_EQ(result.verdict, lab::Verdict::fails);
-  EXPECT_GT(measured(result, "random 3 × 3, dilation 1: error inside"), 0.1);
+// With a small alpha the layer is no convolution, and the error says by how much.
+TEST(ConvolutionTheorem, blurred_layers_are_undecided) {
+  const lab::Result result = run_experiment("L19", {"alpha=1", "steps=2"});
+  EXPECT_EQ(result.verdict, lab::Verdict::undecided);
+  EXPECT_GT(measured(result, "heads that blur: error relative to the largest output"), 0.1);
+  EXPECT_NE(lab::finding_of(result.report).find("At α = 1 the heads still blur"), std::string::npos);
+  EXPECT_EQ(run_experiment("L22", {"alpha=2"}).verdict, lab::Verdict::undecided);
+  EXPECT_EQ(run_experiment("L23", {"alpha=2"}).verdict, lab::Verdict::undecided);
 }
 
 // A convolution computed by hand, tap by tap.
-TEST(ConvolutionTheorem, the_layer_equals_sums_over_taps) {
+TEST(ConvolutionTheorem, the_layer_matches_sums_over_taps) {
   Rng rng(3);
   lab::Convolution convolution = lab::random_convolution(2, 3, 3, rng);
   convolution.dilation = 2;
@@ -58,7 +63,7 @@ TEST(ConvolutionTheorem, the_layer_equals_sums_over_taps) {
       }
 }
 
-TEST(ConvolutionTheorem, even_oblong_and_grouped_kernels_become_attention) {
+TEST(ConvolutionTheorem, even_oblong_and_grouped_kernels_match_attention) {
   Rng rng(5);
   const Tensor x = random_normal({2, 4, 13, 11}, 0, 1, rng, kCpu);
   for (const Border border : lab::kBorders)
@@ -76,7 +81,7 @@ TEST(ConvolutionTheorem, even_oblong_and_grouped_kernels_become_attention) {
     }
 }
 
-TEST(ConvolutionTheorem, a_file_becomes_a_checkpoint_that_heed_runs) {
+TEST(ConvolutionTheorem, weights_from_a_file_give_a_checkpoint_that_loads) {
   const Folder folder;
   Rng rng(7);
   write_safetensors(folder / "net.safetensors", {{"conv1.weight", random_normal({6, 3, 5, 5}, 0, 0.1f, rng, kCpu)},
@@ -111,7 +116,7 @@ TEST(ConvolutionTheorem, gradients_reach_every_parameter_of_the_layer) {
   }
 }
 
-TEST(ConvolutionTheorem, every_bit_is_the_same_with_any_number_of_threads) {
+TEST(ConvolutionTheorem, has_the_same_bits_for_any_number_of_threads) {
   Rng rng(13);
   const Model layer = lab::attention_layer(lab::random_convolution(3, 20, 5, rng), {.alpha = 2}, 17, 13);
   const Tensor x = random_normal({2, 3, 17, 13}, 0, 1, rng, kCpu);
@@ -126,7 +131,7 @@ TEST(ConvolutionTheorem, every_bit_is_the_same_with_any_number_of_threads) {
   set_thread_count(before);
 }
 
-TEST(ConvolutionTheorem, what_is_no_convolution_is_refused) {
+TEST(ConvolutionTheorem, invalid_settings_are_refused) {
   const Folder folder;
   Rng rng(11);
   const std::string file = "weights=" + (folder / "net.safetensors").string();

@@ -19,7 +19,7 @@ TEST(GaussianLimit, holds_for_other_grids_and_centres) {
   run_experiment("L20", {"side=31", "center_row=0", "center_column=15"});
 }
 
-TEST(GaussianLimit, takes_every_sharpness_and_centre) {
+TEST(GaussianLimit, supports_every_sharpness_and_centre) {
   // Nine keys in each direction carry all of the weight: a product of two sums.
   double rows = 0, columns = 0;
   for (int i = -9; i <= 9; ++i) rows += std::exp(-3 * std::pow(i - 0.25, 2)), columns += std::exp(-3 * std::pow(i - 0.5, 2));

@@ -14,7 +14,7 @@ TEST(GeluForms, differ_by_less_than_a_thousandth) {
   EXPECT_LT(measured(result, "relative change of the outputs of a feed-forward layer"), 3e-4);
 }
 
-TEST(GeluForms, of_few_points_and_a_wide_reach) { run_experiment("L26", {"points=4001", "reach=20", "width=7", "tokens=3"}); }
+TEST(GeluForms, hold_for_other_ranges_and_sizes) { run_experiment("L26", {"points=4001", "reach=20", "width=7", "tokens=3"}); }
 
 }  // namespace
 }  // namespace heed::test

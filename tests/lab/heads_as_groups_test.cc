@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(HeadsAsGroups, are_both_block_diagonal) {
+TEST(HeadsAsGroups, match_grouped_convolutions) {
   const lab::Result result = run_experiment("L6");
   EXPECT_LT(measured(result, "layer of all heads: distance from the sum over heads of A Z W + b"), 3e-6);
   EXPECT_LT(measured(result, "block-diagonal heads: distance from separate layers on groups of channels"), 3e-6);
@@ -16,7 +16,7 @@ TEST(HeadsAsGroups, are_both_block_diagonal) {
   EXPECT_GT(measured(result, "influence across groups, dense heads"), 0.1);
 }
 
-TEST(HeadsAsGroups, any_number_that_divides) {
+TEST(HeadsAsGroups, accept_any_number_that_divides) {
   const lab::Result result = run_experiment("heads-as-groups", {"channels=6", "heads=3", "side=5", "seed=4"});
   EXPECT_NEAR(measured(result, "nonzero weights, block-diagonal / dense"), 1.0 / 3, 1e-12);
   EXPECT_EQ(result.report.figures[0].frames.size(), 4u);  // 1, 2, 3, 6

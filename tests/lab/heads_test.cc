@@ -55,7 +55,7 @@ TEST(Heads, contours_contain_the_stated_mass) {
 }
 
 // Checked against the weights of attention itself, not the formula.
-TEST(Heads, contours_are_where_attention_looks) {
+TEST(Heads, contours_match_the_attention_weights) {
   constexpr int64_t rows = 41, columns = 47, N = rows * columns, query = 20 * columns + 23;
   const std::vector<float> spread{0.14f, 0.06f, -0.04f, 0.2f}, center{4, -7};
   const Tensor nothing = Tensor::zeros({1, 1, N, 1}, kCpu);
@@ -89,7 +89,7 @@ HeadFrame frame_of(const std::vector<GaussianHead>& heads, int64_t epoch = 0) {
   return {.epoch = epoch, .step = 10 * epoch, .heads = {.grid = {8, 8}, .layers = {{"layer.0", heads}}}};
 }
 
-TEST(Heads, alarms_for_degenerate_heads) {
+TEST(Heads, degenerate_heads_raise_alarms) {
   using Kind = HeadAlarm::Kind;
   EXPECT_TRUE(alarms_of(frame_of({round_head(1), round_head(1, 2, -1), round_head(4, 0, 0), gaussian_head({1, 0.2f, 0, 1}, {3, 3})}).heads)
                   .empty());
@@ -120,7 +120,7 @@ TEST(Heads, alarms_for_degenerate_heads) {
   const std::vector<lab::LastingAlarm> lasting = lab::lasting_alarms(frames);
   ASSERT_EQ(lasting.size(), 2u);
   EXPECT_EQ(lasting[0].since, 1);
-  EXPECT_EQ(lasting[1].since, 2);  // not raised in between
+  EXPECT_EQ(lasting[1].since, 2);  // the alarm was not raised in between
 }
 
 // --- the page
@@ -138,7 +138,7 @@ lab::HeadsRun example_run() {
   return out;
 }
 
-TEST(Heads, means_and_numbers_of_a_run) {
+TEST(Heads, means_and_json_of_a_run_are_correct) {
   const lab::HeadsRun run = example_run();
   const lab::LayerMeans means = lab::means_of({"", {round_head(0.5f, 3, 4), round_head(2, 0, 0), round_head(-1, 0, 1)}});
   EXPECT_NEAR(means.distance, 2, 1e-9);
@@ -155,7 +155,7 @@ TEST(Heads, means_and_numbers_of_a_run) {
   EXPECT_NE(printed.str().find("validation accuracy 70.0 %"), std::string::npos) << printed.str();
 }
 
-TEST(Heads, the_folder_holds_page_drawings_and_film) {
+TEST(Heads, the_folder_contains_page_drawings_and_animation) {
   const Folder folder;
   const lab::HeadsRun run = example_run();
   lab::write_heads(folder / "page", run);

@@ -4,7 +4,7 @@
 namespace heed::test {
 namespace {
 
-TEST(IdentityAndPermutations, all_are_expressed) {
+TEST(IdentityAndPermutations, every_permutation_is_expressed) {
   const lab::Result result = run_experiment("L4", {"permutations=10"});
   EXPECT_EQ(measured(result, "permutations of 5 tokens that are expressed, of 120"), 120);
   EXPECT_EQ(measured(result, "random permutations, hard attention: largest distance"), 0);
@@ -21,7 +21,7 @@ TEST(IdentityAndPermutations, the_remainder_matches_the_formula) {
   EXPECT_NEAR(lines.series[0].y[20], 1 - 1 / (1 + 8 * std::exp(-5)), 1e-6);
 }
 
-TEST(IdentityAndPermutations, small_beta_leaves_a_remainder) {
+TEST(IdentityAndPermutations, small_beta_leaves_weight_on_wrong_tokens) {
   const lab::Result result = run_experiment("L4", {"beta=2", "permutations=2"});
   EXPECT_NEAR(measured(result, "β = 2: weight on the wrong tokens"), 15 * std::exp(-2) / (1 + 15 * std::exp(-2)), 1e-5);
   EXPECT_NE(result.report.statement.find("At β = 2 a share of 0.6700"), std::string::npos) << result.report.statement;

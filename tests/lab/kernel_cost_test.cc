@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(KernelCost, the_two_orders_agree_and_meet_at_their_width) {
+TEST(KernelCost, the_two_orders_agree_and_cost_the_same_at_the_crossover) {
   const lab::Result result = run_experiment("L18", {"width=32", "least_tokens=16", "lengths=8", "rounds=3"});
   EXPECT_EQ(measured(result, "sums first, N = 2048: N (2D² + D)"), 2048 * (2 * 32 * 32 + 32));
   EXPECT_EQ(measured(result, "map first, N = 2048: 2 N² D"), 2.0 * 2048 * 2048 * 32);
@@ -14,7 +14,7 @@ TEST(KernelCost, the_two_orders_agree_and_meet_at_their_width) {
   EXPECT_NEAR(measured(result, "N with equal multiply-adds: (2D² + D) / 2D"), 32.5, 1e-4);
 }
 
-TEST(KernelCost, features_that_are_not_known) {
+TEST(KernelCost, refuses_unknown_features) {
   expect_error<UsageError>([] { run_experiment("L18", {"features=elo"}); }, "features");
 }
 

@@ -11,8 +11,8 @@
 
 namespace heed::test {
 
-// Runs an experiment; every measurement that does not depend on the clock must pass, and without the others the verdict must be as
-// documented. timing_test.cc judges the others.
+// Runs an experiment. Every measurement that does not measure time must pass, and the verdict without times must be as documented.
+// timing_test.cc judges times.
 inline lab::Result run_experiment(const std::string& name, const std::vector<std::string>& settings = {}) {
   const lab::Result result = lab::run_one(lab::find_experiment(name), settings, [](const std::string&) {});
   EXPECT_EQ(result.error, "");

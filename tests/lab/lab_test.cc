@@ -5,6 +5,7 @@
 #include "heed/lab/measure.h"
 #include "heed/lab/sources.h"
 #include "heed/lab/terminal.h"
+#include "heed/lab/training.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
 #include "tests/lab/lab.h"
@@ -107,7 +108,7 @@ TEST(Lab, the_text_follows_from_the_numbers) {
   EXPECT_EQ(finding_of(report),
             "Not as predicted at these settings: b is 4.500, predicted was ≤ 3; c is 5, as published; c is 5, as published; and 2 more.");
   report.undecided = "Too few steps.";
-  EXPECT_EQ(verdict_of(report), Verdict::fails);  // a measurement that fails is not excused
+  EXPECT_EQ(verdict_of(report), Verdict::fails);  // a failed measurement outweighs undecided ones
   report.measured.resize(1);
   EXPECT_EQ(verdict_of(report), Verdict::undecided);
   EXPECT_EQ(finding_of(report), "Too few steps.");
@@ -126,13 +127,16 @@ TEST(Lab, intervals_of_shares_stay_between_0_and_1) {
   const Interval all = share_confidence(std::vector<double>{1, 1, 1}, 100);  // 300 of 300 right
   EXPECT_EQ(all.high, 1);
   EXPECT_NEAR(all.low, 300 / (300 + 4.303 * 4.303), 1e-9);
+  const Interval same = difference_confidence(std::vector<double>{0.1, 0.1, 0.1}, 100);  // at least 10 of 100 differ in every run
+  EXPECT_NEAR(same.high - same.mean, 4.303 * std::sqrt(0.1 * 0.9 / 300), 1e-9);
+  EXPECT_NEAR(difference_confidence(std::vector<double>{0.1, 0.1, 0.1}).high, 0.1, 1e-12);  // unknown samples
   const Interval none = share_confidence(std::vector<double>{0, 0, 0}, 100);
   EXPECT_EQ(none.low, 0);
   EXPECT_NEAR(none.high, 1 - all.low, 1e-9);
 }
 
 // Weights of 1e-12 are far below an axis that begins at 1e-6, and 0 has no logarithm: both are at the bottom.
-TEST(Lab, sparklines_keep_to_their_axes) {
+TEST(Lab, sparklines_stay_within_their_axes) {
   const Lines lines{
       .across = {"s"}, .up = {"weight", true, 1e-6, 1.0}, .series = {{"up", {1, 2, 3}, {0.1, 1, 1}}, {"down", {1, 2, 3}, {0.1, 1e-12, 0}}}};
   const std::vector<std::string> rows = figure_lines(figure("", "", Plot{"", lines}), {});
@@ -152,7 +156,7 @@ TEST(Lab, a_failing_experiment_reports_its_error) {
   EXPECT_NE(results_page(std::vector{result}).find("found 1, expected 2"), std::string::npos);
 }
 
-TEST(Lab, measures) {
+TEST(Lab, fitted_powers_and_statistics_are_correct) {
   const std::vector<double> x{1, 2, 4, 8}, y{3, 12, 48, 192};
   const Power power = fitted_power(x, y);
   EXPECT_NEAR(power.exponent, 2, 1e-12);
@@ -174,12 +178,13 @@ TEST(Lab, measures) {
   EXPECT_GT(second, 100);
 }
 
-TEST(Lab, number_formatting) {
+TEST(Lab, numbers_are_formatted) {
   EXPECT_EQ(number_text(0), "0");
   EXPECT_EQ(number_text(-3), "-3");
   EXPECT_EQ(number_text(12.3456), "12.35");
   EXPECT_EQ(number_text(0.00123456), "0.001235");
-  EXPECT_EQ(number_text(123456.7), "123457");
+  EXPECT_EQ(number_text(123456.7), "123\u202f457");
+  EXPECT_EQ(number_text(-9999.6), "-10\u202f000");
   EXPECT_EQ(number_text(0.99999), "1.000");
   EXPECT_EQ(number_text(9999), "9999");
   EXPECT_EQ(number_text(-67108864), "-67\u202f108\u202f864");
@@ -189,6 +194,14 @@ TEST(Lab, number_formatting) {
   EXPECT_EQ(number_text(1e12), "1.00e12");
   EXPECT_EQ(number_text(std::nan("")), "no number");
   EXPECT_EQ(setting_text(0.05f), "0.05");
+  EXPECT_EQ(about_text(0.2386), "0.24");
+  EXPECT_EQ(about_text(1.688), "1.7");
+  EXPECT_EQ(about_text(123.4), "120");
+  EXPECT_EQ(percent_text(0.52083), "52.1 %");
+  EXPECT_EQ(close_to("", 0.125, 0, 0.0453061).prediction(), "0.125 ± 4.531 %");
+  EXPECT_EQ(close_to("", 3, 0, 0.001).prediction(), "3 ± 0.1 %");
+  EXPECT_EQ(interval_text({-0.0001, -0.02, 0.0003}), "0.0 % (-2.0 to 0.0)");
+  EXPECT_EQ(points_text({0.024, -0.02, 0.069}), "2.4 points (-2.0 to 6.9)");
 }
 
 TEST(Lab, predictions_show_their_tolerance) {
@@ -224,7 +237,7 @@ TEST(Lab, the_page_is_self_contained) {
   EXPECT_NE(page.find("data-values=\"0|1\""), std::string::npos);
 }
 
-TEST(Lab, the_folder_is_complete_and_never_replaces_another) {
+TEST(Lab, the_folder_is_complete_and_other_folders_are_not_replaced) {
   const Folder folder;
   const std::vector results{example_result()};
   ReportFolder(folder / "report").write(results);
@@ -241,25 +254,6 @@ TEST(Lab, the_folder_is_complete_and_never_replaces_another) {
   put(folder / "other/letter.txt", "dear");
   expect_error<UsageError>([&] { ReportFolder(folder / "other"); }, "contains files other than a lab report");
   EXPECT_EQ(get(folder / "other/letter.txt"), "dear");
-}
-
-TEST(Lab, markdown_lists_published_errors_and_courses) {
-  const Folder folder;
-  const std::vector results{run_one(find_experiment("L32"), {}, [](const std::string&) {}),
-                            run_one(find_experiment("L35"), {}, [](const std::string&) {}),
-                            run_one(find_experiment("L1"), {}, [](const std::string&) {})};
-  write_markdown(folder / "lab", results);
-  const std::string errors = get(folder / "lab/errors.md"), courses = get(folder / "lab/courses.md"), list = get(folder / "lab/README.md");
-  EXPECT_NE(errors.find("[The softmax runs over keys](expression.md#l32-the-softmax-runs-over-keys)"), std::string::npos) << errors;
-  EXPECT_NE(errors.find("Source: Problem sheets on attention and its statistics: attention with tokens as columns"), std::string::npos);
-  EXPECT_NE(errors.find("largest total weight of a query | 1 | 2.476"), std::string::npos);
-  EXPECT_EQ(errors.find("L1:"), std::string::npos);
-  EXPECT_NE(get(folder / "lab/expression.md").find("## L32: The softmax runs over keys"), std::string::npos);
-  EXPECT_NE(courses.find("| what the inverse temperature does at 0 and in the limit | L1 ["), std::string::npos) << courses;
-  EXPECT_NE(list.find("| holds, corrected | over the columns of Q^T K: largest total weight of a query: 2.476 | `heed lab softmax-axis` |"),
-            std::string::npos)
-      << list;
-  EXPECT_EQ(list.find("|  |"), std::string::npos);
 }
 
 TEST(Lab, the_terminal_shows_claims_numbers_and_figures) {

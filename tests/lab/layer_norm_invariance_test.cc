@@ -4,7 +4,7 @@
 namespace heed::test {
 namespace {
 
-TEST(LayerNormInvariance, sees_neither_scale_nor_shift_nor_batch) {
+TEST(LayerNormInvariance, ignores_scale_shift_and_batch) {
   const lab::Result result = run_experiment("L27");
   EXPECT_EQ(result.verdict, lab::Verdict::corrected);
   EXPECT_LT(measured(result, "scaled and shifted token: change of its output"), 1e-5);

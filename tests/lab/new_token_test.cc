@@ -16,7 +16,7 @@ TEST(NewToken, costs_one_projection_and_one_row) {
   EXPECT_LT(measured(result, "KV cache against recomputed: difference, relative to the largest"), 1e-6);
 }
 
-TEST(NewToken, widths_that_do_not_divide) {
+TEST(NewToken, refuses_widths_that_heads_do_not_divide) {
   expect_error<UsageError>([] { run_experiment("L16", {"heads=3"}); }, "new-token: a width of 128 in 3 heads");
 }
 

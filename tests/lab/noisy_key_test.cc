@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(NoisyKey, changes_by_the_first_order) {
+TEST(NoisyKey, change_matches_the_first_order) {
   const lab::Result result = run_experiment("L2");
   EXPECT_NEAR(measured(result, "slope of the change on a log-log plot"), 1, 0.005);
   EXPECT_NEAR(measured(result, "slope of the remainder after the first order"), 2, 0.05);
@@ -18,7 +18,7 @@ TEST(NoisyKey, holds_for_other_sizes_seeds_and_temperatures) {
     run_experiment("noisy-key", {beta, "tokens=7", "width=9", "key=6", "noises=8", "seed=5"});
 }
 
-TEST(NoisyKey, large_noises_leave_the_line) {
+TEST(NoisyKey, large_noises_deviate_from_the_first_order) {
   const lab::Result result = run_experiment("L2", {"noises=4"});
   const auto& film = result.report.figures.at(1);
   ASSERT_EQ(film.frames.size(), 7u);
@@ -32,7 +32,7 @@ TEST(NoisyKey, large_noises_leave_the_line) {
   EXPECT_GT(farthest(6), 5 * farthest(0));
 }
 
-TEST(NoisyKey, an_index_out_of_range_is_refused) {
+TEST(NoisyKey, refuses_an_index_out_of_range) {
   expect_error<UsageError>([] { run_experiment("L2", {"tokens=4", "key=4"}); }, "key is 4, expected one of the 4 tokens");
 }
 

@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(PatchEmbedding, is_a_convolution_and_a_linear_layer) {
+TEST(PatchEmbedding, matches_a_convolution_and_a_linear_layer) {
   const lab::Result result = run_experiment("L30", {"side=48"});
   EXPECT_EQ(measured(result, "tokens"), 36);
   EXPECT_EQ(measured(result, "parameters, D (C P² + 1)"), 96 * 193);
@@ -17,12 +17,12 @@ TEST(PatchEmbedding, is_a_convolution_and_a_linear_layer) {
   EXPECT_GT(measured(result, "patches flattened in another order than the weights: error"), 100);
 }
 
-TEST(PatchEmbedding, of_odd_sizes_and_of_single_pixels) {
+TEST(PatchEmbedding, holds_for_odd_sizes_and_single_pixels) {
   EXPECT_EQ(measured(run_experiment("L30", {"side=35", "patch=7", "width=3"}), "tokens"), 25);
   EXPECT_EQ(measured(run_experiment("L30", {"side=16", "patch=1", "width=1"}), "tokens of a convolution with half the stride"), 256);
 }
 
-TEST(PatchEmbedding, refuses_what_does_not_fit) {
+TEST(PatchEmbedding, refuses_invalid_settings) {
   expect_error<UsageError>([] { run_experiment("L30", {"side=60"}); }, "not a multiple of patch=8");
   expect_error<FileError>([] { run_experiment("L30", {"image=/nowhere.png"}); }, "/nowhere.png");
 }

@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(PermutationEquivariance, only_positions_notice) {
+TEST(PermutationEquivariance, holds_without_positions_only) {
   const lab::Result result = run_experiment("L13", {"permutations=5"});
   for (const char* kind : {"soft", "hard", "linear", "channel"})
     EXPECT_LT(measured(result, std::string(kind) + " attention: distance"), 2e-6) << kind;
@@ -17,12 +17,12 @@ TEST(PermutationEquivariance, only_positions_notice) {
   EXPECT_LT(measured(result, "slopes of distance (ALiBi): distance under reversal"), 2e-6);
 }
 
-TEST(PermutationEquivariance, other_sizes_and_seeds) {
+TEST(PermutationEquivariance, holds_for_other_sizes_and_seeds) {
   run_experiment("permutation-equivariance", {"rows=2", "width=24", "heads=3", "permutations=3", "seed=11", "strength=1"});
   expect_error<UsageError>([] { run_experiment("L13", {"width=12", "heads=4"}); }, "width is 12 and heads 4");
 }
 
-TEST(PermutationEquivariance, the_film_begins_without_a_difference) {
+TEST(PermutationEquivariance, the_animation_starts_without_a_difference) {
   const lab::Result result = run_experiment("L13", {"permutations=1"});
   const auto difference = [&](size_t frame) {
     double out = 0;

@@ -4,7 +4,7 @@
 namespace heed::test {
 namespace {
 
-TEST(PoolingHeads, have_the_parameters_and_costs_of_the_formulas) {
+TEST(PoolingHeads, parameters_and_costs_match_the_formulas) {
   const lab::Result result = lab::run_one(
       lab::find_experiment("L28"), {"images=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2"}, [](const std::string&) {});
   EXPECT_EQ(result.error, "");
@@ -21,9 +21,9 @@ TEST(PoolingHeads, have_the_parameters_and_costs_of_the_formulas) {
     }
   EXPECT_EQ(result.report.tables.at(0).rows.size(), 4u);
   EXPECT_EQ(result.report.tables.at(1).rows.size(), 6u);
-  // One epoch of 20 images cannot tell; the order is given with its numbers.
+  // One epoch of 20 images is not enough to decide; the order is given with its numbers.
   EXPECT_EQ(result.verdict, lab::Verdict::undecided);
-  EXPECT_NE(lab::finding_of(result.report).find("Test accuracy after 1 of 1 epochs: "), std::string::npos);
+  EXPECT_NE(lab::finding_of(result.report).find("Mean test accuracy over the first 1 of 1 epochs: "), std::string::npos);
   EXPECT_EQ(std::get<lab::Lines>(result.report.figures.at(1).frames[0].plots[0].body).series.size(), 4u);
 }
 

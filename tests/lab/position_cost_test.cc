@@ -4,7 +4,7 @@
 namespace heed::test {
 namespace {
 
-TEST(PositionCost, counts_and_the_same_map) {
+TEST(PositionCost, counts_match_the_formulas_and_maps_agree) {
   const lab::Result result = run_experiment("L12", {"width=64", "least_side=6", "rounds=3"});
   for (const double side : {6.0, 12.0, 24.0}) {
     const double N = side * side;

@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(PositionPlots, depend_on_distances_where_they_should) {
+TEST(PositionPlots, depend_on_distances_only_for_relative_positions) {
   const lab::Result result = run_experiment("L25");
   EXPECT_LT(measured(result, "sinusoidal: spread of products at equal distance"), 1e-5);
   EXPECT_NEAR(measured(result, "sinusoidal: product with itself, D/2"), 32, 1e-4);
@@ -15,7 +15,7 @@ TEST(PositionPlots, depend_on_distances_where_they_should) {
   EXPECT_LT(measured(result, "relative table: change of log-odds under a shift"), 1e-4);
 }
 
-TEST(PositionPlots, a_gaussian_looks_at_query_less_its_centre) {
+TEST(PositionPlots, gaussian_heads_attend_to_the_query_minus_their_centre) {
   const lab::Result result = run_experiment("L25", {"rows=9", "columns=12", "row=0", "column=11", "alpha=2"});
   EXPECT_NEAR(measured(result, "Gaussian, α 1/4, Δ (1, -2): mean attended row from row 16"), 15, 1e-3);
   EXPECT_NEAR(measured(result, "mean attended column from column 16"), 18, 1e-3);
@@ -31,7 +31,7 @@ TEST(PositionPlots, a_gaussian_looks_at_query_less_its_centre) {
   EXPECT_NEAR(sum, 1, 1e-5);
 }
 
-TEST(PositionPlots, refuses_what_does_not_fit) {
+TEST(PositionPlots, refuse_invalid_settings) {
   const auto run = [](const std::string& word) { return [word] { run_experiment("position-plots", {word}); }; };
   expect_error<UsageError>(run("row=14"), "expected one of 14 x 14");
   expect_error<UsageError>(run("width=30"), "a multiple of 4");

@@ -5,10 +5,10 @@ namespace heed::test {
 namespace {
 
 TEST(PretrainingTasks, are_fine_tuned_on_two_sets) {
-  const lab::Result result = lab::run_one(
-      lab::find_experiment("L31"),
-      {"steps=2", "epochs=1", "labelled=32", "seeds=2", "width=8", "layers=1", "heads=1", "max_length=16", "tasks=inversion,inference"},
-      [](const std::string&) {});
+  const lab::Result result = lab::run_one(lab::find_experiment("L31"),
+                                          {"steps=2", "opinions=800", "epochs=1", "labelled=32", "seeds=2", "width=8", "layers=1",
+                                           "heads=1", "max_length=16", "tasks=inversion,inference"},
+                                          [](const std::string&) {});
   EXPECT_EQ(result.error, "");
   ASSERT_EQ(result.report.tables.size(), 1u);
   EXPECT_EQ(result.report.tables[0].rows.size(), 3u);
@@ -17,8 +17,8 @@ TEST(PretrainingTasks, are_fine_tuned_on_two_sets) {
   ASSERT_EQ(bars.sets.size(), 2u);
   for (const double accuracy : bars.sets[0].values) EXPECT_LT(accuracy, 0.45);
   for (const double accuracy : bars.sets[1].values) EXPECT_NEAR(accuracy, 0.5, 0.1);
-  EXPECT_EQ(result.verdict, lab::Verdict::fails);
-  EXPECT_NE(result.report.statement.find("Not above chance, so too short to tell what it teaches: "), std::string::npos)
+  EXPECT_EQ(result.verdict, lab::Verdict::undecided);
+  EXPECT_NE(result.report.statement.find("Not above chance, so the run is too short to tell what it teaches: "), std::string::npos)
       << result.report.statement;
 }
 

@@ -15,7 +15,7 @@ TEST(SoftmaxSaturation, all_entries_of_the_derivative_vanish) {
   EXPECT_NEAR(measured(result, "random scores over √d: exponent of the trace in d"), 0, 0.03);
 }
 
-TEST(SoftmaxSaturation, takes_scores_from_a_setting) {
+TEST(SoftmaxSaturation, accepts_scores_as_a_setting) {
   const lab::Result result = run_experiment("softmax-saturation", {"scores=0,0", "draws=64", "widest=128", "seed=3"});
   const lab::HeatMap map = std::get<lab::HeatMap>(result.report.figures.at(0).frames.back().plots[0].body);
   ASSERT_EQ(map.values.size(), 4u);

@@ -5,7 +5,7 @@
 namespace heed::test {
 namespace {
 
-TEST(StretchedKey, takes_all_or_nothing_by_the_sign) {
+TEST(StretchedKey, gets_all_weight_or_none_by_the_sign) {
   const lab::Result result = run_experiment("L3");
   EXPECT_EQ(result.verdict, lab::Verdict::corrected);
   EXPECT_LT(measured(result, "distance of the weights from the logistic curve"), 1e-5);

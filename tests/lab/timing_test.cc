@@ -1,4 +1,4 @@
-// Measurements by the clock, each judged once and by wide bounds: other programs share the processor, its caches and the memory.
+// Time measurements, each judged once and with wide bounds: other programs share the processor, its caches and the memory.
 // ctest -LE timing leaves them out.
 #include "tests/lab/lab.h"
 #include "tests/sanitized.h"

@@ -1,15 +1,16 @@
-// L36 and L46: what a run that is too short says, and that positions are out of reach without positions.
+// L36, L37, L40 and L46 with few epochs: key numbers, and verdicts that are undecided.
 #include "tests/lab/lab.h"
 
 namespace heed::test {
 namespace {
 
-TEST(WhenPositionsMatter, without_positions_order_is_a_coin_toss) {
+TEST(WhenPositionsMatter, without_positions_order_is_at_chance) {
   const lab::Result result = run_experiment("L36", {"sentences=60", "epochs=1", "seeds=2", "width=8", "images=50", "image_epochs=1"});
   EXPECT_NEAR(measured(result, "order, no positions: accuracy"), 0.5, 0.06);
+  EXPECT_LE(measured(result, "numbers, no positions: accuracy"), 0.75);  // of 37 and 73 only one can be right
   EXPECT_EQ(result.verdict, lab::Verdict::undecided);
   EXPECT_NE(lab::finding_of(result.report).find("too few epochs"), std::string::npos);
-  EXPECT_EQ(result.report.tables.at(0).rows.size(), 3u);
+  EXPECT_EQ(result.report.tables.at(0).rows.size(), 5u);
 }
 
 TEST(BlockParts, norms_scale_gradients_and_residuals_keep_tokens_apart) {
@@ -23,7 +24,7 @@ TEST(BlockParts, norms_scale_gradients_and_residuals_keep_tokens_apart) {
 }
 
 // Visible pairs in closed form: a window of w on each side of N tokens hides (N - w)(N - w - 1) pairs.
-TEST(SparseVision, costs_the_pairs_that_are_seen) {
+TEST(SparseVision, costs_match_the_visible_pairs) {
   const lab::Result result = lab::run_one(lab::find_experiment("L40"),
                                           {"images=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2", "tokens=128", "window=8",
                                            "globals=0", "step=4", "block=16", "rounds=1"},
@@ -37,7 +38,7 @@ TEST(SparseVision, costs_the_pairs_that_are_seen) {
   EXPECT_NE(result.report.undecided.find("little above chance"), std::string::npos);  // one epoch of 20 images
 }
 
-TEST(Overfitting, a_short_run_says_so) {
+TEST(Overfitting, short_runs_are_undecided) {
   const lab::Result result = lab::run_one(
       lab::find_experiment("L46"), {"images=40", "epochs=2", "seeds=2", "width=16", "layers=1", "heads=2"}, [](const std::string&) {});
   EXPECT_EQ(result.error, "");

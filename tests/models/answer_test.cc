@@ -34,7 +34,8 @@ TEST(Answers, are_the_likeliest_parts_of_the_text) {
     const auto found = find_answers(model, encodings, 2);
     for (size_t b = 0; b < kQuestions.size(); ++b) {
       std::vector<double> starts, ends;
-      each_batch(model, std::span(encodings).subspan(b, 1), [&](const TextBatch& batch) {
+      const auto all = [](const TextBatch& batch) { return batch.out; };
+      each_batch(model, std::span(encodings).subspan(b, 1), all, [&](const TextBatch& batch) {
         starts = over_text(batch.out.at("start_logits").to_vector<float>(), encodings[b]);
         ends = over_text(batch.out.at("end_logits").to_vector<float>(), encodings[b]);
       });

@@ -14,7 +14,7 @@ void expect_near_output(const Tensor& a, const Tensor& b, float tolerance = 1e-5
   for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], tolerance) << i;
 }
 
-TEST(AttentionContext, a_cache_gives_what_all_tokens_at_once_give) {
+TEST(AttentionContext, cached_steps_match_one_pass) {
   for (const bool fused : {false, true}) {
     Params params(1);
     const MultiHeadAttention layer =
@@ -31,7 +31,7 @@ TEST(AttentionContext, a_cache_gives_what_all_tokens_at_once_give) {
   }
 }
 
-TEST(AttentionContext, rotary_positions_may_be_any) {
+TEST(AttentionContext, rotary_positions_are_arbitrary) {
   const Rotary rotary(20, 8, {.pairing = Pairing::halves});
   const Tensor x = normal_input({2, 3, 2, 8}, 1);
   const Tensor each = Tensor::from(std::vector<int64_t>{4, 5, 11, 2}, {2, 2}, kCpu);

@@ -67,7 +67,7 @@ TEST_P(BeamParity, depends_neither_on_the_batch_nor_on_threads) {
   const Fixture fixture(GetParam());
   GenerationOptions options = fixture.options(fixture.file.metadata().at("4"));
   options.end = {};  // all texts have the same length
-  options.forced_last = -1;
+  options.forced_last = {};
   const int before = thread_count();
   const Beams all = beam_search(fixture.model, fixture.inputs, options);
   for (const int threads : {1, 2, 7}) {
@@ -228,7 +228,7 @@ TEST(BeamSearch, a_forced_token_that_is_banned_is_refused) {
   const TensorMap inputs{{"input_ids", Tensor::from(std::vector<int64_t>{5, 9}, {1, 2}, kCpu)}};
   GenerationOptions options;
   options.beams = 2;
-  options.forced_last = 3;
+  options.forced_last = {3};
   options.suppressed = {1, 3};
   expect_error([&] { generate(model, inputs, options); },
                "the forced token 3 (forced_bos_token_id, forced_eos_token_id) is in suppress_tokens");

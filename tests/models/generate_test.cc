@@ -1,6 +1,10 @@
 // Decoding step by step equals the forward pass of all tokens, and the rules of generation hold.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
+#include "heed/models/caption.h"
 #include "heed/models/generate.h"
 #include "heed/models/parts.h"
 #include "heed/ops/ops.h"
@@ -39,7 +43,7 @@ void expect_steps_give(const Model& model, const TensorMap& inputs, const Tensor
   }
 }
 
-TEST(DecodeState, steps_of_a_decoder_give_what_all_tokens_at_once_give) {
+TEST(DecodeState, decoder_steps_match_one_pass) {
   const NoGrad no_grad;
   for (const char* name : {"gpt2-lm", "gpt2-unscaled", "llama-three"}) {
     SCOPED_TRACE(name);
@@ -47,6 +51,16 @@ TEST(DecodeState, steps_of_a_decoder_give_what_all_tokens_at_once_give) {
     const TensorMap inputs = inputs_of(name, {"input_ids"});
     expect_steps_give(model, inputs, inputs.at("input_ids"), model(inputs)["logits"]);
   }
+}
+
+TEST(DecodeState, of_a_captioner_matches_one_pass) {
+  const NoGrad no_grad;
+  const Model model = load(fixture("vision-caption"));
+  TensorMap inputs = inputs_of("vision-caption", {"pixel_values"});  // on the host, on which device ever the model is
+  const Tensor tokens = Tensor::from(std::vector<int64_t>{5, 17, 3, 60, 2, 9, 41, 8, 8, 30, 1, 7}, {2, 6}, kCpu);
+  const TensorMap image = inputs;
+  inputs["decoder_input_ids"] = tokens;
+  expect_steps_give(model, image, tokens, model(inputs)["logits"]);
 }
 
 TEST(DecodeState, padding_on_the_left_changes_nothing) {
@@ -64,7 +78,7 @@ TEST(DecodeState, padding_on_the_left_changes_nothing) {
   }
 }
 
-TEST(DecodeState, steps_of_an_encoder_decoder_give_what_all_tokens_at_once_give) {
+TEST(DecodeState, encoder_decoder_steps_match_one_pass) {
   const NoGrad no_grad;
   const Model model = load(fixture("marian-shared"));
   const TensorMap inputs = inputs_of("marian-shared", {"input_ids", "attention_mask", "decoder_input_ids"});
@@ -90,7 +104,7 @@ TEST(DecodeState, reordered_sequences_continue_correctly) {
   }
 }
 
-TEST(Generate, takes_another_chooser) {
+TEST(Generate, accepts_a_custom_chooser) {
   const Model model = load(fixture("gpt2-lm"));
   const TensorMap inputs = inputs_of("gpt2-lm", {"input_ids"});
   GenerationOptions options = generation_options(model);
@@ -100,6 +114,51 @@ TEST(Generate, takes_another_chooser) {
   EXPECT_EQ(written, (std::vector<int64_t>{42, 42, 42}));
   options.end = {42};
   EXPECT_EQ(generate(model, inputs, options).shape(), (Shape{1, 10}));
+}
+
+TEST(Generate, ends_with_one_of_several_forced_tokens) {
+  const NoGrad no_grad;
+  const Model model = load(fixture("gpt2-lm"));
+  const TensorMap inputs = inputs_of("gpt2-lm", {"input_ids"});
+  const auto forced = [](const Json& value) { return generation_options({{"forced_eos_token_id", value}}, "test").forced_last; };
+  EXPECT_EQ(forced({3, 5}), (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(forced(3), std::vector<int64_t>{3});
+  EXPECT_TRUE(forced(-1).empty() && forced(nullptr).empty());
+  expect_refused([&] { forced("end"); }, "forced_eos_token_id is \"end\", expected a token or a list of tokens");
+  GenerationOptions options;
+  options.max_new_tokens = 3;
+  const Tensor free = generate(model, inputs, options);
+  options.forced_last = {41, 42};
+  std::vector<std::vector<float>> scores;
+  options.choose = [&](std::span<float> row, int64_t, int64_t) {
+    scores.emplace_back(row.begin(), row.end());
+    return std::max_element(row.begin(), row.end()) - row.begin();
+  };
+  const Tensor written = generate(model, inputs, options);
+  const int64_t B = written.size(0), N = written.size(1);
+  expect_same(slice(written, 1, 0, N - 1), slice(free, 1, 0, N - 1));
+  ASSERT_EQ(std::ssize(scores), 3 * B);
+  for (int64_t b = 2 * B; b < 3 * B; ++b)
+    for (size_t token = 0; token < scores[static_cast<size_t>(b)].size(); ++token)
+      EXPECT_EQ(scores[static_cast<size_t>(b)][token], token == 41 || token == 42 ? 0 : -std::numeric_limits<float>::infinity()) << token;
+  options.forced_last = {41, 1000};
+  expect_error([&] { generate(model, inputs, options); }, "generate: the forced token 1000 of ");
+}
+
+// Models of two parts may have settings of generation in the config of the decoder.
+TEST(Generate, settings_in_the_config_of_the_decoder) {
+  Json config = read_json(fixture("vision-caption") / "config.json");
+  config["decoder"].update({{"max_length", 13}, {"num_beams", 3}, {"pad_token_id", 9}, {"eos_token_id", 8}});
+  config["eos_token_id"] = nullptr;
+  const GenerationOptions options = generation_options(make_model(config, {.names = {.shapes_only = true}}));
+  EXPECT_EQ(options.max_length, 13);
+  EXPECT_EQ(options.beams, 3);
+  EXPECT_EQ(options.end, std::vector<int64_t>{8});
+  EXPECT_EQ(options.pad, 0) << "the outer config takes precedence";
+  config["decoder"].update({{"max_length", nullptr}, {"max_new_tokens", 4}});
+  const Model model = make_model(config, {.names = {.shapes_only = true}});
+  EXPECT_EQ(caption_options(model, 11).max_length, 0);
+  EXPECT_EQ(caption_options(model, 11).max_new_tokens, 4);
 }
 
 // Every token from a forward pass of all tokens before it, without a cache.
@@ -112,7 +171,7 @@ TEST(Generate, matches_generation_without_cache) {
     TensorMap inputs = inputs_of(name, {"input_ids", "attention_mask"});
     GenerationOptions options = generation_options(model);
     options.end = {};
-    options.forced_last = -1;
+    options.forced_last = {};
     options.max_length = 0;
     options.max_new_tokens = 8;
     const Tensor written = generate(model, inputs, options);

@@ -67,9 +67,9 @@ void each_change(const Json& config, const std::function<void(const std::string&
   }
 }
 
-const std::vector<std::string> kEveryFamily{"bert-sentiment", "bert-masked",   "distilbert-sentiment", "vit-classify",
-                                            "deit-teacher",   "gpt2-lm",       "llama-three",          "llama-biased",
-                                            "marian-shared",  "marian-untied", "resnet-basic",         "resnet-bottleneck"};
+const std::vector<std::string> kEveryFamily{"bert-sentiment", "bert-masked",       "distilbert-sentiment", "vit-classify",  "deit-teacher",
+                                            "gpt2-lm",        "llama-three",       "llama-biased",         "marian-shared", "marian-untied",
+                                            "resnet-basic",   "resnet-bottleneck", "dinov2-registers"};
 
 TEST(HostileConfigs, are_compared_with_the_checkpoint_before_anything_is_built) {
   for (const std::string& name : kEveryFamily)

@@ -35,7 +35,7 @@ TEST(ImageProcessor, works_as_its_page_shows) {
   EXPECT_NE(read_source("docs/images.md").find(shown_example("tests/models/image_processor_test.cc")), std::string::npos);
 }
 
-TEST(ImageProcessor, gives_what_the_processors_give) {
+TEST(ImageProcessor, matches_the_processors_of_transformers) {
   const Safetensors expected = Safetensors::open(kImages / "expected.safetensors");
   const Json cases = read_json(kImages / "processors.json");
   EXPECT_EQ(cases.size(), 7u);
@@ -55,10 +55,43 @@ TEST(ImageProcessor, has_the_defaults_of_each_class) {
   EXPECT_EQ(shape_of(reader(R"({"do_center_crop": null})", "DeiT"), 30, 20), (Shape{3, 224, 224}));
   EXPECT_EQ(shape_of(reader(R"({"size": 7, "default_to_square": false})"), 30, 20), (Shape{3, 7, 10}));
   EXPECT_EQ(shape_of(reader(R"({"size": [7, 5]})"), 30, 20), (Shape{3, 7, 5}));
+  EXPECT_EQ(shape_of(reader(R"({"size": {"shortest_edge": 5, "longest_edge": null}})"), 30, 20), (Shape{3, 5, 7}));
   const Image white{2, 2, std::vector<uint8_t>(12, 255)};
   EXPECT_EQ(reader(R"({"size": 1})")(white).to_vector<float>(), (std::vector<float>{1, 1, 1}));
   EXPECT_EQ(reader(R"({"size": 1, "do_rescale": false, "do_normalize": false})")(white).to_vector<float>(),
             (std::vector<float>{255, 255, 255}));
+}
+
+// ResNet's: small sizes are the centre of a larger image, large ones the whole image.
+TEST(ImageProcessor, crops_a_share_as_that_of_convnext) {
+  const Image color = read_image(kImages / "color.png");
+  const auto convnext = [](const std::string& keys) {
+    return reader(R"({"feature_extractor_type": "ConvNextFeatureExtractor")" + keys + "}");
+  };
+  const Tensor expected = reader(R"({"size": {"shortest_edge": 8}, "crop_size": 7, "do_center_crop": true, "resample": 3})")(color);
+  for (const char* size : {"7", R"({"shortest_edge": 7})"}) expect_same(convnext(R"(, "size": )" + std::string(size))(color), expected);
+  expect_same(convnext(R"(, "size": 8, "crop_pct": 0.5, "resample": 2)")(color),
+              reader(R"({"size": {"shortest_edge": 16}, "crop_size": 8, "do_center_crop": true})")(color));
+  EXPECT_EQ(shape_of(convnext(""), 30, 20), (Shape{3, 384, 384}));
+  EXPECT_EQ(convnext("").description(), "resized to 384 x 384");
+  EXPECT_EQ(shape_of(convnext(R"(, "do_resize": false)"), 30, 20), (Shape{3, 20, 30}));
+  EXPECT_EQ(shape_of(reader(R"({"size": 7})", "ConvNext"), 30, 20), (Shape{3, 7, 7}));
+  expect_refused([&] { convnext(R"(, "size": {"height": 5, "width": 6})"); }, "held: size is ");
+  expect_refused([&] { convnext(R"(, "crop_pct": 0)"); }, "held: crop_pct is ");
+  expect_refused([&] { convnext(R"(, "do_center_crop": true)"); }, "held: do_center_crop is ");
+}
+
+TEST(ImageProcessor, may_be_a_part_of_processor_config) {
+  const Folder folder;
+  put(folder / "config.json", R"({"model_type": "clip", "vision_config": {"image_size": 8}})");
+  put(folder / "preprocessor_config.json", R"({"size": 4, "crop_size": 4})");
+  put(folder / "processor_config.json", R"({"processor_class": "CLIPProcessor"})");
+  EXPECT_EQ(shape_of(ImageProcessor(folder.path()), 30, 20), (Shape{3, 4, 4}));
+  put(folder / "processor_config.json", R"({"image_processor": {"size": {"shortest_edge": 8}, "crop_size": 8, "resample": 2}})");
+  const Image color = read_image(kImages / "color.png");
+  expect_same(ImageProcessor(folder.path())(color), reader(R"({"size": 8, "crop_size": 8, "resample": 2})", "CLIP")(color));
+  put(folder / "processor_config.json", R"({"image_processor": {"size": "large"}})");
+  expect_refused([&] { ImageProcessor{folder.path()}; }, "processor_config.json: image_processor.size is ");
 }
 
 TEST(ImageProcessor, reads_the_folder_of_a_model) {
@@ -134,13 +167,13 @@ TEST(ImageProcessor, describes_itself) {
   EXPECT_EQ(reader(R"({"do_resize": false})").description(), "in their original size");
 }
 
-TEST(ImageProcessor, refuses_what_it_cannot_follow) {
+TEST(ImageProcessor, refuses_unsupported_settings) {
   const struct {
     const char *json, *fragment;
   } bad[] = {
       {"[]", "held: found \"[]\", expected a JSON object"},
       {R"({"image_processor_type": "BeitImageProcessor"})",
-       "held: image_processor_type is \"BeitImageProcessor\", expected a ViT, DeiT or CLIP image processor"},
+       "held: image_processor_type is \"BeitImageProcessor\", expected a ViT, DeiT, CLIP, Bit or ConvNext image processor"},
       {R"({"feature_extractor_type": 3})", "held: feature_extractor_type is \"3\", expected a string"},
       {R"({"size": 0})", "held: size is \"0\", expected a whole number of 1 or more"},
       {R"({"size": -5})", "held: size is \"-5\""},

@@ -1,6 +1,8 @@
 // Loading and saving folders: errors and their messages, aliases of parameters, round trips.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "heed/models/model.h"
 #include "heed/models/parity.h"
 #include "tests/expect_error.h"
@@ -62,9 +64,25 @@ TEST(Load, refuses_values_by_the_name_of_their_key) {
   llama.refuses_value("rope_scaling", {{"rope_type", "yarm"}, {"factor", 2}}, "rope_scaling.rope_type is");
   llama.refuses_value("rope_scaling", {{"type", "dynamic"}}, "rope_scaling.factor is absent, expected");
   llama.refuses_value("rope_scaling", {{"type", "longrope"}, {"short_factor", {1, 2}}}, "rope_scaling.short_factor is");
-  llama.refuses_value("partial_rotary_factor", 0.01, "partial_rotary_factor is");
+  llama.refuses_value("rope_scaling", {{"type", "linear"}, {"factor", 2}, {"partial_rotary_factor", 0.01}},
+                      "rope_scaling.partial_rotary_factor is");
   llama.refuses_value("rope_scaling", {{"type", "linear"}}, "rope_scaling.factor is absent, expected");
   llama.refuses_value("num_key_value_heads", 3, "multi_head: 4 heads do not share 3 key heads evenly");
+  const FixtureCopy modern("modernbert-masked");
+  const Json usual = read_json(modern / "config.json")["rope_parameters"];
+  Json scaled = usual;
+  scaled["full_attention"]["rope_type"] = "yarn";
+  modern.refuses_value("rope_parameters", scaled, "rope_parameters.full_attention.rope_type is \"yarn\", expected \"default\"");
+  scaled = usual;
+  scaled["sliding_attention"]["factor"] = 2;
+  modern.refuses_value("rope_parameters", scaled,
+                       "rope_parameters.sliding_attention.factor is \"2\", expected rope_type and rope_theta only");
+  modern.refuses_value("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 100}},
+                       "rope_parameters.rope_theta is \"100\", expected an object full_attention and an object sliding_attention only");
+  modern.refuses_value("rope_scaling", {{"type", "linear"}, {"factor", 2}}, "rope_scaling.type is \"linear\", expected \"default\"");
+  modern.refuses_value("rope_scaling", {{"factor", 2}}, "rope_scaling.factor is \"2\", expected no scaling of rotary positions");
+  modern.set("rope_scaling", {{"rope_type", "default"}, {"factor", nullptr}});
+  expect_parity(modern.path());
   const FixtureCopy marian("marian-shared");
   marian.refuses_value("normalize_before", true, "normalize_before is");
   marian.refuses_value("encoder_layerdrop", 0.1, "encoder_layerdrop is");
@@ -113,6 +131,11 @@ TEST(Load, tied_words_may_have_either_name_or_both) {
   const FixtureCopy untied("gpt2-variant");  // two different tensors are not tied, whatever config.json says, as in transformers
   untied.set("tie_word_embeddings", true);
   expect_parity(untied.path());
+  untied.rename([](const std::string& name) { return name.starts_with("transformer.") ? name.substr(12) : name; });
+  expect_parity(untied.path());
+  const FixtureCopy t5("t5-gated");  // the same if the embeddings have another name
+  t5.rename([](const std::string& name) { return name == "shared.weight" ? std::string("decoder.embed_tokens.weight") : name; });
+  expect_parity(t5.path());
 }
 
 TEST(Save, gives_back_what_was_loaded) {
@@ -121,10 +144,10 @@ TEST(Save, gives_back_what_was_loaded) {
                            "modernbert-masked", "t5-relu", "t5-gated", "clip-pairs"}) {
     SCOPED_TRACE(name);
     const FixtureCopy copy(name);
-    copy.set("a_key_of_somebody_else", {{"kept", true}});
+    copy.set("key_of_another_program", {{"kept", true}});
     save(load(copy.path()), copy.path());
     expect_parity(copy.path());
-    EXPECT_EQ(read_json(copy / "config.json")["a_key_of_somebody_else"]["kept"], true);
+    EXPECT_EQ(read_json(copy / "config.json")["key_of_another_program"]["kept"], true);
     const Safetensors before = Safetensors::open(fixture(name) / "model.safetensors"),
                       after = Safetensors::open(copy / "model.safetensors");
     std::vector<std::string> old_names = before.names(), new_names = after.names();
@@ -148,6 +171,50 @@ TEST(Save, in_half_precision_and_in_shards) {
   EXPECT_FALSE(std::filesystem::exists(copy / "model.safetensors.index.json"));
   expect_parity(copy.path(), 0.002);
   expect_error([&] { save(model, copy.path(), {.dtype = DType::i64}); }, "save: parameters as i64, expected f32, bf16 or f16");
+}
+
+// A folder may have shards of an earlier save.
+TEST(Save, leaves_no_shards_of_another_count) {
+  const FixtureCopy copy("gpt2-lm");
+  const Model model = load(copy.path());
+  for (const char* other : {"model-00001-of-0002.safetensors", "model-head-of-other.safetensors", "model-00001-of-00002.bin"})
+    put(copy / other, "x");  // not names of shards
+  const auto shards = [&] {
+    std::set<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(copy.path()))
+      if (const std::string name = entry.path().filename(); name.starts_with("model-0") && name.size() == 32) out.insert(name);
+    return out;
+  };
+  const auto listed = [&] {
+    std::set<std::string> out;
+    const Json index = read_json(copy / "model.safetensors.index.json");
+    for (const auto& [tensor, file] : index["weight_map"].items()) out.insert(file);
+    return out;
+  };
+  save(model, copy.path(), {.shard_bytes = 20'000});
+  const std::set<std::string> small = shards();
+  EXPECT_EQ(small, listed());
+  save(model, copy.path(), {.shard_bytes = 50'000});
+  EXPECT_LT(shards().size(), small.size());
+  EXPECT_EQ(shards(), listed());
+  expect_parity(copy.path());
+  save(model, copy.path());
+  EXPECT_TRUE(shards().empty());
+  EXPECT_TRUE(std::filesystem::exists(copy / "model-00001-of-0002.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(copy / "model-head-of-other.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(copy / "model-00001-of-00002.bin"));
+  expect_parity(copy.path());
+}
+
+TEST(ModelCalls, positions_may_be_one_row_for_all_texts) {
+  const NoGrad no_grad;
+  const Tensor tokens = Tensor::from(std::vector<int64_t>{5, 6, 7, 8, 9, 10}, {2, 3}, kCpu),
+               one = Tensor::from(std::vector<int64_t>{2, 0, 4}, {1, 3}, kCpu), each = concat({one, one}, 0);
+  for (const char* name : {"llama-biased", "bert-regression-many", "modernbert-masked"}) {
+    const Model model = load(fixture(name));
+    expect_same(model({{"input_ids", tokens}, {"position_ids", one}}).at("logits"),
+                model({{"input_ids", tokens}, {"position_ids", each}}).at("logits"));
+  }
 }
 
 TEST(ModelCalls, name_inputs_that_are_unknown_or_missing) {

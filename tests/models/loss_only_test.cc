@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "heed/core/parallel.h"
+#include "heed/models/labelled_tokens.h"
 #include "heed/models/model.h"
 
 namespace heed::test {
@@ -68,9 +69,9 @@ struct Gradients {
   std::vector<std::vector<float>> gradients;
 };
 
-Gradients train(const std::string& architecture, const ForwardOptions& options) {
+Gradients train_on(const std::string& architecture, const TensorMap& inputs, const ForwardOptions& options) {
   const Model model = make_model(config_of(architecture));
-  const Tensor loss = model(loss_inputs_of(architecture), options).at("loss");
+  const Tensor loss = model(inputs, options).at("loss");
   backward(loss);
   Gradients out{loss.item(), {}};
   for (const Parameter& parameter : model.params().all())
@@ -78,21 +79,26 @@ Gradients train(const std::string& architecture, const ForwardOptions& options) 
   return out;
 }
 
-class LossOnly : public testing::TestWithParam<const char*> {};
+Gradients train(const std::string& architecture, const ForwardOptions& options) {
+  return train_on(architecture, loss_inputs_of(architecture), options);
+}
 
-TEST_P(LossOnly, has_the_same_loss_and_gradients) {
-  const Gradients whole = train(GetParam(), {}), alone = train(GetParam(), {.loss_only = true});
-  EXPECT_NEAR(whole.loss, alone.loss, 1e-5 * whole.loss);
-  ASSERT_EQ(whole.gradients.size(), alone.gradients.size());
-  for (size_t i = 0; i < whole.gradients.size(); ++i) {
+void expect_same(const Gradients& a, const Gradients& b) {
+  EXPECT_NEAR(a.loss, b.loss, 1e-5 * a.loss);
+  ASSERT_EQ(a.gradients.size(), b.gradients.size());
+  for (size_t i = 0; i < a.gradients.size(); ++i) {
     double largest = 1e-3, apart = 0;
-    for (size_t k = 0; k < whole.gradients[i].size(); ++k) {
-      largest = std::max(largest, std::abs(static_cast<double>(whole.gradients[i][k])));
-      apart = std::max(apart, std::abs(static_cast<double>(whole.gradients[i][k]) - alone.gradients[i][k]));
+    for (size_t k = 0; k < a.gradients[i].size(); ++k) {
+      largest = std::max(largest, std::abs(static_cast<double>(a.gradients[i][k])));
+      apart = std::max(apart, std::abs(static_cast<double>(a.gradients[i][k]) - b.gradients[i][k]));
     }
     EXPECT_LE(apart, 2e-5 * largest) << "parameter " << i;
   }
 }
+
+class LossOnly : public testing::TestWithParam<const char*> {};
+
+TEST_P(LossOnly, has_the_same_loss_and_gradients) { expect_same(train(GetParam(), {}), train(GetParam(), {.loss_only = true})); }
 
 TEST_P(LossOnly, smooths_labels_in_the_same_way) {
   EXPECT_NEAR(train(GetParam(), {.label_smoothing = 0.1f}).loss, train(GetParam(), {.loss_only = true, .label_smoothing = 0.1f}).loss,
@@ -120,6 +126,23 @@ INSTANTIATE_TEST_SUITE_P(Models, LossOnly,
                                          "GPT2ForSequenceClassification", "RobertaForMaskedLM", "RobertaForSequenceClassification",
                                          "DistilBertForMaskedLM", "DistilBertForSequenceClassification", "ModernBertForMaskedLM",
                                          "MarianMTModel", "T5ForConditionalGeneration"));
+
+// Inputs that the host computes before a step replace those that the model would compute.
+class LabelledTokens : public testing::TestWithParam<const char*> {};
+
+TEST_P(LabelledTokens, given_as_inputs_have_the_same_loss_and_gradients) {
+  const Gradients expected = train(GetParam(), {});
+  for (const int64_t capacity : {0, 1, 9}) {
+    const TensorMap inputs = with_labelled_tokens(loss_inputs_of(GetParam()), capacity);
+    EXPECT_EQ(inputs.at("labels").count() % 64, 0);
+    EXPECT_GE(inputs.at("labelled_rows").size(1), capacity + 1);
+    expect_same(expected, train_on(GetParam(), inputs, {.loss_only = true}));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LabelledTokens,
+                         testing::Values("BertForPreTraining", "BertForMaskedLM", "RobertaForMaskedLM", "DistilBertForMaskedLM",
+                                         "ModernBertForMaskedLM"));
 
 }  // namespace
 }  // namespace heed::test

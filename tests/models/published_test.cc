@@ -64,7 +64,7 @@ TEST(Published, architectures_may_be_absent) {
     const std::string expected = load(copy.path()).architecture();
     copy.erase("architectures");
     const Loaded found = loaded(copy.path());
-    // A decoder with the parameters of an encoder, and labels of words with those of labels of sentences.
+    // A causal model has the parameters of an encoder, and a token classifier those of a sequence classifier.
     const bool same_parameters = name == "bert-causal" || name == "modernbert-tokens";
     if (!same_parameters) {
       EXPECT_EQ(found.model.architecture(), expected) << name;
@@ -113,6 +113,77 @@ TEST(Published, images_of_one_channel) {
   }
   write_json(folder / "preprocessor_config.json", {{"image_mean", {0.1, 0.2, 0.3}}});
   expect_refused([&] { ImageProcessor processor(folder.path()); }, "image_mean is");
+}
+
+// transformers leaves keys with their default out of nested configs, and a null is not always an absent key.
+TEST(Published, missing_keys_have_the_defaults_of_transformers) {
+  const auto shape = [](const Json& config, const std::string& name) {
+    const Model model = make_model(config, {.names = {.shapes_only = true}});
+    for (const Parameter& each : model.params().all())
+      if (each.name == name) return each.tensor.shape();
+    return Shape{};
+  };
+  const Json narrow{{"hidden_size", 16}, {"num_attention_heads", 2}, {"num_hidden_layers", 1}};
+  const Json clip{{"architectures", {"CLIPModel"}}, {"text_config", narrow}, {"vision_config", narrow}};
+  EXPECT_EQ(shape(clip, "text_model.encoder.layers.0.mlp.fc1.weight"), (Shape{2048, 16}));
+  EXPECT_EQ(shape(clip, "vision_model.encoder.layers.0.mlp.fc1.weight"), (Shape{3072, 16}));
+  for (const auto& [name, side] : {std::pair("Dinov2Model", 14), {"Dinov2WithRegistersModel", 16}, {"ViTModel", 16}}) {
+    Json vision = narrow;
+    vision["architectures"] = {name};
+    EXPECT_EQ(shape(vision, "embeddings.patch_embeddings.projection.weight"), (Shape{16, 3, side, side})) << name;
+    EXPECT_EQ(shape(vision, "embeddings.position_embeddings"), (Shape{1, 1 + (224 / side) * (224 / side), 16})) << name;
+    const Model model = make_model(vision, {.names = {.shapes_only = true}});
+    EXPECT_EQ(patch_sides(model), (std::array<int64_t, 2>{side, side})) << name;
+  }
+  EXPECT_EQ(patch_sides(make_model(clip, {.names = {.shapes_only = true}})), (std::array<int64_t, 2>{32, 32}));
+  Json json = narrow;
+  json["architectures"] = {"XLMRobertaModel"};
+  EXPECT_EQ(shape(json, "embeddings.word_embeddings.weight"), (Shape{30522, 16}));
+  json["architectures"] = {"RobertaModel"};
+  EXPECT_EQ(shape(json, "embeddings.word_embeddings.weight"), (Shape{50265, 16}));
+  json["architectures"] = {"MistralModel"};
+  json.update({{"num_attention_heads", 3}, {"num_key_value_heads", nullptr}, {"head_dim", 4}});  // as many as heads; 3 x 4 is not 16
+  EXPECT_EQ(shape(json, "layers.0.self_attn.k_proj.weight"), (Shape{12, 16}));
+  json.erase("head_dim");
+  expect_refused([&] { make_model(json, {.names = {.shapes_only = true}}); }, "num_attention_heads is");
+}
+
+// In older files of CLIP, text_config_dict replaces text_config, and keys that it does not have get their defaults.
+TEST(Published, older_configs_of_clip) {
+  const Json narrow{{"hidden_size", 16}, {"num_attention_heads", 2}, {"num_hidden_layers", 1}};
+  Json wide = narrow, images = narrow;
+  wide.update({{"hidden_size", 32}, {"intermediate_size", 40}, {"max_position_embeddings", 12}});
+  images.update({{"image_size", 48}, {"patch_size", 16}});
+  Json config{{"architectures", {"CLIPModel"}}, {"text_config", wide}, {"vision_config", wide}};
+  const auto shape = [&](const std::string& name) {
+    const Model model = make_model(config, {.names = {.shapes_only = true}});
+    for (const Parameter& each : model.params().all())
+      if (each.name == name) return each.tensor.shape();
+    return Shape{};
+  };
+  const std::string layer = "text_model.encoder.layers.0.mlp.fc1.weight", positions = "vision_model.embeddings.position_embedding.weight";
+  EXPECT_EQ(shape(layer), (Shape{40, 32}));
+  config["text_config_dict"] = config["vision_config_dict"] = nullptr;
+  EXPECT_EQ(shape(layer), (Shape{40, 32}));
+  config["text_config_dict"] = narrow;
+  config["vision_config_dict"] = images;
+  EXPECT_EQ(shape(layer), (Shape{2048, 16}));
+  EXPECT_EQ(shape(positions), (Shape{1 + 3 * 3, 16}));
+  const Model model = make_model(config, {.names = {.shapes_only = true}});
+  EXPECT_EQ(max_tokens(model), 77);
+  EXPECT_EQ(image_shape(model), (std::array<int64_t, 3>{3, 48, 48}));
+  config.erase("text_config");
+  EXPECT_EQ(shape(layer), (Shape{2048, 16}));
+  config["text_config"]["heed"] = {{"positions", "none"}};  // a key that transformers does not have is not replaced
+  EXPECT_EQ(shape("text_model.embeddings.position_embedding.weight"), Shape{});
+}
+
+TEST(Published, a_padding_token_of_minus_one_is_none) {
+  Json json{{"architectures", {"GPT2ForSequenceClassification"}}, {"n_embd", 8}, {"n_head", 2}, {"n_layer", 1}, {"vocab_size", 9}};
+  const Tensor tokens = Tensor::from(std::vector<int64_t>{3, 0, 5}, {1, 3}, kCpu);
+  const std::vector<float> expected = make_model(json)({{"input_ids", tokens}}).at("logits").to_vector<float>();
+  json["pad_token_id"] = -1;
+  EXPECT_EQ(make_model(json)({{"input_ids", tokens}}).at("logits").to_vector<float>(), expected);
 }
 
 // One answer to how many tokens a model reads.
@@ -166,7 +237,8 @@ TEST(Traits, of_fixtures) {
       const Config texts = config.has("text_config") ? config.below("text_config") : config;  // of CLIP
       EXPECT_EQ(word_table(model).size(0), texts.size("vocab_size", 0));
     }
-    EXPECT_EQ(model.generates(), model.traits().task == ModelTask::causal_lm || model.traits().task == ModelTask::seq2seq_lm);
+    const ModelTask task = model.traits().task;
+    EXPECT_EQ(model.generates(), task == ModelTask::causal_lm || task == ModelTask::seq2seq_lm || task == ModelTask::image_captioning);
     EXPECT_EQ(model.config().value("model_type", ""), model.family().model_type);
   }
 }

@@ -1,4 +1,4 @@
-// Rotary positions by config.json. The fixtures llama-yarn, llama-dynamic and llama-longrope hold them against `transformers`.
+// Rotary positions by config.json. The fixtures llama-yarn, llama-dynamic and llama-longrope compare them with `transformers`.
 #include "heed/models/rope.h"
 
 #include <gtest/gtest.h>
@@ -23,12 +23,35 @@ Tensor rope_tokens(int64_t N, int64_t D) {
 
 TEST(Rope, partial_rotary_factor_rotates_the_first_features) {
   const Tensor x = rope_tokens(9, 12);
-  const Tensor y = rotary_of({{"partial_rotary_factor", 0.5}}, 12)(x);
-  test::expect_near(slice(y, 3, 0, 6), rotary_of(Json::object(), 6)(slice(x, 3, 0, 6)), 1e-6f);
+  const Json linear{{"rope_type", "linear"}, {"factor", 2}};
+  Json json{{"rope_parameters", linear}, {"partial_rotary_factor", 0.5}};
+  const Tensor y = rotary_of(json, 12)(x);
+  test::expect_near(slice(y, 3, 0, 6), rotary_of({{"rope_parameters", linear}}, 6)(slice(x, 3, 0, 6)), 1e-6f);
   test::expect_near(slice(y, 3, 6, 12), slice(x, 3, 6, 12), 0.0f);
-  const Json in_rope{{"rope_parameters", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}}};
-  test::expect_near(rotary_of(in_rope, 12)(x), y, 0.0f);
-  expect_refused([] { rotary_of({{"partial_rotary_factor", 0.1}}, 12); }, "partial_rotary_factor is");
+  json = {{"rope_parameters", linear}};
+  json["rope_parameters"]["partial_rotary_factor"] = 0.5;
+  test::expect_near(rotary_of(json, 12)(x), y, 0.0f);
+  json["rope_parameters"]["partial_rotary_factor"] = 0.1;
+  expect_refused([&] { rotary_of(json, 12); }, "partial_rotary_factor is");
+  // Without a scaling, transformers rotates all features.
+  test::expect_near(rotary_of({{"partial_rotary_factor", 0.5}}, 12)(x), rotary_of(Json::object(), 12)(x), 0.0f);
+}
+
+TEST(Rope, an_original_length_beside_the_scaling_comes_first) {
+  const Json yarn{{"rope_type", "yarn"}, {"factor", 4}, {"original_max_position_embeddings", 4096}};
+  const Json inside{{"max_position_embeddings", 64}, {"rope_scaling", yarn}};
+  Json beside = inside, other = inside;
+  beside["original_max_position_embeddings"] = 32;
+  other["rope_scaling"]["original_max_position_embeddings"] = 32;
+  const Tensor x = rope_tokens(9, 8);
+  test::expect_near(rotary_of(beside, 8)(x), rotary_of(other, 8)(x), 0.0f);
+}
+
+TEST(Rope, an_empty_rope_scaling_counts_as_absent) {
+  const Json parameters{{"rope_type", "default"}, {"rope_theta", 50}};
+  const Tensor x = rope_tokens(9, 8);
+  test::expect_near(rotary_of({{"rope_scaling", Json::object()}, {"rope_parameters", parameters}}, 8)(x),
+                    rotary_of({{"rope_parameters", parameters}}, 8)(x), 0.0f);
 }
 
 TEST(Rope, dynamic_changes_only_texts_longer_than_those_of_training) {

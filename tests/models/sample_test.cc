@@ -176,6 +176,7 @@ TEST(GenerationConfig, is_honoured_or_refused_by_name) {
   EXPECT_EQ(options.length_penalty, 0.5f);
   EXPECT_EQ(generation_options(Json::object(), "file").max_new_tokens, 20);
   EXPECT_EQ(generation_options(Json{{"max_length", 30}}, "file").max_length, 30);
+  EXPECT_EQ(generation_options(Json{{"pad_token_id", -1}}, "file").pad, -1);  // as in the first conversions of Llama
   EXPECT_EQ(generation_options(Json{{"early_stopping", true}}, "file").early_stopping, EarlyStopping::yes);
   generation_options(Json{{"typical_p", 0.5}, {"temperature", 0}}, "file");  // ignored without do_sample
   for (const auto& each : std::vector<std::pair<std::string, std::string>>{

@@ -117,5 +117,23 @@ TEST(SentencesTogether, are_those_of_padded_batches) {
   }
 }
 
+TEST(ImagesTogether, have_the_same_bits_as_alone) {
+  if (instruction_set() == "baseline") GTEST_SKIP() << "without vector instructions, matrix products depend on the number of rows";
+  const NoGrad no_grad;
+  for (const char* name : {"vit-classify", "vit-model", "deit-classify", "dinov2-registers", "resnet-basic", "resnet-bottleneck"}) {
+    const Model model = packed_model(name);
+    const Json config = Json::parse(read_text(fixture(name) / "config.json", int64_t{1} << 20));
+    const int64_t side = config.value("image_size", 32);
+    Rng rng(1, 0);
+    for (const int64_t B : {2, 5, 9}) {
+      const Tensor pixels = random_normal({B, 3, side, side}, 0, 1, rng, kCpu);
+      const TensorMap all = model({{"pixel_values", pixels}});
+      for (int64_t b = 0; b < B; ++b)
+        for (const auto& [key, value] : model({{"pixel_values", slice(pixels, 0, b, b + 1)}}))
+          EXPECT_EQ(bytes_in(slice(all.at(key), 0, b, b + 1)), bytes_in(value)) << name << ", " << key << ", image " << b << " of " << B;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -98,7 +98,7 @@ void expect_trains_differently(Json config, const TensorMap& inputs) {
   EXPECT_NE(trained(model, 1), trained(plain, 1));
 }
 
-TEST(Variant, every_vision_transformer_learns_and_comes_back) {
+TEST(Variant, every_vision_transformer_trains_and_round_trips) {
   for (const char* key : {"positions", "pattern", "pooling", "features"})
     for (const Choice& each : choices(key).all) {
       Json own{{key, each.name}};
@@ -117,7 +117,7 @@ TEST(Variant, every_vision_transformer_learns_and_comes_back) {
   expect_sound(vision({{"pattern", {{"kind", "chunks"}, {"size", 5}, {"shifted", true}}}}), images());
 }
 
-TEST(Variant, every_text_model_learns_and_comes_back) {
+TEST(Variant, every_text_model_trains_and_round_trips) {
   for (const char* name :
        {"BertForSequenceClassification", "DistilBertForSequenceClassification", "GPT2LMHeadModel", "LlamaForCausalLM", "MarianMTModel"}) {
     SCOPED_TRACE(name);
@@ -161,7 +161,7 @@ TEST(Variant, the_mean_of_a_sentence_does_not_see_padding) {
   }
 }
 
-TEST(Variant, steps_with_other_positions_give_what_all_tokens_at_once_give) {
+TEST(Variant, steps_with_other_positions_match_one_pass) {
   const NoGrad no_grad;
   for (const Json& own : {Json{{"positions", "alibi"}}, Json{{"positions", "relative"}}, Json{{"positions", "rotary"}},
                           Json{{"attention", "linear"}}, Json{{"pattern", {{"kind", "window"}, {"before", 2}}}}}) {

@@ -1,4 +1,4 @@
-// Activations by name, and inside of linear layers.
+// Activations by name, and fused with linear layers.
 #include <gtest/gtest.h>
 
 #include "heed/nn/feed_forward.h"
@@ -8,8 +8,8 @@
 namespace heed::test {
 namespace {
 
-// Every one of the list: a layer that applies it gives what the function gives for its result, and so do the gradients.
-TEST(Activations, inside_of_linear_layers) {
+// For every activation of the list, a layer with it equals the layer followed by the function, in values and gradients.
+TEST(Activations, fused_with_linear_layers_match_separate_ops) {
   Rng rng(5);
   const Tensor x = random_normal({7, 6}, 0, 2, rng, kCpu), w = random_normal({9, 6}, 0, 1, rng, kCpu),
                b = random_normal({9}, 0, 1, rng, kCpu), g = random_normal({7, 9}, 0, 1, rng, kCpu);
@@ -27,8 +27,8 @@ TEST(Activations, inside_of_linear_layers) {
 #undef HEED_COMPARE
 }
 
-// The names that `transformers` has, except those with parameters of their own.
-TEST(Activations, by_the_names_of_config_json) {
+// The names that `transformers` has, except laplace and those with parameters of their own.
+TEST(Activations, are_found_by_the_names_of_config_json) {
   for (const char* name : {"gelu",
                            "gelu_10",
                            "gelu_fast",

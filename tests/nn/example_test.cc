@@ -39,11 +39,11 @@ Network make_network(const Scope& scope, int64_t layers, int64_t heads, int64_t 
 namespace heed::test {
 namespace {
 
-TEST(LayersDocument, shows_what_runs) {
+TEST(LayersDocument, contains_the_tested_example) {
   EXPECT_NE(read_source("docs/layers.md").find(shown_example("tests/nn/example_test.cc")), std::string::npos);
 }
 
-TEST(LayersDocument, its_network_has_the_size_it_should_and_learns) {
+TEST(LayersDocument, example_network_has_the_expected_size_and_gradients) {
   Params params(1);
   const Network network = make_network(Scope(params, initializer::bert()), 1, 9, 400);
   const int64_t attention = 9 * 400 * 400 + 400 + 9 * 3, feed_forward = 2 * 400 * 512 + 512 + 400, norms = 4 * 400;

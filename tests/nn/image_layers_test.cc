@@ -12,7 +12,7 @@ namespace {
 // The output of a convolution as tokens. (B, D, Y, X) -> (B, Y X, D)
 Tensor as_tokens(const Tensor& y) { return permute(reshape(y, {y.size(0), y.size(1), -1}), {0, 2, 1}); }
 
-TEST(Patches, embedding_is_convolution_is_linear) {
+TEST(Patches, embedding_matches_convolution_and_linear_layer) {
   Params params(1);
   const PatchEmbedding embed(Scope(params, initializer::vit()), 3, 4, 10);
   randomize(params);
@@ -24,7 +24,7 @@ TEST(Patches, embedding_is_convolution_is_linear) {
 }
 
 // Integers are summed without rounding: all forms must agree in every bit, gradients too.
-TEST(Patches, the_same_numbers_to_the_last_bit) {
+TEST(Patches, all_forms_have_the_same_bits_for_integers) {
   const auto whole = [](const Shape& shape, int64_t step) {
     std::vector<float> values;
     for (int64_t i = 0; i < count(shape); ++i) values.push_back(static_cast<float>(i * step % 17 - 8));
@@ -46,7 +46,7 @@ TEST(Patches, the_same_numbers_to_the_last_bit) {
   EXPECT_EQ(embed.weight.grad().to_vector<float>(), dw);
 }
 
-TEST(Patches, space_to_depth_keeps_every_number_in_its_place) {
+TEST(Patches, space_to_depth_rearranges_pixels) {
   std::vector<float> values;
   for (int i = 0; i < 2 * 3 * 4 * 6; ++i) values.push_back(static_cast<float>(i));
   const Tensor x = Tensor::from(values, {2, 3, 4, 6}, test_device());
@@ -68,7 +68,7 @@ TEST(Patches, space_to_depth_keeps_every_number_in_its_place) {
   expect_error([&] { PatchEmbedding(Scope(params, initializer::vit()), 1, 2, 5)(x); }, "has shape (2, 3, 4, 6), expected (B, 1, Y, X)");
 }
 
-TEST(Pooling, mean_leaves_padding_out) {
+TEST(Pooling, mean_excludes_padding) {
   const Tensor x = normal_input({2, 4, 3}, 1), lengths = Tensor::from(std::vector<int64_t>{4, 2}, {2}, test_device());
   const Tensor y = pool_mean(x, lengths), plain_mean = pool_mean(x);
   expect_near(slice(y, 0, 0, 1), slice(plain_mean, 0, 0, 1), 1e-6);
@@ -82,7 +82,7 @@ TEST(Pooling, mean_leaves_padding_out) {
                "pool_mean: lengths of shape (1), expected (2)");
 }
 
-TEST(Pooling, attention_with_one_learned_query) {
+TEST(Pooling, attention_matches_the_reference) {
   Params params(1);
   const AttentionPooling pool = make_attention_pooling(Scope(params, initializer::vit()) / "map", {.width = 4, .heads = 2},
                                                        {.hidden_width = 5, .activation = Activation::gelu}, 1e-3f);
@@ -103,7 +103,7 @@ TEST(Pooling, attention_with_one_learned_query) {
                        .gradient_tolerance = 1e-4});
 }
 
-TEST(Pooling, is_chosen_by_name) {
+TEST(Pooling, supports_every_kind) {
   Params params(1);
   const Tensor x = normal_input({2, 5, 4}, 1);
   for (const Pooling kind : {Pooling::class_token, Pooling::mean, Pooling::attention, Pooling::flatten}) {

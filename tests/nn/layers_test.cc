@@ -23,7 +23,7 @@ Doubles feed_forward(const NamedDoubles& p, const std::string& name, const Doubl
   return plain::linear(p, name + ".down", middle);
 }
 
-TEST(FeedForward, is_two_or_three_linear_layers) {
+TEST(FeedForward, matches_the_reference) {
   struct Kind {
     Activation activation;
     std::function<double(double)> formula;
@@ -46,7 +46,7 @@ TEST(FeedForward, is_two_or_three_linear_layers) {
     }
 }
 
-TEST(FeedForward, activations_have_names) {
+TEST(FeedForward, activations_are_found_by_name) {
   EXPECT_EQ(activation_named("gelu"), Activation::gelu);
   EXPECT_EQ(activation_named("gelu_new"), Activation::gelu_tanh);
   EXPECT_EQ(activation_named("swish"), Activation::silu);
@@ -119,6 +119,35 @@ TEST(EncoderLayer, matches_the_reference) {
     }
 }
 
+TEST(EncoderLayer, deferred_residual_additions_give_the_same_bits) {
+  for (NormPlace place : {NormPlace::before, NormPlace::after})
+    for (NormKind norm : {NormKind::layer, NormKind::root_mean_square}) {
+      Params params(1);
+      const auto layers = encoder_layers(Scope(params, initializer::bert()) / "encoder", 3, layer_options(place, norm));
+      randomize(params, 0.7f);
+      const Tensor seed = normal_input({2, 3, 4}, 2);
+      const auto numbers = [&](bool extend) {
+        for (const Parameter& p : params.all()) p.tensor.zero_grad();
+        const Tensor x = normal_input({2, 3, 4}, 1).require_grad();
+        Residual state{x};
+        for (const EncoderLayer& layer : layers) state = layer.extend(extend ? state : Residual{state.total()}, {}, {}, {});
+        const Tensor y = state.total();
+        backward(y, seed);
+        std::vector<std::vector<float>> all{y.to_vector<float>(), x.grad().to_vector<float>()};
+        for (const Parameter& p : params.all()) all.push_back(p.tensor.grad().to_vector<float>());
+        return all;
+      };
+      const auto extended = numbers(true), single = numbers(false);
+      const std::string what = "place " + std::to_string(static_cast<int>(place)) + ", norm " + std::to_string(static_cast<int>(norm));
+      if (test_device() == kCpu) {
+        EXPECT_EQ(extended, single) << what;
+      }
+      for (size_t i = 0; i < single.size(); ++i)  // a GPU adds the gradients in another order
+        for (size_t at = 0; at < single[i].size(); ++at)
+          EXPECT_NEAR(extended[i][at], single[i][at], 1e-5 * (1 + std::abs(single[i][at]))) << what;
+    }
+}
+
 TEST(DecoderLayer, matches_the_reference) {
   for (NormPlace place : {NormPlace::before, NormPlace::after}) {
     const bool after = place == NormPlace::after;
@@ -137,7 +166,7 @@ TEST(DecoderLayer, matches_the_reference) {
   }
 }
 
-TEST(DecoderLayer, tokens_do_not_see_the_future) {
+TEST(DecoderLayer, is_causal) {
   Params params(1);
   const Scope scope(params, initializer::original(8));
   const LayerOptions options{.attention = {.width = 8, .heads = 2}};
@@ -148,12 +177,12 @@ TEST(DecoderLayer, tokens_do_not_see_the_future) {
   const Tensor x = normal_input({1, 6, 8}, 1), memory = normal_input({1, 4, 8}, 2);
   const Tensor other = concat({slice(x, 1, 0, 4), normal_input({1, 2, 8}, 3)}, 1);
   expect_near(slice(decoder(x, memory), 1, 0, 4), slice(decoder(other, memory), 1, 0, 4), 0);
-  // Padding of the memory is masked too.
+  // Padding of the memory is masked, too.
   const DecoderTerms lengths{.cross = {.terms = {KeyLengths{Tensor::from(std::vector<int64_t>{3}, {1}, test_device())}}}};
   expect_near(decoder(x, memory, lengths), decoder(x, slice(memory, 1, 0, 3)), 1e-5);
 }
 
-TEST(EncoderLayer, layers_of_language_models_share_positions_and_count_right) {
+TEST(EncoderLayer, shares_positions_and_has_the_expected_parameter_count) {
   Params params(1);  // GPT-2's layer: 12 D^2 + 13 D
   make_encoder_layer(Scope(params, initializer::gpt2(12)),
                      {.attention = {.width = 32, .heads = 4, .fused = true}, .place = NormPlace::before});
@@ -178,7 +207,7 @@ TEST(EncoderLayer, residual_weights_are_initialized_smaller_for_gpt2) {
   EXPECT_NEAR(deviation(layer.feed_forward.down.weight), 0.005, 0.0003);
 }
 
-TEST(EncoderLayer, comes_back_from_a_file) {
+TEST(EncoderLayer, round_trips_through_a_file) {
   const Folder folder;
   const LayerOptions options{.attention = {.width = 8, .heads = 2}, .place = NormPlace::before};
   const Tensor x = normal_input({2, 3, 8}, 1);
@@ -194,7 +223,7 @@ TEST(EncoderLayer, comes_back_from_a_file) {
   for (const Parameter& p : loaded.all()) EXPECT_TRUE(p.tensor.grad().defined()) << p.name;
 }
 
-TEST(Mode, dropout_is_for_training) {
+TEST(Mode, dropout_applies_only_in_training) {
   Params params(1);
   const auto layers =
       encoder_layers(Scope(params, initializer::original(8)), 2,
@@ -224,7 +253,7 @@ TEST(StochasticDepth, drops_items_and_keeps_the_mean) {
   EXPECT_TRUE(stochastic_depth(x, 0.25f, {}).shares_data_with(x));
 }
 
-TEST(StochasticDepth, a_dropped_item_passes_unchanged_and_takes_no_gradient) {
+TEST(StochasticDepth, dropped_items_skip_the_branch_forward_and_backward) {
   Params params(1);
   EncoderLayer layer =
       make_encoder_layer(Scope(params, initializer::bert()), {.attention = {.width = 4, .heads = 2}, .place = NormPlace::before});

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/expect_error.h"
 #include "tests/nn/plain.h"
 
@@ -26,7 +28,7 @@ void check_against_formula(const std::string& what, const MultiHeadOptions& opti
                           }});
 }
 
-TEST(MultiHead, is_the_formula_per_head) {
+TEST(MultiHead, matches_the_formula_per_head) {
   check_against_formula("self", {.width = 6, .heads = 3});
   check_against_formula("one head, no biases", {.width = 3, .bias = false, .output_bias = false});
   check_against_formula("causal", {.width = 6, .heads = 2}, plain::causal, {.terms = {Causal{}}});
@@ -37,7 +39,7 @@ TEST(MultiHead, is_the_formula_per_head) {
   check_against_formula("one key head", {.width = 8, .heads = 4, .key_heads = 1});
 }
 
-TEST(MultiHead, works_with_score_terms_only) {
+TEST(MultiHead, supports_layers_with_score_terms_only) {
   Params params(1);
   const MultiHeadOptions options{.width = 4, .heads = 3, .content = false, .project_values = false, .positions = [](const Scope& scope) {
                                    return std::vector<ScorePositions>{gaussian_positions(scope, 3, 2)};
@@ -60,7 +62,53 @@ TEST(MultiHead, works_with_score_terms_only) {
                                 }});
 }
 
-TEST(MultiHead, fused_is_separate) {
+// 3 heads on a grid 16 tokens wide; every head has the width of the layer.
+MultiHeadAttention position_only_layer(Params& params, int64_t width) {
+  return make_multi_head(Scope(params, initializer::bert()),
+                         {.width = width, .heads = 3, .content = false, .project_values = false, .positions = [](const Scope& scope) {
+                            return std::vector<ScorePositions>{gaussian_positions(scope, 3, 16)};
+                          }});
+}
+
+TEST(MultiHead, computes_layers_with_score_terms_only_in_bf16) {
+  Params params(1);
+  const MultiHeadAttention layer = position_only_layer(params, 8);
+  randomize(params, 0.5f);
+  const Tensor tokens = cast(normal_input({2, 64, 8}, 1), DType::bf16).detach(),
+               g = cast(normal_input({2, 64, 8}, 2), DType::bf16).detach();
+  const auto run = [&](DType dtype) {
+    for (const Parameter& parameter : params.all()) parameter.tensor.zero_grad();
+    const Tensor x = cast(tokens, dtype).detach().require_grad(), y = layer(x);
+    backward(y, cast(g, dtype));
+    Tensors found{y.detach(), x.grad()};
+    for (const Parameter& parameter : params.all()) found.push_back(parameter.tensor.grad());
+    return found;
+  };
+  const Tensors half = run(DType::bf16), full = run(DType::f32);
+  for (size_t i = 0; i < half.size(); ++i) {
+    EXPECT_EQ(half[i].dtype(), i < 2 ? DType::bf16 : DType::f32);
+    const Tensor a = cast(half[i], DType::f32), b = full[i];
+    EXPECT_LT(std::sqrt(sum((a - b) * (a - b)).item() / sum(b * b).item()), 2e-2) << i;
+  }
+}
+
+TEST(MultiHead, does_not_save_heads_of_score_terms_only) {
+  Params params(1);
+  const MultiHeadAttention layer = position_only_layer(params, 64);
+  const Tensor x = normal_input({16, 256, 64}, 1).require_grad();
+  const auto in_use = [] { return memory_use(test_device()).in_use; };
+  const int64_t before = in_use();
+  const Tensor y = layer(x);
+  const int64_t bytes_of_x = x.count() * int64_t{sizeof(float)};
+  // y, and maps; the three heads would add 3. A GPU with enough memory may save them.
+  if (test_device() == kCpu) {
+    EXPECT_LT(in_use() - before, 2 * bytes_of_x);
+  }
+  backward(sum(y));
+  EXPECT_TRUE(x.grad().defined());
+}
+
+TEST(MultiHead, fused_projections_match_separate_ones) {
   for (int64_t key_heads : {4, 2}) {
     Params one(1), three(1);
     const MultiHeadOptions options{.width = 12, .heads = 4, .key_heads = key_heads};
@@ -82,7 +130,7 @@ TEST(MultiHead, fused_is_separate) {
   }
 }
 
-TEST(MultiHead, fused_is_initialized_as_separate_projections_are) {
+TEST(MultiHead, fused_projections_are_initialized_like_separate_ones) {
   Params params(1);
   const Initializers xavier = initializer::original(96);
   const MultiHeadAttention layer = make_multi_head(Scope(params, xavier), {.width = 96, .heads = 4, .fused = true});
@@ -90,7 +138,7 @@ TEST(MultiHead, fused_is_initialized_as_separate_projections_are) {
   EXPECT_NEAR(mean(squares).item(), 1.0 / 96, 0.03 / 96);
 }
 
-TEST(MultiHead, has_the_shapes_of_the_coursework) {
+TEST(MultiHead, has_the_shapes_of_bert_base) {
   Params params(1);
   const MultiHeadAttention layer = make_multi_head(Scope(params, initializer::bert()), {.width = 768, .heads = 12});
   const Tensor x = normal_input({1, 5, 768}, 1);
@@ -104,7 +152,7 @@ TEST(MultiHead, has_the_shapes_of_the_coursework) {
 }
 
 // N_h (2 D_i D_hid + D_i D_o) + N_h D_o D_out + D_out
-TEST(MultiHead, has_the_parameters_of_the_formula) {
+TEST(MultiHead, parameter_counts_match_the_formula) {
   const int64_t heads = 3, in = 10, hidden = 4, value = 5, out = 7;
   Params params(1);
   make_multi_head(Scope(params, initializer::bert()),
@@ -115,7 +163,7 @@ TEST(MultiHead, has_the_parameters_of_the_formula) {
   EXPECT_EQ(wide.count(), 9 * 3 * 400 * 400 + 9 * 400 * 400 + 400);
 }
 
-TEST(MultiHead, without_positions_order_does_not_matter) {
+TEST(MultiHead, is_permutation_equivariant_without_positions) {
   Params params(1);
   MultiHeadAttention layer = make_multi_head(Scope(params, initializer::bert()), {.width = 8, .heads = 2});
   randomize(params);
@@ -132,7 +180,7 @@ TEST(MultiHead, without_positions_order_does_not_matter) {
   EXPECT_TRUE(differs());
 }
 
-TEST(MultiHead, tokens_in_two_steps_are_tokens_in_one) {
+TEST(MultiHead, two_cached_steps_match_one_pass) {
   Params params(1);
   MultiHeadAttention layer = make_multi_head(Scope(params, initializer::bert()), {.width = 8, .heads = 2, .rotary = Rotary(6, 4)});
   randomize(params);
@@ -143,7 +191,7 @@ TEST(MultiHead, tokens_in_two_steps_are_tokens_in_one) {
   expect_near(step, slice(whole, 1, 4, 6), 1e-5);
 }
 
-TEST(MultiHead, refuses_what_does_not_fit) {
+TEST(MultiHead, refuses_invalid_arguments) {
   Params params(1);
   const Scope scope(params, initializer::bert());
   expect_error([&] { make_multi_head(scope, {.width = 10, .heads = 3}); }, "multi_head: width 10 does not divide into 3 heads");

@@ -15,7 +15,7 @@ namespace {
 
 std::vector<float> values(const Tensor& x) { return x.to_vector<float>(); }
 
-TEST(Params, values_depend_on_seed_and_name_alone) {
+TEST(Params, values_depend_only_on_seed_and_name) {
   Params first(1), second(1), other(2);
   const Initializer draw = initializer::normal(1);
   const Tensor a = first.get("a", {3, 5}, draw), b = first.get("b", {3, 5}, draw);
@@ -26,7 +26,7 @@ TEST(Params, values_depend_on_seed_and_name_alone) {
   EXPECT_NE(values(a), values(other.get("a", {3, 5}, draw)));
 }
 
-TEST(Params, the_same_name_is_the_same_tensor) {
+TEST(Params, the_same_name_gives_the_same_tensor) {
   Params params(1);
   const Scope root(params, initializer::bert());
   const Embedding tokens(root / "tokens", 7, 4);
@@ -42,7 +42,7 @@ TEST(Params, the_same_name_is_the_same_tensor) {
       "params: tokens.weight requested with shape (4, 7), before with (7, 4)");
 }
 
-TEST(Params, are_in_order_with_the_flags_that_optimizers_need) {
+TEST(Params, are_ordered_and_have_the_flags_for_optimizers) {
   Params params(1);
   const Scope layer = Scope(params, initializer::bert()) / "layers" / 3;
   const Linear dense(layer / "dense", 3, 2);
@@ -57,7 +57,7 @@ TEST(Params, are_in_order_with_the_flags_that_optimizers_need) {
   EXPECT_EQ(params.count(), 3 * 2 + 2);
 }
 
-TEST(Params, a_saved_model_comes_back) {
+TEST(Params, round_trip_through_a_file) {
   const Folder folder;
   const auto build = [](Params& params) {
     const Scope root(params, initializer::bert());
@@ -88,7 +88,7 @@ TEST(Params, half_precision_is_read_as_f32) {
   params.finish();
 }
 
-TEST(Params, what_does_not_fit_is_listed) {
+TEST(Params, mismatches_with_a_file_are_listed) {
   const Folder folder;
   const Path path = folder / "other.safetensors";
   write_safetensors(path, {{"encoder.weight", Tensor::ones({2, 3}, test_device())},
@@ -110,7 +110,7 @@ TEST(Params, what_does_not_fit_is_listed) {
   build({.allow_missing = {"head", "bias"}, .allow_unused = {"pooler"}});
 }
 
-TEST(Params, a_tensor_may_have_another_name_in_files) {
+TEST(Params, tensors_can_have_other_names_in_files) {
   const Folder folder;
   write_safetensors(folder / "one.safetensors", {{"lm_head.weight", Tensor::ones({2, 3}, test_device())}});
   write_safetensors(folder / "both.safetensors",
@@ -127,7 +127,7 @@ TEST(Params, a_tensor_may_have_another_name_in_files) {
   EXPECT_TRUE(Params(folder / "both.safetensors", 1).file_has("wte.weight"));
 }
 
-TEST(Params, careless_requests_fail) {
+TEST(Params, invalid_requests_fail) {
   Params params(1);
   expect_error([&] { params.get("a", {2}, {}); }, "params: a has no initializer");
   expect_error([&] { params.get("a", {2}, [](const Shape&, Rng&) { return Tensor::ones({3}, test_device()); }); },
@@ -152,7 +152,7 @@ Statistics statistics(const Initializer& draw, const Shape& shape) {
   return s;
 }
 
-TEST(Initializer, draws_have_the_stated_moments) {
+TEST(Initializer, samples_have_the_documented_moments) {
   const Shape weight{300, 200}, kernel{60, 20, 5, 5};
   struct Expectation {
     Initializer draw;
@@ -179,13 +179,13 @@ TEST(Initializer, draws_have_the_stated_moments) {
   expect_error([&] { initializer::xavier_uniform()({3}, rng); }, "initializer: a weight of shape (3), expected (O, I)");
 }
 
-TEST(Initializer, parts_start_as_separate_matrices) {
+TEST(Initializer, parts_of_fused_weights_are_initialized_like_separate_ones) {
   const Statistics fused = statistics(initializer::in_parts({100, 100, 100}, initializer::xavier_uniform()), {300, 100});
   EXPECT_NEAR(fused.deviation, 0.1, 0.002);
   EXPECT_GT(fused.largest, 0.99 * std::sqrt(3) * 0.1);
 }
 
-TEST(Initializer, sets_follow_their_papers) {
+TEST(Initializer, presets_follow_their_papers) {
   const Shape shape{256, 256};
   EXPECT_NEAR(statistics(initializer::original(64).embedding, shape).deviation, 0.125, 0.002);
   EXPECT_NEAR(statistics(initializer::original(64).weight, shape).deviation, 0.0625, 0.001);

@@ -170,7 +170,7 @@ inline void check_module(const std::string& what, const ModuleCase& c) {
     return total;
   };
   const auto check_gradient = [&](const std::string& name, Doubles& values, const std::vector<float>& got) {
-    double steepest = heaviest;  // the error of a sum scales with its terms, which the other elements show
+    double steepest = heaviest;  // the error of a sum scales with its terms, which the other elements estimate
     for (float g : got) steepest = std::max(steepest, std::abs(static_cast<double>(g)));
     for (int64_t i = 0; i < values.size(); ++i) {
       const double before = values[i], h = 1e-5;

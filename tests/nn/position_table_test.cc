@@ -47,7 +47,7 @@ TEST(PositionTable, checks_its_range) {
       "positions: a token at position 4, expected less than 4");
 }
 
-TEST(PositionTable, has_only_a_shape_in_a_dry_run) {
+TEST(PositionTable, computes_no_rows_in_a_dry_run) {
   int64_t rows = -1;
   const PositionTable table = counting(int64_t{1} << 30, &rows);
   {

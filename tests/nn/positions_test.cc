@@ -1,4 +1,4 @@
-// Positions: the papers' formulas in double, properties of rotary positions, and scores that depend on distances.
+// Positions against the formulas of the papers in double, properties of rotary positions, and scores that depend on distances.
 #include "heed/nn/positions.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace heed::test {
 namespace {
 
-TEST(Positions, sinusoids_are_the_papers) {
+TEST(Positions, sinusoids_match_the_formula) {
   const int64_t N = 7, D = 10;
   const Doubles near(sinusoidal_positions(N, D)), apart(sinusoidal_positions(N, D, Pairing::halves));
   for (int64_t n = 0; n < N; ++n)
@@ -24,7 +24,7 @@ TEST(Positions, sinusoids_are_the_papers) {
   expect_error([] { sinusoidal_positions(3, 5); }, "positions: 5 features do not pair up");
 }
 
-TEST(Positions, on_a_grid_halves_encode_row_and_column) {
+TEST(Positions, halves_encode_row_and_column_on_a_grid) {
   const Tensor grid = reshape(sinusoidal_positions_2d(3, 5, 8), {3, 5, 8}), row = sinusoidal_positions(3, 4),
                column = sinusoidal_positions(5, 4);
   for (int64_t y = 0; y < 3; ++y)
@@ -36,7 +36,7 @@ TEST(Positions, on_a_grid_halves_encode_row_and_column) {
   expect_error([] { sinusoidal_positions_2d(3, 5, 6); }, "positions: 6 features on a grid, expected a multiple of 4");
 }
 
-TEST(Positions, learned_ones_learn) {
+TEST(Positions, learned_positions_have_gradients) {
   Params params(1);
   const Scope scope(params, initializer::bert());
   const LearnedPositions line(scope / "line", 9, 4);
@@ -45,7 +45,7 @@ TEST(Positions, learned_ones_learn) {
   const LearnedPositions2d grid(scope / "grid", 2, 3, 4);
   backward(sum(grid()));
   EXPECT_EQ(grid().shape(), (Shape{6, 4}));
-  EXPECT_EQ(grid.row.grad().to_vector<float>(), std::vector<float>(4, 3));     // each row serves three columns
+  EXPECT_EQ(grid.row.grad().to_vector<float>(), std::vector<float>(4, 3));     // each row is used for three columns
   EXPECT_EQ(grid.column.grad().to_vector<float>(), std::vector<float>(6, 2));  // each column two rows
   const std::vector<float> cells = grid().to_vector<float>(), columns = grid.column.to_vector<float>();
   EXPECT_EQ(cells[5 * 4 + 3], columns[2 * 2 + 1]);
@@ -82,7 +82,7 @@ TEST(Rotary, rotates_pairs) {
   expect_error([] { Rotary(4, 8, {.rotated = 10}); }, "rotary: 10 rotated features, expected at most the head width of 8");
 }
 
-TEST(Rotary, products_depend_on_the_distance) {
+TEST(Rotary, products_depend_only_on_the_distance) {
   for (Pairing pairing : {Pairing::interleaved, Pairing::halves}) {
     const Rotary rotary(100, 16, {.pairing = pairing});
     const Tensor q = normal_input({1, 16}, 1), k = normal_input({1, 16}, 2);
@@ -93,7 +93,7 @@ TEST(Rotary, products_depend_on_the_distance) {
   }
 }
 
-TEST(Positions, gaussian_ones_are_initialized_as_published) {
+TEST(Positions, gaussian_positions_are_initialized_as_published) {
   Params params(1);
   const Gaussian2d positions = gaussian_positions(Scope(params, initializer::bert()), 4000, 16);
   const auto deviation = [](const Tensor& x) { return std::sqrt(variance(x).item()); };
@@ -104,7 +104,7 @@ TEST(Positions, gaussian_ones_are_initialized_as_published) {
   for (const Parameter& p : params.all()) EXPECT_FALSE(p.options.decays) << p.name;
 }
 
-TEST(Positions, alibi_slopes_are_the_papers) {
+TEST(Positions, alibi_slopes_match_the_paper) {
   EXPECT_EQ(alibi_slopes(8).to_vector<float>(), (std::vector<float>{0.5f, 0.25f, 0.125f, 0.0625f, 0x1p-5f, 0x1p-6f, 0x1p-7f, 0x1p-8f}));
   EXPECT_EQ(alibi_slopes(3).to_vector<float>(), (std::vector<float>{0x1p-4f, 0x1p-8f, 0x1p-2f}));
 }
@@ -124,7 +124,7 @@ void check_positions(const std::string& what, int64_t N, const std::function<Sco
                                        const Many& in) { return plain::multi_head(p, "attention", in[0], in[0], 3, 3, score(p, in)); }});
 }
 
-TEST(Positions, relative_ones_add_to_scores) {
+TEST(Positions, relative_positions_add_to_scores) {
   check_positions(
       "a line", 5, [](const Scope& scope) { return Term(relative_positions(scope, 3, 2)); },
       [](const NamedDoubles& p, const Many&) -> plain::Score {
@@ -142,7 +142,7 @@ TEST(Positions, relative_ones_add_to_scores) {
 }
 
 // Z_q W_q W~ r + u W_k Z_k + v W~ r added to the content, all with the same scale; one token and several.
-TEST(Positions, relative_content_is_the_four_terms) {
+TEST(Positions, relative_content_matches_the_four_terms) {
   for (int64_t N : {1, 5})
     check_positions(
         std::to_string(N) + " tokens", N, [](const Scope& scope) { return RelativeContent(scope, 3, 2, 4); },
@@ -164,6 +164,35 @@ TEST(Positions, relative_content_is_the_four_terms) {
             return s;
           };
         });
+}
+
+// On a grid r has the sinusoids of the distance in rows, then in columns.
+TEST(Positions, relative_content_on_a_grid_matches_the_four_terms) {
+  const int64_t N = 6, width = 3;
+  check_positions(
+      "a grid", N,
+      [](const Scope& scope) {
+        return RelativeContent(scope, 3, 2, 8, TokenGrid{2, 3});
+      },
+      [](const NamedDoubles& p, const Many& in) -> plain::Score {
+        const Doubles q = plain::linear(p, "attention.query", in[0]), k = plain::linear(p, "attention.key", in[0]);
+        return [&p, q, k](double s, int64_t b, int64_t h, int64_t i, int64_t j) {
+          const Doubles &u = p.at("attention.positions.key_bias"), &v = p.at("attention.positions.position_bias");
+          Doubles r({1, 8});
+          for (int64_t f = 0; f < 4; ++f) {
+            const int64_t distance = f < 2 ? i / width - j / width : i % width - j % width;
+            const double angle = static_cast<double>(distance) * std::pow(10000, -static_cast<double>(f % 2) / 2);
+            r[2 * f] = std::sin(angle);
+            r[2 * f + 1] = std::cos(angle);
+          }
+          const Doubles relative = plain::linear(p, "attention.positions.position", r);
+          for (int64_t d = 0; d < 2; ++d) {
+            const double query = q[((b * N + i) * 3 + h) * 2 + d], key = k[((b * N + j) * 3 + h) * 2 + d];
+            s += ((query + v[h * 2 + d]) * relative[h * 2 + d] + u[h * 2 + d] * key) / std::sqrt(2.0);
+          }
+          return s;
+        };
+      });
 }
 
 }  // namespace

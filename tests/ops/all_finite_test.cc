@@ -10,7 +10,7 @@
 namespace heed::test {
 namespace {
 
-TEST(AllFinite, finds_one_number_anywhere) {
+TEST(AllFinite, finds_one_nonfinite_element_at_any_position) {
   for (const size_t count : {1, 5, 33, 200001})
     for (const float bad : {NAN, HUGE_VALF, -HUGE_VALF})
       for (const size_t place : {size_t{0}, count / 2, count - 1})
@@ -23,7 +23,7 @@ TEST(AllFinite, finds_one_number_anywhere) {
         }
 }
 
-TEST(AllFinite, large_numbers_are_finite_and_views_hold_only_their_elements) {
+TEST(AllFinite, accepts_large_numbers_and_checks_only_elements_of_views) {
   EXPECT_TRUE(all_finite(Tensor::full({1000}, 3e38, DType::f32, kCpu)));  // their sum is not
   EXPECT_TRUE(all_finite(Tensor::empty({0}, DType::f32, kCpu)));
   EXPECT_TRUE(all_finite(Tensor::ones({3}, DType::i64, kCpu)));

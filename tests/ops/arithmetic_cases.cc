@@ -175,7 +175,7 @@ std::vector<Case> cases<Op::cast>() {
            .inputs = {converted(converted(normal_input({3, 5}), DType::bf16), DType::f32)},
            .run = [](const Tensors& in) { return Tensors{cast(cast(in[0], DType::bf16), DType::f32)}; },
            .reference = [](const Many& in) { return in; },
-           .gradient_tolerance = 4e-3,  // the gradient itself passes through bf16: 8 bits
+           .gradient_tolerance = 4e-3,  // the gradient itself is rounded to bf16, which has 8 bits
            .halves = false}};
 }
 
@@ -184,7 +184,7 @@ std::vector<Case> cases<Op::matmul>() {
   std::vector<Case> found;
   const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {5, 7}},          {{1, 1}, {1, 1}},   {{2, 3, 4}, {2, 4, 5}}, {{2, 3, 4}, {4, 5}},
                                             {{2, 1, 3, 4}, {3, 4, 2}}, {{17, 1}, {1, 19}}, {{1, 33}, {33, 1}},     {{3, 0}, {0, 2}},
-                                            {{5, 3, 2}, {1, 2, 3}},    {{1, 7}, {7, 35}}};
+                                            {{5, 3, 2}, {1, 2, 3}},    {{1, 7}, {7, 35}},  {{2, 3, 0}, {0, 4}}};
   for (const auto& [a, b] : shapes)
     found.push_back({.what = "rank " + std::to_string(a.rank()) + " by rank " + std::to_string(b.rank()),
                      .inputs = {normal_input(a, 1), normal_input(b, 2)},
@@ -196,10 +196,10 @@ std::vector<Case> cases<Op::matmul>() {
                    .run = [](const Tensors& in) { return Tensors{matmul(transpose(in[0], 1, 2), transpose(in[1], 1, 2))}; },
                    .reference =
                        [](const Many& in) {
-                         const auto turned = [](const Doubles& x) {
+                         const auto transposed = [](const Doubles& x) {
                            return moved(x, {x.dim(0), x.dim(2), x.dim(1)}, [](const Shape& i) { return Shape{i[0], i[2], i[1]}; })[0];
                          };
-                         return product({turned(in[0]), turned(in[1])});
+                         return product({transposed(in[0]), transposed(in[1])});
                        },
                    .layout_changes_rounding = true});
   return found;

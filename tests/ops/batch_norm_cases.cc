@@ -84,7 +84,7 @@ std::vector<Case> cases<Op::batch_norm>() {
 }
 
 // Several blocks per channel, the last one smaller; the mean is large beside the deviation.
-TEST(BatchNorm, joins_blocks_exactly_enough) {
+TEST(BatchNorm, combines_statistics_of_blocks_accurately) {
   const Shape shape{37, 3, 17, 16};
   std::vector<float> values = normal_input(shape).to_vector<float>();
   for (float& value : values) value += 100;
@@ -132,7 +132,7 @@ TEST(BatchNorm, joins_blocks_exactly_enough) {
   set_thread_count(threads);
 }
 
-TEST(BatchNorm, training_moves_the_running_statistics_and_evaluation_does_not) {
+TEST(BatchNorm, only_training_updates_the_running_statistics) {
   const Tensor x = normal_input({4, 3, 2, 3}), w = Tensor::ones({3}, test_device()), b = Tensor::zeros({3}, test_device());
   BatchNorm state = fresh_state(3, true);
   state.momentum = 0.25f;
@@ -150,7 +150,7 @@ TEST(BatchNorm, training_moves_the_running_statistics_and_evaluation_does_not) {
 }
 
 // Results and gradients that are stored as bf16 are those of f32, rounded once; statistics and gradients of weights are f32.
-TEST(BatchNorm, stores_bf16) {
+TEST(BatchNorm, supports_bf16) {
   for (const bool training : {true, false})
     for (const Shape& shape : {Shape{5, 3, 7, 5}, Shape{9, 4}}) {
       const int64_t C = shape[1];
@@ -171,14 +171,14 @@ TEST(BatchNorm, stores_bf16) {
     }
 }
 
-TEST(BatchNorm, takes_an_empty_batch_in_evaluation) {
+TEST(BatchNorm, accepts_an_empty_batch_in_evaluation) {
   EXPECT_EQ(batch_norm(Tensor::zeros({0, 3, 2, 2}, test_device()), Tensor::ones({3}, test_device()), Tensor::zeros({3}, test_device()),
                        fresh_state(3, false))
                 .shape(),
             (Shape{0, 3, 2, 2}));
 }
 
-TEST(BatchNorm, says_what_is_wrong) {
+TEST(BatchNorm, reports_invalid_arguments) {
   EXPECT_EQ(batch_norm_error({3}, {3}, {3}, {}), "batch_norm: x has shape (3), expected (B, C, ...)");
   EXPECT_EQ(batch_norm_error({2, 3}, {2}, {3}, {}), "batch_norm: the weight has shape (2), x 3 channels");
   EXPECT_EQ(batch_norm_error({2, 3}, {3}, {4}, {}), "batch_norm: the bias has shape (4), x 3 channels");

@@ -83,7 +83,7 @@ TEST(Bf16Gemm, sums_products_of_rounded_operands) {
         }
 }
 
-// Multiplied by one, a number is what it was rounded to.
+// The product of a number and one is the rounded number.
 TEST(Bf16Gemm, rounds_to_nearest_with_ties_to_even) {
   std::vector<float> numbers{0.0f,
                              -0.0f,
@@ -118,7 +118,7 @@ TEST(Bf16Gemm, rounds_to_nearest_with_ties_to_even) {
     EXPECT_TRUE(std::isnan(x));  // upper half: infinity
 }
 
-TEST(Bf16Gemm, any_number_of_threads_gives_the_same_bits) {
+TEST(Bf16Gemm, has_the_same_bits_for_any_number_of_threads) {
   const int before = thread_count();
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 2, 7}) {
@@ -152,7 +152,7 @@ LayerResult layer_result(Activation activation, DType dtype) {
   return {numbers(y), numbers(x.grad()), numbers(w.grad()), numbers(b.grad())};
 }
 
-// In the mean over all numbers: rounding changes an operand by some kBf16 / sqrt(3).
+// Root mean square over all numbers: rounding changes an operand by about kBf16 / sqrt(3).
 void expect_close_product(const std::vector<float>& found, const std::vector<float>& exact) {
   ASSERT_EQ(found.size(), exact.size());
   double error = 0, size = 0;
@@ -161,7 +161,7 @@ void expect_close_product(const std::vector<float>& found, const std::vector<flo
     size += std::pow(double{exact[i]}, 2);
   }
   EXPECT_LT(std::sqrt(error / size), 2 * kBf16);
-  EXPECT_GT(std::sqrt(error / size), kBf16 / 100);  // it is not f32
+  EXPECT_GT(std::sqrt(error / size), kBf16 / 100);  // so bf16 was used
 }
 
 TEST(Bf16Gemm, linear_layers_and_their_gradients_are_near_f32) {
@@ -174,7 +174,7 @@ TEST(Bf16Gemm, linear_layers_and_their_gradients_are_near_f32) {
   }
 }
 
-// The head over many classes: logits in parts, the weight rounded once.
+// The loss over many classes: logits in parts, with the weight rounded once.
 TEST(Bf16Gemm, linear_cross_entropy_is_near_f32) {
   constexpr int64_t rows = 700, classes = 9000, D = 5;
   const Tensor x = normal_input({rows, D}, 1).require_grad(), w = normal_input({classes, D}, 2).require_grad();

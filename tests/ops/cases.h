@@ -1,5 +1,5 @@
-// Test cases of ops: an op, inputs for it, and the same function written plainly in double.
-// Every op in HEED_OPS needs cases<Op::name>(), defined in some tests/ops/*_cases.cc; op_test.cc walks the list.
+// Test cases of ops: an op, its inputs, and a plain implementation in double.
+// Every op in HEED_OPS needs cases<Op::name>(), defined in some tests/ops/*_cases.cc; op_test.cc runs them.
 #pragma once
 
 #include <functional>
@@ -38,8 +38,8 @@ struct Case {
   std::function<Many(const Many&)> reference;  // one result per output of run
   double tolerance = 2e-6;                     // of outputs, relative to the largest
   double gradient_tolerance = 2e-5;            // relative to |gradient| + |weight|
-  bool layout_changes_rounding = false;        // whether strided inputs may round differently (never: threads)
-  bool halves = true;                          // whether bf16 inputs must give the rounded f32 result
+  bool layout_changes_rounding = false;        // whether strided inputs may round differently (numbers of threads never may)
+  bool halves = true;                          // whether results for bf16 inputs must be the rounded f32 results
 };
 
 enum class Op {
@@ -59,7 +59,7 @@ HEED_OPS(HEED_CASES)
 // Seeded standard-normal input; the same for the same shape and seed.
 Tensor normal_input(const Shape& shape, uint64_t seed = 1);
 Tensor positive_input(const Shape& shape, uint64_t seed = 1);  // in [0.5, 2.5)
-// Normal input whose elements all differ by at least 0.01: for functions with kinks where neighbours tie.
+// Normal input whose elements differ by at least 0.01: for functions whose gradient jumps where elements are equal.
 Tensor distinct_input(const Shape& shape, uint64_t seed = 1);
 
 // Runs one case: values, gradients, strided inputs, threads, half precision.

@@ -72,7 +72,7 @@ std::vector<Case> cases<Op::masked_fill>() {
 
 namespace {
 
-TEST(choose, long_rows_and_many_rows) {
+TEST(Choose, handles_long_rows_and_many_rows) {
   for (const Shape& shape : {Shape{3, 40000}, Shape{700, 101}}) {
     const Tensor mask = coin_flips(shape), x = normal_input(shape);
     const std::vector<uint8_t> flags = mask.to_vector<uint8_t>();
@@ -90,7 +90,7 @@ TEST(choose, long_rows_and_many_rows) {
   }
 }
 
-TEST(choose, moves_every_dtype) {
+TEST(Choose, supports_every_dtype) {
   const Tensor mask = Tensor::from<uint8_t>({1, 0}, {2}, test_device());
   const Tensor flags = converted(mask, DType::boolean);
   for (DType dtype : kEveryDType) {
@@ -106,7 +106,7 @@ TEST(choose, moves_every_dtype) {
   EXPECT_EQ(wide.grad().item(), 1);
 }
 
-TEST(choose, says_what_is_wrong) {
+TEST(Choose, reports_invalid_arguments) {
   const Tensor x = Tensor::zeros({2, 3}, test_device()), mask = coin_flips({2, 3});
   EXPECT_THROW(masked_fill(x, coin_flips({4, 2, 3}), 0), Error);
   EXPECT_THROW(masked_fill(Tensor::zeros({1, 3}, test_device()), mask, 0), Error);

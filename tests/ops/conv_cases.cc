@@ -53,8 +53,8 @@ Case make_conv_case(const std::string& what, const Shape& x, const Shape& w, con
           .reference = [o](const Many& in) { return Many{conv_reference(in, o)}; }};
 }
 
-// Values and gradients against sums in double, and the same bits for any number of threads: for sizes that are cut into
-// several tasks and are too large for differences.
+// Values and gradients against sums in double, and the same bits for any number of threads. For sizes with several tasks,
+// which are too large for finite differences.
 void check_large(const Shape& x_shape, const Shape& w_shape, const Conv2d& o) {
   const Tensor x = normal_input(x_shape, 1), w = normal_input(w_shape, 2), b = normal_input({w_shape[0]}, 3);
   const Tensor g = normal_input(result_shape(x_shape, w_shape, o), 4);
@@ -124,7 +124,7 @@ std::vector<Case> cases<Op::conv2d>() {
   };
 }
 
-TEST(Conv2d, cuts_the_batch_and_the_channels_without_a_trace) {
+TEST(Conv2d, matches_the_reference_for_every_split_of_batch_and_channels) {
   check_large({19, 16, 8, 8}, {32, 16, 3, 3}, {.padding = {1, 1}});   // slabs of images, the last one smaller
   check_large({2, 32, 16, 15}, {88, 32, 3, 3}, {.padding = {1, 1}});  // pieces of channels, the last one smaller
   check_large({1, 96, 12, 12}, {64, 96, 3, 3}, {.padding = {1, 1}});  // pieces of input channels
@@ -132,7 +132,7 @@ TEST(Conv2d, cuts_the_batch_and_the_channels_without_a_trace) {
   check_large({1, 3, 96, 96}, {192, 3, 16, 16}, {.stride = {16, 16}});  // patches
 }
 
-TEST(Conv2d, takes_an_empty_batch) {
+TEST(Conv2d, accepts_an_empty_batch) {
   const Tensor x = Tensor::zeros({0, 3, 5, 5}, test_device()).require_grad(), w = normal_input({4, 3, 3, 3}).require_grad();
   const Tensor b = normal_input({4}).require_grad();
   const Tensor y = conv2d(x, w, b);
@@ -142,7 +142,7 @@ TEST(Conv2d, takes_an_empty_batch) {
   EXPECT_EQ(b.grad().to_vector<float>(), std::vector<float>(4));
 }
 
-TEST(Conv2d, says_what_is_wrong) {
+TEST(Conv2d, reports_invalid_arguments) {
   EXPECT_EQ(conv2d_error({3, 5, 5}, {4, 3, 3, 3}, {4}, {}), "conv2d: x has shape (3, 5, 5), expected (B, C, Y, X)");
   EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 27}, {4}, {}), "conv2d: the weight has shape (4, 27), expected (O, C / groups, KY, KX)");
   EXPECT_EQ(conv2d_error({1, 3, 5, 5}, {4, 2, 3, 3}, {4}, {}), "conv2d: the weight takes 2 channels, x has 3 in 1 groups");

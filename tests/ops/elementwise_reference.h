@@ -13,7 +13,7 @@ struct Reference {
   double (*df)(double);
 };
 
-// Every function and its derivative by their definitions, in forms that lose no digits in double; heed/ops/elementwise.h is not asked.
+// Every function and its derivative by their definitions, in forms that lose no digits in double, independent of heed/ops/elementwise.h.
 inline Reference reference_of(Elementwise op) {
   switch (op) {
     case Elementwise::exp: return {[](double x) { return std::exp(x); }, [](double x) { return std::exp(x); }};

@@ -1,5 +1,5 @@
-// Walks the list of elementwise functions: values and derivatives against definitions in double, the derivative in double against central
-// differences, threads, strides and half precision through check_case. A function without a reference does not compile.
+// Every function of the list of elementwise functions: values and derivatives against definitions in double, the derivative in double
+// against central differences, threads, strides and half precision through check_case. A function without a reference does not compile.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ std::vector<Function> every_function() {
 
 class EveryFunction : public testing::TestWithParam<Function> {};
 
-TEST_P(EveryFunction, agrees_with_its_reference) {
+TEST_P(EveryFunction, matches_its_reference) {
   const Function f = GetParam();
   for (const Shape& shape : {Shape{1}, Shape{}, Shape{3, 5}, Shape{2, 1, 37}, Shape{67}}) {
     Tensor x = f.positive ? positive_input(shape) : scale(distinct_input(shape), 4);
@@ -50,8 +50,8 @@ TEST_P(EveryFunction, agrees_with_its_reference) {
   }
 }
 
-// Each value on its own scale, over the whole range: a wrong tail cannot hide behind a large neighbour. What rounding x
-// itself would change is allowed for: no formula in f32 can do better where the function is steep.
+// Relative errors over the whole range, so that large values do not hide an error in a tail. The effect of rounding x is
+// tolerated: no formula in f32 can do better where the function is steep.
 TEST_P(EveryFunction, is_accurate_over_its_range) {
   const Function f = GetParam();
   std::vector<float> points;
@@ -69,14 +69,14 @@ TEST_P(EveryFunction, is_accurate_over_its_range) {
   }
 }
 
-TEST_P(EveryFunction, passes_on_what_is_not_a_number) {
+TEST_P(EveryFunction, propagates_nan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   if (std::isnan(GetParam().f(nan))) {
     EXPECT_TRUE(std::isnan(GetParam().run(Tensor::from(std::vector<float>{nan}, {1}, test_device())).item()));
   }
 }
 
-TEST(Gelu, is_a_ramp_far_from_the_middle) {
+TEST(Gelu, is_zero_or_the_identity_for_large_inputs) {
   const float far = std::numeric_limits<float>::infinity();
   Tensor x = Tensor::from(std::vector<float>{-far, -1e30f, -20, 20, 1e30f, far}, {6}, test_device());
   x.require_grad();

@@ -1,5 +1,5 @@
-// Matrix products as kernels call them: every layout of the operands, gaps between rows, one row, one shared number, sizes
-// that make one part and many, tiles that are finished while in cache.
+// Matrix products as kernels call them: every layout of the operands, gaps between rows, one row, an inner size of one, sizes
+// with one block and with many, and functions that are applied to tiles while they are in the cache.
 #include "heed/ops/gemm_cpu.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ struct ProductSizes {
   int64_t M, N, K;
 };
 
-// c = a b, then 1 is added to each tile by the task that made it.
+// c = a b, then 1 is added to each tile by the task that computed it.
 std::vector<float> product_and_one(const ProductSizes& size, Filled& a, Filled& b, int64_t gap) {
   Filled c(size.M, size.N, false, gap, 3);
   cpu::gemm({.M = size.M,
@@ -40,10 +40,10 @@ std::vector<float> product_and_one(const ProductSizes& size, Filled& a, Filled& 
   return c.values;
 }
 
-void check_product(const ProductSizes& size, bool turn_a, bool turn_b, int64_t gap) {
-  SCOPED_TRACE(testing::Message() << size.M << " x " << size.N << " x " << size.K << (turn_a ? ", a transposed" : "")
-                                  << (turn_b ? ", b transposed" : "") << ", gap " << gap);
-  Filled a(size.M, size.K, turn_a, gap, 1), b(size.K, size.N, turn_b, gap, 2);
+void check_product(const ProductSizes& size, bool transpose_a, bool transpose_b, int64_t gap) {
+  SCOPED_TRACE(testing::Message() << size.M << " x " << size.N << " x " << size.K << (transpose_a ? ", a transposed" : "")
+                                  << (transpose_b ? ", b transposed" : "") << ", gap " << gap);
+  Filled a(size.M, size.K, transpose_a, gap, 1), b(size.K, size.N, transpose_b, gap, 2);
   const Filled untouched(size.M, size.N, false, gap, 3);
   const std::vector<float> result = product_and_one(size, a, b, gap);
   for (int64_t row = 0; row < size.M; ++row) {
@@ -69,20 +69,20 @@ void check_product(const ProductSizes& size, bool turn_a, bool turn_b, int64_t g
   set_thread_count(before);
 }
 
-TEST(Gemm, agrees_with_the_definition_in_every_layout) {
+TEST(Gemm, matches_the_definition_in_every_layout) {
   const ProductSizes every[] = {
       {1, 1, 1},      {1, 5, 7},      {1, 97, 131},    {1, 769, 517}, {1, 4099, 67}, {1, 17, 9001}, {1, 7, 0},  // one row
-      {131, 97, 1},   {1031, 3, 1},   {5, 4099, 1},                                                             // one shared number
+      {131, 97, 1},   {1031, 3, 1},   {5, 4099, 1},                                                             // inner size 1
       {13, 1, 11},    {7, 33, 19},    {3, 769, 131},                                                            // neither
       {803, 200, 35}, {97, 35, 2053}, {2051, 128, 19}, {2048, 64, 5},                                           // tall
   };
   for (const ProductSizes& size : every)
-    for (const bool turn_a : {false, true})
-      for (const bool turn_b : {false, true})
-        for (const int64_t gap : {0, 3}) check_product(size, turn_a, turn_b, gap);
+    for (const bool transpose_a : {false, true})
+      for (const bool transpose_b : {false, true})
+        for (const int64_t gap : {0, 3}) check_product(size, transpose_a, transpose_b, gap);
 }
 
-// Large enough to be written past the caches, with and without rows that start where registers do.
+// Large enough for stores that bypass the caches, with and without rows that are aligned to vectors.
 TEST(Gemm, writes_large_outer_products) {
   for (const int64_t N : {4096, 4099}) {
     const int64_t M = 1031;
@@ -97,7 +97,7 @@ TEST(Gemm, writes_large_outer_products) {
 }
 
 // So many logits that they are computed in parts.
-TEST(LinearCrossEntropy, parts_give_what_the_whole_gives) {
+TEST(LinearCrossEntropy, logits_in_parts_match_full_logits) {
   constexpr int64_t rows = 700, classes = 9000, D = 5;
   Rng rng(4);
   const Tensor x = random_normal({rows, D}, 0, 1, rng, test_device()).require_grad(),

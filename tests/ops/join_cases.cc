@@ -1,6 +1,7 @@
-// Joining, cutting, stacking and padding: every element goes to one known place.
+// Concatenating, splitting, stacking and padding: the index of every element is known.
 #include <gtest/gtest.h>
 
+#include "tests/expect_error.h"
 #include "tests/ops/cases.h"
 
 namespace heed::test {
@@ -134,12 +135,12 @@ std::vector<Case> cases<Op::pad>() {
 
 namespace {
 
-TEST(join, pieces_come_back_in_one_walk) {
+TEST(Join, split_combines_the_gradients_of_its_pieces) {
   const Tensor x = normal_input({4, 6}).require_grad();
   const std::vector<int64_t> sizes = {1, 2, 3};
   const Tensors pieces = split(x, sizes, 1);
   for (const Tensor& piece : pieces) EXPECT_TRUE(piece.shares_data_with(x));
-  const Tensor y = concat({pieces[2], pieces[0], pieces[2]}, 1);  // piece 1 gets no gradient, piece 2 two
+  const Tensor y = concat({pieces[2], pieces[0], pieces[2]}, 1);  // piece 1 is unused, piece 2 is used twice
   const Tensor weight = normal_input({4, 7}, 5);
   backward(y, weight);
   const std::vector<float> w = weight.to_vector<float>(), got = x.grad().to_vector<float>();
@@ -150,7 +151,7 @@ TEST(join, pieces_come_back_in_one_walk) {
   }
 }
 
-TEST(join, moves_whole_numbers) {
+TEST(Join, supports_integers) {
   const Tensor a = Tensor::from<int64_t>({1, 2}, {2}, test_device()), b = Tensor::from<int64_t>({1'000'000'000'007}, {1}, test_device());
   EXPECT_EQ(concat({a, b}, 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 1'000'000'000'007}));
   EXPECT_EQ(stack({a, a}, 1).to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 2, 2}));
@@ -158,7 +159,14 @@ TEST(join, moves_whole_numbers) {
   EXPECT_EQ(pad(b, around, -100).to_vector<int64_t>(), (std::vector<int64_t>{1'000'000'000'007, -100}));
 }
 
-TEST(join, says_what_is_wrong) {
+TEST(Join, refuses_tensors_of_different_devices) {
+  if (test_device() == kCpu) GTEST_SKIP() << "there is one device";
+  const Tensor a = Tensor::zeros({2, 3}, kCpu), b = Tensor::zeros({2, 3}, test_device());
+  expect_error([&] { concat({a, b}, 0); }, "concat: tensors on cpu and on cuda");
+  expect_error([&] { stack({b, a}, 0); }, "stack: tensors on cuda");
+}
+
+TEST(Join, reports_invalid_arguments) {
   const Tensor a = Tensor::zeros({2, 3}, test_device()), b = Tensor::zeros({2, 4}, test_device()), c = Tensor::zeros({2}, test_device());
   EXPECT_THROW(concat({}, 0), Error);
   EXPECT_THROW(concat({a, b}, 0), Error);

@@ -44,7 +44,7 @@ Case linear_case(const Shape& x, int64_t O, bool bias, Activation activation) {
           .reference = [=](const Many& in) { return linear_reference(in, activation); }};
 }
 
-// f over every row of the last axis.
+// f for every row along the last axis.
 Many rowwise(const Doubles& x, const std::function<void(const double* x, double* y, int64_t width)>& f) {
   Doubles out(x.shape);
   const int64_t width = x.dim(-1);
@@ -66,7 +66,8 @@ std::vector<Case> softmax_cases(Tensor (*op)(const Tensor&, int), bool logarithm
     });
   };
   std::vector<Case> found;
-  for (const Shape& shape : {Shape{4, 7}, Shape{1}, Shape{3, 1}, Shape{2, 3, 33}, Shape{2, 131}, Shape{0, 5}})
+  for (const Shape& shape : {Shape{4, 7}, Shape{1}, Shape{3, 1}, Shape{2, 3, 33}, Shape{2, 131}, Shape{0, 5}, Shape{3, 24}, Shape{1, 300},
+                             Shape{1, 520}, Shape{1, 1023}, Shape{1, 1030}})
     found.push_back({.what = "last axis of " + std::to_string(shape.back()),
                      .inputs = {normal_input(shape)},
                      .run = [op](const Tensors& in) { return Tensors{op(in[0], -1)}; },
@@ -76,13 +77,13 @@ std::vector<Case> softmax_cases(Tensor (*op)(const Tensor&, int), bool logarithm
                    .run = [op](const Tensors& in) { return Tensors{op(in[0], 0)}; },
                    .reference =
                        [reference](const Many& in) {
-                         const auto turned = [](const Doubles& x) {
+                         const auto transposed = [](const Doubles& x) {
                            Doubles out(Shape{x.dim(1), x.dim(0)});
                            for (int64_t i = 0; i < x.dim(0); ++i)
                              for (int64_t j = 0; j < x.dim(1); ++j) out[j * x.dim(0) + i] = x[i * x.dim(1) + j];
                            return out;
                          };
-                         return Many{turned(reference({turned(in[0])})[0])};
+                         return Many{transposed(reference({transposed(in[0])})[0])};
                        }});
   return found;
 }
@@ -97,7 +98,7 @@ Many norm_reference(const Doubles& x, const Doubles& w, const Doubles* b, double
   });
 }
 
-// Mean over the rows that count, as the options say.
+// Mean over the rows that the options include.
 Many entropy_reference(const Doubles& x, const std::vector<int64_t>& targets, int64_t ignore, double smoothing,
                        const std::vector<double>& weights) {
   const int64_t C = x.dim(-1);
@@ -121,7 +122,8 @@ std::vector<Case> cases<Op::linear>() {
   std::vector<Case> found{linear_case({3, 5}, 4, false, Activation::none),   linear_case({1, 1}, 1, true, Activation::none),
                           linear_case({2, 3, 7}, 5, true, Activation::none), linear_case({4}, 3, true, Activation::none),
                           linear_case({1, 37}, 29, true, Activation::none),  linear_case({1, 1, 5}, 35, false, Activation::gelu),
-                          linear_case({5, 1}, 7, true, Activation::relu)};
+                          linear_case({5, 1}, 7, true, Activation::relu),    linear_case({3, 0}, 4, true, Activation::none),
+                          linear_case({2, 3, 0}, 5, false, Activation::gelu)};
 #define HEED_LINEAR_CASE(Formula, function) \
   found.push_back(linear_case({3, 5}, 17, Activation::function != Activation::silu, Activation::function));
   HEED_ACTIVATIONS(HEED_LINEAR_CASE)
@@ -165,7 +167,7 @@ std::vector<Case> cases<Op::add_layer_norm>() {
                  return Tensors{s, y};
                },
            .reference = reference,
-           .halves = false},  // the norm is of the sum as it is stored: Norm.of_a_stored_sum
+           .halves = false},  // the norm is of the sum as it is stored: Norm.normalizes_the_sum_as_stored
           {.what = "only the norm used",
            .inputs = inputs,
            .run = [](const Tensors& in) { return Tensors{add_layer_norm(in[0], in[1], in[2], in[3], 1e-3f).second}; },
@@ -177,7 +179,7 @@ std::vector<Case> cases<Op::add_layer_norm>() {
            .reference = [=](const Many& in) { return Many{reference(in)[0]}; }}};
 }
 
-TEST(Norm, of_a_stored_sum) {
+TEST(Norm, normalizes_the_sum_as_stored) {
   const Tensor x = converted(normal_input({4, 19}, 1), DType::bf16), residual = converted(normal_input({4, 19}, 2), DType::bf16);
   const Tensor w = normal_input({19}, 3), b = normal_input({19}, 4);
   const auto [s, y] = add_layer_norm(x, residual, w, b);
@@ -263,7 +265,7 @@ std::vector<Case> cases<Op::mean_squared_error>() {
 
 template <>
 std::vector<Case> cases<Op::dropout>() {
-  // The reference takes the mask that ones show: the same seed drops the same places.
+  // The reference gets its mask by dropout of ones: the same seed drops the same elements.
   const auto dropped = [](const Tensor& x) {
     Rng rng(5);
     return dropout(x, 0.3f, rng);

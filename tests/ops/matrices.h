@@ -1,4 +1,4 @@
-// Matrices for the tests of products, as callers have them: turned, and with gaps between their rows.
+// Matrices for the tests of products: transposed or not, with or without gaps between their rows.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@ namespace heed::test {
 
 // A (rows, columns) matrix of normal numbers, `gap` more than a row (or, transposed, a column) apart.
 struct Filled {
-  Filled(int64_t rows, int64_t columns, bool turned, int64_t gap, uint64_t seed)
-      : stride((turned ? rows : columns) + gap),
-        transposed(turned),
-        values(normal_input({turned ? columns : rows, stride}, seed).to_vector<float>()) {}
+  Filled(int64_t rows, int64_t columns, bool is_transposed, int64_t gap, uint64_t seed)
+      : stride((is_transposed ? rows : columns) + gap),
+        transposed(is_transposed),
+        values(normal_input({is_transposed ? columns : rows, stride}, seed).to_vector<float>()) {}
   double at(int64_t row, int64_t column) const {
     return values[static_cast<size_t>(transposed ? column * stride + row : row * stride + column)];
   }

@@ -1,4 +1,4 @@
-// Walks the list of ops and holds each of their cases against its reference.
+// Compares every case of every op in the list with its reference.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -155,7 +155,7 @@ void check_gradients(const Case& c, const Result& result, Many inputs) {
   }
 }
 
-// Where sums have another order than on the CPU, bf16 results may differ in their last bit.
+// On devices that sum in another order than the CPU, bf16 results may differ in their last bit.
 void expect_close(const Tensor& expected, const Tensor& found, double tolerance, const std::string& what) {
   const std::vector<float> a = expected.to_vector<float>(), b = found.to_vector<float>();
   double largest = 0;
@@ -228,7 +228,7 @@ std::vector<Listed> every_op() {
 
 class EveryOp : public testing::TestWithParam<Listed> {};
 
-TEST_P(EveryOp, agrees_with_its_reference) {
+TEST_P(EveryOp, matches_its_reference) {
   const std::vector<Case> found = GetParam().cases();
   ASSERT_FALSE(found.empty()) << GetParam().name << " has no case";
   for (const Case& c : found) check_case(GetParam().name, c);

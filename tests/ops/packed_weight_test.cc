@@ -1,4 +1,4 @@
-// Weights laid out for inference: products of all kinds of sizes against linear(), in floats and in bytes.
+// Weights packed for inference, as floats and as bytes: products of many sizes against linear().
 #include "heed/ops/packed_weight.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ double difference(const Tensor& a, const Tensor& b) {
   return most == 0 ? apart : apart / most;
 }
 
-TEST(PackedWeight, products_of_all_sizes) {
+TEST(PackedWeight, matches_linear_for_all_sizes) {
   const NoGrad quiet;
   for (const auto& [rows, inputs, outputs] : kSizes) {
     SCOPED_TRACE(testing::Message() << rows << " x " << inputs << " x " << outputs);
@@ -44,8 +44,8 @@ TEST(PackedWeight, products_of_all_sizes) {
   }
 }
 
-// Whole numbers up to 127, and weights of one size: a byte stands for each of them, with VNNI or without.
-TEST(PackedWeight, bytes_are_exact_where_numbers_are_whole_steps) {
+// Inputs are integers up to 127 and weights multiples of one step, so quantization to bytes is exact, with VNNI or without.
+TEST(PackedWeight, bytes_are_exact_for_representable_numbers) {
   const NoGrad quiet;
   std::vector<float> x, w;
   for (int i = 0; i < 3 * 31; ++i) x.push_back(static_cast<float>(i % 31 == 0 ? 127 : i * 37 % 255 - 127));
@@ -56,7 +56,7 @@ TEST(PackedWeight, bytes_are_exact_where_numbers_are_whole_steps) {
   EXPECT_EQ(difference(PackedWeight({right}, WeightForm::bytes)(zeros, {}), Tensor::zeros({2, 5}, test_device())), 0);
 }
 
-TEST(PackedWeight, several_layers_as_one_and_batches) {
+TEST(PackedWeight, joins_layers_and_accepts_batches) {
   const NoGrad quiet;
   const Tensor x = normal_input({2, 3, 20}, 1), a = normal_input({7, 20}, 2), b = normal_input({70, 20}, 3);
   const PackedWeight both({a, b}, WeightForm::panels);
@@ -65,7 +65,7 @@ TEST(PackedWeight, several_layers_as_one_and_batches) {
   EXPECT_LE(difference(both(x, {}), concat({linear(x, a), linear(x, b)}, -1)), 1e-6);
 }
 
-TEST(PackedWeight, any_number_of_threads_gives_the_same_bits) {
+TEST(PackedWeight, has_the_same_bits_for_any_number_of_threads) {
   const NoGrad quiet;
   const Tensor x = normal_input({150, 300}, 1), w = normal_input({600, 300}, 2);
   const int before = thread_count();
@@ -81,13 +81,13 @@ TEST(PackedWeight, any_number_of_threads_gives_the_same_bits) {
   set_thread_count(before);
 }
 
-TEST(PackedWeight, bytes_take_a_quarter_of_the_memory) {
+TEST(PackedWeight, bytes_use_a_quarter_of_the_memory) {
   const Tensor w = normal_input({512, 768}, 1);
   EXPECT_EQ(PackedWeight({w}, WeightForm::panels).bytes(), 512 * 768 * 4);
   EXPECT_LE(PackedWeight({w}, WeightForm::bytes).bytes(), 512 * 768 * 11 / 10);
 }
 
-TEST(PackedWeight, refuses_what_does_not_fit_and_gradients) {
+TEST(PackedWeight, refuses_invalid_arguments_and_gradients) {
   const PackedWeight packed({normal_input({4, 6}, 1)}, WeightForm::panels);
   expect_error([&] { packed(normal_input({2, 5}, 1), {}); }, "linear: x has 5 columns, the weight 6");
   expect_error([&] { packed(normal_input({2, 6}, 1), normal_input({3}, 1)); }, "linear: the bias has shape (3), the weight 4 rows");

@@ -8,7 +8,7 @@
 namespace heed::test {
 namespace {
 
-// The largest pixel under the window for every place of it.
+// The largest pixel under the window at every position.
 Doubles pool_reference(const Doubles& x, const Pool2d& o) {
   const int64_t rows = (x.dim(2) + 2 * o.padding[0] - o.kernel[0]) / o.stride[0] + 1;
   const int64_t columns = (x.dim(3) + 2 * o.padding[1] - o.kernel[1]) / o.stride[1] + 1;
@@ -58,8 +58,8 @@ std::vector<Case> cases<Op::max_pool2d>() {
   };
 }
 
-// Many planes, so several tasks: every window of an image of equal columns is known.
-TEST(Pool2d, takes_many_planes) {
+// Enough planes for several tasks. All columns are equal, so the maximum of every window is known.
+TEST(Pool2d, handles_many_planes) {
   const int64_t planes = 300;
   std::vector<float> values;
   for (int64_t plane = 0; plane < planes; ++plane)
@@ -75,7 +75,7 @@ TEST(Pool2d, takes_many_planes) {
 }
 
 // Results and gradients that are stored as bf16 are those of f32, rounded once.
-TEST(Pool2d, stores_bf16) {
+TEST(Pool2d, supports_bf16) {
   const Pool2d overlapping{.kernel = {3, 3}, .stride = {2, 1}, .padding = {1, 1}};
   const Tensor x = converted(normal_input({2, 3, 7, 19}), DType::bf16);
   const Tensor narrow = x.detach().require_grad(), wide = converted(x, DType::f32).require_grad();
@@ -89,16 +89,16 @@ TEST(Pool2d, stores_bf16) {
   EXPECT_EQ(narrow.grad().to_vector<float>(), converted(wide.grad(), DType::bf16).to_vector<float>());
 }
 
-TEST(Pool2d, takes_an_empty_batch) { EXPECT_EQ(max_pool2d(Tensor::zeros({0, 2, 4, 4}, test_device())).shape(), (Shape{0, 2, 2, 2})); }
+TEST(Pool2d, accepts_an_empty_batch) { EXPECT_EQ(max_pool2d(Tensor::zeros({0, 2, 4, 4}, test_device())).shape(), (Shape{0, 2, 2, 2})); }
 
-TEST(Pool2d, the_first_maximum_takes_the_gradient) {
+TEST(Pool2d, the_first_of_equal_maxima_gets_the_gradient) {
   const Tensor x = Tensor::from(std::vector<float>{1, 3, 3, 3, /**/ -2, -2, -2, -2}, {1, 2, 2, 2}, test_device()).require_grad();
   const Tensor y = max_pool2d(x);
   backward(y, Tensor::from(std::vector<float>{5, 7}, {1, 2, 1, 1}, test_device()));
   EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{0, 5, 0, 0, 7, 0, 0, 0}));
 }
 
-TEST(Pool2d, not_a_number_is_the_maximum) {
+TEST(Pool2d, propagates_nan) {
   for (size_t place = 0; place < 4; ++place) {
     std::vector<float> values{1, 4, 2, 3};
     values[place] = NAN;
@@ -106,7 +106,7 @@ TEST(Pool2d, not_a_number_is_the_maximum) {
   }
 }
 
-TEST(Pool2d, padding_is_less_than_minus_infinity) {
+TEST(Pool2d, prefers_minus_infinity_to_padding) {
   const Tensor x = Tensor::full({1, 1, 2, 3}, -HUGE_VAL, test_device()).require_grad();
   const Tensor y = max_pool2d(x, {.kernel = {3, 3}, .stride = {1, 2}, .padding = {1, 1}});
   EXPECT_EQ(y.to_vector<float>(), std::vector<float>(4, -INFINITY));
@@ -114,7 +114,7 @@ TEST(Pool2d, padding_is_less_than_minus_infinity) {
   EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{5, 10, 0, 0, 0, 0}));
 }
 
-TEST(Pool2d, says_what_is_wrong) {
+TEST(Pool2d, reports_invalid_arguments) {
   EXPECT_EQ(message({2, 4, 4}, {}), "max_pool2d: x has shape (2, 4, 4), expected (B, C, Y, X)");
   EXPECT_EQ(message({1, 1, 4, 1}, {}), "max_pool2d: the window spans 2 along X, the padded image 1");
   EXPECT_EQ(message({1, 1, 4, 4}, {.kernel = {0, 2}}), "max_pool2d: the kernel is 0 x 2, expected 1 to 1048576");

@@ -1,4 +1,4 @@
-// Reductions against sums in double; long ones for accuracy and for the cutting into tasks.
+// Reductions against sums in double; long ones for accuracy and for several tasks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ bool contains(const Axes& axes, int axis, int rank) {
   return axes.empty();
 }
 
-// The values behind every output, in row-major order, made into one number each.
+// Reduces the values of one output element, in row-major order, to a number.
 using Reduce = std::function<double(const std::vector<double>&)>;
 
 Doubles reduced(const Doubles& x, const Axes& axes, bool keep, const Reduce& reduce) {
@@ -27,14 +27,14 @@ Doubles reduced(const Doubles& x, const Axes& axes, bool keep, const Reduce& red
     if (!gone || keep) out.push_back(kept[axis]);
   }
   Doubles result(out);
-  std::vector<std::vector<double>> behind(result.values.size());
+  std::vector<std::vector<double>> values_of(result.values.size());
   for_each_index(x.shape, [&](const Shape& index) {
     Shape place = index;
     for (int axis = 0; axis < index.rank(); ++axis)
       if (kept[axis] == 1) place[axis] = 0;
-    behind[static_cast<size_t>(flat(kept, place))].push_back(x[flat(x.shape, index)]);
+    values_of[static_cast<size_t>(flat(kept, place))].push_back(x[flat(x.shape, index)]);
   });
-  for (size_t i = 0; i < behind.size(); ++i) result.values[i] = reduce(behind[i]);
+  for (size_t i = 0; i < values_of.size(); ++i) result.values[i] = reduce(values_of[i]);
   return result;
 }
 
@@ -131,7 +131,7 @@ std::vector<Case> cases<Op::variance>() {
 
 namespace {
 
-// Shapes that the kernels cut into several blocks along every direction.
+// Shapes that kernels split into several blocks along every axis.
 const std::vector<Setting>& long_settings() {
   static const std::vector<Setting> list = {
       {{100003}, {}},       {{3, 40001}, {1}},      {{4160, 192}, {0}}, {{130, 1100}, {0}},
@@ -165,7 +165,7 @@ std::pair<Tensor, Tensor> with_threads(const Tensor& input, const std::function<
   return {y.detach(), dx};
 }
 
-TEST(reduce, long_tensors_agree_with_double) {
+TEST(Reduce, long_tensors_match_double_precision) {
   for (const Setting& s : long_settings()) {
     SCOPED_TRACE(testing::Message() << s.shape);
     const Tensor x = positive_input(s.shape);
@@ -194,20 +194,20 @@ TEST(reduce, long_tensors_agree_with_double) {
   }
 }
 
-TEST(reduce, sums_of_ten_million_keep_their_digits) {
+TEST(Reduce, sums_of_ten_million_numbers_are_accurate) {
   const Tensor x = Tensor::full({10'000'000}, 0.1f, test_device());
   EXPECT_NEAR(sum(x).item() / 1e7, static_cast<double>(0.1f), 1e-7);
   EXPECT_NEAR(mean(reshape(x, {5'000'000, 2}), {0}).to_vector<float>()[1], 0.1f, 1e-7);
   EXPECT_NEAR(variance(x).item(), 0, 1e-12);
 }
 
-TEST(reduce, max_shares_its_gradient_between_equal_maxima) {
+TEST(Reduce, max_splits_its_gradient_between_equal_maxima) {
   const Tensor x = Tensor::from<float>({3, 1, 3, 2, 5, 5, 5, 5}, {2, 4}, test_device()).require_grad();
   backward(max(x, {1}), Tensor::from<float>({6, 8}, {2}, test_device()));
   EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{3, 0, 3, 0, 2, 2, 2, 2}));
 }
 
-TEST(reduce, max_propagates_nan) {
+TEST(Reduce, max_propagates_nan) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
   for (int64_t size : {1, 5, 16, 33, 100})
     for (int64_t place = 0; place < size; ++place) {
@@ -225,7 +225,7 @@ TEST(reduce, max_propagates_nan) {
   EXPECT_EQ(max(Tensor::full({20}, -infinity, test_device())).item(), -infinity);
 }
 
-TEST(reduce, argmax_finds_the_first) {
+TEST(Reduce, argmax_returns_the_first_maximum) {
   const Tensor x = Tensor::from<float>({1, 4, 4, 2, 9, 9, 0, 9, -1, -2, -3, -1}, {3, 4}, test_device());
   EXPECT_EQ(argmax(x).to_vector<int64_t>(), (std::vector<int64_t>{1, 0, 0}));
   EXPECT_EQ(argmax(x, 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 0, 1}));
@@ -236,7 +236,7 @@ TEST(reduce, argmax_finds_the_first) {
   EXPECT_THROW(argmax(Tensor::zeros({4, 0}, test_device())), Error);
 }
 
-TEST(reduce, sum_to_undoes_a_broadcast) {
+TEST(Reduce, sum_to_reverses_a_broadcast) {
   const Tensor x = normal_input({2, 3, 4});
   EXPECT_EQ(sum_to(x, {2, 3, 4}).to_vector<float>(), x.to_vector<float>());
   EXPECT_EQ(sum_to(x, {3, 1}).to_vector<float>(), sum(x, {0, 2}).to_vector<float>());
@@ -247,7 +247,7 @@ TEST(reduce, sum_to_undoes_a_broadcast) {
   EXPECT_THROW(sum_to(x, {1, 2, 3, 4}), Error);
 }
 
-TEST(reduce, empty_axes) {
+TEST(Reduce, handles_empty_axes) {
   const Tensor x = Tensor::zeros({3, 0, 2}, test_device()).require_grad();
   EXPECT_EQ(sum(x, {1}).to_vector<float>(), std::vector<float>(6, 0));
   EXPECT_EQ(sum(x).item(), 0);
@@ -263,7 +263,7 @@ TEST(reduce, empty_axes) {
   EXPECT_THROW(variance(x, {1, 2}), Error);
 }
 
-TEST(reduce, says_what_is_wrong) {
+TEST(Reduce, reports_invalid_arguments) {
   const Tensor x = normal_input({1, 3});
   EXPECT_THROW(sum(x, {2}), Error);
   EXPECT_THROW(sum(x, {1, -1}), Error);

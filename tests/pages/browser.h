@@ -25,17 +25,17 @@ inline constexpr int kNarrowestWindow = 500;                       // of Chromiu
 
 // Runs before the page: records errors and every requested address.
 inline constexpr const char* kRecordErrors = R"(<script>
-window.verdict = {errors: [], asked: []};
+window.verdict = {errors: [], requested: []};
 addEventListener('error', e => verdict.errors.push(String(e.message || 'cannot be loaded: ' + (e.target.src || e.target.href)).slice(0, 200)), true);
 addEventListener('unhandledrejection', e => verdict.errors.push(String(e.reason)));
 console.error = (...words) => verdict.errors.push(words.join(' '));
-for (const name of ['fetch', 'open']) window[name] = where => { verdict.asked.push(String(where)); };
-XMLHttpRequest.prototype.open = (way, where) => { verdict.asked.push(String(where)); };
+for (const name of ['fetch', 'open']) window[name] = where => { verdict.requested.push(String(where)); };
+XMLHttpRequest.prototype.open = (way, where) => { verdict.requested.push(String(where)); };
 </script>)";
 
 // Runs when the page is loaded: finds empty figures, broken images and overflow.
 inline constexpr const char* kCheckPage = R"(
-  for (const entry of performance.getEntriesByType('resource')) if (!entry.name.startsWith('data:')) verdict.asked.push(entry.name);
+  for (const entry of performance.getEntriesByType('resource')) if (!entry.name.startsWith('data:')) verdict.requested.push(entry.name);
   const figures = [...document.querySelectorAll('svg')].filter(svg => svg.getClientRects().length);
   verdict.figures = figures.length;
   verdict.empty = figures.filter(svg => { const box = svg.getBBox(); return !(box.width > 0 && box.height > 0); }).length;
@@ -45,7 +45,7 @@ inline constexpr const char* kCheckPage = R"(
   verdict.overflow = Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth);
 )";
 
-// Loads a page. -> errors, asked, figures, empty, images, broken, overflow, and whatever the script adds to `verdict`
+// Loads a page. -> errors, requested, figures, empty, images, broken, overflow, and whatever the script adds to `verdict`
 inline nlohmann::json open_page(const Path& page, int width = kLaptop, const std::string& script = "") {
   const Folder folder;
   std::string text = get(page);
@@ -77,10 +77,10 @@ inline nlohmann::json open_page(const Path& page, int width = kLaptop, const std
   return nlohmann::json::parse(dom);
 }
 
-// No errors, no requests, nothing empty or broken, no overflow.
+// Checks that there are no errors, requests, empty or broken elements, and no overflow.
 inline void expect_sound(const nlohmann::json& seen) {
   EXPECT_TRUE(seen["errors"].empty()) << seen["errors"];
-  EXPECT_TRUE(seen["asked"].empty()) << seen["asked"];
+  EXPECT_TRUE(seen["requested"].empty()) << seen["requested"];
   EXPECT_EQ(seen["empty"], 0);
   EXPECT_EQ(seen["broken"], 0);
   EXPECT_EQ(seen["overflow"], 0);

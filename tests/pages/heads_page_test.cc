@@ -37,7 +37,7 @@ constexpr const char* kMoveHeads = R"(
   verdict.note = film.querySelector('.panel .note').textContent;
 )";
 
-TEST(Browser, heads_page_plays_the_positions_of_heads) {
+TEST(Browser, heads_page_animates_the_positions_of_heads) {
   HEED_NEEDS_BROWSER();
   const Folder folder;
   const ProgramResult trained = run_heed(

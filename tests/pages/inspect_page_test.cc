@@ -69,7 +69,7 @@ TEST(Browser, inspect_shows_an_image_with_its_class) {
   }
 }
 
-TEST(Browser, inspect_scales_rows_of_causal_models) {
+TEST(Browser, inspect_scales_each_row_of_causal_models) {
   HEED_NEEDS_BROWSER();
   for (const int width : {kLaptop, kPhone}) {
     const nlohmann::json seen = inspect_in_browser(fixture_folder("gpt2-lm") + " --ids '5 6 7 8 9 10 11 12 13 14 15 16'", width);

@@ -37,14 +37,14 @@ std::string page_sources_hash(const Path& web) {
   return text;
 }
 
-TEST(Page, is_as_new_as_its_sources) {
+TEST(Page, is_up_to_date_with_its_sources) {
   const std::string page = unpacked_page(), mark = R"(<meta name="heed-sources" content=")";
   const size_t at = page.find(mark);
   ASSERT_NE(at, std::string::npos) << "web/dist/index.html.gz is not a page; ./dev page builds it";
   EXPECT_EQ(page.substr(at + mark.size(), 16), page_sources_hash(kWeb)) << "web/ has changed; ./dev page builds the page";
 }
 
-TEST(Page, hash_of_sources_sees_every_change) {
+TEST(Page, hash_of_sources_changes_with_every_file) {
   const Folder folder;
   std::filesystem::create_directories(folder / "src/views");
   for (const char* file : {"build.mjs", "package.json", "package-lock.json", "tsconfig.json", "src/a.ts", "src/views/b.ts"})
@@ -59,15 +59,15 @@ TEST(Page, hash_of_sources_sees_every_change) {
   EXPECT_NE(page_sources_hash(folder.path()), before);
 }
 
-TEST(Page, is_small_and_whole) {
+TEST(Page, is_small_and_self_contained) {
   EXPECT_LE(std::filesystem::file_size(kWeb / "dist/index.html.gz"), kMostPageBytes);
   const std::string page = unpacked_page();
   for (const char* outside : {"src=\"http", "href=\"http", "url(http", "url(\"http", "import(\"http", "//cdn", "src=\"//"})
     EXPECT_EQ(page.find(outside), std::string::npos) << outside << ": the page must not load anything";
 }
 
-// The rules for C++ sources hold for the page's, too.
-TEST(Page, sources_keep_the_rules) {
+// The rules for C++ sources also apply to those of the page.
+TEST(Page, sources_follow_the_rules) {
   int count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kWeb / "src")) {
     if (!entry.is_regular_file()) continue;

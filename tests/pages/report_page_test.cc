@@ -51,7 +51,7 @@ TEST(Browser, report_fits_a_phone) {
   for (const int width : {kTablet, kPhone}) expect_sound(open_page(small_run_report(), width));
 }
 
-TEST(Browser, report_opens_layers_that_are_folded) {
+TEST(Browser, report_unfolds_layers) {
   HEED_NEEDS_BROWSER();
   const nlohmann::json seen = open_page(small_run_report(), kLaptop, R"(
     const fold = document.querySelector('.fold'), rows = () => [...fold.rows].filter(row => row.getClientRects().length).length;

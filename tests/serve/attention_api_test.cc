@@ -3,6 +3,7 @@
 
 #include "heed/io/image.h"
 #include "heed/io/markup.h"
+#include "heed/train/run_json.h"
 #include "tests/cli/program.h"
 #include "tests/serve/client.h"
 #include "tests/serve/models.h"
@@ -55,7 +56,7 @@ TEST_F(ServeAttention, computes_terms_with_gradients) {
   EXPECT_NEAR(number_at(at, "/gradients/scores/0/5/5"), p * (1 - p), 1e-5);
 }
 
-TEST_F(ServeAttention, knows_every_term_that_it_lists) {
+TEST_F(ServeAttention, accepts_every_listed_term) {
   const Json list = server_->get_path("/api/terms?grid=4x4").json();
   int used = 0;
   for (const Json& term : list["terms"]) {
@@ -80,7 +81,10 @@ TEST_F(ServeAttention, inspects_and_changes_attention) {
   EXPECT_EQ(plain["maps"][0]["weights"][0][0].size(), 1u);
   EXPECT_EQ(plain["maps"][0]["weights"][0][0][0].size(), 4u);
   EXPECT_FALSE(plain.contains("before"));
-  EXPECT_FALSE(plain["shapes"].empty());
+  const auto map = std::find_if(plain["shapes"].begin(), plain["shapes"].end(),
+                                [](const Json& each) { return each["name"] == "transformer.h.1.attn.map"; });
+  ASSERT_NE(map, plain["shapes"].end());
+  EXPECT_EQ((*map)["shape"], (Json{1, 3, 4, 4}));
   request["off"] = {{{"layer", 0}, {"head", 0}}};
   const Json off = posted("/api/inspect", request);
   EXPECT_EQ(off["before"], plain["predictions"]);
@@ -113,7 +117,7 @@ TEST_F(ServeAttention, inspects_images_and_translations) {
   EXPECT_EQ(number_at(translation, "/maps/0/weights/0/0/0/0"), 0);  // hidden from the decoder
 }
 
-TEST_F(ServeAttention, tells_costs) {
+TEST_F(ServeAttention, computes_costs) {
   const Json own = posted("/api/cost", {{"model", "vit-tiny"}, {"settings", {{"batch", 8}}}});
   const Json program = Json::parse(output_of_heed("cost vit-tiny batch=8 --json"));
   EXPECT_EQ(own, program);
@@ -157,6 +161,14 @@ TEST_F(ServeAttention, starts_watches_stops_and_resumes_runs) {
   watch.send(request_text("GET", "/api/runs/classify/one/events?cursor=0-0-0"));
   EXPECT_EQ(watch.head().headers["content-type"], "text/event-stream");
   for (int epoch = 0; epoch < 2; ++epoch) EXPECT_NE(watch.until("event: epoch\n"), "");
+  // An inherited descriptor would keep the server's port and connections open.
+  const std::optional<int> process = process_of_run(models_->path() / "runs/classify/one");
+  ASSERT_TRUE(process.has_value());
+  for (const auto& file : std::filesystem::directory_iterator("/proc/" + std::to_string(*process) + "/fd")) {
+    std::error_code closed;
+    const std::string target = std::filesystem::read_symlink(file.path(), closed).string();
+    EXPECT_FALSE(target.starts_with("socket:")) << file.path() << ": " << target;
+  }
   EXPECT_EQ(posted("/api/runs/classify/one/stop", Json::object(), 202)["id"], "classify/one");
   EXPECT_NE(watch.until("\"state\":\"stopped\""), "");
   const Json run = server_->get_path("/api/runs/classify/one").json();
@@ -173,6 +185,8 @@ TEST_F(ServeAttention, starts_watches_stops_and_resumes_runs) {
   const Answer wrong = server_->post("/api/runs", {{"task", "classify"}, {"settings", {{"data", "/nowhere"}}}});
   EXPECT_EQ(wrong.status, 400);
   EXPECT_NE(wrong.error().find("nowhere"), std::string::npos) << wrong.error();
+  put(models_->path() / "runs/classify/one/config.toml", "epochs = ");
+  EXPECT_EQ(server_->post("/api/runs/classify/one/resume", Json::object()).status, 400);
   for (const char* bad : {"/api/runs/classify/..", "/api/runs/../runs", "/api/runs/classify/%2e%2e", "/api/runs/a%2Fb/c"})
     EXPECT_EQ(server_->get_path(bad).status, 404) << bad;
   // The best model of the run is served.

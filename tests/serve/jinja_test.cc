@@ -24,20 +24,20 @@ std::string error_of(const std::string& text, const Json& values = Json::object(
 
 const Json kMessages = {{{"role", "system"}, {"content", "Be brief."}}, {{"role", "user"}, {"content", " Hi "}}};
 
-TEST(Jinja, writes_text_and_values) {
+TEST(Jinja, renders_text_and_values) {
   EXPECT_EQ(rendered("a{{ b }}c", {{"b", "x"}}), "axc");
   EXPECT_EQ(rendered("{{ missing }}|{{ none }}|{{ true }}|{{ 3 }}"), "|None|True|3");
   EXPECT_EQ(rendered("{{ 'it\\'s' }}{# a comment #}."), "it's.");
   EXPECT_EQ(rendered("{{ a.b[0]['c'] }}", {{"a", {{"b", {{{"c", 5}}}}}}}), "5");
 }
 
-TEST(Jinja, leaves_out_whitespace_around_tags) {
+TEST(Jinja, trims_whitespace_around_tags) {
   EXPECT_EQ(rendered("a  {%- if true -%}  b  {%- endif %} c"), "ab c");
   EXPECT_EQ(rendered("{% if true %}\nx\n{% endif %}\ny"), "x\ny");
   EXPECT_EQ(rendered("  {% set a = 1 %}\n{{ a }}\n"), "1\n");
 }
 
-TEST(Jinja, computes) {
+TEST(Jinja, evaluates_expressions) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"1 + 2 * 3 - 4", "3"},
       {"7 % 2 == 1", "True"},
@@ -49,6 +49,9 @@ TEST(Jinja, computes) {
       {"'no' if false else 'yes'", "yes"},
       {"[1, 2, 3][1:] | length", "2"},
       {"[1, 2, 3][::-1] | first", "3"},
+      {"'abc'[::-1]", "cba"},
+      {"(0 - 7) % 3", "2"},
+      {"'abab' | replace('b', 'bb')", "abbabb"},
       {"' a ' | trim | upper", "A"},
       {"'a,b'.split(',')[1]", "b"},
       {"' xx '.strip().startswith('x')", "True"},
@@ -56,16 +59,17 @@ TEST(Jinja, computes) {
   for (const auto& [expression, expected] : cases) EXPECT_EQ(rendered("{{ " + expression + " }}"), expected) << expression;
 }
 
-TEST(Jinja, loops_and_remembers) {
+TEST(Jinja, supports_loops_and_variables) {
   EXPECT_EQ(rendered("{% for x in l %}{{ loop.index }}{{ x }}{% if not loop.last %},{% endif %}{% endfor %}", {{"l", {"a", "b"}}}),
             "1a,2b");
   EXPECT_EQ(rendered("{% set n = namespace(v=0) %}{% for x in [1, 2, 3] %}{% set n.v = n.v + x %}{% endfor %}{{ n.v }}"), "6");
-  EXPECT_EQ(rendered("{% set v = 0 %}{% for x in [1] %}{% set v = 5 %}{% endfor %}{{ v }}"), "0");  // as in Jinja: loops have their own
+  EXPECT_EQ(rendered("{% set v = 0 %}{% for x in [1] %}{% set v = 5 %}{% endfor %}{{ v }}"),
+            "0");  // as in Jinja: loops have their own scope
   EXPECT_EQ(rendered("{% for x in l if x > 1 %}{{ x }}{{ loop.length }}{% endfor %}", {{"l", {1, 2, 3}}}), "2232");
 }
 
-// The template of ChatML, and one in the manner of Llama 2.
-TEST(Jinja, writes_conversations) {
+// The template of ChatML, and one like that of Llama 2.
+TEST(Jinja, renders_conversations) {
   const std::string chatml =
       "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"
       "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
@@ -85,7 +89,7 @@ TEST(Jinja, writes_conversations) {
   EXPECT_EQ(error_of(llama, {{"messages", twice}, {"bos_token", ""}, {"eos_token", ""}}), "roles must alternate");
 }
 
-TEST(Jinja, refuses_what_it_does_not_know) {
+TEST(Jinja, refuses_unsupported_and_invalid_templates) {
   EXPECT_NE(error_of("a\n{% macro f() %}").find("line 2"), std::string::npos) << error_of("a\n{% macro f() %}");
   EXPECT_NE(error_of("{% include 'x' %}").find("subset of Jinja"), std::string::npos);
   EXPECT_NE(error_of("{{ a | frobnicate }}").find("frobnicate"), std::string::npos);
@@ -96,13 +100,31 @@ TEST(Jinja, refuses_what_it_does_not_know) {
     EXPECT_THROW(rendered(bad), Error) << bad;
 }
 
-TEST(Jinja, is_bounded) {
+TEST(Jinja, limits_steps_output_and_nesting) {
   const std::string loops = "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}";
   EXPECT_NE(error_of(loops).find("too many steps"), std::string::npos);
   std::string doubling = "{% set n = namespace(t='xxxxxxxx') %}";
-  for (int i = 0; i < 22; ++i) doubling += "{% set n.t = n.t + n.t %}";
+  for (int i = 0; i < 20; ++i) doubling += "{% set n.t = n.t + n.t %}";
   EXPECT_NE(error_of(doubling + "{{ n.t }}").find("too much"), std::string::npos);
   EXPECT_THROW(rendered("{{ " + std::string(100000, '(') + " }}"), Error);
+  const auto repeated = [](const std::string& part) {
+    std::string out;
+    for (int i = 0; i < 100000; ++i) out += part;
+    return out;
+  };
+  for (const std::string& chain : {"1" + repeated(" + 1"), repeated("not ") + "1", repeated("-") + "1", "'a'" + repeated("|trim"),
+                                   "a" + repeated(".a"), repeated("1 if 1 else ") + "1"})
+    EXPECT_NE(error_of("{{ " + chain + " }}").find("nested too deeply"), std::string::npos) << chain.substr(0, 20);
+  EXPECT_EQ(rendered("{{ not not 1 }}{{ - -1 }}" + repeated("a").substr(0, 9)), "True1aaaaaaaaa");
+  // Values that are never written.
+  const std::string x = "{% set n = namespace(t='xxxxxxxx', l=[]) %}";
+  const std::string twice = "{% for i in range(40) %}{% set n.t = n.t ~ n.t %}{% endfor %}";
+  EXPECT_NE(error_of(x + twice).find("larger than"), std::string::npos) << error_of(x + twice);
+  const std::string square = "{% for i in range(12) %}{% set n.t = n.t ~ n.t %}{% endfor %}{% set n.t = n.t | replace('x', n.t) %}";
+  EXPECT_NE(error_of(x + square).find("longer than"), std::string::npos) << error_of(x + square);
+  const std::string deep = "{% for i in range(1000) %}{% set n.l = [n.l] %}{% endfor %}";
+  EXPECT_NE(error_of(x + deep).find("nested too deeply"), std::string::npos) << error_of(x + deep);
+  EXPECT_THROW(rendered("{{ range(0 - 9223372036854775807, 9223372036854775807) }}"), Error);
 }
 
 TEST(ChatTemplate, comes_from_the_tokenizer_config) {

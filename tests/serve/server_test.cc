@@ -36,7 +36,7 @@ class Serve : public testing::Test {
   static const Server& server() { return *server_; }
   static Json posted(const std::string& path, const Json& body) {
     const Answer answer = server_->post(path, body);
-    EXPECT_EQ(answer.status, 200) << path << ": " << answer.body;
+    EXPECT_EQ(answer.status, 200) << path << ": " << answer.body << answer.problem;
     return answer.json();
   }
 
@@ -51,7 +51,7 @@ std::vector<int64_t> numbers_in_words(const std::string& text) {
   return out;
 }
 
-TEST_F(Serve, tells_about_itself) {
+TEST_F(Serve, describes_itself) {
   EXPECT_EQ(server().get_path("/health").json(), Json({{"status", "ok"}}));
   EXPECT_NE(server().get_path("/").body.find("<html"), std::string::npos);
   const Json models = server().get_path("/v1/models").json();
@@ -71,7 +71,7 @@ TEST_F(Serve, tells_about_itself) {
   EXPECT_NE(server().get_path("/metrics").body.find("heed_requests_total{route=\"/health\",status=\"200\"}"), std::string::npos);
 }
 
-// Every path of the description exists with its methods, and nothing else does.
+// Every described path exists with its methods, and no other method is accepted.
 TEST_F(Serve, describes_every_path) {
   const Json api = server().get_path("/openapi.json").json();
   ASSERT_TRUE(api.contains("paths"));
@@ -114,7 +114,7 @@ TEST_F(Serve, keeps_connections) {
     connection.send(request_text("GET", "/health"));
     EXPECT_EQ(connection.answer().status, 200);
   }
-  connection.send(request_text("GET", "/health") + request_text("GET", "/v1/models"));  // one after the other without waiting
+  connection.send(request_text("GET", "/health") + request_text("GET", "/v1/models"));  // two requests without waiting for the first answer
   EXPECT_EQ(connection.answer().json()["status"], "ok");
   EXPECT_EQ(connection.answer().json()["object"], "list");
   connection.send(request_text("GET", "/health", "", "Connection: close\r\n"));
@@ -122,7 +122,7 @@ TEST_F(Serve, keeps_connections) {
   EXPECT_TRUE(connection.at_end());
 }
 
-TEST_F(Serve, continues_texts_as_generate_does) {
+TEST_F(Serve, continues_texts_like_generate) {
   for (const char* name : {"gpt2-lm", "llama-grouped"}) {
     const Model model = load(fixture(name), {.weights = Weights::packed});
     GenerationOptions options = generation_options(model);
@@ -138,6 +138,9 @@ TEST_F(Serve, continues_texts_as_generate_does) {
     EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin() + 3)) << name << answer;
     EXPECT_EQ(answer["usage"]["prompt_tokens"], 3);
     EXPECT_EQ(answer["object"], "text_completion");
+    const Json lists =
+        posted("/v1/completions", {{"model", name}, {"prompt", {{8, 9}, {5, 6, 7}}}, {"max_tokens", 12}, {"temperature", 0}});
+    EXPECT_EQ(lists["choices"].at(1)["text"], answer["choices"][0]["text"]);
   }
 }
 
@@ -174,7 +177,10 @@ TEST_F(Serve, samples_by_seed_and_scores_tokens) {
   EXPECT_EQ(scores["tokens"].size(), scores["token_logprobs"].size());
   EXPECT_EQ(scores["top_logprobs"][0].size(), 4u);
   for (const Json& each : scores["token_logprobs"]) EXPECT_LE(each.get<double>(), 0);
-  request["seed"] = 5;
+  Json cold = request, best = request;
+  cold["temperature"] = 3e-153, best["temperature"] = 0;
+  EXPECT_EQ(posted("/v1/completions", cold)["choices"], posted("/v1/completions", best)["choices"]);
+  request["seed"] = -5;
   EXPECT_NE(posted("/v1/completions", request)["choices"], one["choices"]);
 }
 
@@ -207,7 +213,7 @@ TEST_F(Serve, chats_with_a_template) {
   EXPECT_EQ(events_of(stream.body)[0]["choices"][0]["delta"]["role"], "assistant");
 }
 
-// The same requests at the same time and one after the other.
+// The same requests concurrently and one after the other.
 TEST_F(Serve, answers_do_not_depend_on_the_batch) {
   if (instruction_set() == "baseline") GTEST_SKIP() << "without vector instructions, matrix products depend on the number of rows";
   std::vector<std::pair<std::string, Json>> requests;
@@ -219,6 +225,12 @@ TEST_F(Serve, answers_do_not_depend_on_the_batch) {
         Json{{"model", "gpt2-lm"}, {"prompt", prompt}, {"max_tokens", 5 + i % 9}, {"seed", i}, {"logprobs", 3}, {"n", 1 + i % 2}});
     requests.emplace_back("/v1/embeddings", Json{{"model", "bert-model"}, {"input", prompt.substr(0, 40)}, {"encoding_format", "base64"}});
     requests.emplace_back("/api/classify", Json{{"model", "bert-sentiment"}, {"text", prompt}});
+    requests.emplace_back("/api/classify", Json{{"model", "bert-tokens"}, {"text", prompt}});
+    requests.emplace_back("/api/classify", Json{{"model", "bert-masked"}, {"text", prompt + " [MASK]"}});
+    requests.emplace_back("/api/translate", Json{{"model", "marian-translate"}, {"text", prompt}, {"beams", 1 + i % 2}, {"max_tokens", 8}});
+    const std::string png =
+        png_bytes({.width = 32, .height = 32, .pixels = std::vector<uint8_t>(32 * 32 * 3, static_cast<uint8_t>(9 * i))});
+    requests.emplace_back("/api/classify", Json{{"model", "vit-classify"}, {"image", base64(std::as_bytes(std::span(png)))}});
   }
   const auto answer_to = [](const auto& request) {
     Json out = posted(request.first, request.second);
@@ -243,6 +255,15 @@ TEST_F(Serve, embeds_texts) {
             answer["data"][0]["embedding"]);
   EXPECT_EQ(posted("/v1/embeddings", {{"model", "bert-model"}, {"input", "w5"}, {"dimensions", 3}})["data"][0]["embedding"].size(), 3u);
   EXPECT_EQ(server().post("/v1/embeddings", {{"model", "vit-classify"}, {"input", "a"}}).status, 422);
+  // More tokens than fit into one call.
+  Json many = Json::array();
+  for (int i = 0; i < 700; ++i) many.push_back("w" + std::to_string(i % 99) + " w1 w2 w3 w4 w5 w6");
+  const Json all = posted("/v1/embeddings", {{"model", "bert-model"}, {"input", many}})["data"];
+  ASSERT_EQ(all.size(), many.size());
+  for (const size_t i : {0u, 584u, 585u, 699u}) {
+    const Json one = posted("/v1/embeddings", {{"model", "bert-model"}, {"input", many[i]}})["data"][0]["embedding"];
+    for (size_t j = 0; j < one.size(); ++j) EXPECT_NEAR(one[j].get<double>(), all[i]["embedding"][j].get<double>(), 1e-5) << i;
+  }
 }
 
 TEST_F(Serve, labels_texts_words_masks_and_images) {

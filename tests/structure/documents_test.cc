@@ -10,11 +10,11 @@
 namespace heed::test {
 namespace {
 
-TEST(Documents, the_readme_program_is_the_tested_one) {
+TEST(Documents, the_readme_shows_the_tested_program) {
   EXPECT_NE(read_source("README.md").find("```cpp\n" + read_source("tests/structure/outside/core.cc") + "```"), std::string::npos);
 }
 
-TEST(Documents, the_new_op_example_is_in_the_tree) {
+TEST(Documents, the_new_op_example_matches_the_sources) {
   const std::string guide = read_source("docs/architecture.md"), code = read_source("heed/ops/elementwise.h");
   const size_t begin = guide.find("```diff\n"), end = guide.find("\n```", begin);
   ASSERT_NE(end, std::string::npos);
@@ -34,7 +34,7 @@ std::string without_spaces(std::string text) {
   return text;
 }
 
-TEST(Documents, the_runnable_lines_about_attention_are_run) {
+TEST(Documents, the_lines_about_attention_are_tested) {
   const std::string page = read_source("docs/attention.md"), code = without_spaces(read_source("tests/attention/examples_test.cc"));
   int lines = 0;
   for (size_t end = page.find("` |\n"); end != std::string::npos; end = page.find("` |\n", end + 1)) {

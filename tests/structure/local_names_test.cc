@@ -19,7 +19,7 @@ using LocalNames = std::map<std::string, std::string>;  // name -> its declarati
 
 bool is_name_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Where the literal or comment that starts at `at` ends, or `at` if there is none.
+// The end of the literal or comment that starts at `at`; `at` if there is none.
 size_t end_of_literal(const std::string& code, size_t at) {
   const auto after = [&](const std::string& end, size_t from) {
     const size_t found = code.find(end, from);
@@ -62,7 +62,7 @@ std::string without_template(std::string text) {
   return text;
 }
 
-// The declarations of a block that starts at `at`, without what is inside their parentheses and braces.
+// The declarations of a block that starts at `at`, without the contents of their parentheses and braces.
 std::vector<std::string> declarations_from(const std::string& code, size_t at) {
   std::vector<std::string> out;
   std::string one;
@@ -76,7 +76,7 @@ std::vector<std::string> declarations_from(const std::string& code, size_t at) {
     if (opens) ++depth;
     if (depth != 0) continue;
     bool ends = c == ';';
-    if (c == '}') {  // of a function, unless an initializer or a class goes on
+    if (c == '}') {  // of a function, unless an initializer or a class continues
       const size_t next = code.find_first_not_of(" \t\n", at + 1);
       const bool goes_on = next != std::string::npos && (code[next] == ';' || code[next] == ',');
       const std::string start = without_template(one);
@@ -140,7 +140,7 @@ std::vector<std::string> repeated_names(const std::map<std::string, std::string>
   return found;
 }
 
-TEST(LocalNames, differ_between_the_files_of_a_module) {
+TEST(LocalNames, are_unique_within_a_module) {
   std::map<std::string, std::map<std::string, std::string>> modules;
   const std::filesystem::path root = HEED_SOURCE_DIR;
   for (const char* folder : {"heed", "tests", "bench"})
@@ -155,7 +155,7 @@ TEST(LocalNames, differ_between_the_files_of_a_module) {
     for (const std::string& each : repeated_names(files)) ADD_FAILURE() << each << "; give one of them another name";
 }
 
-TEST(LocalNames, finds_every_kind_of_name) {
+TEST(LocalNames, include_every_kind_of_name) {
   const LocalNames names = local_names(R"--(
 #define SKIPPED(x) namespace { int skipped; }
 namespace heed {

@@ -1,4 +1,4 @@
-// The installed headers (cmake/public_headers.cmake) are complete: whatever they include is installed, and what they declare is exported.
+// The installed headers (cmake/public_headers.cmake) are complete: all their includes are installed, and their declarations are exported.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ TEST(PublicHeaders, are_exported) {
   }
 }
 
-TEST(Examples, are_short_and_say_how_they_are_run) {
+TEST(Examples, are_short_and_explain_how_to_run_them) {
   int count = 0;
   for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(HEED_SOURCE_DIR) / "examples")) {
     if (file.path().extension() != ".cc") continue;

@@ -1,5 +1,5 @@
-// Architectures are known by their traits (models/architecture.h): outside of the files that define them, no code compares their names or
-// searches for the names of their parameters.
+// Code uses the traits of architectures (models/architecture.h): outside of the files that define architectures, none compares their names
+// or searches for the names of their parameters.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -40,7 +40,7 @@ std::vector<std::string> guesses_in(const std::string& text) {
   return found;
 }
 
-TEST(Traits, are_all_that_other_code_knows_about_architectures) {
+TEST(Traits, other_code_does_not_compare_architecture_names) {
   const std::filesystem::path root = HEED_SOURCE_DIR;
   int defining = 0, read = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "heed")) {
@@ -57,7 +57,7 @@ TEST(Traits, are_all_that_other_code_knows_about_architectures) {
   EXPECT_GT(read, 200);
 }
 
-TEST(Traits, guesses_are_found) {
+TEST(Traits, comparisons_of_names_are_found) {
   EXPECT_EQ(guesses_in("if (model.architecture() == \"MarianMTModel\") f();").size(), 1U);
   EXPECT_EQ(guesses_in("if (name.ends_with(\"ForSequenceClassification\")) f();").size(), 1U);
   EXPECT_EQ(guesses_in("if (model.architecture().starts_with(\"GPT2\")) f();").size(), 1U);

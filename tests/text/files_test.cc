@@ -35,7 +35,8 @@ TEST(TokenizerFiles, vocab_txt) {
 
 TEST(TokenizerFiles, vocab_json_and_merges) {
   const Folder folder;
-  const std::vector<std::string> tokens = {"<|endoftext|>", "h", "i", "hi", "\u0120", "\u0120hi", "<s>", "</s>", "<pad>"};
+  const std::vector<std::string> tokens = {"<|endoftext|>", "h",    "i",     "hi",    "\u0120", "\u0120hi",
+                                           "<s>",           "</s>", "<pad>", "<unk>", "<mask>"};
   for (const auto& [vocabulary, merges] : {std::pair("vocab.json", "merges.txt"), std::pair("encoder.json", "vocab.bpe")}) {
     put(folder / vocabulary, numbered(tokens).dump());
     put(folder / merges, "#version: 0.2\nh i\n\u0120 hi\n");
@@ -45,8 +46,44 @@ TEST(TokenizerFiles, vocab_json_and_merges) {
   const Tokenizer roberta = Tokenizer::open(folder.path());
   EXPECT_EQ(roberta.encode("hi").ids, (Ids{6, 5, 7}));
   EXPECT_EQ(roberta.padding_id(), 8);
+  EXPECT_EQ(roberta.encode("hi <mask> hi").ids, (Ids{6, 5, 10, 5, 7}));  // the mask takes the space before it
+  std::filesystem::remove(folder / "tokenizer_config.json");
+  put(folder / "config.json", R"({"model_type": "roberta"})");
+  EXPECT_EQ(Tokenizer::open(folder.path()).encode("hi").ids, (Ids{6, 3, 7}));
+  put(folder / "config.json", R"({"model_type": "qwen2"})");
+  expect_refused([&] { Tokenizer::open(folder.path()); }, "found the tokenizer_class \"Qwen2Tokenizer\"");
   put(folder / "tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})");
   expect_refused([&] { Tokenizer::open(folder.path()); }, "found the tokenizer_class \"CLIPTokenizer\"");
+}
+
+TEST(TokenizerFiles, tokens_added_to_a_vocabulary) {
+  const Folder folder;
+  put(folder / "vocab.txt", lines_of(kBertTokens));
+  const auto next = static_cast<int32_t>(kBertTokens.size());
+  const std::string ids = R"({"<new>": )" + std::to_string(next) + R"(, "<pad>": )" + std::to_string(next + 1) + R"(, "[MASK]": 4})";
+  put(folder / "added_tokens.json", ids);
+  put(folder / "tokenizer_config.json", R"({"pad_token": "<pad>"})");
+  const Tokenizer older = Tokenizer::open(folder.path());
+  EXPECT_EQ(older.encode("hello<new>", {false}).ids, (Ids{14, next}));
+  EXPECT_EQ(older.encode("HELLO<NEW>[MASK]", {false}).ids, (Ids{14, next, 4}));  // not special: matched in normalized text
+  EXPECT_EQ(older.padding_id(), next + 1);
+  EXPECT_TRUE(older.is_special(next + 1) && older.is_special(4));
+  EXPECT_FALSE(older.is_special(next));
+  EXPECT_EQ(older.id_limit(), next + 2);
+  put(folder / "special_tokens_map.json", R"({"additional_special_tokens": ["<new>"]})");
+  EXPECT_TRUE(Tokenizer::open(folder.path()).is_special(next));
+  // added_tokens_decoder comes first, and has flags.
+  put(folder / "tokenizer_config.json", R"({"added_tokens_decoder": {")" + std::to_string(next) +
+                                            R"(": {"content": "<other>", "special": true, "lstrip": true}, "4": {"content": "[MASK]"}}})");
+  const Tokenizer newer = Tokenizer::open(folder.path());
+  EXPECT_EQ(newer.encode("hello <other>", {false}).ids, (Ids{14, next}));
+  EXPECT_EQ(newer.encode("hello <other>", {false}).offsets[1].begin, 5u);
+  EXPECT_TRUE(newer.is_special(next));
+  EXPECT_FALSE(newer.is_special(4) || newer.has(next + 1));
+  put(folder / "tokenizer_config.json", R"({"added_tokens_decoder": {"four": {"content": "<x>"}}})");
+  expect_refused([&] { Tokenizer::open(folder.path()); }, "added_tokens_decoder: [0]: found the id -1, expected one from 0 to");
+  put(folder / "tokenizer_config.json", R"({"added_tokens_decoder": {"5": {"content": "[MASK]"}}})");
+  expect_refused([&] { Tokenizer::open(folder.path()); }, "found the id 5 for \"[MASK]\", expected 4 as in the vocabulary");
 }
 
 TEST(TokenizerFiles, tokenizer_json_comes_first) {
@@ -90,7 +127,7 @@ TEST(TokenizerFiles, refuses_wrong_json_and_names_the_place) {
     change(json);
     expect_refused([&] { tokenizer_of(json); }, fragment);
   };
-  expect_refused([] { Tokenizer::from_json("", "t"); }, "t: byte 0: found a mistake, expected JSON");
+  expect_refused([] { Tokenizer::from_json("", "t"); }, "t: byte 0: found a syntax error, expected JSON");
   expect_refused([] { Tokenizer::from_json("[]", "t"); }, "t: found \"[]\", expected an object with \"model\"");
   expect_refused([] { Tokenizer::from_json("{}", "t"); }, "t: found no \"model\"");
   refused([](Json& json) { json["model"]["type"] = "Magic"; }, "test.json: model: found the model \"Magic\", expected one of WordPiece");

@@ -1,4 +1,4 @@
-// Marian's tokenizer files: SentencePiece models, written here byte by byte, and vocab.json.
+// Tokenizer files with SentencePiece models, written here byte by byte: Marian's with a vocab.json, and those of T5, XLM-R and Llama.
 #include "heed/text/sentencepiece.h"
 
 #include <gtest/gtest.h>
@@ -123,6 +123,71 @@ TEST_F(MarianFolder, that_is_damaged_is_refused) {
   put(folder / "source.spm", whole);
   put(folder / "vocab.json", R"({"a": 0})");
   expect_refused([&] { Tokenizer::open(folder.path()); }, "vocab.json: found no \"<unk>\"");
+}
+
+TEST(SentencePieceFolder, of_t5) {
+  const Folder folder;
+  const std::string model = piece("<pad>", 0, PieceKind::control) + piece("</s>", 0, PieceKind::control) +
+                            piece("<unk>", 0, PieceKind::unknown) + piece("\u2581a", -1) + piece("\u2581", -2) + piece("b", -3) +
+                            piece("ab", -2.5f);
+  put(folder / "spiece.model", model);
+  EXPECT_EQ(Tokenizer::open(folder.path()).id("<extra_id_0>"), 106);
+  put(folder / "tokenizer_config.json", R"({"extra_ids": 2})");
+  const Tokenizer t5 = Tokenizer::open(folder.path());
+  EXPECT_EQ(t5.encode("a").ids, (Ids{3, 1}));
+  EXPECT_EQ(t5.encode("  ab  b ").ids, (Ids{3, 5, 4, 5, 1}));  // -1 - 3 beats -2 - 2.5
+  EXPECT_EQ(t5.encode("a <extra_id_0> b").ids, (Ids{3, 8, 4, 5, 1}));
+  EXPECT_EQ(t5.encode("x").ids, (Ids{4, 2, 1}));
+  EXPECT_EQ(t5.encode("a", "b").ids, (Ids{3, 1, 4, 5, 1}));
+  EXPECT_EQ(t5.decode(Ids{3, 5, 4, 5, 1}), "ab b");
+  EXPECT_EQ(t5.padding_id(), 0);
+  put(folder / "spiece.model", model + bytes(2, number(3, 2)));
+  expect_refused([&] { Tokenizer::open(folder.path()); }, "spiece.model: found a model of kind BPE, expected unigram");
+  put(folder / "spiece.model", piece("</s>", 0, PieceKind::control) + piece("a", -1));
+  expect_refused([&] { Tokenizer::open(folder.path()); }, "spiece.model: found no unknown piece");
+  put(folder / "tokenizer_config.json", R"({"extra_ids": -1})");
+  expect_refused([&] { Tokenizer::open(folder.path()); }, "extra_ids is");
+  put(folder / "tokenizer_config.json", R"({"tokenizer_class": "AlbertTokenizer"})");
+  expect_refused([&] { Tokenizer::open(folder.path()); }, "found the tokenizer \"AlbertTokenizer\", expected T5Tokenizer");
+  std::filesystem::remove(folder / "tokenizer_config.json");
+  put(folder / "config.json", R"({"model_type": "albert"})");
+  expect_refused([&] { Tokenizer::open(folder.path()); }, "found the tokenizer \"albert\", expected T5Tokenizer");
+}
+
+TEST(SentencePieceFolder, of_xlm_roberta) {
+  const Folder folder;
+  put(folder / "sentencepiece.bpe.model", piece("<unk>", 0, PieceKind::unknown) + piece("<s>", 0, PieceKind::control) +
+                                              piece("</s>", 0, PieceKind::control) + piece("\u2581a", -1) + piece("\u2581", -2) +
+                                              piece("b", -3));
+  const Tokenizer tokenizer = Tokenizer::open(folder.path());
+  EXPECT_EQ(tokenizer.encode("a <mask>").ids, (Ids{0, 4, 7, 2}));
+  EXPECT_EQ(tokenizer.encode("a", "b").ids, (Ids{0, 4, 2, 2, 5, 6, 2}));
+  EXPECT_EQ(tokenizer.encode("x").ids, (Ids{0, 5, 3, 2}));
+  EXPECT_EQ(tokenizer.padding_id(), 1);
+  EXPECT_EQ(tokenizer.mask_id(), 7);
+}
+
+TEST(SentencePieceFolder, of_llama) {
+  const Folder folder;
+  const std::string model = piece("<unk>", 0, PieceKind::unknown) + piece("<s>", 0, PieceKind::control) +
+                            piece("</s>", 0, PieceKind::control) + piece("<0x21>", 0, PieceKind::byte) + piece("\u2581a", 0) +
+                            piece("ab", -1) + piece("\u2581ab", -2) + piece("\u2581", -3) + piece("a", -4) + piece("b", -5);
+  put(folder / "tokenizer.model", model + bytes(2, number(3, 2)));
+  const Tokenizer llama = Tokenizer::open(folder.path());
+  EXPECT_EQ(llama.encode("ab").ids, (Ids{1, 6}));
+  EXPECT_EQ(llama.encode("a b").ids, (Ids{1, 4, 7, 9}));
+  EXPECT_EQ(llama.encode("a!").ids, (Ids{1, 4, 3}));
+  EXPECT_EQ(llama.encode("</s>ab").ids, (Ids{1, 2, 5}));
+  EXPECT_EQ(llama.encode("a", "ab").ids, (Ids{1, 4, 1, 6}));
+  EXPECT_EQ(llama.decode(Ids{1, 6, 7, 9}), "ab b");
+  EXPECT_FALSE(llama.padding_id());
+  put(folder / "tokenizer_config.json",
+      R"({"legacy": true, "add_bos_token": false, "add_eos_token": true, "pad_token": {"content": "<unk>"}})");
+  const Tokenizer other = Tokenizer::open(folder.path());
+  EXPECT_EQ(other.encode("</s>ab").ids, (Ids{2, 6, 2}));  // a space before every part of the text
+  EXPECT_EQ(other.padding_id(), 0);
+  put(folder / "tokenizer.model", model);
+  expect_refused([&] { Tokenizer::open(folder.path()); }, "tokenizer.model: found a model of kind unigram, expected BPE");
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ TEST_F(VocabularyTraining, gives_the_same_files_with_any_number_of_threads) {
       EXPECT_EQ(get(folder / (std::string(kind) + threads) / "tokenizer.json"), get(folder / (std::string(kind) + "1") / "tokenizer.json"));
 }
 
-TEST_F(VocabularyTraining, refuses_what_cannot_be) {
+TEST_F(VocabularyTraining, refuses_missing_texts_and_small_sizes) {
   expect_refused([&] { train_vocabulary(std::vector<Path>{folder / "none.txt"}, folder / "out", {}); }, "none.txt");
   put(folder / "text.txt", " \n\n");
   expect_refused([&] { train(VocabularyKind::wordpiece, 60); }, "text.txt: found no words, expected text to train on");

@@ -1,6 +1,8 @@
 // Choice of the image size, and resizing.
 #include "heed/train/image_size.h"
 
+#include "heed/core/autograd.h"
+#include "heed/models/architecture.h"
 #include "heed/models/config.h"
 #include "heed/models/image_processor.h"
 #include "tests/io/files.h"
@@ -67,6 +69,22 @@ Image ramp(int64_t width, int64_t height) {
   for (int64_t i = 0; i < width * height; ++i)
     for (const int64_t value : {1 + i % width, 1 + i / width, int64_t{255}}) out.pixels.push_back(static_cast<uint8_t>(value));
   return out;
+}
+
+TEST(ImageSize, positions_are_interpolated_before_training_if_the_model_takes_any_size) {
+  const NoGrad no_grad;
+  Model model = load(fixture("dinov2-registers"));  // patches of 4 pixels
+  Rng rng(1);
+  const Tensor pixels = random_normal({2, 3, 14, 23}, 0, 1, rng, kCpu);
+  const std::vector<float> before = model({{"pixel_values", pixels}}).at("logits").to_vector<float>();
+  fit_positions(model, {23, 14});
+  EXPECT_EQ(image_shape(model), (std::array<int64_t, 3>{3, 12, 20}));
+  EXPECT_EQ(position_table(model).size(1), 1 + 3 * 5);
+  EXPECT_EQ(model({{"pixel_values", pixels}}).at("logits").to_vector<float>(), before);
+  Model fixed = load(fixture("vit-classify"));
+  const std::array<int64_t, 3> shape = image_shape(fixed);
+  fit_positions(fixed, {23, 14});
+  EXPECT_EQ(image_shape(fixed), shape);
 }
 
 TEST(Resizing, keeps_or_changes_the_shape_as_chosen) {

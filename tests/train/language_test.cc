@@ -8,6 +8,7 @@
 #include "heed/train/training_job.h"
 #include "tests/expect_error.h"
 #include "tests/io/files.h"
+#include "tests/test_device.h"
 
 namespace heed::test {
 namespace {
@@ -64,6 +65,20 @@ TEST(Language, windows_cover_the_text_once_with_another_offset_every_epoch) {
   const std::vector<int64_t> both = task.batch(0, {3, 4}).inputs.at("input_ids").to_vector<int64_t>();
   const std::vector<int64_t> third = task.batch(0, {3}).inputs.at("input_ids").to_vector<int64_t>();
   EXPECT_TRUE(std::equal(third.begin(), third.end(), both.begin()));
+}
+
+TEST(Language, labels_on_the_device_give_the_same_loss) {
+  const Json config{
+      {"architectures", {"GPT2LMHeadModel"}}, {"vocab_size", 40}, {"n_embd", 16}, {"n_layer", 1}, {"n_head", 2}, {"n_positions", 12}};
+  const Model model = make_model(config, {.names = {.device = test_device()}});
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < 24; ++i) ids.push_back(i * i % 37);
+  const Tensor tokens = Tensor::from(ids, {2, 12}, kCpu), on_device = tokens.to(test_device());
+  for (const DType precision : {DType::f32, DType::bf16}) {
+    const ForwardOptions options{.precision = precision, .loss_only = true};
+    const float expected = model({{"input_ids", tokens}, {"labels", tokens}}, options).at("loss").item();
+    EXPECT_NEAR(model({{"input_ids", on_device}, {"labels", on_device}}, options).at("loss").item(), expected, 1e-4 * expected);
+  }
 }
 
 TEST(Language, a_small_model_learns_and_is_measured_by_bytes) {

@@ -35,6 +35,25 @@ std::vector<float> values(const Model& model, size_t i) { return model.params().
 
 TrainOptions plain_sgd() { return {.optimizer = "sgd", .momentum = 0, .weight_decay = 0, .clip = 0}; }
 
+TEST(OptimizerStep, changes_nothing_if_the_loss_is_not_finite) {
+  for (const char* optimizer : {"sgd", "adamw"}) {
+    const Model model = small_model();
+    TrainOptions options = plain_sgd();
+    options.optimizer = optimizer;
+    OptimizerStep optimizer_step(model, options);
+    const std::vector<float> weight = values(model, 0);
+    set_gradients(model, 0);
+    for (const double loss : {std::numeric_limits<double>::infinity(), std::nan(""), 2.0}) {
+      optimizer_step.begin(0.1f);
+      const float norm = optimizer_step.apply(Tensor::full({}, loss, model.device())).item();
+      optimizer_step.finish(norm);
+      EXPECT_EQ(std::isfinite(norm), std::isfinite(loss));
+      EXPECT_EQ(values(model, 0) == weight, !std::isfinite(loss)) << optimizer;
+      EXPECT_EQ(optimizer_step.steps(), std::isfinite(loss) ? 1 : 0);
+    }
+  }
+}
+
 TEST(OptimizerStep, only_matrices_decay) {
   for (const char* optimizer : {"sgd", "adamw"}) {
     const Model model = small_model();

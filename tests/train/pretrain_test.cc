@@ -13,6 +13,7 @@
 #include "heed/train/training_job.h"
 #include "heed/train/vocabulary.h"
 #include "tests/expect_error.h"
+#include "tests/test_device.h"
 
 namespace heed::test {
 namespace {
@@ -236,8 +237,33 @@ TEST(Pretrain, a_small_model_learns) {
   EXPECT_EQ(samples[0].map.size(), samples[0].columns.size());
 }
 
-// Unseen pairs take a model of this size thousands of steps; a few pairs it must learn by heart.
-TEST(Pretrain, a_small_model_learns_pairs_by_heart) {
+// GPUs get batches of one shape, with inputs that the model would otherwise compute on the host.
+TEST(Pretrain, batches_of_one_shape_have_the_same_loss) {
+  const auto made_on = [](Device device) {
+    set_default_device(device);
+    TrainingJob training("pretrain");
+    training.apply(kTinyPretraining);
+    return training.make();
+  };
+  const Device before = default_device();
+  const Task plain = made_on(kCpu), task = made_on(test_device());
+  set_default_device(before);
+  std::set<std::vector<int64_t>> counts;
+  for (const std::vector<int64_t>& which : {std::vector<int64_t>{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}}) {
+    const Batch batch = task.batch(0, which), original = plain.batch(0, which);
+    EXPECT_EQ(batch.same_work, test_device() != kCpu);
+    EXPECT_EQ(batch.inputs.contains("attention_mask"), test_device() == kCpu);
+    counts.insert({batch.inputs.at("input_ids").count(), batch.inputs.at("labels").count()});
+    const float expected = task.forward(original, {}).loss.item();
+    EXPECT_NEAR(task.forward(batch, {}).loss.item(), expected, 1e-4 * expected);
+  }
+  if (test_device() != kCpu) {
+    EXPECT_EQ(counts.size(), 1u);
+  }
+}
+
+// Unseen pairs take a model of this size thousands of steps; so it only memorizes a few pairs.
+TEST(Pretrain, a_small_model_memorizes_pairs) {
   for (const std::string objective : {"next", "inversion", "inference"}) {
     TrainingJob training("pretrain");
     training.apply(kTinyPretraining);

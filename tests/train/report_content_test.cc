@@ -79,12 +79,12 @@ TEST(ReportContent, settings_show_their_values_and_who_set_them) {
                                         {"num_attention_heads", 3}});
   const std::string page = page_of({run});
   expect_sound(page);
-  for (const char* text : {"<dt class=\"group\">Learning</dt>", "<dt class=\"group\">The model</dt>",
-                           "<dt title=\"how many\">layers</dt><dd>6 <span class=\"tag\">preset</span></dd>",
-                           "<dt title=\"of tokens\">width</dt><dd>96 <span class=\"tag given\">given</span></dd>",
-                           "<dt title=\"where\">position</dt><dd>learned <span class=\"tag\">preset</span></dd>",
-                           "<dd>0.002 <span class=\"tag given\">given</span></dd>",  // although the preset has a rate
-                           "<dd>64 <span class=\"tag\">preset</span></dd>", "<dt title=\"of chance\">seed</dt><dd>1</dd>"})
+  for (const char* text :
+       {"<h3>Learning</h3>", "<h3>The model</h3>", "<dt title=\"how many\">layers</dt><dd>6 <span class=\"tag\">preset</span></dd>",
+        "<dt title=\"of tokens\">width</dt><dd>96 <span class=\"tag given\">given</span></dd>",
+        "<dt title=\"where\">position</dt><dd>learned <span class=\"tag\">preset</span></dd>",
+        "<dd>0.002 <span class=\"tag given\">given</span></dd>",  // although the preset has a rate
+        "<dd>64 <span class=\"tag\">preset</span></dd>", "<dt title=\"of chance\">seed</dt><dd>1</dd>"})
     EXPECT_TRUE(has(page, text)) << text;
   // The image size, in the header and among the settings.
   EXPECT_TRUE(has(page, "<span>images <b>64 × 48</b></span>"));

@@ -109,7 +109,7 @@ TEST(Report, damaged_files_are_named) {
   expect_sound(page_of({run}));
   put(run / "metrics.jsonl", R"({"kind": "epoch", "epoch": 1, "step": 1, "train_loss": 1e17}
 {"kind": "epoch", "epoch": 2, "step": 2, "train_loss": 100000000000000016}
-)");  // no round number lies between them
+)");  // there is no round number between them
   expect_sound(page_of({run}));
   expect_error<UsageError>([] { report_page({}); }, "report: found 0 run folders, expected 1 or more");
 }

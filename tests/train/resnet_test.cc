@@ -1,4 +1,5 @@
 // Residual networks, in addition to parity_test.cc: training, running statistics and costs.
+#include <algorithm>
 #include <cmath>
 
 #include "heed/io/safetensors.h"
@@ -147,6 +148,23 @@ TEST(Resnet, running_statistics_are_resumed) {
              stopped = trained_resnet(folder, "stopped", arguments, {1, 5, 0});
   for (const char* file : {"metrics.jsonl", "last/model.safetensors", "best/model.safetensors"})
     EXPECT_TRUE(get(peaceful / file) == get(stopped / file)) << file;
+}
+
+// Forward updates them before the loss shows that the batch is bad.
+TEST(Resnet, running_statistics_do_not_change_in_a_skipped_step) {
+  const auto training = small_resnet({"limit=120", "epochs=1", "on_nan=skip"});
+  Task task = training->make();
+  task.batch = [good = task.batch](int64_t epoch, const std::vector<int64_t>& which) {
+    Batch out = good(epoch, which);
+    Tensor& pixels = out.inputs.at("pixel_values");
+    if (std::find(which.begin(), which.end(), 5) != which.end()) pixels = Tensor::full(pixels.shape(), std::nan(""), kCpu);
+    return out;
+  };
+  const Folder folder;
+  RunFolder run = RunFolder::create(folder.path(), "classify", "skips");
+  EXPECT_EQ(train_model(task, training->train_options(), run).skipped, 1);
+  for (const Parameter& parameter : task.model->params().all())
+    for (const float value : parameter.tensor.to_vector<float>()) ASSERT_TRUE(std::isfinite(value)) << parameter.name;
 }
 
 TEST(Resnet, costs_what_convolutions_count) {

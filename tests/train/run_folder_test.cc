@@ -101,7 +101,7 @@ TEST(RunFolder, writes_figures_as_documented) {
 }
 
 // Everything that a run writes in these steps, two per epoch.
-void go_on(RunFolder& run, int64_t from, int64_t to) {
+void write_steps(RunFolder& run, int64_t from, int64_t to) {
   for (int64_t step = from; step <= to; ++step) {
     run.add_step((step + 1) / 2, step, {{"loss", 1.0 / static_cast<double>(step)}});
     if (step % 2 == 0) run.add_epoch(step / 2, step, {{"loss", 2.0 / static_cast<double>(step)}, {"best", kNan}});
@@ -112,7 +112,7 @@ void go_on(RunFolder& run, int64_t from, int64_t to) {
 TEST(RunFolder, a_killed_run_leaves_the_same_files) {
   const Folder folder;
   RunFolder whole = make(folder);
-  go_on(whole, 1, 9);
+  write_steps(whole, 1, 9);
   const auto size_of_events = [](RunFolder& run) { return run.events().size(); };
   for (int64_t marked = 0; marked <= 6; ++marked) {
     Json mark;
@@ -120,16 +120,16 @@ TEST(RunFolder, a_killed_run_leaves_the_same_files) {
     {
       RunFolder killed = make(folder);
       path = killed.path();
-      go_on(killed, 1, marked);
+      write_steps(killed, 1, marked);
       if (marked > 0) mark = parse_json("mark", killed.mark().dump());
-      go_on(killed, marked + 1, 7);
+      write_steps(killed, marked + 1, 7);
       killed.log("killed");
     }
     for (const char* file : {"metrics.jsonl", "metrics.csv", "speed.csv", "log.txt"})
       std::ofstream(path / file, std::ios::app) << "half a li";
     RunFolder again = RunFolder::open(path);
     again.rewind(mark, marked);
-    go_on(again, marked + 1, 9);
+    write_steps(again, marked + 1, 9);
     for (const char* file : {"metrics.jsonl", "metrics.csv", "speed.csv"})
       EXPECT_EQ(get(path / file), get(whole.path() / file)) << file << " from " << marked;
     EXPECT_EQ(size_of_events(again), size_of_events(whole)) << marked;
@@ -147,14 +147,14 @@ TEST(RunFolder, resumes_with_truncated_files) {
   {
     RunFolder run = make(folder);
     path = run.path();
-    go_on(run, 1, 4);
+    write_steps(run, 1, 4);
     mark = run.mark();
   }
   put(path / "metrics.csv", "epoch,step,loss,best\n1,2");
   fs::remove(path / "speed.csv");
   RunFolder run = RunFolder::open(path);
   run.rewind(mark);
-  go_on(run, 5, 6);
+  write_steps(run, 5, 6);
   EXPECT_EQ(get(path / "metrics.csv"), "epoch,step,loss,best\n3,6,0.3333333333333333,nan\n");
   EXPECT_EQ(get(path / "speed.csv"), "epoch,step,speed\n3,5,5\n3,6,6\n");
   EXPECT_NE(get(path / "log.txt").find("speed.csv has 0 bytes, "), std::string::npos);
@@ -189,7 +189,7 @@ TEST(RunFolder, reports_a_full_disk) {
 TEST(RunFolder, a_line_that_does_not_fit_is_not_started) {
   const Folder folder;
   RunFolder run = make(folder);
-  go_on(run, 1, 4);
+  write_steps(run, 1, 4);
   const std::string before = get(run.path() / "metrics.jsonl");
   // A limit on the file size makes writes fail as a full disk does.
   rlimit old{};
@@ -201,7 +201,7 @@ TEST(RunFolder, a_line_that_does_not_fit_is_not_started) {
   setrlimit(RLIMIT_FSIZE, &old);
   signal(SIGXFSZ, handler);
   EXPECT_EQ(get(run.path() / "metrics.jsonl"), before);
-  go_on(run, 5, 6);
+  write_steps(run, 5, 6);
   EXPECT_TRUE(get(run.path() / "metrics.jsonl").starts_with(before + "{\"kind\":\"step\",\"epoch\":3,\"step\":5,"));
 }
 

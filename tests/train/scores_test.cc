@@ -85,6 +85,26 @@ TEST(Scores, the_corpus_equals_sacrebleu) {
   EXPECT_NEAR(chrf(written, references), 70.2590857172027, 1e-9);
 }
 
+// By hand: 16 words written, the closest references have 12 and 5; of 16, 14, 12 and 10 n-grams 16, 12, 8 and 6 are in a reference.
+TEST(Scores, bleu_of_several_references) {
+  const std::vector<std::string> written{"a dog runs in the park near the the lake", "two men sit on a bench"};
+  const std::vector<std::vector<std::string>> references{
+      {"a dog is running in the park", "the brown dog runs in the park near the small lake today"},
+      {"two men are sitting on a wooden bench in town", "men sit on a bench", "two people on a bench outside the house"}};
+  const BleuScore score = bleu_of_several(written, references);
+  const std::vector<double> precisions{100, 100 * 12 / 14.0, 100 * 8 / 12.0, 60};
+  ASSERT_EQ(score.precisions.size(), 4u);
+  for (size_t n = 0; n < 4; ++n) EXPECT_NEAR(score.precisions[n], precisions[n], 1e-9);
+  EXPECT_NEAR(score.brevity, std::exp(1 - 17 / 16.0), 1e-12);
+  EXPECT_NEAR(score.bleu, 71.88444024721187, 1e-9);
+  // An n-gram counts as often as in one reference, not as in all of them; of two lengths as close, the shorter counts.
+  const std::vector<std::string> the{"the the the the"};
+  const std::vector<std::vector<std::string>> both{{"the cat on the mat", "the dog the"}};
+  EXPECT_NEAR(bleu_of_several(the, both).precisions[0], 50, 1e-9);
+  EXPECT_EQ(bleu_of_several(the, both).brevity, 1);
+  expect_error([&] { bleu_of_several(the, std::vector<std::vector<std::string>>(1)); }, "bleu: found no reference of line 1");
+}
+
 TEST(Scores, tokens_are_those_of_mteval_13a) {
   const auto joined = [](std::string_view line) {
     std::string out;

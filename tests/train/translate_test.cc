@@ -177,7 +177,8 @@ TEST(TranslateTask, reports_wrong_settings_and_files) {
   refused({data, "source=en", "target=en"}, "expected two languages");
   refused({"train_source=" + (folder / "train.en").string()}, "found one of train_source and train_target, expected both");
   refused({"preset=bert-mini"},
-          "train: preset=bert-mini is not supported by translate, expected one of transformer-small, transformer-base");
+          "train: preset=bert-mini is not supported by translate, expected one of transformer-small, lstm-additive, lstm-dot, "
+          "transformer-base");
   refused({"count=30", "max_length=1000"}, "translate: found max_length=1000, expected at most 256, the model's limit");
   refused({"count=30", "max_length=2"}, "translate: found no pair of at most 2 tokens among 30");
   const TinyTask split({data, "source=en", "target=fr", "validation=0.25"});  // no validation part: held out

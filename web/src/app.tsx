@@ -2,6 +2,7 @@
 import { FunctionComponent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { setToken, useGet } from './api';
+import { some } from './format';
 import { InfoContext, useInfo } from './info';
 import { go, link, useRoute } from './route';
 import { setTheme, useTheme } from './theme';
@@ -99,7 +100,7 @@ function Side({ current }: { current: string }) {
         <div class="server">
           {error
             ? 'No answer from the server'
-            : data && `heed ${data.version} · ${data.device === 'cpu' ? data.isa : data.device} · ${data.threads} threads`}
+            : data && `heed ${data.version} · ${data.device === 'cpu' ? data.isa : data.device} · ${some(data.threads, 'thread')}`}
         </div>
       </div>
     </header>
@@ -108,11 +109,12 @@ function Side({ current }: { current: string }) {
 
 const shortcuts: [string, string][] = [
   ...views.map(({ title }, i): [string, string] => [String(i + 1), title]),
-  ['/', 'Go to the first field'],
-  ['d', 'Dark or light'],
-  ['?', 'This list'],
+  ['/', 'Focus the first field'],
+  ['d', 'Toggle dark mode'],
+  ['?', 'Show this list'],
   ['← ↑ ↓ →', 'Move in maps, grids and choices'],
-  ['Ctrl Enter', 'Run'],
+  ['x', 'In Inspect, All heads: switch a head off or on'],
+  ['Ctrl Enter', 'Complete the prompt'],
 ];
 
 function Keyboard() {
@@ -168,13 +170,19 @@ function TokenDialog() {
   }, []);
   const submit = () => {
     setToken(token);
-    location.reload(); // everything is asked for again
+    location.reload(); // repeats every request
   };
   return (
     <dialog ref={dialog} aria-label="Token">
       <form class="stack tight" onSubmit={event => (event.preventDefault(), submit())}>
         <h2>This server needs a token</h2>
-        <TextField name="Token" type="password" value={token} onChange={set} help="The one that heed serve was started with: --token" />
+        <TextField
+          name="Token"
+          type="password"
+          value={token}
+          onChange={set}
+          help="The value of --token that heed serve was started with."
+        />
         <div class="row end">
           <Button kind="primary" type="submit">
             Continue

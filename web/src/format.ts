@@ -16,7 +16,10 @@ export function short(value: number | null | undefined, digits = 3): string {
 }
 
 // On an axis: 25 M instead of 2.5e7
-export const tick = (value: number) => (Math.abs(value) >= 1e5 && Math.abs(value) < 1e18 ? count(value) : short(value, 4));
+export function tick(value: number): string {
+  if (Math.abs(value) >= 1e5 && Math.abs(value) < 1e18) return count(value);
+  return Number.isInteger(value) && Math.abs(value) < 1e5 ? value.toLocaleString('en') : short(value, 4);
+}
 
 function scaled(value: number, base: number, units: string[]): string {
   let unit = 0;
@@ -29,6 +32,7 @@ export const percent = (value: number | null | undefined, digits = 1) =>
   value === null || value === undefined ? '–' : `${(100 * value).toFixed(digits)}%`;
 
 export function duration(seconds: number): string {
+  if (seconds === 0) return '0 s';
   if (seconds < 1e-3) return `${Math.round(seconds * 1e6)} µs`;
   if (seconds < 1) return `${trimmed((seconds * 1e3).toPrecision(3))} ms`;
   if (seconds < 60) return `${trimmed(seconds.toPrecision(3))} s`;
@@ -37,13 +41,17 @@ export function duration(seconds: number): string {
   return minutes < 60 ? `${minutes}:${two(seconds % 60)} min` : `${Math.floor(minutes / 60)}:${two(minutes % 60)} h`;
 }
 
+// 1 layer, 2 layers
+export const some = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 // train_loss -> train loss
 export const words = (name: string) => name.replaceAll('_', ' ');
 
-// Metrics of which a share is meant, and of which less is better.
-const isShare = (name: string) => /accuracy|top5|f1|calibration|share/.test(name);
+// Metrics that are written in percent, and those of which less is better (as in heed/train/scores.cc).
+const isShare = (name: string) => /accuracy|top5|f1|precision|recall|exact|calibration|share/.test(name);
 export const metric = (name: string, value: number | null | undefined) =>
   isShare(name) && value !== null && value !== undefined && value <= 1 ? percent(value) : short(value, 4);
+export const lessIsBetter = (name: string) => /(loss|perplexity|error|bits_per_byte)$/.test(name);
 
 export function csv(rows: (string | number | null | undefined)[][]): string {
   const cell = (value: string | number | null | undefined) => {

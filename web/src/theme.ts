@@ -10,7 +10,7 @@ export function setTheme(theme: Theme) {
   dispatchEvent(new Event('heed-theme'));
 }
 
-// Redraws whoever draws with colours of the theme.
+// Redraws the components that use colours of the theme.
 export function useTheme(): Theme {
   const [theme, setState] = useState(currentTheme());
   useEffect(() => {

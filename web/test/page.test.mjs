@@ -107,6 +107,17 @@ test('a head that is switched off is asked for without it', async () => {
   await page.getByRole('button', { name: 'Switch off' }).click();
   assert.deepEqual((await asked).postDataJSON().off, [{ kind: 'attention', layer: 2, head: 3 }]);
   await page.waitForSelector('.thumb.off');
+  const command = await page.getByRole('heading', { name: 'In the terminal' }).locator('xpath=..').locator('pre').textContent();
+  const body = JSON.parse(/^curl -s http:\S+\/api\/inspect .* -d '(.*)'$/.exec(command)[1]);
+  assert.deepEqual(body.off, [{ kind: 'attention', layer: 2, head: 3 }]);
+  await close();
+});
+
+test('a model that a link names is shown, also if it is not served here', async () => {
+  const { page, close } = await open('#/cost?models=' + encodeURIComponent(JSON.stringify([{ model: 'elsewhere', settings: '' }])));
+  const select = page.getByLabel('Model or preset');
+  await page.waitForFunction(() => document.querySelector('select')?.value === 'elsewhere');
+  assert.equal(await select.inputValue(), 'elsewhere');
   await close();
 });
 
@@ -151,6 +162,48 @@ test('a run starts with the settings of the form', async () => {
   await page.getByRole('button', { name: 'Start training' }).click();
   assert.deepEqual((await asked).postDataJSON(), { task: 'classify', settings: { rate: '0.02' }, name: 'fast' });
   await page.waitForFunction(() => location.hash === '#/runs/classify/004');
+  await close();
+});
+
+test('the best runs come first, also where a smaller value is better', async () => {
+  const { page, close } = await open('', { hold: true });
+  const { folder, runs, can_train } = await (await fetch(`${server.address}/api/runs`)).json();
+  const made = [
+    ['language/002', 'loss', 3.1],
+    ['language/001', 'loss', 2.4],
+    ['classify/005', 'accuracy', 0.7],
+    ['language/003', 'loss', null],
+    ['classify/006', 'accuracy', 0.9],
+  ].map(([id, metric, best]) => ({ ...runs[1], id, metric, best }));
+  await page.route('**/api/runs', route => route.fulfill({ json: { folder, runs: made, can_train } }));
+  await page.goto(`${server.address}/#/runs?sort=best`);
+  await page.waitForSelector('.runs-table tbody tr');
+  const order = ['classify/006', 'classify/005', 'language/001', 'language/002', 'language/003'];
+  assert.deepEqual(await page.locator('.runs-table tbody th').allTextContents(), order);
+  await close();
+});
+
+test('a word that is longer than a line is broken', async () => {
+  for (const width of [1280, 390]) {
+    const { page, close } = await open('', { hold: true, width });
+    await page.route('**/api/translate', route => route.fulfill({ json: { results: [{ text: 'undneunzigtausend'.repeat(20) }] } }));
+    await page.goto(`${server.address}/#/play/translate`);
+    await page.waitForSelector('.translations li');
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0);
+    await close();
+  }
+});
+
+test('a row of formulas wraps, and an index of a function stays with it', async () => {
+  const { page, close } = await open('', { hold: true, width: 390 });
+  const list = await (await fetch(`${server.address}/api/lab`)).json();
+  list.experiments[0].formula = Array(6).fill('h = \\operatorname{x} \\softmax_j(s_{ij})').join(', \\quad ');
+  await page.route('**/api/lab', route => route.fulfill({ json: list }));
+  await page.goto(`${server.address}/#/lab/L1`);
+  await page.waitForSelector('.formula math');
+  assert.equal(await page.locator('.formula > math').count(), 6);
+  assert.equal(await page.locator('.formula').evaluate(element => element.scrollWidth - element.clientWidth), 0);
+  assert.deepEqual(await page.locator('.formula msub').evaluateAll(all => all.map(each => each.children.length)), Array(12).fill(2));
   await close();
 });
 

@@ -165,4 +165,16 @@ describe('the page with the real server', { skip: heed ? false : 'HEED is not se
     assert.deepEqual(faults, []);
     await close();
   });
+
+  test('a training that ends shows its evaluation', async () => {
+    const form = '#/runs/new?s.data=shapes:400&s.layers=2&s.width=32&s.heads=2&s.epochs=20&name=short';
+    const { page, faults, close } = await openPage(browser, address, form);
+    page.setDefaultTimeout(60_000);
+    await page.getByRole('button', { name: 'Start training' }).click();
+    await page.locator('.badge', { hasText: 'running' }).first().waitFor();
+    await page.locator('.badge', { hasText: 'finished' }).first().waitFor();
+    await page.locator('.stats', { hasText: 'test accuracy' }).first().waitFor();
+    assert.deepEqual(faults, []);
+    await close();
+  });
 });

@@ -49,7 +49,7 @@ HEED_ELEMENT auto keep(const BlockSparseArgs& t, const ScoreRow& row, Keys<V> j)
 #endif
 
 #ifdef HEED_TERM_BLOCKS
-// visit(first query, their end, first key, their end, kept) for every square of the pattern that a block meets, until it returns false.
+// visit(first query, their end, first key, their end, kept) for every square of the pattern that overlaps a block, until it returns false.
 template <class Visit>
 bool for_squares(const BlockSparseArgs& t, const ScoreBlock& x, const Visit& visit) {
   for (int64_t i = x.i0; i < x.i1;) {

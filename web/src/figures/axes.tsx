@@ -4,6 +4,8 @@ import { PlotAxis } from '../types';
 import { tick as tickText } from '../format';
 
 export type Scale = ScaleContinuousNumeric<number, number>;
+const characterWidth = 6.4; // pixels, of digits at 11 px
+
 export interface Frame {
   left: number;
   right: number;
@@ -45,7 +47,12 @@ export function Axes(props: { x?: Scale; y: Scale; frame: Frame; xName?: string;
       ))}
       {x &&
         ticksOf(x, Math.max(2, Math.round((frame.right - frame.left) / 90))).map(tick => (
-          <text key={`x${tick}`} x={x(tick)} y={frame.bottom + 18} text-anchor="middle">
+          <text
+            key={`x${tick}`}
+            x={Math.min(x(tick), frame.right + 11 - (characterWidth * tickText(tick).length) / 2)}
+            y={frame.bottom + 18}
+            text-anchor="middle"
+          >
             {tickText(tick)}
           </text>
         ))}

@@ -11,7 +11,7 @@ function save(name: string, type: string, body: BlobPart) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// A drawing that stands alone: variables of the theme replaced, background and font set.
+// A drawing without the page's styles: variables of the theme replaced, background and font set.
 export function standalone(svg: SVGSVGElement): string {
   const style = getComputedStyle(document.documentElement),
     box = svg.viewBox.baseVal;

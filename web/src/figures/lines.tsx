@@ -127,7 +127,8 @@ export function BarPlot({ plot, width, height = 260 }: { plot: Plot; width: numb
   );
   const floor = plot.y?.log ? frame.bottom : y(0),
     slot = (frame.right - frame.left) / Math.max(groups.length, 1),
-    thick = Math.min(44, (slot * 0.72) / Math.max(sets.length, 1));
+    thick = Math.min(44, (slot * 0.72) / Math.max(sets.length, 1)),
+    named = Math.ceil(18 / slot); // every how many groups there is room for a name
   return (
     <svg
       viewBox={`0 0 ${width} ${height}`}
@@ -164,16 +165,18 @@ export function BarPlot({ plot, width, height = 260 }: { plot: Plot; width: numb
                 </g>
               );
             })}
-            <text
-              x={middle}
-              y={frame.bottom + 16}
-              font-size="11"
-              fill="var(--muted)"
-              text-anchor={crowded ? 'end' : 'middle'}
-              transform={crowded ? `rotate(-40 ${middle} ${frame.bottom + 16})` : undefined}
-            >
-              {group.length > 22 ? group.slice(0, 21) + '…' : group}
-            </text>
+            {g % named === 0 && (
+              <text
+                x={middle}
+                y={frame.bottom + 16}
+                font-size="11"
+                fill="var(--muted)"
+                text-anchor={crowded ? 'end' : 'middle'}
+                transform={crowded ? `rotate(-40 ${middle} ${frame.bottom + 16})` : undefined}
+              >
+                {group.length > 22 ? group.slice(0, 21) + '…' : group}
+              </text>
+            )}
           </g>
         );
       })}

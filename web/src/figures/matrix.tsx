@@ -38,14 +38,15 @@ export function Matrix(props: {
       14,
     ) * characterWidth;
   const wide = props.width < 420 ? 64 : 96;
-  let left = rows.length ? Math.min(longest(rows) + 10, wide) : props.down ? 22 : 0,
+  const axis = props.down ? 22 : 0; // for the name of the vertical axis
+  let left = axis + (rows.length ? Math.min(longest(rows) + (axis ? 4 : 10), wide) : 0),
     top = columns.length ? Math.min(longest(columns) + 10, 84) : 0;
   const bottom = props.across ? 22 : 0;
   const fit = () => Math.min((props.width - left - 2) / grid.columns, ((props.maxHeight ?? 640) - top - bottom) / grid.rows, 56);
   let cell = fit();
   const labelled = cell >= 10;
   if (!labelled && (rows.length || columns.length)) {
-    left = props.down ? 22 : 0;
+    left = axis;
     top = 0;
     cell = fit();
   }
@@ -108,7 +109,7 @@ export function Matrix(props: {
               text-anchor="end"
               font-weight={i === props.row || i === hover?.row ? 650 : 400}
             >
-              {clip(text, Math.floor((left - 8) / characterWidth))}
+              {clip(text, Math.floor((left - Math.max(axis - 6, 0) - 8) / characterWidth))}
             </text>
           ))}
           {columns.map((text, j) => (
@@ -127,7 +128,7 @@ export function Matrix(props: {
           {props.across}
         </text>
       )}
-      {props.down && !(labelled && rows.length) && (
+      {props.down && (
         <text transform={`translate(12 ${top + high / 2}) rotate(-90)`} font-size="11" fill="var(--muted)" text-anchor="middle">
           {props.down}
         </text>

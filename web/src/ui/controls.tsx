@@ -139,6 +139,8 @@ export function Range(props: {
   );
 }
 
+const rounded = (value: number) => (Number.isInteger(value) ? value : Number(value.toPrecision(Math.abs(value) < 0.1 ? 3 : 4)));
+
 // A slider with a number beside it. log: the slider moves in powers of ten, for a range above 0
 export function Slider(props: {
   name: string;
@@ -172,7 +174,7 @@ export function Slider(props: {
           <input
             type="number"
             aria-label={`${props.name}, as a number`}
-            value={Number(props.value.toPrecision(4))}
+            value={rounded(props.value)}
             step={props.step ?? 'any'}
             onChange={event => put(Number(event.currentTarget.value))}
           />

@@ -71,7 +71,7 @@ export function ImageInput({ image, onImage }: { image: string | null; onImage: 
       ) : image ? (
         <img
           src={image}
-          alt="Chosen"
+          alt="The chosen image"
           onLoad={event => event.currentTarget.classList.toggle('tiny', event.currentTarget.naturalWidth < 112)}
         />
       ) : (
@@ -88,7 +88,7 @@ export function ImageInput({ image, onImage }: { image: string | null; onImage: 
         />
         {camera ? (
           <Button kind="primary" icon="camera" onClick={shoot}>
-            Take it
+            Take a picture
           </Button>
         ) : (
           <>

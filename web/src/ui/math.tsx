@@ -141,7 +141,9 @@ class Reader {
   }
 
   private scripted(): string {
-    const isLarge = (this.peek() ?? '').slice(1) in large;
+    const name = (this.peek() ?? '').slice(1);
+    const isLarge = name in large,
+      space = functions.has(name) ? '<mspace width="0.1em"/>' : ''; // after its scripts
     const base = this.one();
     let below = '',
       above = '';
@@ -149,9 +151,9 @@ class Reader {
       if (this.tokens[this.at++] === '_') below = this.one();
       else above = this.one();
     const [under, over, both] = isLarge ? ['munder', 'mover', 'munderover'] : ['msub', 'msup', 'msubsup'];
-    if (below && above) return `<${both}>${base}${below}${above}</${both}>`;
-    if (below) return `<${under}>${base}${below}</${under}>`;
-    return above ? `<${over}>${base}${above}</${over}>` : base;
+    if (below && above) return `<${both}>${base}${below}${above}</${both}>${space}`;
+    if (below) return `<${under}>${base}${below}</${under}>${space}`;
+    return (above ? `<${over}>${base}${above}</${over}>` : base) + space;
   }
 
   private raw(): string {
@@ -177,7 +179,7 @@ class Reader {
     if (name in symbols) return `<mi>${symbols[name]}</mi>`;
     if (name in operators) return `<mo>${operators[name]}</mo>`;
     if (name in large) return `<mo movablelimits="false">${large[name]}</mo>`;
-    if (functions.has(name)) return `<mi>${name}</mi><mspace width="0.1em"/>`;
+    if (functions.has(name)) return `<mi>${name}</mi>`;
     if (name === 'frac' || name === 'tfrac') return `<mfrac>${this.one()}${this.one()}</mfrac>`;
     if (name === 'sqrt') return `<msqrt>${this.one()}</msqrt>`;
     if (name in accents) return `<mover accent="true">${this.one()}<mo>${accents[name]}</mo></mover>`;
@@ -194,8 +196,28 @@ class Reader {
 
 export const mathML = (tex: string, display: boolean) => `<math${display ? ' display="block"' : ''}>${new Reader(tex).list()}</math>`;
 
+// Formulas side by side, which may stand on several lines: \quad separates them, outside of braces.
+function separate(tex: string): string[] {
+  const out = [''];
+  let depth = 0;
+  for (const part of tex.split(/(\\q?quad(?![a-zA-Z])|\\.|[{}])/)) {
+    depth += part === '{' ? 1 : part === '}' ? -1 : 0;
+    if (depth === 0 && /^\\q?quad$/.test(part)) out.push('');
+    else out[out.length - 1] += part;
+  }
+  return out.filter(part => part.trim() !== '');
+}
+
 export const Formula = ({ tex }: { tex: string }) => (
-  <div class="formula" tabIndex={0} dangerouslySetInnerHTML={{ __html: mathML(tex, true) }} />
+  <div
+    class="formula"
+    tabIndex={0}
+    dangerouslySetInnerHTML={{
+      __html: separate(tex)
+        .map(part => mathML(part, true))
+        .join(''),
+    }}
+  />
 );
 
 // A sentence with $formulas$.

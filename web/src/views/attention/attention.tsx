@@ -73,7 +73,7 @@ function Layout({ state }: { state: Playground }) {
         )}
       </div>
       <div class="group">
-        <Check name="Content: β q · k of random tokens" value={state.content} onChange={on => setParams({ content: on ? '1' : null })} />
+        <Check name="Content: β q · k, random tokens" value={state.content} onChange={on => setParams({ content: on ? '1' : null })} />
         {state.content && (
           <>
             <Slider
@@ -96,7 +96,11 @@ function Layout({ state }: { state: Playground }) {
             <Slider name="Seed" value={state.seed} least={1} most={100} step={1} onChange={seed => setParams({ seed: String(seed) })} />
           </>
         )}
-        <Check name="Hard: the limit of a growing β" value={state.hard} onChange={on => setParams({ hard: on ? '1' : null })} />
+        <Check
+          name="Hard: one-hot weights (the limit of large β)"
+          value={state.hard}
+          onChange={on => setParams({ hard: on ? '1' : null })}
+        />
       </div>
     </>
   );
@@ -126,17 +130,16 @@ function Maps({ state, result }: { state: Playground; result: Attended }) {
     state.layout === 'grid' ? `(${Math.floor(token / state.columns)}, ${token % state.columns})` : String(token);
   const entropy = -row.reduce((sum, p) => sum + (p > 0 ? p * Math.log(p) : 0), 0);
   const key = state.key < 0 ? state.query : state.key;
-  const target = `p${place(state.query)} → ${place(key)}`;
   const about = {
-    weights: 'Softmax of the scores. A row sums to 1.',
-    scores: 'Before the softmax. Masked keys are empty.',
-    gradient: `Of the weight ${target} with respect to every score.`,
+    weights: 'Softmax of the scores. Each row sums to 1.',
+    scores: 'Before the softmax. Masked scores are blank.',
+    gradient: `Gradient of the weight of key ${place(key)} for query ${place(state.query)} with respect to every score.`,
   }[what];
   return (
     <>
       <Panel
         title={state.layout === 'grid' ? 'One query on the grid' : 'One query'}
-        about={`Query ${place(query)}, entropy ${short(entropy)} of ${short(Math.log(state.tokens))}, largest weight ${short(row.reduce((a, b) => Math.max(a, b), 0))}.`}
+        about={`Query ${place(query)}, entropy ${short(entropy)} (at most ${short(Math.log(state.tokens))}), largest weight ${short(row.reduce((a, b) => Math.max(a, b), 0))}.`}
       >
         {state.layout === 'grid' ? (
           <Figure data={matrixData(`query-${query}`, asGrid(row, state.columns))}>
@@ -223,7 +226,7 @@ function RowBars({ row, width, query }: { row: number[]; width: number; query: n
 function Copy({ state, result, terms }: { state: Playground; result: Attended; terms: Term[] }) {
   const [as, setAs] = useParam('copy', 'C++');
   return (
-    <Panel title="The same in" actions={<Segments label="Language" value={as} options={['C++', 'terminal']} onChange={setAs} />}>
+    <Panel title="Equivalent code" actions={<Segments label="Language" value={as} options={['C++', 'terminal']} onChange={setAs} />}>
       <Code text={as === 'C++' ? cppOf(state, result.terms, terms) : result.command} />
       <p class="muted small" style={{ marginTop: '8px' }}>
         Computed by heed in {result.milliseconds.toFixed(2)} ms.

@@ -134,7 +134,10 @@ function OneTerm({
   );
 }
 
-const partNames: Record<string, string[]> = { center: ['row', 'column'], spread: ['row row', 'row column', 'column row', 'column column'] };
+const partNames: Record<string, string[]> = {
+  center: ['row', 'column'],
+  spread: ['row, row', 'row, column', 'column, row', 'column, column'],
+};
 
 function Parameter({
   name,
@@ -158,7 +161,7 @@ function Parameter({
       {numbers.map((each, i) => (
         <Slider
           key={i}
-          name={numbers.length > 1 ? `${name}, ${partNames[name]?.[i] ?? i}` : name}
+          name={numbers.length > 1 ? `${name} (${partNames[name]?.[i] ?? i})` : name}
           value={each}
           least={range[0]}
           most={range[1]}
@@ -203,7 +206,7 @@ function Table({
             grid={grid}
             width={width}
             maxHeight={220}
-            label={`Numbers of ${name}`}
+            label={`Values of ${name}`}
             row={Math.floor(chosen / columns)}
             column={chosen % columns}
             onPick={cell => setAt(cell.row * columns + cell.column)}

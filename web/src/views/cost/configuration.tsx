@@ -54,6 +54,7 @@ export function ConfigurationForm(props: {
     ),
     ...(value.config ? [{ value: '', text: 'config.json' }] : []),
   ];
+  if (value.model && !options.some(each => each.value === value.model)) options.push({ value: value.model, text: value.model });
   const set = settingsOf(value.settings);
   const read = async (chosen: File | undefined) => {
     if (!chosen) return;
@@ -109,7 +110,7 @@ export function ConfigurationForm(props: {
         help="key=value, as in heed cost"
       />
       <div class="row between">
-        <Check name="Measure here" value={!!value.measure} onChange={measure => props.onChange({ ...value, measure })} />
+        <Check name="Measure the time here" value={!!value.measure} onChange={measure => props.onChange({ ...value, measure })} />
         <input
           ref={file}
           type="file"

@@ -5,7 +5,7 @@ import { bytes, count, duration, percent } from '../../format';
 import { useInfo } from '../../info';
 import { setParams, useParam } from '../../route';
 import { CallCost, Cost, Setting } from '../../types';
-import { Await, Code, Failure, PageHead, Panel } from '../../ui/blocks';
+import { Await, Code, Failure, PageHead, Panel, Waiting } from '../../ui/blocks';
 import { Button } from '../../ui/controls';
 import { Configuration, ConfigurationForm, settingsOf } from './configuration';
 import { Layers } from './layers';
@@ -25,7 +25,7 @@ function parse(text: string): Configuration[] {
   ];
 }
 
-// The hook of a column may not be called a varying number of times, so every column is asked for, empty or not.
+// A hook must be called equally often in every render, so every column sends its request, empty or not.
 function useCost(configuration: Configuration | undefined): Loaded<Cost> {
   const body = configuration && {
     ...(configuration.config ? { config: JSON.parse(configuration.config) } : { model: configuration.model }),
@@ -76,10 +76,12 @@ export function CostView() {
                     onRemove={configurations.length > 1 ? () => put(configurations.filter((_, j) => j !== i)) : undefined}
                   />
                   {loaded[i].error && <Failure error={loaded[i].error!} />}
+                  {loaded[i].loading && (!loaded[i].data || each.measure) && <Waiting />}
+                  {loaded[i].loading && each.measure && <p class="muted small">Measuring.</p>}
                 </Panel>
               ))}
             </div>
-            <Comparison costs={costs} names={names} />
+            {costs.some(Boolean) && <Comparison costs={costs} names={names} />}
             {costs.some(Boolean) && <Layers costs={costs} names={names} />}
             {configurations.map(
               (each, i) =>
@@ -114,7 +116,7 @@ const sections: [string, Row[]][] = [
     'Model',
     [
       ['Parameters', cost => cost.parameters, count],
-      ['Cache of a token', cost => cost.cache_bytes_per_token || undefined, bytes],
+      ['KV cache per token', cost => cost.cache_bytes_per_token || undefined, bytes],
       ['Tokens', cost => cost.size.tokens, String],
       ['Batch', cost => cost.size.batch, String],
     ],
@@ -124,7 +126,7 @@ const sections: [string, Row[]][] = [
     [
       ['Multiply-adds', call('inference', each => each.multiply_adds), count],
       ['Memory', call('inference', each => each.memory_bytes), bytes],
-      ['of it activations', call('inference', each => each.memory.activations), bytes],
+      ['of which activations', call('inference', each => each.memory.activations), bytes],
       ['Bytes moved', call('inference', each => each.moved_bytes), bytes],
       ['Time, measured', call('inference', measured('seconds')), duration],
       ['Share of the peak', call('inference', measured('share_of_peak')), percent],
@@ -135,8 +137,8 @@ const sections: [string, Row[]][] = [
     [
       ['Multiply-adds', call('training', each => each.multiply_adds), count],
       ['Memory', call('training', each => each.memory_bytes), bytes],
-      ['of it activations', call('training', each => each.memory.activations), bytes],
-      ['of it optimizer', call('training', each => each.memory.optimizer), bytes],
+      ['of which activations', call('training', each => each.memory.activations), bytes],
+      ['of which optimizer state', call('training', each => each.memory.optimizer), bytes],
       ['Time, measured', call('training', measured('seconds')), duration],
       ['Share of the peak', call('training', measured('share_of_peak')), percent],
     ],
@@ -154,6 +156,7 @@ function Comparison({ costs, names }: { costs: (Cost | undefined)[]; names: stri
               {names.map((name, i) => (
                 <th key={i} class="right">
                   {name}
+                  {i > 0 && <span class="ratio" />}
                 </th>
               ))}
             </tr>

@@ -14,7 +14,7 @@ const quantities: { value: Quantity; text: string; write: (value: number) => str
   { value: 'parameters', text: 'parameters', write: count },
   { value: 'activation_bytes', text: 'activations', write: bytes },
   { value: 'moved_bytes', text: 'bytes moved', write: bytes },
-  { value: 'training_multiply_adds', text: 'training', write: count },
+  { value: 'training_multiply_adds', text: 'training arithmetic', write: count },
 ];
 
 // vit.encoder.layer.3.attention.query -> layer 3; decoder.layers.0... -> decoder 0; everything else by its first names
@@ -86,7 +86,7 @@ function Modules({ cost, quantity, write }: { cost: Cost; quantity: Quantity; wr
   const most = cost.modules.reduce((largest, module) => Math.max(largest, module[quantity]), 1);
   return (
     <div class="table-wrap tall" tabIndex={0} role="region" aria-label="Modules">
-      <table>
+      <table class="modules">
         <tbody>
           {cost.modules.map(module => (
             <tr key={module.name}>

@@ -85,7 +85,7 @@ export function OneHead({
       title={shown.title}
       about={
         state.kind === 'rollout'
-          ? 'Attention of all layers multiplied (Abnar and Zuidema 2020).'
+          ? 'Attention rollout: the matrices of all layers multiplied (Abnar and Zuidema 2020).'
           : `${maps.kind === 'cross' ? 'Translation (queries) to source (keys)' : 'Queries to keys'}. Point at a query to see its row.`
       }
       actions={
@@ -129,8 +129,8 @@ export function OneHead({
           }
         </Figure>
         <div class="head-row">
-          <h3>{row ? `${shown.queries[query]} (${query}) attends to` : 'A row of the map'}</h3>
-          {row ? <Probabilities labels={top} /> : <p class="muted small">Point at a token on the left, or at a cell.</p>}
+          <h3>{row ? `${shown.queries[query]} (${query}) attends to` : 'No query selected'}</h3>
+          {row ? <Probabilities labels={top} /> : <p class="muted small">Point at a token on the left or at a cell.</p>}
         </div>
       </div>
     </Panel>

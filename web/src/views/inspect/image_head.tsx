@@ -60,8 +60,8 @@ export function OneImageHead({
       title={shown.title}
       about={
         state.kind === 'rollout'
-          ? 'Attention of all layers multiplied (Abnar and Zuidema 2020).'
-          : `Query: ${name}. Point at a patch to see where it looks; click to keep it.`
+          ? 'Attention rollout: the matrices of all layers multiplied (Abnar and Zuidema 2020).'
+          : `Query: ${name}. Point at a patch to see where it looks; click to select it.`
       }
       actions={
         <>
@@ -164,7 +164,7 @@ export function OneImageHead({
                   }}
                 />
               </svg>
-              <p class="muted small below">Shift-click hides a patch from every query. Largest weight: {short(grid.most)}.</p>
+              <p class="muted small below">Shift-click a patch to mask it for every query. Largest weight: {short(grid.most)}.</p>
               <ColourKey least={0} most={grid.most} theme="dark" />
             </>
           );

@@ -1,4 +1,5 @@
 // Inspect: where the heads of a model look, for one input, and what its answer owes to them.
+import { duration, some } from '../../format';
 import { setParams, useParam } from '../../route';
 import { Inspection } from '../../types';
 import { Await, Code, Empty, PageHead, Panel } from '../../ui/blocks';
@@ -18,7 +19,7 @@ export function Inspect() {
     <>
       <PageHead
         title="Inspect"
-        about="Give a model an input and see what every head attends to. Switch heads off, change β, hide tokens: the answer follows."
+        about="Give a model an input and see what every head attends to. Switch heads off, change β or mask tokens: the prediction updates."
       />
       <Await from={info}>
         {() =>
@@ -51,7 +52,7 @@ function Input({ state }: { state: InspectState }) {
         value={model!.id}
         options={models.map(each => each.id)}
         onChange={choose}
-        help={`${model!.architecture}, ${model!.layers} layers of ${model!.heads} heads`}
+        help={`${model!.architecture}, ${some(model!.layers, 'layer')}, ${some(model!.heads, 'head')} each`}
       />
       {model!.input === 'image' ? (
         <ImageInput image={state.image} onImage={state.setImage} />
@@ -62,7 +63,7 @@ function Input({ state }: { state: InspectState }) {
             rows={2}
             value={text}
             onChange={setText}
-            help={model!.task === 'fill' ? 'Write [MASK] where a word is missing.' : undefined}
+            help={model!.task === 'fill' ? 'Write [MASK] for a missing word.' : undefined}
           />
           {(model!.task === 'classify' || model!.task === 'fill') && (
             <details class="small" open={pair !== ''}>
@@ -71,7 +72,7 @@ function Input({ state }: { state: InspectState }) {
             </details>
           )}
           {model!.task === 'translate' && (
-            <TextField name="Translation" value={target} onChange={setTarget} placeholder="empty: the model's own" />
+            <TextField name="Translation" value={target} onChange={setTarget} placeholder="leave empty for the model's own translation" />
           )}
         </div>
       )}
@@ -94,7 +95,7 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
           ) : (
             <span />
           )}
-          <span class="muted small number">{inspection.milliseconds.toFixed(0)} ms</span>
+          <span class="muted small number">{duration(inspection.milliseconds / 1000)}</span>
         </div>
         {inspection.kind === 'image' ? (
           <OneImageHead state={state} inspection={inspection} view={view} setView={setView} />
@@ -116,8 +117,18 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
   );
 }
 
-const command = (state: InspectState) =>
-  `heed inspect ${state.model!.folder} ${state.model!.input === 'image' ? 'IMAGE.png' : `'${state.text.replaceAll("'", "'\\''")}'`}`;
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+// `heed inspect` shows the model as it was trained. With changes, the request that this page sends.
+function command({ model, input, changes }: InspectState) {
+  if (Object.keys(changes).length > 0) {
+    const shown = 'image' in input ? { image: 'BASE64' } : input;
+    const body = JSON.stringify({ model: model!.id, ...shown, ...changes });
+    return `curl -s ${location.origin}/api/inspect -H 'Content-Type: application/json' -d ${quoted(body)}`;
+  }
+  const options = ['pair', 'target'].filter(key => input[key]).map(key => ` --${key} ${quoted(input[key]!)}`);
+  return `heed inspect ${model!.folder} ${'image' in input ? 'IMAGE.png' : quoted(input.text!)}${options.join('')}`;
+}
 
 // What differs from the model as it was trained.
 function Changes({ state, inspection }: { state: InspectState; inspection: Inspection }) {
@@ -138,19 +149,19 @@ function Changes({ state, inspection }: { state: InspectState; inspection: Inspe
     >
       <div class="group">
         <Slider
-          name="Inverse temperature β, factor"
+          name="Inverse temperature β, as a factor"
           value={state.beta}
           least={0.05}
           most={20}
           log
           onChange={beta => setParams({ beta: beta === 1 ? null : String(beta) })}
-          help="1: as trained. Small: heads look everywhere; large: at one key."
+          help="1: as trained. Smaller values spread attention over all keys, larger ones concentrate it on one."
         />
       </div>
       <div class="group">
         <h3>Heads off</h3>
         {state.off.length === 0 ? (
-          <p class="muted small">None. Choose a head and switch it off, or press x in the overview.</p>
+          <p class="muted small">None. Select a head and switch it off, or press x in All heads.</p>
         ) : (
           <div class="row">
             {state.off.map(key => (
@@ -163,8 +174,8 @@ function Changes({ state, inspection }: { state: InspectState; inspection: Inspe
       </div>
       {inspection.tokens.length > 0 && (
         <div class="group">
-          <h3>Hidden tokens</h3>
-          <p class="muted small">Choose tokens that no query may see.</p>
+          <h3>Masked tokens</h3>
+          <p class="muted small">Click tokens to mask them for every query.</p>
           <div class="tokens" tabIndex={0} role="group" aria-label="Tokens">
             {inspection.tokens.map((token, i) => (
               <button key={i} type="button" class="token" aria-pressed={state.hidden.includes(i)} onClick={() => toggle(i)}>
@@ -176,7 +187,7 @@ function Changes({ state, inspection }: { state: InspectState; inspection: Inspe
       )}
       {inspection.kind === 'image' && state.hidden.length > 0 && (
         <div class="group">
-          <p class="muted small">{state.hidden.length} patches are hidden.</p>
+          <p class="muted small">Masked patches: {state.hidden.length}.</p>
         </div>
       )}
     </Panel>
@@ -188,7 +199,7 @@ function Shapes({ inspection, loading }: { inspection: Inspection; loading: bool
   return (
     <Panel
       title="Shapes"
-      about="Of every intermediate result."
+      about="The shape of every intermediate tensor."
       actions={<Button onClick={() => setOpen(open ? '' : '1')}>{open ? 'Hide' : 'Show'}</Button>}
       flush={!!open}
     >
@@ -207,7 +218,7 @@ function Shapes({ inspection, loading }: { inspection: Inspection; loading: bool
               ))}
               {!inspection.shapes && (
                 <tr>
-                  <td class="muted">{loading ? 'Asking the model.' : 'None were given.'}</td>
+                  <td class="muted">{loading ? 'Computing.' : 'No shapes.'}</td>
                 </tr>
               )}
             </tbody>

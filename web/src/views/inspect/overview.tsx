@@ -104,10 +104,10 @@ export function Overview({ state, inspection, maps }: { state: InspectState; ins
       title="All heads"
       about={
         inspection.image
-          ? 'What the chosen query attends to. Each map has its own scale.'
+          ? 'What the chosen query attends to. Each map has its own colour scale.'
           : state.whole
-            ? 'Queries down, keys across. Each map has its own scale.'
-            : 'The row of the chosen query. Each map has its own scale.'
+            ? 'Queries down, keys across. Each map has its own colour scale.'
+            : 'The row of the chosen query. Each map has its own colour scale.'
       }
     >
       <Figure data={() => ({ name: 'heads', json: maps, csv: mapsCsv(maps) })} svg={() => sheet(grids, maps)}>

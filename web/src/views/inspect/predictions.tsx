@@ -34,11 +34,11 @@ export function Predictions({ state, inspection }: { state: InspectState; inspec
   return (
     <Panel
       title={inspection.translation !== undefined ? 'Translation' : 'Prediction'}
-      about={changed ? 'The line marks the model without your changes.' : undefined}
+      about={changed ? 'The vertical marks show the probabilities without your changes.' : undefined}
     >
       {inspection.translation !== undefined && (
         <p class="translation">
-          {inspection.translation} {inspection.own_translation === false && <span class="muted small">(given)</span>}
+          {inspection.translation} {inspection.own_translation === false && <span class="muted small">(as entered)</span>}
         </p>
       )}
       {shown.map((each, i) => (
@@ -51,7 +51,7 @@ export function Predictions({ state, inspection }: { state: InspectState; inspec
       ))}
       {everyToken && (
         <p class="muted small" style={{ marginTop: '12px' }}>
-          Choose a query to see what the model expects after it.
+          Select a query to see the prediction after that token.
         </p>
       )}
     </Panel>

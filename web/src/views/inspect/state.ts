@@ -5,7 +5,7 @@ import { pickModel, useInfo } from '../../info';
 import { useListParam, useNumberParam, useParam } from '../../route';
 import { AttentionMaps, Inspection, ModelInfo } from '../../types';
 
-const mostWeights = 600_000; // in one answer; longer inputs are asked for row by row
+const mostWeights = 600_000; // in one answer; for longer inputs, rows are requested one by one
 const charactersPerToken = 3.5;
 
 let lastImage: string | null = null; // survives a change of view
@@ -37,6 +37,8 @@ export interface InspectState {
   off: string[];
   hidden: number[];
   beta: number;
+  input: Record<string, string | null>; // parts of the request: text or image,
+  changes: Record<string, unknown>; // and how the model differs from the trained one
   whole: boolean; // the overview holds every row
   overview: Loaded<Inspection>;
   one: Loaded<Inspection>; // all rows of the chosen head
@@ -65,7 +67,7 @@ export function useInspect(): InspectState {
   const whole = !isImage && estimated < mostWeights;
   const ready = model && (isImage ? image !== null : text.trim() !== '');
   const changes = { ...(off.length && { off: off.map(parseHead) }), ...(beta !== 1 && { beta }), ...(hidden.length && { hidden }) };
-  const input = isImage ? { image } : { text, ...(pair && { pair }), ...(target && { target }) };
+  const input: InspectState['input'] = isImage ? { image } : { text, ...(pair && { pair }), ...(target && { target }) };
   const rows = whole ? {} : { queries: [Math.max(query, 0)] };
   const overview = usePost<Inspection>(
     '/api/inspect',
@@ -87,7 +89,7 @@ export function useInspect(): InspectState {
     250,
   );
   const setImage = (next: string) => setImageState((lastImage = next));
-  return { models, model, text, image, setImage, kind, layer, head, query, off, hidden, beta, whole, overview, one };
+  return { models, model, text, image, setImage, kind, layer, head, query, off, hidden, beta, input, changes, whole, overview, one };
 }
 
 export const mapsOf = (inspection: Inspection, kind: string): AttentionMaps | undefined =>

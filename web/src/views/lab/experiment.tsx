@@ -67,7 +67,7 @@ export function ExperimentPage({ experiment, previous, next }: { experiment: Exp
           {next && <a href={link('lab', [next.number])}>{next.number} →</a>}
         </span>
       </div>
-      <PageHead title={experiment.title} about={`${experiment.number}, ${experiment.topic.toLowerCase()}`} />
+      <PageHead title={experiment.title} about={`${experiment.number} · ${experiment.topic}`} />
       <div class="split">
         <div class="stack">
           <section class="claim">
@@ -78,7 +78,7 @@ export function ExperimentPage({ experiment, previous, next }: { experiment: Exp
             {experiment.published && (
               <p class="notice">
                 <span>
-                  <b>As published:</b> <Sentence text={experiment.published} />
+                  <b>Published claim:</b> <Sentence text={experiment.published} />
                 </span>
               </p>
             )}
@@ -87,7 +87,7 @@ export function ExperimentPage({ experiment, previous, next }: { experiment: Exp
           {shown ? (
             <Result result={shown} stale={running} />
           ) : (
-            !running && !failure && <p class="muted">This experiment trains models and takes a while. Start it with Run.</p>
+            !running && !failure && <p class="muted">This experiment trains models and takes a while. Press Run to start it.</p>
           )}
         </div>
         <aside>
@@ -156,7 +156,7 @@ function Result({ result, stale }: { result: LabResult; stale: boolean }) {
       <div class="verdict">
         <span class={`badge ${verdictKind[result.verdict]}`}>
           {result.verdict === 'corrected'
-            ? 'The published claim is wrong; corrected, it holds'
+            ? 'The published claim is wrong; the corrected claim holds'
             : `The claim ${verdictText[result.verdict]}`}
         </span>
         <p>
@@ -184,7 +184,7 @@ function Result({ result, stale }: { result: LabResult; stale: boolean }) {
                   <tr key={each.name}>
                     <th scope="row">
                       <Sentence text={each.name} />
-                      {each.by_clock && <span class="muted small"> by the clock</span>}
+                      {each.by_clock && <span class="muted small"> wall-clock time</span>}
                     </th>
                     <td class="right">{short(each.measured, 4)}</td>
                     <td class="right">

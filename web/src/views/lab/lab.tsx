@@ -45,11 +45,11 @@ function List({ experiments }: { experiments: Experiment[] }) {
     <>
       <PageHead
         title="Lab"
-        about="Claims about attention, also some that were published wrong. Each is computed here, with sliders, and judged by its numbers."
+        about="Claims about attention, including published ones that are wrong. Each is tested here by experiment; sliders change its settings."
       />
       <div class="stack">
         <div class="toolbar">
-          <TextField name="Find" type="search" value={filter} onChange={setFilter} placeholder="for example softmax, convolution, heads" />
+          <TextField name="Find" type="search" value={filter} onChange={setFilter} placeholder="softmax, convolution, heads" />
         </div>
         {topics.map(topic => (
           <section key={topic}>

@@ -83,7 +83,7 @@ export function Chat({ models }: { models: ModelInfo[] }) {
     <div class="split">
       <div class="stack">
         <div class="chat" role="log" aria-label="Conversation">
-          {past.length === 0 && <p class="muted">Say something to {model.id}.</p>}
+          {past.length === 0 && <p class="muted">Write a message to {model.id}.</p>}
           {past.map((message, i) => (
             <div key={i} class={`message ${message.role}`}>
               {message.content}
@@ -104,7 +104,7 @@ export function Chat({ models }: { models: ModelInfo[] }) {
           value={draft}
           onChange={setDraft}
           onEnter={() => void send()}
-          help="Enter sends, Shift Enter begins a line."
+          help="Enter sends; Shift+Enter starts a new line."
         />
         <div class="row">
           {running ? (

@@ -37,15 +37,15 @@ export function Classify({ models }: { models: ModelInfo[] }) {
             rows={4}
             value={text}
             onChange={setText}
-            help={model.task === 'fill' ? 'Write [MASK] where a word is missing.' : undefined}
+            help={model.task === 'fill' ? 'Write [MASK] for a missing word.' : undefined}
           />
         )}
         {!isImage && model.task === 'classify' && (
-          <TextField name="Second text" value={pair} onChange={setPair} placeholder="only for models of pairs" />
+          <TextField name="Second text" value={pair} onChange={setPair} placeholder="only for models trained on text pairs" />
         )}
       </div>
       <Panel
-        title="Answer"
+        title="Prediction"
         actions={
           model.maps &&
           !isImage && (
@@ -58,7 +58,7 @@ export function Classify({ models }: { models: ModelInfo[] }) {
         {body ? (
           <Await from={result}>{data => <Answer result={data.results[0]} />}</Await>
         ) : (
-          <p class="muted">{isImage ? 'The labels of the image appear here.' : 'Write something.'}</p>
+          <p class="muted">{isImage ? 'The labels of the image appear here.' : 'Enter a text.'}</p>
         )}
       </Panel>
     </div>

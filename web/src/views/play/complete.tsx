@@ -1,4 +1,4 @@
-// A prompt, and how a language model goes on.
+// A prompt, and its continuation by a language model.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { stream } from '../../api';
 import { useParam } from '../../route';
@@ -68,7 +68,7 @@ export function Complete({ models }: { models: ModelInfo[] }) {
     }
     if (abort.current === mine) setRunning(false);
   };
-  // Another token in place of the chosen one, and on from there.
+  // Replaces the chosen token and continues from there.
   const take = (token: string) => {
     const text =
       asked +
@@ -100,7 +100,7 @@ export function Complete({ models }: { models: ModelInfo[] }) {
         </div>
         {failure && <Failure error={failure} />}
         {(tokens.length > 0 || running) && (
-          <Panel title="Text" about="Coloured by surprise: the deeper, the less probable the token was.">
+          <Panel title="Text" about="The stronger the colour of a token, the less probable it was. Click a token to see its alternatives.">
             <p class="generated" aria-live="polite" aria-busy={running}>
               <span class="muted">{asked}</span>
               <Tokens tokens={tokens} chosen={chosen} onChoose={setChosen} />

@@ -1,4 +1,4 @@
-// Sentences as points: the two directions in which their vectors differ most, and how similar each two are.
+// Sentences as points: the two directions in which their vectors differ most, and how similar each pair is.
 import { useMemo, useState } from 'preact/hooks';
 import { usePost } from '../../api';
 import { Figure } from '../../figures/figure';
@@ -43,7 +43,7 @@ export function Embed({ models }: { models: ModelInfo[] }) {
       </div>
       <aside class="first stack tight">
         <Select name="Model" value={model.id} options={models.map(each => each.id)} onChange={setModel} help={model.architecture} />
-        <TextField name="Sentences" rows={12} value={text} onChange={setText} help="One a line, 200 at most." />
+        <TextField name="Sentences" rows={12} value={text} onChange={setText} help="One per line, at most 200." />
       </aside>
     </div>
   );
@@ -58,7 +58,7 @@ function Maps({ vectors, sentences }: { vectors: number[][]; sentences: string[]
   const names = sentences.slice(0, vectors.length);
   const about = hover
     ? `${names[hover.row]} | ${names[hover.column]}: ${similarity[hover.row]?.[hover.column]?.toFixed(3)}`
-    : 'Cosine of the angle between each two. 1: the same direction.';
+    : 'Cosine of the angle between each pair. 1: the same direction.';
   return (
     <>
       <Panel title="Map" about={`The first two principal components, ${percent(shares[0] + shares[1], 0)} of the variance.`}>
@@ -87,8 +87,13 @@ function Maps({ vectors, sentences }: { vectors: number[][]; sentences: string[]
                 <path d={`M0 ${height / 2}H${width}M${width / 2} 0V${height}`} stroke="var(--line)" />
                 {points.map((point, i) => {
                   const labelY = labels[i];
-                  const text = names[i].length > 30 ? names[i].slice(0, 29) + '…' : names[i],
-                    left = x(point) > width * 0.6;
+                  const left = x(point) > width * 0.6;
+                  // Beside all points that the text would cover.
+                  const covered = points.filter(other => Math.abs(y(other) - labelY) < 11 && Math.abs(x(other) - x(point)) < 120),
+                    edges = [point, ...covered].map(x),
+                    labelX = left ? Math.min(...edges) - 9 : Math.max(...edges) + 9,
+                    room = Math.max(4, Math.floor(Math.min(190, left ? labelX : width - labelX) / 6.3)), // letters
+                    text = names[i].length > room ? names[i].slice(0, room - 1) + '…' : names[i];
                   return (
                     <g key={i} onPointerEnter={() => setOver(i)} onPointerLeave={() => setOver(-1)}>
                       <circle
@@ -100,7 +105,7 @@ function Maps({ vectors, sentences }: { vectors: number[][]; sentences: string[]
                       />
                       {(names.length <= 40 || i === over) && (
                         <text
-                          x={x(point) + (left ? -9 : 9)}
+                          x={labelX}
                           y={labelY}
                           dy="0.35em"
                           font-size="12"

@@ -33,23 +33,24 @@ export function Alternatives({
   sampling: Sampling;
   onTake?: (token: string) => void;
 }) {
-  if (!token) return <p class="muted small">Choose a token of the answer to see its alternatives.</p>;
+  if (!token) return <p class="muted small">Click a generated token to see its alternatives.</p>;
   const list = reweighted(token.top, sampling.temperature, sampling.top_p);
   return (
     <div class="stack tight">
       <p class="small muted">
         {token.logprob !== null && (
           <>
-            The model gave “{readable(token.token)}” {percent(Math.exp(token.logprob))}.{' '}
+            The model gave “{readable(token.token)}” a probability of {percent(Math.exp(token.logprob))}.{' '}
           </>
         )}
-        Below: the first {list.length} at temperature {sampling.temperature} and top-p {sampling.top_p}.
+        Below: the {list.length} most probable tokens at temperature {sampling.temperature} and top-p {sampling.top_p}, with probabilities
+        that sum to 100%.
       </p>
       <ul class="alternatives">
         {list.map(({ token: text, p, kept }) => (
           <li key={text} class={kept ? '' : 'cut'}>
             {onTake ? (
-              <button type="button" onClick={() => onTake(text)} title="Go on from here with this token">
+              <button type="button" onClick={() => onTake(text)} title="Continue from here with this token">
                 {readable(text)}
               </button>
             ) : (

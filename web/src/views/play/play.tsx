@@ -44,7 +44,7 @@ const modes: Mode[] = [
     name: 'classify',
     can: model => ['classify', 'tag', 'fill'].includes(model.task),
     view: Classify,
-    missing: 'No model with labels is served',
+    missing: 'No model that classifies is served',
     command: 'heed demo\nheed serve runs/classify/001',
   },
   {
@@ -61,7 +61,7 @@ export function Play() {
   const { path } = useRoute();
   return (
     <>
-      <PageHead title="Play" about="Use the served models, and see what they considered." />
+      <PageHead title="Play" about="Use the served models, and see the alternatives of every token." />
       <Await from={info}>
         {({ models }) => {
           const usable = models.filter(model => !model.error);
@@ -80,7 +80,7 @@ export function Play() {
                 <View key={mode.name} models={able} />
               ) : (
                 <Empty title={mode.missing} command={mode.command}>
-                  Serve a folder with a model, yours or from the Hugging Face hub.
+                  Serve the folder of a model: a training run, or a checkpoint from the Hugging Face Hub.
                 </Empty>
               )}
               {models.some(model => model.error) && (

@@ -43,10 +43,10 @@ export function SamplingControls({ models, model }: { models: ModelInfo[]; model
         most={1}
         step={0.05}
         onChange={setTopP}
-        help="Only the most probable tokens that together have this share."
+        help="Only the most probable tokens with this total probability."
       />
       <Slider
-        name="Tokens"
+        name="Maximum tokens"
         value={most}
         least={1}
         most={Math.max(256, Math.min(model.max_tokens || 1024, 1024))}

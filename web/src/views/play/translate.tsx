@@ -20,7 +20,7 @@ export function Translate({ models }: { models: ModelInfo[] }) {
   return (
     <div class="split">
       <div class="columns" style={{ '--least': '280px' }}>
-        <TextField name="Text" rows={8} value={text} onChange={setText} help="One sentence a line." />
+        <TextField name="Text" rows={8} value={text} onChange={setText} help="One sentence per line." />
         <Panel title="Translation">
           <Await from={result}>
             {({ results }) => (
@@ -32,7 +32,7 @@ export function Translate({ models }: { models: ModelInfo[] }) {
                       class="small"
                       href={link('inspect', [], { model: model.id, text: lines[i] ?? '', target: each.text, kind: 'cross' })}
                     >
-                      See the alignment
+                      Show the alignment
                     </a>
                   </li>
                 ))}
@@ -52,7 +52,7 @@ export function Translate({ models }: { models: ModelInfo[] }) {
               most={12}
               step={1}
               onChange={setBeams}
-              help="1: the most probable token at each step."
+              help="1: greedy search, the most probable token at each step."
             />
           </div>
         </Panel>

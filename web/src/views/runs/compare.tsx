@@ -6,6 +6,7 @@ import { Failure, Panel, Waiting } from '../../ui/blocks';
 import { Button, Check, Slider } from '../../ui/controls';
 import { Curves } from './curves';
 import { useLiveRuns } from './live';
+import { inOrder } from './series';
 
 export function CurveControls() {
   const [smoothing, setSmoothing] = useNumberParam('smooth', 0);
@@ -13,7 +14,7 @@ export function CurveControls() {
   return (
     <div class="curve-controls">
       <Slider name="Smoothing" value={smoothing} least={0} most={0.98} step={0.02} onChange={setSmoothing} />
-      <Check name="Logarithmic" value={log === '1'} onChange={on => setLog(on ? '1' : '')} />
+      <Check name="Logarithmic y axis" value={log === '1'} onChange={on => setLog(on ? '1' : '')} />
     </div>
   );
 }
@@ -54,9 +55,9 @@ function Differences({ runs }: { runs: Run[] }) {
   const keys = [...new Set(runs.flatMap(run => run.settings.map(setting => setting.key)))].filter(
     key => new Set(values.map(each => each.get(key) ?? '')).size > 1,
   );
-  const figures = [...new Set(runs.flatMap(run => Object.keys(run.summary.figures)))];
+  const figures = inOrder([...new Set(runs.flatMap(run => Object.keys(run.summary.figures)))]);
   return (
-    <Panel title="Differences" about="Settings that are not the same in all of them, and the final evaluation." flush>
+    <Panel title="Differences" about="Settings in which the runs differ, and the final evaluation." flush>
       <div class="table-wrap">
         <table>
           <thead>

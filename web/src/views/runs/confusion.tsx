@@ -25,10 +25,10 @@ export function Confusion({ classes, counts }: { classes: string[]; counts: numb
     [counts],
   );
   const text = hover
-    ? `${names[hover.row]} taken for ${names[hover.column]}: ${counts[hover.row][hover.column]} (${percent(grid.value(hover.row, hover.column))})`
+    ? `${names[hover.row]} predicted as ${names[hover.column]}: ${counts[hover.row][hover.column]} (${percent(grid.value(hover.row, hover.column))})`
     : 'Rows: true class. Columns: prediction.';
   return (
-    <Panel title="Confusion" about={text}>
+    <Panel title="Confusion matrix" about={text}>
       <div class="columns" style={{ '--least': '320px' }}>
         <Figure
           data={() => ({
@@ -60,7 +60,7 @@ export function Confusion({ classes, counts }: { classes: string[]; counts: numb
               {worst.map(({ truth, guess, count }) => (
                 <tr key={`${truth}.${guess}`}>
                   <th scope="row">{names[truth]}</th>
-                  <td class="muted">taken for {names[guess]}</td>
+                  <td class="muted">predicted as {names[guess]}</td>
                   <td class="right">{count}</td>
                 </tr>
               ))}

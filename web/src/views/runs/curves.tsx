@@ -73,6 +73,9 @@ function Chart({
           {
             ...axis,
             size: 28,
+            label: 'step',
+            labelSize: 18,
+            labelFont: axis.font,
             grid: { show: false },
             values: (_, ticks) => ticks.map(tick => (tick >= 10000 ? `${tick / 1000}k` : String(tick))),
           },
@@ -170,8 +173,8 @@ export function Curves({ runs, smoothing, log, filter }: { runs: Run[]; smoothin
   if (metrics.length === 0)
     return (
       <p class="muted">
-        No values yet. The first appear after {runs.some(run => run.summary.state === 'running') ? 'a few steps' : 'a training has started'}
-        .
+        No values yet. The first appear after{' '}
+        {runs.some(run => run.summary.state === 'running') ? 'a few steps' : 'the training has started'}.
       </p>
     );
   return (

@@ -1,4 +1,4 @@
-// The film of heads with Gaussian positions: where each one looks, relative to the query, from epoch to epoch.
+// An animation of heads with Gaussian positions: where each one looks, relative to the query, from epoch to epoch.
 import { useEffect, useState } from 'preact/hooks';
 import { Figure } from '../../figures/figure';
 import { csv, short } from '../../format';
@@ -29,7 +29,7 @@ export function Heads({ frames }: { frames: HeadFrame[] }) {
   return (
     <Panel
       title="Heads"
-      about="Ellipses hold half of a head's weight, relative to the query in the middle. Lines are the way it came."
+      about="Each ellipse contains half of a head's attention weight; the query is in the middle. Lines show how the centre moved."
       actions={
         <Button icon={playing ? 'stop' : 'resume'} onClick={play}>
           {playing ? 'Stop' : 'Play'}

@@ -21,18 +21,22 @@ const pause = (signal: AbortSignal) =>
 
 async function follow(id: string, signal: AbortSignal, put: (change: (run: Run | undefined) => Run | undefined) => void) {
   while (!signal.aborted) {
-    let run = await get<Run>(`/api/runs/${id}`, signal);
+    const run = await get<Run>(`/api/runs/${id}`, signal);
     put(() => run);
     if (run.summary.state !== 'running') return;
-    let cursor = run.cursor;
+    const ended = new AbortController(),
+      abort = () => ended.abort();
+    signal.addEventListener('abort', abort);
     try {
-      await stream(`/api/runs/${id}/events?cursor=${encodeURIComponent(cursor)}`, undefined, signal, event => {
-        cursor = event.id || cursor;
-        if (event.event !== 'state') put(old => old && apply(old, event.event, JSON.parse(event.data)));
+      await stream(`/api/runs/${id}/events?cursor=${encodeURIComponent(run.cursor)}`, undefined, ended.signal, event => {
+        const data = JSON.parse(event.data);
+        if (event.event !== 'state') put(old => old && apply(old, event.event, data));
+        else if (data.state !== 'running') abort(); // load its evaluation and samples
       });
     } catch {
-      // the connection ended; ask again
+      // the connection ended: connect again
     }
+    signal.removeEventListener('abort', abort);
     if (!signal.aborted) await pause(signal);
   }
 }

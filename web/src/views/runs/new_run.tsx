@@ -1,4 +1,4 @@
-// A form that knows every setting of every task, and the command that does the same.
+// A form with every setting of every task, and the equivalent command.
 import { useState } from 'preact/hooks';
 import { post, useGet } from '../../api';
 import { go, link, setParams, useParam, useRoute } from '../../route';
@@ -125,7 +125,7 @@ function Form({ list }: { list: SettingList }) {
         </Panel>
       </div>
       <aside class="stack tight">
-        <TextField name="Name" value={name} onChange={setName} placeholder="the next number" />
+        <TextField name="Name" value={name} onChange={setName} placeholder="default: the next number" />
         <Code text={command} />
         {failure && <Failure error={failure} />}
         <Button kind="primary" onClick={start} disabled={starting}>

@@ -15,6 +15,7 @@ import { Heads } from './heads';
 import { useLiveRuns } from './live';
 import { stateKind } from './runs';
 import { Samples } from './samples';
+import { inOrder } from './series';
 
 export function RunPage({ id }: { id: string }) {
   const live = useLiveRuns([id]);
@@ -70,6 +71,8 @@ const RunAbout = ({ run }: { run: Run }) => (
   </span>
 );
 
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 function RunBody({ run }: { run: Run }) {
   const [tab, setTab] = useParam('tab', 'curves');
   const [smoothing] = useNumberParam('smooth', 0);
@@ -103,9 +106,9 @@ function RunBody({ run }: { run: Run }) {
               <small>epoch {summary.best_epoch}</small>
             </>,
           ],
-          ...Object.entries(summary.figures)
+          ...inOrder(Object.keys(summary.figures))
             .slice(0, 3)
-            .map(([name, value]) => [`${summary.judged} ${words(name)}`, metric(name, value)] as const),
+            .map(name => [capital(`${summary.judged} ${words(name)}`), metric(name, summary.figures[name])] as const),
           ['Time', duration(summary.seconds)],
         ]}
       />

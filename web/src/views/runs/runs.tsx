@@ -1,7 +1,7 @@
 // Runs: the list, one run, several side by side, a new one.
 import { useEffect } from 'preact/hooks';
 import { useGet } from '../../api';
-import { duration, metric } from '../../format';
+import { duration, lessIsBetter, metric } from '../../format';
 import { link, useListParam, useParam, useRoute } from '../../route';
 import { RunSummary } from '../../types';
 import { useInfo } from '../../info';
@@ -36,7 +36,7 @@ function RunTable() {
   });
   return (
     <>
-      <PageHead title="Runs" about="Trainings of this machine, running and past. Choose some to compare them.">
+      <PageHead title="Runs" about="Training runs on this machine, running and finished. Select some to compare them.">
         {list.data?.can_train && (
           <a class="button primary" href={link('runs', ['new'])}>
             <Icon name="plus" />
@@ -46,7 +46,7 @@ function RunTable() {
       </PageHead>
       {info && info.runs === null ? (
         <Empty title="This server has no folder of runs" command="heed serve --runs runs">
-          Start it with the folder in which heed train writes.
+          Start it with the folder that heed train writes to.
         </Empty>
       ) : (
         <Await from={list}>
@@ -67,6 +67,14 @@ function RunTable() {
   );
 }
 
+// Runs with the same metric together, the best of them first; then those without a value.
+function best(a: RunSummary, b: RunSummary): number {
+  const without = (run: RunSummary) => Number(run.best_epoch <= 0 || run.best === null);
+  if (without(a) || without(b)) return without(a) - without(b);
+  if (a.metric !== b.metric) return a.metric.localeCompare(b.metric);
+  return lessIsBetter(a.metric) ? a.best! - b.best! : b.best! - a.best!;
+}
+
 function Table({ runs }: { runs: RunSummary[] }) {
   const [filter, setFilter] = useParam('filter');
   const [state, setState] = useParam('state', 'all');
@@ -78,7 +86,7 @@ function Table({ runs }: { runs: RunSummary[] }) {
     (state === 'all' || (state === 'running') === (run.state === 'running'));
   const by: Record<string, (a: RunSummary, b: RunSummary) => number> = {
     newest: () => 0,
-    best: (a, b) => (b.best ?? -Infinity) - (a.best ?? -Infinity),
+    best,
     time: (a, b) => b.seconds - a.seconds,
     name: (a, b) => a.id.localeCompare(b.id),
   };
@@ -89,9 +97,9 @@ function Table({ runs }: { runs: RunSummary[] }) {
     <div class="stack">
       {chosen.length > 0 && <Compare ids={chosen} onClear={() => setCompared([])} />}
       <div class="toolbar">
-        <TextField name="Filter" type="search" value={filter} onChange={setFilter} placeholder="task, name, model or data" />
+        <TextField name="Filter" type="search" value={filter} onChange={setFilter} placeholder="name or model" />
         <Select name="Sort" value={sort} options={['newest', 'best', 'time', 'name']} onChange={setSort} />
-        <Segments label="State" value={state} options={['all', 'running', { value: 'past', text: 'past' }]} onChange={setState} />
+        <Segments label="State" value={state} options={['all', 'running', { value: 'past', text: 'ended' }]} onChange={setState} />
       </div>
       <section class="panel flush">
         <div class="table-wrap">

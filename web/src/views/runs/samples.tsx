@@ -29,13 +29,13 @@ export function Samples({ samples }: { samples: Sample[] }) {
             {sample.source && <p class="source">{sample.source}</p>}
             <p class={`badge ${sample.right ? 'good' : 'bad'}`}>{sample.guess || '(empty)'}</p>
             <p class="muted small">
-              {!sample.right && <>is {sample.truth}, </>}
+              {!sample.right && <>correct: {sample.truth}; </>}
               {sample.score !== null && sample.score >= 0 && sample.score <= 1 ? percent(sample.score) : sample.score?.toFixed(2)}
             </p>
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p class="muted">None of the samples is {which}.</p>}
+      {shown.length === 0 && <p class="muted">No samples to show.</p>}
     </Panel>
   );
 }

@@ -18,12 +18,14 @@ function names(rows: RunRow[]): string[] {
 }
 
 // loss, accuracy, ... in the order in which people look at them
+const first = ['loss', 'accuracy', 'perplexity', 'bleu', 'f1', 'top5', 'rate', 'gradient_norm', 'samples_per_second'];
+const rank = (name: string) => (first.indexOf(name) + first.length + 1) % (first.length + 1);
+export const inOrder = (names: string[]) => names.sort((a, b) => rank(a) - rank(b));
+
 export function metricsOf(runs: Run[]): string[] {
   const found = new Set<string>();
   for (const run of runs) for (const rows of [run.epochs, run.steps, run.speed]) for (const name of names(rows)) found.add(baseOf(name));
-  const first = ['loss', 'accuracy', 'perplexity', 'bleu', 'f1', 'top5', 'rate', 'gradient_norm', 'samples_per_second'];
-  const rank = (name: string) => (first.indexOf(name) + first.length + 1) % (first.length + 1);
-  return [...found].filter(name => !['epoch', 'step', 'seconds'].includes(name)).sort((a, b) => rank(a) - rank(b));
+  return inOrder([...found].filter(name => !['epoch', 'step', 'seconds'].includes(name)));
 }
 
 // Exponential moving average, corrected for its start.

@@ -1,7 +1,7 @@
 // A GPT of modules and ops: the network, its training loop and its generation are all here. It reads characters of the numbers from one to
 // 9999 in words and then writes some of its own.
 //
-//   gpt_from_nothing [STEPS]
+//   gpt_from_scratch [STEPS]
 //
 // docs/layers.md describes the modules. heed::make_model() builds GPT-2 and others from a config, with a cache for fast generation.
 #include <heed/data/text_data.h>
