@@ -14,6 +14,7 @@ void AttentionTap::look(const Tensor& q, const Tensor& k, const AttentionOptions
   for (AttentionTap* tap = newest_; tap; tap = tap->outer_) {
     const int64_t call = tap->calls_++;
     tap->shapes_.push_back({q.shape(), k.shape()});
+    if (tap->choice_.operands) tap->operands_.push_back({q, k, options});
     const std::vector<int64_t>& calls = tap->choice_.calls;
     if (!calls.empty() && std::find(calls.begin(), calls.end(), call) == calls.end()) continue;
     tap->looks_.push_back({call, attention_probabilities(q, k, options, tap->choice_.heads, tap->choice_.rows)});

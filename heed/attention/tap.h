@@ -16,6 +16,7 @@ class AttentionTap {
   struct Choice {                  // empty: all
     std::vector<int64_t> calls{};  // numbered from 0 since the construction of the tap: layers in the order of execution
     std::vector<int64_t> heads{}, rows{};
+    bool operands = false;  // also keeps the queries and keys of every call
   };
   struct Look {
     int64_t call;
@@ -34,6 +35,12 @@ class AttentionTap {
     Shape q, k;  // (B, H, N, D), (B, G, M, D)
   };
   const std::vector<Shapes>& shapes() const { return shapes_; }  // of every call
+  // What the scores of one call are computed from: beta q k^T and the terms of the options.
+  struct Operands {
+    Tensor q, k;  // (B, H, N, D), (B, G, M, D)
+    AttentionOptions options;
+  };
+  const std::vector<Operands>& operands() const { return operands_; }  // of every call, with Choice::operands
   // What it has seen, in the order of the calls.
   const std::vector<Look>& looks() const { return looks_; }
   int64_t calls() const { return calls_; }  // so far, selected or not
@@ -48,6 +55,7 @@ class AttentionTap {
   Choice choice_;
   std::vector<Look> looks_;
   std::vector<Shapes> shapes_;
+  std::vector<Operands> operands_;
   int64_t calls_ = 0;
   AttentionTap* outer_;
 };
