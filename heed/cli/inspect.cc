@@ -23,7 +23,7 @@ struct InspectFlags {
   std::string html, png, svg;
   std::vector<std::string> input;  // at most one
   std::string pair, target;
-  bool has_pair = false, has_target = false, ids = false, all = false, shapes = false, json = false;
+  bool has_pair = false, has_target = false, ids = false, all = false, shapes = false, terms = false, json = false;
   ImageSizeFlag image = {};
 };
 
@@ -103,6 +103,31 @@ int64_t query_in(const Inspection& inspection, const std::string& text) {
   return inspection.first + row * inspection.columns + column;
 }
 
+// For --terms: a patch, or of a text a token or its number. By default the class token or the middle patch; the last token of a causal map.
+int64_t term_query_in(const Inspection& inspection, const std::string& text) {
+  const AttentionMaps& maps = inspection.maps[0];
+  if (text.empty()) {
+    const int64_t usual = default_query(inspection);
+    return usual < 0 ? (inspection.rows / 2) * inspection.columns + inspection.columns / 2 : maps.causal() ? maps.N - 1 : usual;
+  }
+  if (inspection.kind == InputKind::image) return query_in(inspection, text);
+  const auto named = [&](const std::string& token) { return token == text || token == "\u00b7" + text; };  // with a space before it
+  const int64_t number = parse_number<int64_t>(text).value_or(std::find_if(maps.rows.begin(), maps.rows.end(), named) - maps.rows.begin());
+  check<UsageError>(0 <= number && number < maps.N, "--query: found ", in_quotes(text, 20),
+                    ", expected a token of the text or its number, 0 to ", maps.N - 1);
+  return number;
+}
+
+void show_terms(const InspectFlags& options, const Inspection& inspection) {
+  const int64_t query = term_query_in(inspection, options.query);
+  if (options.json)
+    print_json_line({{"architecture", inspection.architecture},
+                     {"input", inspection.input},
+                     {"terms", terms_json(inspection, inspection.maps[0], std::array{query})}});
+  else
+    std::cout << terms_view(inspection, query);
+}
+
 void print_size(const std::string& file) {
   constexpr int64_t large = 8'000'000;
   const auto bytes = file_bytes(file);
@@ -116,6 +141,7 @@ void show_inspection(const InspectFlags& options) {
   what.choice = {.layers = ranges_in(options.layers, "--layers"), .heads = ranges_in(options.heads, "--heads")};
   what.shapes = options.shapes;
   what.maps = !options.shapes;
+  what.terms = options.terms;
   Inspection inspection = inspect(options.folder, what);
   if (options.shapes) return show_shapes(options, inspection.architecture, inspection.shapes);
   if (!options.kind.empty()) {  // moved to the front; the page still has all of them
@@ -124,6 +150,7 @@ void show_inspection(const InspectFlags& options) {
     check<UsageError>(found != inspection.maps.end(), "--maps: ", inspection.architecture, " has no ", options.kind, " maps");
     std::rotate(inspection.maps.begin(), found, found + 1);
   }
+  if (options.terms) return show_terms(options, inspection);
   const int64_t query = query_in(inspection, options.query);
   if (!options.html.empty()) write_text(options.html, html_page(inspection));
   if (!options.png.empty() || !options.svg.empty()) {
@@ -142,11 +169,13 @@ void show_inspection(const InspectFlags& options) {
 void run_inspect(InspectFlags& options) {
   check<UsageError>(options.input.size() <= 1, "inspect: found ", options.input.size(),
                     " inputs, expected one at most; put a sentence in quotes");
-  const bool draws = !(options.html + options.png + options.svg + options.layers + options.heads + options.query + options.kind).empty();
+  const bool draws = !(options.html + options.png + options.svg).empty(),
+             selects = draws || options.terms || !(options.layers + options.heads + options.query + options.kind).empty();
   check<UsageError>(
-      !options.input.empty() || !(draws || options.has_pair || options.has_target || options.ids || !options.image.size.empty()),
+      !options.input.empty() || !(selects || options.has_pair || options.has_target || options.ids || !options.image.size.empty()),
       "inspect: found no input, expected an image or a sentence");
-  check<UsageError>(!draws || !options.shapes, "inspect: found --shapes with options of maps, expected one of them");
+  check<UsageError>(!selects || !options.shapes, "inspect: found --shapes with options of maps, expected one of them");
+  check<UsageError>(!draws || !options.terms, "inspect: found --terms with --html, --png or --svg, expected one of them");
   check_model_name("inspect", options.folder);
   check<UsageError>(options.input.empty() || !is_preset(options.folder), "inspect: ", options.folder,
                     " is a preset without weights, expected the folder of a model");
@@ -160,6 +189,8 @@ constexpr const char* kInspectHelp = R"(Examples:
   heed inspect gpt2 --size 'batch=8 tokens=512'  for another size of input
   heed inspect gpt2 --shapes --size tokens=5     the shape of every intermediate result, for an input of 5 tokens
   heed inspect minilm 'The cat sat on the mat.'  the largest attention weights, in the terminal
+  heed inspect minilm 'The cat sat.' --terms     what content and positions contribute to the scores of every head
+  heed inspect minilm 'The cat sat.' --terms --layers 0 --heads 2 --query cat
   heed inspect minilm 'The cat sat.' --layers 0,5 --heads 0-3 --html cat.html
   heed inspect vit-base cat.png --html cat.html  an interactive page: point at a patch to see its attention
   heed inspect vit-base cat.png --png look.png --query 3,5
@@ -175,9 +206,13 @@ const Command inspect_command("inspect", "Show modules, cost and attention maps 
   flags.option("--size", options->size, "Input size: batch, tokens, target; by default 1 and 128").value("SIZES");
   flags.flag("--all", options->all, "Print every layer and call, also identical ones");
   flags.flag("--shapes", options->shapes, "Show the shape of every intermediate result and what it is computed from");
+  flags.flag("--terms", options->terms, "Show scores as four terms: content and position of the query with those of the key");
   flags.option("--layers", options->layers, "Layers to include: 0,3-5; all by default").value("LIST");
   flags.option("--heads", options->heads, "Heads to include: 0,3-5; all by default").value("LIST");
-  flags.option("--query", options->query, "The query patch of drawings; the class token by default").value("ROW,COLUMN");
+  flags
+      .option("--query", options->query,
+              "The query: a patch ROW,COLUMN, by default the class token; with --terms also a token of a text or its number")
+      .value("QUERY");
   flags
       .each(
           "--pair", [options](const std::string& text) { options->pair = text, options->has_pair = true; }, "A second sentence")

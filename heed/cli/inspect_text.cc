@@ -9,10 +9,8 @@
 #include "heed/io/markup.h"
 
 namespace heed::cli {
-namespace {
 
-// Text for a terminal, padded to a width. A newline becomes a visible mark, other control characters a question mark.
-std::string token_text(const std::string& token, size_t width = 0) {
+std::string token_text(const std::string& token, size_t width) {
   std::string out;
   const std::vector<Letter> letters = letters_of(token);
   for (const Letter& letter : letters) {
@@ -21,6 +19,22 @@ std::string token_text(const std::string& token, size_t width = 0) {
   }
   return out + std::string(width > letters.size() ? width - letters.size() : 0, ' ');
 }
+
+void add_grid(std::ostream& out, const Inspection& inspection, std::span<const float> weights, float least, float most) {
+  constexpr std::string_view shades = " .:-=+*#%@";
+  for (int64_t row = 0; row < inspection.rows; ++row) {
+    out << "  |";
+    for (int64_t column = 0; column < inspection.columns; ++column) {
+      const float above = weights[static_cast<size_t>(row * inspection.columns + column)] - least,
+                  share = most > least ? above / (most - least) : 0;
+      const char shade = shades[std::min(static_cast<size_t>(share * static_cast<float>(shades.size())), shades.size() - 1)];
+      out << shade << shade;
+    }
+    out << "|\n";
+  }
+}
+
+namespace {
 
 size_t widest(const std::vector<std::string>& tokens) {
   size_t out = 0;
@@ -52,19 +66,8 @@ void add_tokens(std::ostream& out, const AttentionMaps& maps, const std::vector<
   }
 }
 
-// The patch grid as characters, denser for larger weights.
-void add_grid(std::ostream& out, const Inspection& inspection, const std::vector<float>& weights) {
-  constexpr std::string_view shades = " .:-=+*#%@";
-  const float most = *std::max_element(weights.begin(), weights.end());
-  for (int64_t row = 0; row < inspection.rows; ++row) {
-    out << "  |";
-    for (int64_t column = 0; column < inspection.columns; ++column) {
-      const float share = most > 0 ? weights[static_cast<size_t>(row * inspection.columns + column)] / most : 0;
-      const char shade = shades[std::min(static_cast<size_t>(share * static_cast<float>(shades.size())), shades.size() - 1)];
-      out << shade << shade;
-    }
-    out << "|\n";
-  }
+void add_weights(std::ostream& out, const Inspection& inspection, const std::vector<float>& weights) {
+  add_grid(out, inspection, weights, 0, *std::max_element(weights.begin(), weights.end()));
 }
 
 void add_predictions(std::ostream& out, const Inspection& inspection) {
@@ -93,13 +96,13 @@ std::string text_view(const Inspection& inspection, int64_t query) {
   for (size_t layer = all ? maps.layers.size() - 1 : 0; layer < maps.layers.size(); ++layer) {
     out << '\n' << (maps.kind == "attention" ? "" : maps.kind + ", ") << "layer " << maps.layers[layer] << ", " << of_heads(maps) << ":\n";
     if (inspection.kind == InputKind::image)
-      add_grid(out, inspection, patch_weights(inspection, maps.mean(layer), query));
+      add_weights(out, inspection, patch_weights(inspection, maps.mean(layer), query));
     else
       add_tokens(out, maps, maps.mean(layer));
   }
   if (inspection.kind == InputKind::image) {
     out << "\nrollout over all layers:\n";
-    add_grid(out, inspection, patch_weights(inspection, inspection.rollout, query));
+    add_weights(out, inspection, patch_weights(inspection, inspection.rollout, query));
   }
   out << "\n--html FILE shows every token, layer and head; --png FILE and --svg FILE draw them\n";
   return out.str();

@@ -4,6 +4,8 @@
 #include <iomanip>
 #include <sstream>
 
+#include "heed/io/markup.h"
+
 namespace heed::cli {
 namespace {
 
@@ -117,12 +119,13 @@ std::string readable_share(int64_t part, int64_t whole) {
 void print_rows(std::ostream& out, const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& left) {
   std::vector<size_t> widths(left.size());
   for (const std::vector<std::string>& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], letters_of(row[i]).size());
   for (const std::vector<std::string>& row : rows) {
-    std::ostringstream line;
-    for (size_t i = 0; i < row.size(); ++i)
-      line << (i ? "  " : "") << (left[i] ? std::left : std::right) << std::setw(static_cast<int>(widths[i])) << row[i];
-    std::string text = line.str();
+    std::string text;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string spaces(widths[i] - letters_of(row[i]).size(), ' ');
+      text += (i ? "  " : "") + (left[i] ? row[i] + spaces : spaces + row[i]);
+    }
     text.erase(text.find_last_not_of(' ') + 1);
     out << text << '\n';
   }

@@ -5,6 +5,7 @@
 
 #include "heed/lab/experiments.h"
 #include "heed/lab/measure.h"
+#include "heed/models/score_terms.h"
 #include "heed/nn/positions.h"
 #include "heed/ops/ops.h"
 
@@ -28,9 +29,7 @@ void declare_absolute_terms(Settings& settings, AbsoluteTermsOptions& options, S
   settings.add("seed", options.seed, "of content and weights");
 }
 
-constexpr std::array<const char*, 4> kTermNames{"content-content", "content-position", "position-content", "position-position"};
-
-struct ScoreTerms {
+struct ScoreParts {
   Tensor z, p;        // (N, D)
   Tensor query, key;  // (d, D)
 
@@ -56,16 +55,16 @@ Report run_absolute_terms(const AbsoluteTermsOptions& options, const ProgressCal
   const auto content = [&] { return random_normal({N, D}, 0, options.content, rng, kCpu); };
   const Tensor positions = options.positions == "sinusoidal" ? reshape(sinusoidal_positions_2d(side, side, D), {N, D})
                                                              : random_normal({N, D}, 0, 0.7f, rng, kCpu);
-  ScoreTerms terms{content(), positions, weights(), weights()};
+  ScoreParts terms{content(), positions, weights(), weights()};
   const std::array<Tensor, 4> parts = terms.all();
   const Tensor whole = terms.whole();
-  ScoreTerms other = terms;  // the same positions with other content
+  ScoreParts other = terms;  // the same positions with other content
   other.z = content();
   const std::array<Tensor, 4> changed = other.all();
 
   // Tokens in another order: content-content moves with them, position-position stays.
   std::vector<int64_t> order = random_permutation(N, rng);
-  ScoreTerms shuffled = terms;
+  ScoreParts shuffled = terms;
   shuffled.z = index_select(terms.z, 0, Tensor::from(order, {N}, kCpu));
   const std::array<Tensor, 4> moved = shuffled.all();
   const Tensor indices = Tensor::from(order, {N}, kCpu);
@@ -78,8 +77,8 @@ Report run_absolute_terms(const AbsoluteTermsOptions& options, const ProgressCal
   std::string shares;
   for (size_t i = 0; i < parts.size(); ++i) {
     const double share = mean_square(parts[i]) / std::max(total, 1e-30);
-    table.rows.push_back({kTermNames[i], mean_square(parts[i]), share, largest_difference(parts[i], changed[i]) > 0 ? "yes" : "no"});
-    shares += (i == 0 ? "" : i == 3 ? " and " : ", ") + number_text(100 * share) + " % " + kTermNames[i];
+    table.rows.push_back({kScoreTermNames[i], mean_square(parts[i]), share, largest_difference(parts[i], changed[i]) > 0 ? "yes" : "no"});
+    shares += (i == 0 ? "" : i == 3 ? " and " : ", ") + number_text(100 * share) + " % " + kScoreTermNames[i];
   }
   report.statement =
       "The score of two tokens with absolute positions is the sum of four: content with content, content with position, position with "
@@ -111,7 +110,7 @@ Report run_absolute_terms(const AbsoluteTermsOptions& options, const ProgressCal
     for (size_t i = 0; i <= parts.size(); ++i) {
       HeatMap map = heat_map(reshape(slice(i < parts.size() ? parts[i] : whole, 0, query, query + 1), {side, side}));
       map.diverging = true, map.least = -most, map.most = most;
-      frame.plots.push_back({i < parts.size() ? kTermNames[i] : "sum", std::move(map)});
+      frame.plots.push_back({i < parts.size() ? kScoreTermNames[i] : "sum", std::move(map)});
     }
     film.frames.push_back(std::move(frame));
   }
@@ -131,7 +130,8 @@ Experiment absolute_terms() {
           .formula = R"((z_q + p_q) W_q W_k^T (z_k + p_k)^T = z_q W z_k^T + z_q W p_k^T + p_q W z_k^T + p_q W p_k^T, \quad W = W_q W_k^T)",
           .setup =
               "Random tokens and absolute positions are projected to queries and keys. The score of every pair is computed whole and as "
-              "four separate products, which are summed, compared and drawn.",
+              "four separate products, which are summed, compared and drawn. `heed inspect MODEL INPUT --terms` shows the terms of a "
+              "trained model.",
           .prepare = prepared(declare_absolute_terms, run_absolute_terms)};
 }
 

@@ -119,10 +119,12 @@ ClipVision make_clip_vision(const Scope& root, const Config& config, int64_t E) 
   const int64_t tokens = (side / patch) * (side / patch) + 1;
   const LayerOptions options = clip_options(config, D, 12, 3072);
   const Variant variant(config, tokens);
+  AddedPositions positions = variant.added_positions(
+      embeddings, D, [&] { return AddedPositions{LearnedPositions(embeddings / "position_embedding", tokens, D).weight}; });
+  positions.fixed = 1;
   return {.patches = PatchEmbedding(embeddings / "patch_embedding", config.size("num_channels", 3), patch, D, false),
           .class_token = embeddings.get("class_embedding", {D}, scope.initializer().embedding, {.decays = false}),
-          .positions = variant.added_positions(
-              embeddings, D, [&] { return AddedPositions{LearnedPositions(embeddings / "position_embedding", tokens, D).weight}; }),
+          .positions = positions,
           .first = Norm(scope / "pre_layrnorm", D, options.eps),
           .last = Norm(scope / "post_layernorm", D, options.eps),
           .layers = clip_layers(scope, config, variant, options),

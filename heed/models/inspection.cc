@@ -113,11 +113,18 @@ TensorMap run_inspected(const Model& model, const TensorMap& inputs, const Inspe
   for (const auto& [kind, layer, head] : options.off) changes.off.insert({call_of(kind, layer, encoder), head});
   for (int64_t i = 0; translation && i < encoder; ++i) changes.hidden_calls.insert(i);
   for (int64_t i = 0; translation && i < decoder; ++i) changes.hidden_calls.insert(call_of("cross", i, encoder));
-  std::optional<AttentionEdit> edit;
-  if (!changes.empty()) edit.emplace(std::move(changes));
+  const auto run = [&](const ForwardOptions& forward) {
+    std::optional<AttentionEdit> edit;
+    if (!changes.empty()) edit.emplace(changes);
+    return model(inputs, forward);
+  };
+  std::vector<AttentionTap::Operands> parts;
+  if (options.terms) parts = position_parts(model, [&] { run({}); });
   std::optional<ShapeTrace> trace;
   if (options.shapes) trace.emplace();
-  TensorMap out = model(inputs, {.hidden_states = options.shapes, .attentions = options.maps});
+  const AttentionTap tap({.calls = {-1}, .operands = options.terms});
+  TensorMap out = run({.hidden_states = options.shapes, .attentions = options.maps});
+  inspection.terms = score_terms(parts, tap.operands());
   if (trace) inspection.shapes = trace->records(model, inputs, out);
   return out;
 }
@@ -221,6 +228,10 @@ std::string model_name(const Path& folder) {
 }
 
 }  // namespace
+
+const ScoreTerms& terms_of(const Inspection& inspection, const AttentionMaps& maps, int64_t layer) {
+  return inspection.terms.at(static_cast<size_t>(call_of(maps.kind, layer, std::ssize(inspection.terms) - 2 * maps.all_layers)));
+}
 
 Inspection inspect(const InspectedModel& inspected, const InspectOptions& options) {
   const NoGrad no_grad;

@@ -13,6 +13,7 @@
 #include "heed/models/cost.h"
 #include "heed/models/image_processor.h"
 #include "heed/models/inspect.h"
+#include "heed/models/score_terms.h"
 #include "heed/models/shape_trace.h"
 
 namespace heed {
@@ -28,6 +29,7 @@ struct InspectOptions {
   bool every_token = false;  // language models: predictions after every token
   bool shapes = false;       // record the shapes of intermediate results
   bool maps = true;          // false: no maps and no predictions, for models whose attention has none
+  bool terms = false;        // the four terms of scores, for models that add positions to tokens
 
   // Changes of attention. off: kind ("attention", "encoder", "decoder", "cross"), layer and head
   float beta = 1;
@@ -56,6 +58,7 @@ struct Inspection {
   std::vector<AttentionMaps> maps = {};                  // for a translation: cross, encoder, decoder
   std::vector<float> rollout = {};                       // (N, N); empty for translations
   std::vector<ShapeRecord> shapes = {};
+  std::vector<ScoreTerms> terms = {};  // of every attention call; terms_of() finds those of a layer
 
   // Images only.
   Image image = {};                          // as preprocessed for the model
@@ -81,7 +84,12 @@ struct InspectedModel {
 Inspection inspect(const InspectedModel& inspected, const InspectOptions& options);
 Inspection inspect(const Path& folder, const InspectOptions& options);  // loads the model
 
+// Of a layer of the maps.
+const ScoreTerms& terms_of(const Inspection& inspection, const AttentionMaps& maps, int64_t layer);
+
 // {"kind": ..., "weights": [layer][head][query][key]}. rows: which queries; empty: all
 Json maps_json(const AttentionMaps& maps, std::span<const int64_t> rows = {});
+// {"kind": ..., "heads": [{"layer", "head", "shares", "terms": {"content_content": [query][key], ...}, "scores", "weights"}]}
+Json terms_json(const Inspection& inspection, const AttentionMaps& maps, std::span<const int64_t> rows = {});
 
 }  // namespace heed

@@ -41,9 +41,13 @@ void inspect_caption(const InspectedModel& inspected, const InspectOptions& opti
   CaptionIds read(words.begin(), words.end() - 1);
   read.insert(read.begin(), start);
   const TensorMap inputs{{"pixel_values", pixels}, {"decoder_input_ids", Tensor::from(read, {1, N}, kCpu)}};
+  std::vector<AttentionTap::Operands> parts;
+  if (options.terms) parts = position_parts(model, [&] { model(inputs); });
   std::optional<ShapeTrace> trace;
   if (options.shapes) trace.emplace();
+  const AttentionTap tap({.calls = {-1}, .operands = options.terms});
   const TensorMap out = model(inputs, {.hidden_states = options.shapes, .attentions = options.maps});
+  inspection.terms = score_terms(parts, tap.operands());
   if (trace) inspection.shapes = trace->records(model, inputs, out);
   const std::vector<int32_t> ids(words.begin(), words.end());
   inspection.translation = text_of(*inspected.target, ids);

@@ -24,6 +24,20 @@ Prediction tokens_at(const Tensor& logits, int64_t position, const std::string& 
   return out;
 }
 
+std::vector<int64_t> rows_or_all(const AttentionMaps& maps, std::span<const int64_t> rows) {
+  std::vector<int64_t> out(rows.begin(), rows.end());
+  if (!out.empty()) return out;
+  out.resize(static_cast<size_t>(maps.N));
+  std::iota(out.begin(), out.end(), int64_t{0});
+  return out;
+}
+
+Json row_json(std::span<const float> map, int64_t row, int64_t M) {
+  Json out = Json::array();
+  for (int64_t j = 0; j < M; ++j) out.push_back(std::round(map[static_cast<size_t>(row * M + j)] * 1e6) / 1e6);
+  return out;
+}
+
 }  // namespace
 
 std::vector<Prediction> predictions_in(const Model& model, const TensorMap& outputs, std::span<const int64_t> ids,
@@ -67,24 +81,42 @@ std::vector<Prediction> predictions_in(const Model& model, const TensorMap& outp
 }
 
 Json maps_json(const AttentionMaps& maps, std::span<const int64_t> rows) {
-  std::vector<int64_t> all(static_cast<size_t>(maps.N));
-  std::iota(all.begin(), all.end(), int64_t{0});
-  const std::span<const int64_t> chosen = rows.empty() ? std::span<const int64_t>(all) : rows;
+  const std::vector<int64_t> chosen = rows_or_all(maps, rows);
   Json weights = Json::array();
   for (size_t layer = 0; layer < maps.layers.size(); ++layer) {
     weights.push_back(Json::array());
     for (size_t head = 0; head < maps.heads.size(); ++head) {
       weights.back().push_back(Json::array());
       const std::span<const float> map = maps.map(layer, head);
-      for (const int64_t i : chosen) {
-        Json row = Json::array();
-        for (int64_t j = 0; j < maps.M; ++j) row.push_back(std::round(map[static_cast<size_t>(i * maps.M + j)] * 1e6) / 1e6);
-        weights.back().back().push_back(std::move(row));
-      }
+      for (const int64_t i : chosen) weights.back().back().push_back(row_json(map, i, maps.M));
     }
   }
   return {{"kind", maps.kind},     {"queries", maps.rows}, {"keys", maps.columns},
           {"layers", maps.layers}, {"heads", maps.heads},  {"weights", std::move(weights)}};
+}
+
+Json terms_json(const Inspection& inspection, const AttentionMaps& maps, std::span<const int64_t> rows) {
+  const std::vector<int64_t> chosen = rows_or_all(maps, rows);
+  Json heads = Json::array();
+  for (size_t layer = 0; layer < maps.layers.size(); ++layer)
+    for (size_t head = 0; head < maps.heads.size(); ++head) {
+      const ScoreTerms& split = terms_of(inspection, maps, maps.layers[layer]);
+      const std::array<std::vector<float>, 4> terms = split.of(maps.heads[head], chosen);
+      const std::array<double, 4> shares = split.shares(maps.heads[head]);
+      std::vector<float> sums(terms[0].size());
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] = terms[0][i] + terms[1][i] + terms[2][i] + terms[3][i];
+      Json each{{"layer", maps.layers[layer]}, {"head", maps.heads[head]}, {"scores", Json::array()}, {"weights", Json::array()}};
+      for (size_t term = 0; term < terms.size(); ++term) {
+        std::string name = kScoreTermNames[term];
+        std::replace(name.begin(), name.end(), '-', '_');
+        each["shares"][name] = std::round(shares[term] * 1e6) / 1e6;
+        for (int64_t i = 0; i < std::ssize(chosen); ++i) each["terms"][name].push_back(row_json(terms[term], i, maps.M));
+      }
+      for (int64_t i = 0; i < std::ssize(chosen); ++i) each["scores"].push_back(row_json(sums, i, maps.M));
+      for (const int64_t i : chosen) each["weights"].push_back(row_json(maps.map(layer, head), i, maps.M));
+      heads.push_back(std::move(each));
+    }
+  return {{"kind", maps.kind}, {"queries", maps.rows}, {"keys", maps.columns}, {"rows", chosen}, {"heads", std::move(heads)}};
 }
 
 }  // namespace heed

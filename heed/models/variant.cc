@@ -25,7 +25,19 @@ void check_keys(const Config& config, const char* prefix, const std::vector<std:
 
 }  // namespace
 
-Tensor AddedPositions::operator()(const Tensor& x, const Tensor& position_ids, int64_t first) const {
+Tensor AddedPositions::content(const Tensor& x) const {
+  MovedTokens* const moved = MovedTokens::newest_;
+  if (!moved || (!has_table() && !grid)) return x;
+  constexpr int64_t most = MovedTokens::kRotations;
+  const int64_t N = x.size(1), moving = N - fixed, places = moving <= most ? moved->turn_ : (2 * moved->turn_ + 1) * moving / (2 * most);
+  moved->longest_ = std::max(moved->longest_, moving);
+  if (moving == 0) return x;
+  const int64_t begin = N - places % moving;  // of the tokens that move to the front
+  return concat({slice(x, 1, 0, fixed), slice(x, 1, begin, N), slice(x, 1, fixed, begin)}, 1);
+}
+
+Tensor AddedPositions::operator()(const Tensor& tokens, const Tensor& position_ids, int64_t first) const {
+  const Tensor x = content(tokens);
   const int64_t N = x.size(1);
   if (grid) return x + grid(x.device());
   if (computed && position_ids.defined()) return x + computed->at(position_ids, x.device());

@@ -17,11 +17,36 @@ struct AddedPositions {
   Tensor table = {};                           // (P, D) or (1, P, D)
   std::optional<PositionTable> computed = {};  // replaces the table
   std::function<Tensor(Device)> grid = {};     // -> (P, D)
+  int64_t fixed = 0;                           // leading tokens that are the same in every input, as the class token of images
 
   bool has_table() const { return table.defined() || computed; }
 
   // x: (B, N, D); position_ids: (B, N) i64, or undefined: first, first + 1, ...
   Tensor operator()(const Tensor& x, const Tensor& position_ids = {}, int64_t first = 0) const;
+  // The tokens before positions are added: x, or what MovedTokens makes of it. x: (B, N, D)
+  Tensor content(const Tensor& x) const;
+};
+
+// While one of these lives, tokens on this thread move before positions are added: `turn` counts through the rotations of the tokens of an
+// input, all of them if it has at most kRotations, otherwise as many with equal distances. Leading tokens that are the same in every input
+// stay in their place.
+class MovedTokens {
+ public:
+  static constexpr int64_t kRotations = 16;
+
+  explicit MovedTokens(int64_t turn) : turn_(turn), outer_(newest_) { newest_ = this; }
+  ~MovedTokens() { newest_ = outer_; }
+  MovedTokens(const MovedTokens&) = delete;
+  MovedTokens& operator=(const MovedTokens&) = delete;
+
+  int64_t longest() const { return longest_; }  // the most tokens that moved so far; 0: no positions were added to tokens
+
+ private:
+  friend struct AddedPositions;
+  static inline thread_local MovedTokens* newest_ = nullptr;
+
+  int64_t turn_, longest_ = 0;
+  MovedTokens* outer_;
 };
 
 class Variant {

@@ -44,6 +44,7 @@ Vision::Vision(const Scope& scope, const Config& config, const VisionOptions& op
   positions = variant.added_positions(embeddings, D, [&] {
     return AddedPositions{embeddings.get("position_embeddings", {1, placed, D}, scope.initializer().position, {.decays = false})};
   });
+  positions.fixed = (class_token.defined() ? 1 : 0) + (distillation_token.defined() ? 1 : 0);
   norm = final_norm(scope / "layernorm", variant.apply(options.layer));
   pool = variant.pool(scope / "pooling", options.layer);
   for (int64_t i = 0; i < layer_count; ++i)
@@ -87,7 +88,7 @@ Tensor Vision::positioned(const Tensor& x, const TokenGrid& size) const {
   const Tensor rows = reshape(positions.table, {positions.table.size(1), x.size(2)});
   const int64_t P = rows.size(0), first = P - grid[0] * grid[1];
   const Tensor cells = interpolated_grid(slice(rows, 0, first, P), grid, size, *other_sizes);
-  return x + (first == 0 ? cells : concat({slice(rows, 0, 0, first), cells}, 0));
+  return positions.content(x) + (first == 0 ? cells : concat({slice(rows, 0, 0, first), cells}, 0));
 }
 
 Tensor Vision::pooled(const Tensor& x, Mode mode) const {

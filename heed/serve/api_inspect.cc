@@ -42,6 +42,7 @@ InspectRequest inspect_request_in(const JsonReader& body, const ModelInfo& info)
   options.top = body.has("top") ? body["top"].whole(1, 100) : 5;
   options.every_token = body.flag_or("every_token", false);
   options.shapes = body.flag_or("shapes", false);
+  options.terms = body.flag_or("terms", false);
   options.beta = body.has("beta") ? static_cast<float>(body["beta"].number(0, 1000)) : 1;
   options.hidden = numbers_in(body, "hidden");
   if (body.has("off"))
@@ -70,23 +71,36 @@ Json tokens_json(const std::vector<int64_t>& ids, const Tokenizer& tokenizer) {
   return out;
 }
 
+// The queries of the answer. numbers: how many there are of every weight
+std::vector<int64_t> chosen_rows(const AttentionMaps& maps, const InspectRequest& request, int64_t numbers) {
+  for (const int64_t row : request.queries) require(row < maps.N, 400, "body: queries: found ", row, ", expected less than ", maps.N);
+  std::vector<int64_t> rows = request.queries;
+  if (rows.empty()) {
+    rows.resize(static_cast<size_t>(maps.N));
+    std::iota(rows.begin(), rows.end(), int64_t{0});
+  }
+  const int64_t weights = std::ssize(maps.layers) * std::ssize(maps.heads) * std::ssize(rows) * maps.M * numbers;
+  require(weights <= kMostWeights, 400, "body: ", weights, " weights are too many, expected some layers, heads or queries");
+  return rows;
+}
+
 Json chosen_maps(const Inspection& found, const InspectRequest& request) {
   Json out = Json::array();
   for (const AttentionMaps& each : found.maps) {
-    for (const int64_t row : request.queries) require(row < each.N, 400, "body: queries: found ", row, ", expected less than ", each.N);
-    std::vector<int64_t> rows = request.queries;
-    if (rows.empty()) {
-      rows.resize(static_cast<size_t>(each.N));
-      std::iota(rows.begin(), rows.end(), int64_t{0});
-    }
-    const int64_t weights = std::ssize(each.layers) * std::ssize(each.heads) * std::ssize(rows) * each.M;
-    require(weights <= kMostWeights, 400, "body: ", weights, " weights are too many, expected some layers, heads or queries");
+    const std::vector<int64_t> rows = chosen_rows(each, request, 1);
     Json maps = maps_json(each, rows);
     maps["rows"] = rows;
     maps["all_layers"] = each.all_layers;
     maps["all_heads"] = each.all_heads;
     out.push_back(std::move(maps));
   }
+  return out;
+}
+
+Json chosen_terms(const Inspection& found, const InspectRequest& request) {
+  constexpr int64_t numbers = 6;  // four terms, their sum, the weight
+  Json out = Json::array();
+  for (const AttentionMaps& each : found.maps) out.push_back(terms_json(found, each, chosen_rows(each, request, numbers)));
   return out;
 }
 
@@ -116,6 +130,7 @@ Json inspection_answer(const ModelInfo& info, const Inspection& found, const Ins
                     {"columns", found.columns},
                     {"first", found.first}};
   if (request.options.shapes) out["shapes"] = shapes_json(found.shapes);
+  if (request.options.terms) out["terms"] = chosen_terms(found, request);
   return out;
 }
 

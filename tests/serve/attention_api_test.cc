@@ -102,6 +102,25 @@ TEST_F(ServeAttention, inspects_and_changes_attention) {
   EXPECT_EQ(server_->post("/api/inspect", {{"model", "gpt2-lm"}, {"text", "w5"}, {"layers", {99}}}).status, 400);
 }
 
+TEST_F(ServeAttention, shows_the_terms_of_scores) {
+  const Json found =
+      posted("/api/inspect", {{"model", "gpt2-lm"}, {"text", "w5 w6 w7 w8"}, {"layers", {1}}, {"queries", {3}}, {"terms", true}});
+  EXPECT_EQ(found["terms"][0]["rows"], (Json{3}));
+  EXPECT_EQ(found["terms"][0]["heads"].size(), found["maps"][0]["heads"].size());
+  const Json& head = found["terms"][0]["heads"][1];
+  EXPECT_EQ(head["weights"][0], found["maps"][0]["weights"][0][1][0]);
+  for (size_t key = 0; key < 4; ++key) {
+    double sum = 0;
+    for (const Json& term : head["terms"]) sum += term[0][key].get<double>();
+    EXPECT_NEAR(sum, head["scores"][0][key].get<double>(), 1e-5);
+  }
+  const Json translation =
+      posted("/api/inspect", {{"model", "marian-translate"}, {"text", "w5 w6 w7"}, {"target", "w8 w9"}, {"maps", false}, {"terms", true}});
+  ASSERT_EQ(translation["terms"].size(), 3u);
+  EXPECT_EQ(translation["terms"][1]["kind"], "encoder");
+  EXPECT_EQ(translation["terms"][1]["rows"].size(), translation["terms"][1]["queries"].size());
+}
+
 TEST_F(ServeAttention, inspects_images_and_translations) {
   const std::string png = png_bytes({.width = 32, .height = 32, .pixels = std::vector<uint8_t>(32 * 32 * 3, 99)});
   const Json image = posted("/api/inspect", {{"model", "vit-classify"},
