@@ -6,10 +6,8 @@ namespace heed::test {
 namespace {
 
 TEST(CheaperVision, costs_match_the_formulas) {
-  const lab::Result result = lab::run_one(
-      lab::find_experiment("L17"),
-      {"images=20", "epochs=1", "seeds=2", "width=16", "layers=2", "heads=2", "patch=4", "chunk=16", "side=48"}, [](const std::string&) {});
-  EXPECT_EQ(result.error, "");
+  const lab::Result result =
+      run_untimed("L17", {"images=20", "epochs=1", "seeds=2", "width=16", "layers=2", "heads=2", "patch=4", "chunk=16", "side=48"});
   // 64 patches of 48 numbers, width 16, ten classes; two layers.
   const int64_t rest = 64 * 16 * 48 + 160 + 2 * 64 * 12 * 256;
   EXPECT_EQ(measured(result, "all pairs: multiply-adds per image"), rest + 2 * 2 * 64 * 64 * 16);
@@ -28,9 +26,8 @@ TEST(CheaperVision, costs_match_the_formulas) {
 }
 
 TEST(CheaperVision, the_text_claims_savings_only_for_cheaper_models) {
-  const lab::Result result = lab::run_one(lab::find_experiment("L17"),
-                                          {"images=20", "epochs=1", "seeds=2", "width=32", "layers=1", "heads=2", "patch=8", "side=32"},
-                                          [](const std::string&) {});
+  const lab::Result result =
+      run_untimed("L17", {"images=20", "epochs=1", "seeds=2", "width=32", "layers=1", "heads=2", "patch=8", "side=32"});
   const std::string& text = result.report.statement;
   const size_t not_cheaper = text.find("Within 5 % of all pairs at this size: ");
   ASSERT_NE(not_cheaper, std::string::npos) << text;

@@ -211,17 +211,13 @@ TEST(LinearProbe, learns_linear_labels_only) {
 }
 
 TEST(GenerativeOrContrastive, short_runs_are_undecided) {
-  const lab::Result result = lab::run_one(
-      lab::find_experiment("L43"), {"documents=50", "epochs=1", "seeds=2", "width=8", "heads=2", "layers=1"}, [](const std::string&) {});
-  EXPECT_EQ(result.error, "");
+  const lab::Result result = run_untimed("L43", {"documents=50", "epochs=1", "seeds=2", "width=8", "heads=2", "layers=1"});
   EXPECT_EQ(result.verdict, lab::Verdict::undecided);
   EXPECT_NE(lab::finding_of(result.report).find("the next sentence is learned in 0 of 2 runs"), std::string::npos);
 }
 
 TEST(CopyDistance, attention_copies_over_some_tokens) {
-  const lab::Result result = lab::run_one(lab::find_experiment("L49"), {"nearest=2", "distances=2", "seeds=2", "width=16", "steps=200"},
-                                          [](const std::string&) {});
-  EXPECT_EQ(result.error, "");
+  const lab::Result result = run_untimed("L49", {"nearest=2", "distances=2", "seeds=2", "width=16", "steps=200"});
   EXPECT_EQ(std::get<std::string>(result.report.tables.at(0).rows.at(0).at(4)), "2 of 2");
 }
 

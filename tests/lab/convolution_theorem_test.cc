@@ -142,7 +142,7 @@ TEST(ConvolutionTheorem, invalid_settings_are_refused) {
   put(folder / "notes.txt", "mine");
   const auto run = [](std::vector<std::string> settings) {
     settings.push_back("steps=1");
-    lab::run_one(lab::find_experiment("L19"), settings, [](const std::string&) {});
+    run_untimed("L19", settings);
   };
   expect_error<UsageError>([&] { run({file}); }, "conv1.weight, conv2.weight");
   expect_error<UsageError>([&] { run({file, "name=conv1.weigth"}); }, "did you mean 'conv1.weight'?");

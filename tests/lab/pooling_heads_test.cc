@@ -5,9 +5,7 @@ namespace heed::test {
 namespace {
 
 TEST(PoolingHeads, parameters_and_costs_match_the_formulas) {
-  const lab::Result result = lab::run_one(
-      lab::find_experiment("L28"), {"images=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2"}, [](const std::string&) {});
-  EXPECT_EQ(result.error, "");
+  const lab::Result result = run_untimed("L28", {"images=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2"});
   // 16 patches of 192 numbers, width 16, feed-forward width 64, ten classes.
   const int64_t layer = 4 * (256 + 16) + 2 * 16 * 64 + 64 + 16 + 64, rest = 16 * 193 + 16 * 16 + layer + 32;
   EXPECT_EQ(measured(result, "gap: parameters"), rest + 170);

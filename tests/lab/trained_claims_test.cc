@@ -25,11 +25,8 @@ TEST(BlockParts, norms_scale_gradients_and_residuals_keep_tokens_apart) {
 
 // Visible pairs in closed form: a window of w on each side of N tokens hides (N - w)(N - w - 1) pairs.
 TEST(SparseVision, costs_match_the_visible_pairs) {
-  const lab::Result result = lab::run_one(lab::find_experiment("L40"),
-                                          {"images=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2", "tokens=128", "window=8",
-                                           "globals=0", "step=4", "block=16", "rounds=1"},
-                                          [](const std::string&) {});
-  EXPECT_EQ(result.error, "");
+  const lab::Result result = run_untimed("L40", {"images=20", "epochs=1", "seeds=2", "width=16", "layers=1", "heads=2", "tokens=128",
+                                                 "window=8", "globals=0", "step=4", "block=16", "rounds=1"});
   const std::string rest = ", 128 tokens: multiply-adds, 2 D for each visible pair";
   EXPECT_EQ(measured(result, "all pairs" + rest), 64 * 128 * 128);
   EXPECT_EQ(measured(result, "window and global tokens" + rest), 64 * (128 * 128 - 120 * 119));
@@ -39,9 +36,7 @@ TEST(SparseVision, costs_match_the_visible_pairs) {
 }
 
 TEST(Overfitting, short_runs_are_undecided) {
-  const lab::Result result = lab::run_one(
-      lab::find_experiment("L46"), {"images=40", "epochs=2", "seeds=2", "width=16", "layers=1", "heads=2"}, [](const std::string&) {});
-  EXPECT_EQ(result.error, "");
+  const lab::Result result = run_untimed("L46", {"images=40", "epochs=2", "seeds=2", "width=16", "layers=1", "heads=2"});
   EXPECT_EQ(result.verdict, lab::Verdict::undecided);
   EXPECT_NE(lab::finding_of(result.report).find("too short to overfit"), std::string::npos) << lab::finding_of(result.report);
   ASSERT_EQ(result.report.tables.at(0).rows.size(), 4u);

@@ -5,10 +5,8 @@ namespace heed::test {
 namespace {
 
 TEST(TrainingSetSize, both_models_learn_from_every_set) {
-  const lab::Result result = lab::run_one(lab::find_experiment("L29"),
-                                          {"images=90", "sizes=2", "steps=3", "seeds=2", "width=16", "layers=1", "heads=2", "channels=2"},
-                                          [](const std::string&) {});
-  EXPECT_EQ(result.error, "");
+  const lab::Result result =
+      run_untimed("L29", {"images=90", "sizes=2", "steps=3", "seeds=2", "width=16", "layers=1", "heads=2", "channels=2"});
   ASSERT_EQ(result.report.tables.size(), 2u);
   ASSERT_EQ(result.report.tables[0].rows.size(), 2u);
   EXPECT_EQ(std::get<double>(result.report.tables[0].rows[0][0]), 30);
