@@ -60,5 +60,29 @@ TEST(Dev, install_prints_its_location_and_checks_the_path) {
   }
 }
 
+// The calls of cmake by ./dev build, in a tree that was configured with this line in its cache and now has MPI.
+std::string calls_of_build(const std::string& cached) {
+  const Folder folder;
+  const std::string here = folder.path();
+  std::filesystem::create_directories(folder / "programs");
+  std::filesystem::create_directories(folder / "build");
+  std::filesystem::copy(Path(HEED_SOURCE_DIR) / "dev", folder / "dev");
+  put(folder / "build/build.ninja", "");
+  put(folder / "build/CMakeCache.txt", "HEED_MPI:STRING=AUTO\n" + cached + "\n");
+  put(folder / "programs/cmake", "#!/bin/sh\necho \"$@\" >>'" + here + "/calls'\n");
+  put(folder / "programs/dpkg-query", "#!/bin/sh\nshift 3\nfor p in \"$@\"; do echo \"$p installed\"; done\n");
+  put(folder / "programs/mpicxx", "#!/bin/sh\n");
+  for (const char* name : {"cmake", "dpkg-query", "mpicxx"})
+    std::filesystem::permissions(folder / "programs" / name, std::filesystem::perms::owner_all);
+  EXPECT_EQ(std::system(("PATH='" + here + "/programs':/usr/bin:/bin bash '" + here + "/dev' build heed_program").c_str()), 0);
+  return get(folder / "calls");
+}
+
+TEST(Dev, build_configures_again_when_mpi_was_installed) {
+  const std::string builds = "--build build --target heed_program\n";
+  EXPECT_EQ(calls_of_build("MPI_CXX_COMPILER:FILEPATH=MPI_CXX_COMPILER-NOTFOUND"), "--preset release\n" + builds);
+  EXPECT_EQ(calls_of_build("MPI_CXX_COMPILER:FILEPATH=/usr/bin/mpicxx"), builds);
+}
+
 }  // namespace
 }  // namespace heed::test
