@@ -79,10 +79,26 @@ class Chooser {
                                               " different values in " + std::to_string(rows) + " rows",
                      ", expected labels that repeat; choose it with label_column=NAME");
     chosen_.label = best->column;
+    check_other_labels(rest);
     rest.erase(best);
   }
 
   void choose_texts(std::vector<ColumnContents> rest) {
+  // Throws if several columns have values that repeat as labels do: a wrong one would be trained on without notice.
+  void check_other_labels(const std::vector<ColumnContents>& rest) const {
+    constexpr size_t often = 10;  // rows of a value, on average
+    std::string found;
+    size_t count = 0;
+    for (const ColumnContents& each : rest) {
+      if (each.sentences || each.different < 2 || each.different > table_.rows.size() / often) continue;
+      const auto index = static_cast<size_t>(each.column);
+      const std::string name = table_.columns.empty() ? std::to_string(each.column + 1) : in_quotes(table_.columns[index], 40);
+      found += (count++ == 0 ? "" : ", ") + name + " (" + std::to_string(each.different) + " values)";
+    }
+    check<FileError>(count <= 1, table_.name, ": found ", count, " columns that may be the labels: ", found,
+                     "; choose one with label_column=NAME");
+  }
+
     check<FileError>(!rest.empty(), table_.name, ": found no column of texts among ", count_, "; choose it with text_column=NAME");
     if (std::none_of(rest.begin(), rest.end(), [](const auto& column) { return column.sentences; }))
       rest = {*std::max_element(rest.begin(), rest.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; })};

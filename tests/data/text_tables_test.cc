@@ -42,6 +42,15 @@ TEST(TextTables, reviews_with_unusual_columns_are_read) {
   // Text above numbers is a header, for any names.
   EXPECT_EQ(labelled("blurb,grade\na dull film,1\na fine film,5\nanother film,5\n"),
             (Lines{"columns of f: text_column=blurb, label_column=grade", "1|a dull film", "5|a fine film", "5|another film"}));
+  // Two columns of labels, neither with a known name.
+  std::string table = "id;shop;review;grade\n";
+  for (int i = 0; i < 40; ++i)
+    table += std::to_string(i) + (i % 3 ? ";web;" : ";app;") + "a film " + std::to_string(i) + (i % 2 ? ";good\n" : ";bad\n");
+  expect_refused([&] { labelled(table); },
+                 "f: found 2 columns that may be the labels: \"shop\" (2 values), \"grade\" (2 values); choose one with label_column=NAME");
+  expect_refused([&] { labelled(table.substr(table.find('\n') + 1)); },
+                 "f: found 2 columns that may be the labels: 2 (2 values), 4 (2 values)");
+  EXPECT_EQ(labelled(table, {.label = "grade"}).front(), "columns of f: text_column=review, label_column=grade");
   expect_refused([] { labelled("text,label\na b,0\nc d,\n"); }, "f:3: found no label in column \"label\", expected one in every row");
   expect_refused([] { labelled("text,label\na," + std::string(1001, 'x') + "\n"); }, "f:2: found a label of 1001 bytes");
 }
