@@ -164,8 +164,11 @@ std::string train_table_of(const std::string& where) {
 std::string sibling_table(const std::string& train, const std::vector<std::string>& part_names) {
   const std::string name = Path(train).filename().string();
   if (!name.starts_with("train.") || !is_table_file(train)) return {};
+  const bool packed = name.ends_with(".gz");
+  const std::string ending = name.substr(5, name.size() - 5 - (packed ? 3 : 0));
   for (const std::string& word : part_names)
-    if (const Path path = Path(train).parent_path() / (word + name.substr(5)); std::filesystem::exists(path)) return path.string();
+    for (const char* packing : {packed ? ".gz" : "", packed ? "" : ".gz"})  // as the training data first
+      if (const Path path = Path(train).parent_path() / (word + ending + packing); std::filesystem::exists(path)) return path.string();
   return {};
 }
 

@@ -164,6 +164,9 @@ TEST(TextTables, parts_are_found_next_to_each_other) {
   EXPECT_EQ(train, (folder / "train.tsv.gz").string());
   EXPECT_EQ(sibling_table(train, kValidationNames), (folder / "valid.tsv.gz").string());
   EXPECT_EQ(sibling_table(train, {"none"}), "");
+  put(folder / "dev.tsv", "a b\tc d\n");  // not compressed as the training data are
+  EXPECT_EQ(sibling_table(train, {"dev"}), (folder / "dev.tsv").string());
+  EXPECT_EQ(sibling_table(folder / "train.tsv", {"test"}), (folder / "test.tsv.gz").string());
   EXPECT_TRUE(is_table_file("A.CSV") && is_table_file("b.jsonl.gz") && !is_table_file("c.txt") && !is_table_file("tsv"));
 }
 
