@@ -15,6 +15,7 @@
 
 #include "heed/io/mapped_ranges.h"
 #include "heed/io/paths.h"
+#include "heed/io/printable.h"
 #include "heed/io/temporary.h"
 
 namespace heed {
@@ -88,17 +89,11 @@ void unregister_temporary(const char* name) {
 }  // namespace
 
 std::string in_quotes(std::string_view text, size_t longest) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (char letter : text.substr(0, longest)) {
-    const auto code = static_cast<unsigned char>(letter);
-    if (code >= ' ' && code < 127) {
-      out += letter;
-    } else {
-      out += {'\\', 'x', digits[code / 16], digits[code % 16]};
-    }
-  }
-  return out + (text.size() > longest ? "...\"" : "\"");
+  const bool cut = text.size() > longest;
+  size_t end = cut ? longest : text.size();
+  constexpr size_t most = 3;  // bytes of a character after its first one
+  for (size_t i = 0; cut && i < most && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80; ++i) --end;
+  return '"' + printable(text.substr(0, end)) + (cut ? "...\"" : "\"");
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const Path& path) {

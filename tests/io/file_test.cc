@@ -131,7 +131,9 @@ TEST(FileWriter, refuses_a_link_to_itself) {
 
 TEST(InQuotes, is_safe_to_print) {
   EXPECT_EQ(in_quotes("a\x1b[31m\n"), "\"a\\x1b[31m\\x0a\"");
-  EXPECT_EQ(in_quotes("\xc3\xa4"), "\"\\xc3\\xa4\"");
+  EXPECT_EQ(in_quotes("L\u00e4nge \u0416"), "\"L\u00e4nge \u0416\"");
+  EXPECT_EQ(in_quotes("\xc3"), "\"\\xc3\"");
+  EXPECT_EQ(in_quotes("a\u0416b", 2), "\"a...\"");  // no half characters
   EXPECT_EQ(in_quotes("abcdef", 3), "\"abc...\"");
 }
 
