@@ -11,6 +11,7 @@
 #include "heed/cli/inspection.h"
 #include "heed/cli/model_name.h"
 #include "heed/cli/print_json.h"
+#include "heed/io/image_files.h"
 #include "heed/io/paths.h"
 #include "heed/train/cost_report.h"
 #include "heed/train/settings_value.h"
@@ -180,6 +181,8 @@ void run_inspect(InspectFlags& options) {
   check<UsageError>(options.input.empty() || !is_preset(options.folder), "inspect: ", options.folder,
                     " is a preset without weights, expected the folder of a model");
   if (options.input.empty()) return show_tree(options);
+  const std::string& input = options.input.front();
+  check<FileError>(!is_image_name(input) || input.find(' ') != std::string::npos || path_exists(input), input, ": there is no such file");
   options.folder = options.image.folder_for("inspect", options.folder, false);
   show_inspection(options);
 }

@@ -11,6 +11,7 @@
 #include "heed/dist/split_work.h"
 #include "heed/io/file_kind.h"
 #include "heed/io/json.h"
+#include "heed/io/image_files.h"
 #include "heed/io/paths.h"
 #include "heed/io/printable.h"
 #include "heed/io/utf8.h"
@@ -88,7 +89,7 @@ void take_file_argument(SentenceOptions& options, const std::string& command) {
     const std::string bare = text.ends_with(".gz") ? text.substr(0, text.size() - 3) : text;
     const bool is_text = is_table_file(text) || bare.ends_with(".txt");
     if (!is_path || !std::filesystem::exists(text, ignored)) {
-      check<FileError>(!is_text || text.find_first_of(" \t\n") != text.npos, text,
+      check<FileError>(!(is_text || is_image_name(text)) || text.find_first_of(" \t\n") != text.npos, text,
                        ": there is no such file; to read this as a sentence, pass it on standard input");
       continue;
     }

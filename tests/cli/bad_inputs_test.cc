@@ -97,7 +97,7 @@ TEST_F(BadInputs, invalid_text) {
   put(file, "");
   expect_bad(predict + "--file " + file, file + ": is empty", "expected one sentence per line");
   expect_bad("embed " + model, "standard input: is empty", "expected one sentence per line");
-  for (const char* name : {"none.txt", "/nowhere/reviews.csv", "none.jsonl.gz"})
+  for (const char* name : {"none.txt", "/nowhere/reviews.csv", "none.jsonl.gz", "none.jpg"})
     expect_bad(predict + name, std::string(name) + ": there is no such file", "standard input");
   EXPECT_EQ(run_heed(predict + "'it is in notes.txt'").exit_code, 0);
   const std::string err = folder / "err", lines = "'" HEED_PROGRAM "' tokenize '" + model + "' --lines <'" + model + "' 2>'" + err + "'";

@@ -269,6 +269,7 @@ TEST_F(InspectProgram, refuses_with_the_right_exit_code) {
   refused(bert + " --size tokens=0", 2, "--size: tokens=0, expected 1 or more");
   refused(bert + " " + image(), 3, "in.png: is an image, but BertForSequenceClassification takes text");
   refused(bert + " --ids '5 300'", 3, "inspect: found token 300, expected less than 211, the vocabulary size");
+  refused(bert + " none.png", 3, "none.png: there is no such file");  // not a sentence
   refused(bert + " --ids '5 x'", 2, "expected token ids separated by");
   refused(bert + " --ids ''", 3, "has no tokens, expected one or more");
   refused(bert + " '" + std::string(200, '!') + "'", 3, "tokens, expected at most 64, the positions of the model");

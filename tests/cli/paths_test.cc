@@ -46,7 +46,7 @@ TEST(Paths, names_that_are_too_long_or_below_a_file_are_reported) {
     for (const char* command : {"predict ", "embed ", "generate "}) expect_exit(command + path + " a", 3, "there is no such");
     expect_exit("convert " + folder.path().string() + " " + path, 1, path + ": cannot be created");
   }
-  expect_exit("inspect " + folder.path().string() + " '" + std::string(300, 'x') + ".png'", 0, "");
+  expect_exit("inspect " + folder.path().string() + " '" + std::string(300, 'x') + ".png'", 3, ".png: there is no such file");
 }
 
 TEST(Paths, names_can_be_invalid_utf8) {
