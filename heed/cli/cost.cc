@@ -28,7 +28,7 @@ void run_cost(const CostOptions& options) {
     return;
   }
   check<UsageError>(!options.arguments.empty() || options.settings, "cost: found no model, expected a folder, a config.json or a preset");
-  const std::string name = resolve_model(options.arguments.empty() ? "vit-tiny" : options.arguments[0]);
+  const std::string name = resolve_model_or_preset(options.arguments.empty() ? "vit-tiny" : options.arguments[0]);
   check_model_name("cost", name);
   CostSettings of;
   of.choice.preset = name;

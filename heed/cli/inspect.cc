@@ -237,7 +237,7 @@ const Command inspect_command("inspect", "Show modules, cost and attention maps 
   flags.footer(kInspectHelp);
   flags.completes(preset_candidates);
   return [options] {
-    options->folder = resolve_model(options->folder);
+    options->folder = resolve_model_or_preset(options->folder);
     run_inspect(*options);
   };
 });

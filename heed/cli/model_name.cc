@@ -12,6 +12,12 @@
 namespace heed::cli {
 
 std::string resolve_model(const std::string& typed) {
+  check<FileError>(!is_preset(typed), typed,
+                   ": there is no such folder; the preset of this name has no weights, expected a model or a run");
+  return resolve_model_or_preset(typed);
+}
+
+std::string resolve_model_or_preset(const std::string& typed) {
   const std::string folder = model_folder(typed);
   if (folder != typed) std::cerr << "heed: using " << printable(folder) << '\n';
   return folder;

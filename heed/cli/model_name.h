@@ -12,6 +12,7 @@ namespace heed::cli {
 
 // The folder to load. For a run this is its best model, which is printed on standard error.
 std::string resolve_model(const std::string& typed);
+std::string resolve_model_or_preset(const std::string& typed);  // for commands that take presets, too
 
 // Throws a UsageError that starts with `command`, or a FileError, if the name is none of these.
 void check_model_name(const std::string& command, const std::string& name);

@@ -5,13 +5,9 @@
 
 namespace heed::cli {
 
-Model load_text_generator(const Path& folder, bool int8, bool nonfinite) {
+Model load_text_generator(const Path& folder, bool int8, bool nonfinite, const char* otherwise) {
   Model model = load(folder, {.names = {.allow_nonfinite = nonfinite_warning(nonfinite)}, .weights = weights_for(int8)});
-  try {
-    model.decoder();
-  } catch (const Error& error) {
-    fail<FileError>(folder.string(), ": ", error.what());
-  }
+  check<FileError>(model.generates(), folder.string(), ": ", model.architecture(), ": ", otherwise);
   return model;
 }
 

@@ -6,8 +6,9 @@
 
 namespace heed::cli {
 
-// Loads a model that generates text; others are refused. nonfinite: accept NaN and infinite weights
-Model load_text_generator(const Path& folder, bool int8, bool nonfinite);
+// Loads a model that generates text; others are refused with the text `otherwise`. nonfinite: accept NaN and infinite weights
+Model load_text_generator(const Path& folder, bool int8, bool nonfinite,
+                          const char* otherwise = "does not generate text, expected a language model");
 GenerationOptions generation_options_in(const Path& folder, const Model& model);  // from its files, which errors name
 
 // Detokenizes incrementally. A token may end inside a UTF-8 character; its bytes are held back until the rest arrives.

@@ -25,7 +25,7 @@ struct TranslateFlags {
 class Translator {
  public:
   explicit Translator(const TranslateFlags& flags)
-      : model_(load_text_generator(flags.model, flags.int8, flags.nonfinite)),
+      : model_(load_text_generator(flags.model, flags.int8, flags.nonfinite, "does not translate, expected an encoder and a decoder")),
         source_(Tokenizer::open(flags.model)),
         target_(Tokenizer::open_target(flags.model)) {
     check<FileError>(model_.decoder().encoder, flags.model, ": found ", model_.architecture(),

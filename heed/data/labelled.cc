@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "heed/data/text_parts.h"
+#include "heed/io/paths.h"
 
 namespace heed {
 namespace {
@@ -78,12 +79,11 @@ class Chooser {
                                         : "column " + std::to_string(best->column + 1) + " has " + std::to_string(best->different) +
                                               " different values in " + std::to_string(rows) + " rows",
                      ", expected labels that repeat; choose it with label_column=NAME");
-    chosen_.label = best->column;
     check_other_labels(rest);
+    chosen_.label = best->column;
     rest.erase(best);
   }
 
-  void choose_texts(std::vector<ColumnContents> rest) {
   // Throws if several columns have values that repeat as labels do: a wrong one would be trained on without notice.
   void check_other_labels(const std::vector<ColumnContents>& rest) const {
     constexpr size_t often = 10;  // rows of a value, on average
@@ -99,6 +99,7 @@ class Chooser {
                      "; choose one with label_column=NAME");
   }
 
+  void choose_texts(std::vector<ColumnContents> rest) {
     check<FileError>(!rest.empty(), table_.name, ": found no column of texts among ", count_, "; choose it with text_column=NAME");
     if (std::none_of(rest.begin(), rest.end(), [](const auto& column) { return column.sentences; }))
       rest = {*std::max_element(rest.begin(), rest.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; })};
@@ -154,6 +155,8 @@ std::vector<LabelledText> read_labelled(const std::string& where, const TextColu
     if (where == std::string("opinions") + name) return synthetic_opinions(count, 1, part);
     if (where == std::string("entailment") + name) return synthetic_entailment(count, 1, part);
   }
+  check<FileError>(!is_folder(where), where,
+                   ": found a folder without train.tsv, train.csv or train.jsonl (also .gz), expected one of them");
   check<FileError>(is_table_file(where), where, ": found the ending ", in_quotes(Path(where).extension().string(), 20),
                    ", expected .tsv, .csv or .jsonl, each also with .gz; ", "opinions and entailment are built-in synthetic data");
   return parse_labelled(where, read_text_or_gzip(where), table_kind(where), columns, chosen);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "heed/io/paths.h"
 #include "heed/models/cost.h"
 #include "heed/ops/bf16_gemm.h"
 #include "heed/train/model_folder.h"
@@ -71,7 +72,8 @@ std::unique_ptr<TrainingJob> TrainingJob::for_evaluation(const Path& run, const 
 void TrainingJob::apply(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments)
     if (!parse_key_value(argument)) {
-      check<UsageError>(argument.ends_with(".toml"), "train: found '", argument, "', expected key=value or a .toml file");
+      check<UsageError>(argument.ends_with(".toml"), "train: found '", argument, "', expected key=value or a .toml file",
+                        path_exists(argument) ? "; did you mean data=" + argument + "?" : "");
       settings_.read(argument);
     }
   for (const std::string& argument : arguments)

@@ -112,6 +112,8 @@ TEST_F(GenerateProgram, accepts_ids_without_a_tokenizer) {
 TEST_F(GenerateProgram, reports_invalid_arguments) {
   const std::string gpt2 = model("gpt2-lm", -1), run = "generate " + gpt2 + " ";
   EXPECT_EQ(heed("generate /nowhere a"), "3: heed: /nowhere: there is no such folder\n");
+  EXPECT_EQ(heed("generate gpt2 a"),
+            "3: heed: gpt2: there is no such folder; the preset of this name has no weights, expected a model or a run\n");
   EXPECT_EQ(heed("generate " + (kFixtures / "gpt2-lm").string() + " a").substr(0, 9), "3: heed: ");
   EXPECT_NE(heed("generate " + (kFixtures / "bert-model").string() + " a")
                 .find("bert-model: BertModel: does not generate text, expected a language model"),
@@ -132,6 +134,9 @@ TEST_F(GenerateProgram, reports_invalid_arguments) {
   put(Path(gpt2) / "generation_config.json", R"({"typical_p": 0.5, "do_sample": true})");
   EXPECT_EQ(heed(run + "a"),
             "3: heed: " + gpt2 + "/generation_config.json: typical_p is \"0.5\", expected 1; heed supports no other value\n");
+  EXPECT_NE(
+      heed("translate " + (kFixtures / "bert-model").string() + " a").find("BertModel: does not translate, expected an encoder and a"),
+      std::string::npos);
   EXPECT_NE(heed("translate " + model("gpt2-variant", -1) + " a").find("expected a model that translates"), std::string::npos);
 }
 

@@ -75,6 +75,10 @@ TEST(Train, refuses_invalid_arguments) {
     expect(std::string(task) + " data=", 2, "train: data is empty, expected a file, a folder or the name of synthetic data");
   expect("classify epochs=none", 2, "epochs");
   expect("classify images", 2, "train: found 'images', expected key=value or a .toml file");
+  fs::create_directory(folder / "photos");
+  const std::string photos = folder / "photos";
+  expect("classify " + photos, 2, "expected key=value or a .toml file; did you mean data=" + photos + "?");
+  expect("sentiment data=" + photos, 3, "photos: found a folder without train.tsv, train.csv or train.jsonl");
   expect("classify nowhere.toml", 3, "nowhere.toml");
   expect("classify data=/nowhere", 3, "/nowhere");
   expect("classify " + std::string(kSmall) + "best=bleu", 2, "found the metric 'bleu'");
