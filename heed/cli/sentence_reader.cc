@@ -7,11 +7,12 @@
 #include <iomanip>
 #include <iostream>
 
+#include "heed/core/nearest.h"
 #include "heed/core/parse.h"
 #include "heed/dist/split_work.h"
 #include "heed/io/file_kind.h"
-#include "heed/io/json.h"
 #include "heed/io/image_files.h"
+#include "heed/io/json.h"
 #include "heed/io/paths.h"
 #include "heed/io/printable.h"
 #include "heed/io/utf8.h"
@@ -23,6 +24,16 @@ namespace {
 constexpr size_t kChunkSentences = 4096;
 constexpr size_t kChunkBytes = size_t{16} << 20;
 constexpr size_t kLongestLine = size_t{64} << 20;  // bounds memory if the input is not text
+
+// For a misspelt setting such as text_colum=review: the setting that was meant; else nothing.
+std::string meant_setting(const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const auto& [setting, column] : column_settings()) names.emplace_back(setting);
+  for (const std::string& argument : arguments)
+    if (const std::optional<KeyValue> given = parse_key_value(argument))
+      if (const std::string advice = did_you_mean(given->key, names); !advice.empty()) return advice;
+  return {};
+}
 
 }  // namespace
 
@@ -96,7 +107,7 @@ void take_file_argument(SentenceOptions& options, const std::string& command) {
     const bool folder = std::filesystem::is_directory(text, ignored), is_file = std::filesystem::is_regular_file(text, ignored);
     if ((is_file && is_text) || std::filesystem::is_fifo(text, ignored)) {  // heed predict MODEL <(command)
       check<UsageError>(options.texts.size() == 1, command, ": found the file ", in_quotes(text), " among ", options.texts.size(),
-                        " arguments, expected one file alone, or sentences");
+                        " arguments, expected one file alone, or sentences", meant_setting(options.texts));
       std::cerr << "heed: " << command << " reads the file " << printable(text)
                 << (is_table_file(text) ? "\n" : ", one sentence per line\n");
       options.file = text;

@@ -177,6 +177,8 @@ TEST(TextTableProgram, predict_reads_tables_and_keeps_their_columns) {
   expect_says(run_heed(here.predict + tsv + " text_column=2").err, "text_column=2\n");
   expect_says(run_heed(here.predict + "--file " + tsv + " --text-column 1 --pair-column 2").err, "text_column=1, pair_column=2\n");
   expect_refused_by_heed(here.predict + csv + " text_column=none", 2, "found no column \"none\" (text_column)");
+  expect_refused_by_heed(here.predict + csv + " text_colum=Review", 2,
+                         "expected one file alone, or sentences; did you mean 'text_column'?");
   expect_refused_by_heed(here.predict + "a text_column=b", 2, "found a column name without a table");
   expect_refused_by_heed(here.predict + "a -o out.txt", 2, "expected a name that ends in .csv, .tsv or .jsonl");
 }
