@@ -15,9 +15,13 @@ RunEvaluation evaluate_on_run_data(const Path& run, const Path& model, const std
                     " DATA --part train evaluates on DATA");
   check<UsageError>(part != "test" || task.test, "eval: --part test, but the data of ", run.string(),
                     " has no test part, expected --part validation");
-  if (const std::optional<RunJson> about = read_run_json(run))
-    for (const Change& each : data_changed(about->data, task.data))
-      std::cerr << "heed: the data changed since the run started: " << each.text() << '\n';
+  if (const std::optional<RunJson> about = read_run_json(run)) {
+    std::string changes;
+    for (const Change& each : data_changed(about->data, task.data)) changes += (changes.empty() ? "" : "; ") + each.text();
+    if (!changes.empty())
+      std::cerr << "heed: warning: the data changed since the run started: " << changes
+                << ". Samples that are held out now may have been trained on\n";
+  }
   const std::string chosen = !part.empty() ? part : task.test ? "test" : "validation";
   const NoGrad no_grad;
   *task.model = load(model, {.weights = weights_for(int8)});

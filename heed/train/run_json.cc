@@ -46,7 +46,10 @@ void write_run_json(const Path& run, const RunJson& about) {
   write_text(run / kFile, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");  // the directory may not be valid UTF-8
 }
 
-std::string Change::text() const { return key + ": " + shortened_value(then) + " then, " + shortened_value(now) + " now"; }
+// Checksums have no values: their numbers tell a reader nothing.
+std::string Change::text() const {
+  return then.empty() && now.empty() ? "other " + key : key + ": " + shortened_value(then) + " then, " + shortened_value(now) + " now";
+}
 
 std::vector<Change> settings_changed(const Json& then, const Json& now) {
   std::vector<Change> out;
@@ -65,7 +68,8 @@ std::vector<Change> data_changed(const Json& then, const Json& now) {
     if (!facts.is_object() || !present.is_object()) continue;
     for (const auto& [fact, value] : facts.items()) {
       const Json other = present.contains(fact) ? present[fact] : Json();
-      if (other != value) out.push_back({part + " " + fact, shown_value(value), shown_value(other)});
+      const bool readable = fact == "items" || fact == "classes" || fact == "bytes";
+      if (other != value) out.push_back({part + " " + fact, readable ? shown_value(value) : "", readable ? shown_value(other) : ""});
     }
   }
   return out;
