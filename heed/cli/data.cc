@@ -149,6 +149,9 @@ void print_tables(const std::vector<PartSummary>& parts) {
   if (main.looked_at > 0)
     std::cout << "\nTraining input: " << training_input(main).processor->description()
               << " pixels; heed train classify image= and resize= change this\n";
+  const auto is_validation = [](const PartSummary& part) { return part.name == "validation" && part.data.count() > 0; };
+  if (std::none_of(parts.begin(), parts.end(), is_validation))
+    std::cout << "Validation: heed train classify holds out a tenth of train; validation= changes the fraction\n";
   for (const PartSummary& part : parts)
     for (const std::string& note : part.data.notes) std::cout << '\n' << note << '\n';
 }

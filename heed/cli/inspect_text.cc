@@ -10,6 +10,8 @@
 
 namespace heed::cli {
 
+constexpr std::string_view kShades = " .:-=+*#%@";
+
 std::string token_text(const std::string& token, size_t width) {
   std::string out;
   const std::vector<Letter> letters = letters_of(token);
@@ -21,13 +23,12 @@ std::string token_text(const std::string& token, size_t width) {
 }
 
 void add_grid(std::ostream& out, const Inspection& inspection, std::span<const float> weights, float least, float most) {
-  constexpr std::string_view shades = " .:-=+*#%@";
   for (int64_t row = 0; row < inspection.rows; ++row) {
     out << "  |";
     for (int64_t column = 0; column < inspection.columns; ++column) {
       const float above = weights[static_cast<size_t>(row * inspection.columns + column)] - least,
                   share = most > least ? above / (most - least) : 0;
-      const char shade = shades[std::min(static_cast<size_t>(share * static_cast<float>(shades.size())), shades.size() - 1)];
+      const char shade = kShades[std::min(static_cast<size_t>(share * static_cast<float>(kShades.size())), kShades.size() - 1)];
       out << shade << shade;
     }
     out << "|\n";
@@ -103,6 +104,7 @@ std::string text_view(const Inspection& inspection, int64_t query) {
   if (inspection.kind == InputKind::image) {
     out << "\nrollout over all layers:\n";
     add_weights(out, inspection, patch_weights(inspection, inspection.rollout, query));
+    out << "\nTwo characters are a patch. From 0 to the largest weight of a grid: '" << kShades << "'\n";
   }
   out << "\n--html FILE shows every token, layer and head; --png FILE and --svg FILE draw them\n";
   return out.str();

@@ -106,6 +106,8 @@ TEST_F(DataProgram, the_size_for_training_is_shown) {
   EXPECT_NE(ran.out.find("\nTraining input: shorter side resized to 12, then the centre of 12 x 12 pixels; heed train classify image="),
             std::string::npos)
       << ran.out;
+  EXPECT_NE(ran.out.find("\nValidation: heed train classify holds out a tenth of train;"), std::string::npos) << ran.out;
+  EXPECT_EQ(look("shapes:20").out.find("\nValidation: "), std::string::npos);
   EXPECT_EQ(parse_json("out", look(classes() + " --json").out)["training"], (Json{{"width", 12}, {"height", 12}, {"resize", "crop"}}));
   EXPECT_NE(look("shapes:20").out.find("Training input: shorter side resized to 32, then the centre of 32 x 32 pixels"), std::string::npos);
 }

@@ -217,6 +217,7 @@ TEST_F(InspectProgram, shows_attention_over_images) {
   const ProgramResult view = heed(vit);
   EXPECT_EQ(view.exit_code, 0) << view.err;
   EXPECT_NE(view.out.find("rollout over all layers:\n  |"), std::string::npos) << view.out;
+  EXPECT_NE(view.out.find("From 0 to the largest weight of a grid: ' .:-=+*#%@'\n"), std::string::npos) << view.out;
   const ProgramResult ran = heed(vit + " --query 1,2 --html " + file("v.html") + " --png " + file("v.png") + " --svg " + file("v.svg"));
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   const std::string page = get(folder / "v.html");
@@ -268,8 +269,8 @@ TEST_F(InspectProgram, refuses_with_the_right_exit_code) {
   refused(bert + " --size token=6", 2, "did you mean 'tokens'?");
   refused(bert + " --size tokens=0", 2, "--size: tokens=0, expected 1 or more");
   refused(bert + " " + image(), 3, "in.png: is an image, but BertForSequenceClassification takes text");
-  refused(bert + " --ids '5 300'", 3, "inspect: found token 300, expected less than 211, the vocabulary size");
   refused(bert + " none.png", 3, "none.png: there is no such file");  // not a sentence
+  refused(bert + " --ids '5 300'", 3, "inspect: found token 300, expected less than 211, the vocabulary size");
   refused(bert + " --ids '5 x'", 2, "expected token ids separated by");
   refused(bert + " --ids ''", 3, "has no tokens, expected one or more");
   refused(bert + " '" + std::string(200, '!') + "'", 3, "tokens, expected at most 64, the positions of the model");
