@@ -247,12 +247,17 @@ const Command eval_command("eval", "Evaluate a model on data", [](Flags& flags) 
   add_int8_flag(flags, options->int8);
   add_nonfinite_flag(flags, options->nonfinite);
   flags.footer(
-      "DATA depends on the model. Images: a folder as for heed train classify, or shapes. Labelled sentences and pairs: a .tsv, .csv\n"
-      "or .jsonl file, or opinions/test or entailment/test. Language models, masked words and next sentences: a text file or a folder\n"
-      "of them. Translations: a .tsv, .csv or .jsonl file of pairs, two files separated by a comma, a folder with test.en, test.de,\n"
-      "..., or numbers, numbers:german:french. Captions (CLIP and models that write them): a table of images and captions, or scenes.\n"
-      "Questions: a .json file in SQuAD format, a table of questions, contexts and answers, or facts/test. Columns of tables are found by "
-      "name, or set as in heed train: text_column=review.\n"
+      "DATA depends on the model:\n"
+      "  images                   a folder as for heed train classify, or shapes\n"
+      "  labelled sentences, pairs\n"
+      "                           a .tsv, .csv or .jsonl file, opinions/test or entailment/test\n"
+      "  language models, masked words, next sentences\n"
+      "                           a text file or a folder of them\n"
+      "  translations             a .tsv, .csv or .jsonl file of pairs, two files separated by a comma, a folder with test.en,\n"
+      "                           test.de, ..., or numbers, numbers:german:french\n"
+      "  captions, CLIP           a table of images and captions, or scenes\n"
+      "  questions                a .json file in SQuAD format, a table of questions, contexts and answers, or facts/test\n"
+      "Columns of tables are found by name, or set as in heed train: text_column=review.\n"
       "Classes are matched by name; labels of sentences also by number: 1 is the model's label 1.\n"
       "A run without DATA is evaluated on its own data: on the test part or, with --part validation, on the examples held out from\n"
       "training.\n\nExamples:\n"

@@ -99,8 +99,8 @@ std::function<void()> set_up_train(Flags& flags) {
   flags.flag("--quiet", options->quiet, "Print nothing; everything is in the run's files");
   flags.flag("--json", options->json, "One JSON object per line");
   flags.footer(
-      "Ctrl-C saves and stops; --resume continues the run, and epochs=N with it extends the run. docs/training.md explains tasks, "
-      "settings and the files of a run.\n\nExamples:\n"
+      "Ctrl-C saves and stops; --resume continues the run, and epochs=N with it extends the run.\n"
+      "docs/training.md explains tasks, settings and the files of a run.\n\nExamples:\n"
       "  heed train classify\n  heed train classify data=cifar10 preset=vit-tiny epochs=20 pad=4 flip=true\n"
       "  heed train classify position=gaussian pooling=gap\n  heed train classify my.toml rate=5e-4 --name slower\n"
       "  heed train classify --settings\n  heed train --resume runs/classify/001\n"
