@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "heed/data/image_sources.h"
+#include "heed/data/text_parts.h"
 #include "heed/io/image_files.h"
 #include "heed/io/paths.h"
 #include "heed/io/printable.h"
@@ -35,15 +36,34 @@ std::vector<Path> images_outside_classes(const Path& folder) {
 
 // The folder with the classes of a part; empty if there is no such part. A folder "train" that contains images is a class.
 Path part_folder(const Path& folder, DataPart part) {
-  const auto one_of = [&](const std::vector<std::string>& names) {
+  const auto one_of = [folder, entries = folders_in(folder)](const std::vector<std::string>& names) {
     for (const std::string& name : names)
-      if (!folders_in(folder / name).empty()) return folder / name;
+      for (const std::string& entry : entries)
+        if (plain_name(entry) == name && !folders_in(folder / entry).empty()) return folder / entry;
     return Path();
   };
-  const Path train = one_of({"train"}), validation = one_of({"validation", "val"}), test = one_of({"test"});
+  const Path train = one_of({"train"}), validation = one_of(kValidationNames), test = one_of({"test"});
   const bool parts = !train.empty() || !validation.empty() || !test.empty();
   if (!parts) return part == DataPart::train ? folder : Path();
   return part == DataPart::train ? train : part == DataPart::validation ? validation : test;
+}
+
+// "unused" next to train/: it is neither a part nor a class.
+std::string other_folders(const Path& folder) {
+  std::string out;
+  const auto is_part = [&](const Path& path) {
+    return path == part_folder(folder, DataPart::train) || path == part_folder(folder, DataPart::validation) ||
+           path == part_folder(folder, DataPart::test);
+  };
+  for (const std::string& name : folders_in(folder))
+    if (!is_part(folder / name)) out += (out.empty() ? "" : ", ") + printable(name);
+  return out;
+}
+
+std::string outside_note(const Path& folder, const std::vector<Path>& images) {
+  const std::string where = " in " + printable(folder.string()), first = printable(images[0].filename().string());
+  if (images.size() == 1) return "1 image" + where + " was skipped, because it is in no class folder: " + first;
+  return std::to_string(images.size()) + " images" + where + " were skipped, because they are in no class folder: " + first + ", ...";
 }
 
 }  // namespace
@@ -74,10 +94,9 @@ ImageData read_class_folders(const Path& folder, DataPart part) {
       skipped.insert(skipped.end(), found.skipped_files.begin(), found.skipped_files.end());
     }
     if (!skipped.empty()) out.notes.push_back(skipped_files_note(skipped));
-    if (const std::vector<Path> outside = images_outside_classes(root); !outside.empty())
-      out.notes.push_back(std::to_string(outside.size()) + " images in " + printable(root.string()) +
-                          " were skipped, because they are in no class folder: " + printable(outside[0].filename().string()) +
-                          (outside.size() > 1 ? ", ..." : ""));
+    if (const std::vector<Path> outside = images_outside_classes(root); !outside.empty()) out.notes.push_back(outside_note(root, outside));
+    if (const std::string others = part == DataPart::train && root != folder ? other_folders(folder) : ""; !others.empty())
+      out.notes.push_back("these folders in " + out.source + " are neither train, validation nor test, and were skipped: " + others);
   }
   out.image = [files](int64_t i) { return read_image(files->at(static_cast<size_t>(i))); };
   out.size = [files](int64_t i) { return read_image_size(files->at(static_cast<size_t>(i))); };

@@ -158,7 +158,7 @@ TEST_F(ImageSources, skipped_files_are_listed) {
   ASSERT_EQ(notes.size(), 2u);
   EXPECT_EQ(notes[0], "2 files were skipped: " + (folder / "ant/deep/3.gif").string() + ", " + (folder / "dog/2.heic").string() +
                           " (heed reads PNG, JPEG, WebP or BMP)");
-  EXPECT_EQ(notes[1], "1 images in " + folder.path().string() + " were skipped, because they are in no class folder: outside.png");
+  EXPECT_EQ(notes[1], "1 image in " + folder.path().string() + " was skipped, because it is in no class folder: outside.png");
   EXPECT_EQ(chosen(read(), {0}).notes, notes);
 }
 
@@ -182,6 +182,18 @@ TEST_F(ImageSources, parts_are_folders_above_classes) {
   EXPECT_EQ(read(DataPart::test).count(), 0);
   image("test/c/1.png");
   refused("test/c: found a class that", DataPart::test);
+}
+
+TEST_F(ImageSources, parts_have_several_names) {
+  image("Train/a/1.png");
+  image("Valid/a/1.png");
+  image("holdout/a/1.png");
+  EXPECT_EQ(read().classes, Names{"a"});
+  EXPECT_EQ(read(DataPart::validation).count(), 1);
+  const std::string note =
+      "these folders in " + folder.path().string() + " are neither train, validation nor test, and were skipped: holdout";
+  EXPECT_EQ(read().notes, Names{note});
+  EXPECT_TRUE(read(DataPart::validation).notes.empty());
 }
 
 TEST_F(ImageSources, a_class_can_be_named_train) {
