@@ -133,6 +133,8 @@ Task make_classify_task(ClassifyOptions& options, const JobOptions& chosen) {
   ImageData train = image_part(options, DataPart::train), validation = image_part(options, DataPart::validation),
             test = image_part(options, DataPart::test);
   check<FileError>(train.count() > 0, options.data, ": found no images to train on");
+  check<FileError>(train.classes.size() > 1, options.data, ": found 1 class, ", in_quotes(train.classes.front()),
+                   ", expected at least two: a folder of images for each");
   Json config = chosen.from.empty() ? model_config(chosen.model) : config_from(chosen.from, ModelTask::image_classification);
   set_labels(config, train.classes);
   ImageInputs inputs = choose_image_size(options.image, chosen, train, config);

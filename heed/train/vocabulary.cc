@@ -83,6 +83,7 @@ TaskTokenizer tokenizer_for(const JobOptions& chosen, const VocabularyOptions& o
   const TemporaryFolder scratch;
   std::string lines;
   for (const std::string& text : texts) lines.append(text).append("\n");
+  check<FileError>(lines.find_first_not_of(" \t\r\n") != lines.npos, "train: found no words to train on, expected more text");
   const Path file = scratch.path() / "texts";
   write_text(file, lines);
   const VocabularyKind kind = kKinds.at(options.kind);

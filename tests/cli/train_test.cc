@@ -75,10 +75,14 @@ TEST(Train, refuses_invalid_arguments) {
     expect(std::string(task) + " data=", 2, "train: data is empty, expected a file, a folder or the name of synthetic data");
   expect("classify epochs=none", 2, "epochs");
   expect("classify images", 2, "train: found 'images', expected key=value or a .toml file");
-  fs::create_directory(folder / "photos");
+  fs::create_directories(folder / "photos/cats");
   const std::string photos = folder / "photos";
   expect("classify " + photos, 2, "expected key=value or a .toml file; did you mean data=" + photos + "?");
   expect("sentiment data=" + photos, 3, "photos: found a folder without train.tsv, train.csv or train.jsonl");
+  write_png(folder / "photos/cats/1.png", {.width = 4, .height = 4, .pixels = std::vector<uint8_t>(48)});
+  expect("classify data=" + photos, 3, "photos: found 1 class, \"cats\", expected at least two: a folder of images for each");
+  put(folder / "one.txt", "One sentence.\n");
+  expect("pretrain data=" + (folder / "one.txt").string(), 3, "train: found no words to train on, expected more text");
   expect("classify nowhere.toml", 3, "nowhere.toml");
   expect("classify data=/nowhere", 3, "/nowhere");
   expect("classify " + std::string(kSmall) + "best=bleu", 2, "found the metric 'bleu'");
