@@ -55,6 +55,9 @@ class TrainOutput {
     if (output_ == Output::people) {
       say("best epoch: " + std::to_string(result.best_epoch) + "; on the " + part + " part: " + figures_text(figures));
       say("report: " + (run.path() / "report.html").string() + "\nmodel:  " + (run.path() / "best").string());
+      if (result.ending == StopReason::complete && result.epochs > 1 && result.best_epoch == result.epochs)
+        say("The last epoch is the best, so more may help: heed train --resume " + shell_word(run.path().string()) +
+            " epochs=" + std::to_string(2 * result.epochs));
     }
     print_event({{"event", "end"},
                  {"run", run.path().string()},

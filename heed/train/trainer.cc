@@ -93,7 +93,8 @@ class Trainer {
     const Json state = Json::parse(stored);
     state_ = train_state_from(state.at("fit"));
     if (state_.over) state_.over = is_over();  // epochs or steps may have been increased
-    if (state_.step > 0) say("resumes from step " + std::to_string(state_.step) + " of " + std::to_string(all_steps_));
+    const char* const over = state_.over ? ": the run is finished; with epochs=N it is trained further" : "";
+    if (state_.step > 0) say("resumes from step " + std::to_string(state_.step) + " of " + std::to_string(all_steps_) + over);
     const std::string change = schedule_change(options_, state_.step, state.value("all_steps", all_steps_), all_steps_);
     if (!change.empty()) say(change);
   }

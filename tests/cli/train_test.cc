@@ -43,7 +43,8 @@ TEST(Train, writes_every_documented_file) {
   const std::string metrics = get(run / "metrics.csv"), weights = get(run / "last/model.safetensors");
   const ProgramResult again = run_heed("train --resume '" + run.string() + "'");
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_NE(again.out.find("resumes from step 8 of 8"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("resumes from step 8 of 8: the run is finished; with epochs=N it is trained further\n"), std::string::npos)
+      << again.out;
   EXPECT_EQ(get(run / "metrics.csv"), metrics);
   EXPECT_EQ(get(run / "last/model.safetensors"), weights);
   EXPECT_EQ(read_json(run / "evaluation.json"), evaluation);
@@ -58,6 +59,17 @@ TEST(Train, writes_every_documented_file) {
   const ProgramResult wider = run_heed(from + "width=64");
   EXPECT_EQ(wider.exit_code, 2);
   EXPECT_NE(wider.err.find("train: width=64 with from="), std::string::npos) << wider.err;
+}
+
+TEST(Train, says_when_the_last_epoch_is_the_best) {
+  const Folder folder;
+  const std::string hint = "\nThe last epoch is the best, so more may help: heed train --resume " + (folder / "classify/001").string();
+  const ProgramResult last = run_heed("train classify best=loss " + (kSmall + runs_in(folder)));
+  EXPECT_NE(last.out.find("\nbest epoch: 2; "), std::string::npos) << last.out;
+  EXPECT_NE(last.out.find(hint + " epochs=4\n"), std::string::npos) << last.out;
+  const ProgramResult only = run_heed("train classify " + (kSmall + ("epochs=1" + runs_in(folder))));
+  EXPECT_NE(only.out.find("\nbest epoch: 1; "), std::string::npos) << only.out;
+  EXPECT_EQ(only.out.find("The last epoch"), std::string::npos) << only.out;
 }
 
 TEST(Train, refuses_invalid_arguments) {
