@@ -109,7 +109,10 @@ Network make_captioner(const Scope& root, const Config& config) {
                   .dropout = options.branch.dropout,
                   .pad = config.size("pad_token_id", text.size("pad_token_id", 0, 0), 0),
                   .start = config.size("decoder_start_token_id", text.size("bos_token_id", 0, 0), 0)};
-  if (const int64_t wide = images.size("hidden_size", 768); wide != D)
+  const int64_t wide = images.size("hidden_size", 768);
+  // Not used here, but other programs expect to find it in a checkpoint that had it.
+  if (encoder.provides("pooler.dense.weight")) Linear(encoder / "pooler.dense", wide, images.size("pooler_output_size", wide));
+  if (wide != D)
     model.bridge = Linear(root.with(initializer_from(text, "initializer_range", true)) / "enc_to_dec_proj", wide, D);
   for (int64_t i = 0; i < layers; ++i) model.layers.push_back(make_decoder_layer(bert / "encoder.layer" / i, options, kCaptionLayer));
   return captioner_network(std::move(model));
@@ -126,7 +129,7 @@ Architectures vision_encoder_decoder_architectures() {
                     .default_position = "learned",
                     .image_keys = "encoder",
                     .keys = {.more = {"encoder", "decoder", "pad_token_id", "decoder_start_token_id", "eos_token_id"}},
-                    .ignored = {"encoder.pooler.", "embeddings.position_ids"}},
+                    .ignored = {"embeddings.position_ids"}},
                    {{"VisionEncoderDecoderModel", ModelTask::image_captioning, make_captioner}});
 }
 

@@ -141,7 +141,7 @@ TEST(Load, tied_words_may_have_either_name_or_both) {
 TEST(Save, gives_back_what_was_loaded) {
   for (const char* name : {"vit-classify", "bert-pretrain", "distilbert-loss", "distilbert-masked", "gpt2-lm", "gpt2-classify",
                            "llama-grouped", "marian-separate", "roberta-masked", "xlm-roberta-masked", "mistral-window", "qwen2-window",
-                           "modernbert-masked", "t5-relu", "t5-gated", "clip-pairs"}) {
+                           "modernbert-masked", "t5-relu", "t5-gated", "clip-pairs", "vision-caption"}) {
     SCOPED_TRACE(name);
     const FixtureCopy copy(name);
     copy.set("key_of_another_program", {{"kept", true}});
