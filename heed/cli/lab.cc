@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "heed/cli/command.h"
 #include "heed/cli/lab_heads.h"
+#include "heed/cli/lab_processes.h"
 #include "heed/cli/print_json.h"
 #include "heed/cli/progress.h"
 #include "heed/cli/signal_guard.h"
@@ -99,45 +101,95 @@ void check_verdicts(const std::vector<lab::Result>& results) {
 }
 
 struct LabResults {
-  std::vector<lab::Result> usual = {}, twice = {};  // twice: of experiments that train, with twice the budget
+  std::vector<lab::Result> usual = {}, twice = {};  // in the order of the plan. twice: of experiments that train, with twice the budget
 };
 
-// Runs the experiments in order; the report in `out` is updated after each.
+std::vector<std::string> with_twice_the_budget(std::vector<std::string> settings) {
+  settings.emplace_back("budget=2");
+  return settings;
+}
+
+// The same experiments, those first that take seconds, and last those that train models and measure time.
+std::vector<const lab::Experiment*> quickest_first(std::vector<const lab::Experiment*> experiments) {
+  const auto stage = [](const lab::Experiment* each) { return !lab::trains_models(*each) ? 0 : each->timed ? 2 : 1; };
+  std::stable_sort(experiments.begin(), experiments.end(),
+                   [&](const lab::Experiment* a, const lab::Experiment* b) { return stage(a) < stage(b); });
+  return experiments;
+}
+
+// Experiments of the plan whose models are still to be trained, and that can be trained side by side.
+std::vector<LabJob> training_jobs(const lab::Plan& plan, const LabOptions& options, const lab::ReportCache& cache) {
+  std::vector<LabJob> out;
+  if (options.gpu != kCpu || lab::cache_folder().empty()) return out;
+  for (const lab::Experiment* experiment : plan.experiments) {
+    if (!lab::trains_models(*experiment) || experiment->timed) continue;
+    const auto add = [&](std::vector<std::string> settings) {
+      if (cache.find(experiment->name, lab::effective_settings(*experiment, settings))) return;
+      out.push_back({experiment, lab::settings_for(*experiment, settings)});
+    };
+    add(plan.settings);
+    if (options.twice) add(with_twice_the_budget(plan.settings));
+  }
+  return out;
+}
+
+void forget_results(const lab::Plan& plan, const lab::ReportCache& cache) {
+  for (const lab::Experiment* experiment : plan.experiments)
+    for (const auto& settings : {plan.settings, with_twice_the_budget(plan.settings)})
+      if (lab::trains_models(*experiment)) cache.forget(experiment->name, lab::effective_settings(*experiment, settings));
+}
+
+// Inserts a result where the plan has its experiment.
+void insert_in_order(std::vector<lab::Result>& results, const lab::Plan& plan, const lab::Result& result) {
+  const auto place = [&](const lab::Result& each) { return std::find(plan.experiments.begin(), plan.experiments.end(), each.experiment); };
+  results.insert(std::find_if(results.begin(), results.end(), [&](const lab::Result& each) { return place(each) > place(result); }),
+                 result);
+}
+
+// Runs the experiments; the report in `out` is updated after each.
 LabResults run_plan(const lab::Plan& plan, const Path& out, const LabOptions& options, const lab::Terminal& terminal) {
   lab::ReportFolder folder(out);
-  LabResults out_results;
-  std::vector<lab::Result>& results = out_results.usual;
+  LabResults results;
   LabProgress progress(plan.experiments.size());
   SignalGuard guard;
   guard.save_first();
   const std::function<bool()> stop = [&] { return guard.stop_requested(); };
-  const lab::ReportCache cache(lab::cache_folder(), options.fresh);
-  for (const lab::Experiment* experiment : plan.experiments) {
+  const auto say = [&](const std::string& line) { progress.say(line); };
+  const lab::ReportCache cache(lab::cache_folder());
+  if (options.fresh) forget_results(plan, cache);
+  std::optional<LabProcesses> processes;  // started after the experiments that train nothing, some of which measure time
+  for (const lab::Experiment* experiment : quickest_first(plan.experiments)) {
     progress.start(*experiment);
+    const bool repeats = options.twice && lab::trains_models(*experiment);
+    lab::Result result, repeated;
     try {
       const Interruptible interruptible(stop);
-      const auto say = [&](const std::string& line) { progress.say(line); };
-      results.push_back(lab::run_or_find(*experiment, plan.settings, say, cache, options.gpu));
-      if (options.twice && lab::trains_models(*experiment)) {
-        std::vector<std::string> settings = plan.settings;
-        settings.emplace_back("budget=2");
-        out_results.twice.push_back(lab::run_or_find(*experiment, settings, say, cache, options.gpu));
+      if (lab::trains_models(*experiment)) {
+        if (!processes) processes.emplace(training_jobs(plan, options, cache));
+        processes->wait_for(*experiment, stop, say);
       }
+      const auto run = [&](const std::vector<std::string>& settings) {
+        return lab::run_or_find(*experiment, settings, say, cache, options.gpu);
+      };
+      result = run(plan.settings);
+      if (repeats) repeated = run(with_twice_the_budget(plan.settings));
     } catch (const StoppedError&) {
-      fail<StoppedError>("lab: stopped after ", results.size(), " of ", plan.experiments.size(), " experiments",
-                         results.empty() ? std::string() : "; their results are in " + (out / "index.html").string());
+      fail<StoppedError>("lab: stopped after ", results.usual.size(), " of ", plan.experiments.size(), " experiments",
+                         results.usual.empty() ? std::string() : "; their results are in " + (out / "index.html").string());
     }
     progress.erase();
-    folder.write(results);
+    insert_in_order(results.usual, plan, result);
+    if (repeats) insert_in_order(results.twice, plan, repeated);
+    folder.write(results.usual);
     if (options.json || options.quiet) continue;
-    lab::print_result(std::cout, results.back(), terminal);
-    if (options.twice && lab::trains_models(*experiment)) {
+    lab::print_result(std::cout, result, terminal);
+    if (repeats) {
       std::cout << "\nwith twice the budget:\n";
-      lab::print_result(std::cout, out_results.twice.back(), terminal);
+      lab::print_result(std::cout, repeated, terminal);
     }
     std::cout << '\n' << std::flush;
   }
-  return out_results;
+  return results;
 }
 
 void run_lab(const LabOptions& options) {

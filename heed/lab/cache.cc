@@ -1,5 +1,7 @@
 #include "heed/lab/cache.h"
 
+#include <unistd.h>
+
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -166,7 +168,7 @@ Path ReportCache::file_of(const std::string& experiment, const Json& settings) c
 }
 
 std::optional<CachedReport> ReportCache::find(const std::string& experiment, const Json& settings) const {
-  if (folder_.empty() || fresh_) return std::nullopt;
+  if (folder_.empty()) return std::nullopt;
   const Path path = file_of(experiment, settings);
   if (!path_exists(path)) return std::nullopt;
   try {
@@ -194,6 +196,10 @@ void ReportCache::keep(const std::string& experiment, const Json& settings, cons
   } catch (const Error&) {
     return;
   }
+}
+
+void ReportCache::forget(const std::string& experiment, const Json& settings) const {
+  if (!folder_.empty()) ::unlink(file_of(experiment, settings).c_str());
 }
 
 }  // namespace heed::lab

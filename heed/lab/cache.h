@@ -26,17 +26,16 @@ Path cache_folder();
 // Of one experiment with its effective settings, by this program: a rebuilt program has other keys.
 class ReportCache {
  public:
-  // folder: empty: nothing is kept. fresh: nothing is found, so that new results replace old ones
-  explicit ReportCache(Path folder, bool fresh = false) : folder_(std::move(folder)), fresh_(fresh) {}
+  explicit ReportCache(Path folder) : folder_(std::move(folder)) {}  // empty: nothing is kept
 
   std::optional<CachedReport> find(const std::string& experiment, const Json& settings) const;       // none: absent or unreadable
   void keep(const std::string& experiment, const Json& settings, const CachedReport& result) const;  // a full disk is no error
+  void forget(const std::string& experiment, const Json& settings) const;
 
  private:
   Path file_of(const std::string& experiment, const Json& settings) const;
 
   Path folder_;
-  bool fresh_;
 };
 
 bool trains_models(const Experiment& experiment);  // for seconds or minutes, with no result that depends on the clock alone

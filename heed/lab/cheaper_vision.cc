@@ -265,8 +265,7 @@ Report run_cheaper(const CheaperOptions& options, const ProgressCallback& progre
   }
   judge_cheaper(report, methods, all, alone);
   report.tables = {std::move(models), std::move(times)};
-  report.figures.push_back(figure("Time of attention",
-                                  "4 heads of width 16. Square windows compute whole rows and mask columns: time grows faster than pairs.",
+  report.figures.push_back(figure("Time of attention", "4 heads of width 16. Square windows mask columns of whole rows, which takes time.",
                                   Plot{.body = lines}));
   report.figures.push_back(figure("Accuracy", "Mean over runs with its 95 % confidence interval.",
                                   Plot{.body = Bars{.up = {"accuracy", false, 0.0}, .groups = groups, .sets = {bars}}}));
@@ -294,6 +293,7 @@ Experiment cheaper_vision() {
           "intervals.",
       .budget = {"epochs"},
       .gpu = true,
+      .timed = true,
       .prepare = prepared(declare_cheaper, run_cheaper)};
 }
 

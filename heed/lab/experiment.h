@@ -30,6 +30,7 @@ struct Experiment {
   Verdict expected = Verdict::holds;
   std::vector<std::string> budget = {};  // settings with the length of training, which budget=2 doubles; none: trains no models
   bool gpu = false;                      // with full=true it uses a GPU, where there is one
+  bool timed = false;                    // trains models and measures time: nothing else may run meanwhile
   // Declares the settings (defaults may depend on the size) and returns the function that runs the experiment.
   std::function<Run(Settings& settings, Size size)> prepare;
 };

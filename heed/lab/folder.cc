@@ -51,15 +51,16 @@ ReportFolder::ReportFolder(Path folder) : folder_(std::move(folder)) {
 void ReportFolder::write(std::span<const Result> results) {
   const auto fill = [&](const Path& folder) {
     fs::create_directories(folder / "figures");
-    for (const Result& result : results.subspan(written_)) write_figures(folder / "figures", result);
+    for (const Result& result : results)
+      if (!drawn_.contains(result.experiment)) write_figures(folder / "figures", result);
     write_text(folder / "index.html", results_page(results));
     write_json(folder / "report.json", results_json(results));
   };
-  if (written_ == 0)
+  if (drawn_.empty())
     replace_folder(folder_, fill);
   else
     fill(folder_);
-  written_ = results.size();
+  for (const Result& result : results) drawn_.insert(result.experiment);
 }
 
 }  // namespace heed::lab

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ostream>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct Plan {
 void check_plan(const Plan& plan);  // checks names, keys and values before anything runs
 // gpu: where full=true trains the models of some experiments (Experiment::gpu); the CPU: everything runs there
 Result run_one(const Experiment& experiment, const std::vector<std::string>& settings, const ProgressCallback& progress, Device gpu = kCpu);
+Json effective_settings(const Experiment& experiment, const std::vector<std::string>& settings);  // all of them, with their defaults
+std::vector<std::string> settings_for(const Experiment& experiment, const std::vector<std::string>& settings);  // those that it has
 std::string settings_help(const Experiment& experiment);
 std::vector<SettingInfo> settings_of(const Experiment& experiment);
 
@@ -55,11 +58,11 @@ class ReportFolder {
  public:
   explicit ReportFolder(Path folder);
 
-  void write(std::span<const Result> results);  // all results so far; only the figures of new ones are drawn
+  void write(std::span<const Result> results);  // all results so far, in the order of the page; only the figures of new ones are drawn
 
  private:
   Path folder_;
-  size_t written_ = 0;
+  std::set<const Experiment*> drawn_ = {};
 };
 // A page per topic and per course, next to existing files. twice: results of experiments that train, with twice the budget; may be empty
 void write_markdown(const Path& folder, std::span<const Result> results, std::span<const Result> twice = {});

@@ -93,7 +93,7 @@ bool trains_models(const Experiment& experiment) { return !experiment.budget.emp
 Result run_or_find(const Experiment& experiment, const std::vector<std::string>& settings, const ProgressCallback& progress,
                    const ReportCache& cache, Device gpu) {
   if (!trains_models(experiment)) return run_one(experiment, settings, progress, gpu);
-  const Json effective = prepare_experiment(experiment, settings).settings->json();
+  const Json effective = effective_settings(experiment, settings);
   if (std::optional<CachedReport> found = cache.find(experiment.name, effective)) {
     Result out{.experiment = &experiment, .report = std::move(found->report), .settings = effective, .seconds = found->seconds};
     out.verdict = verdict_of(out.report);
@@ -101,6 +101,18 @@ Result run_or_find(const Experiment& experiment, const std::vector<std::string>&
   }
   Result out = run_one(experiment, settings, progress, gpu);
   if (out.error.empty()) cache.keep(experiment.name, effective, {out.report, out.seconds});
+  return out;
+}
+
+Json effective_settings(const Experiment& experiment, const std::vector<std::string>& settings) {
+  return prepare_experiment(experiment, settings).settings->json();
+}
+
+std::vector<std::string> settings_for(const Experiment& experiment, const std::vector<std::string>& settings) {
+  const Json known = effective_settings(experiment, settings);
+  std::vector<std::string> out;
+  for (const std::string& setting : settings)
+    if (known.contains(key_in(setting))) out.push_back(setting);
   return out;
 }
 

@@ -172,6 +172,7 @@ Experiment sparse_vision() {
           "that attends to all pairs.",
       .budget = {"epochs"},
       .gpu = true,
+      .timed = true,
       .prepare = prepared(declare_sparse, run_sparse)};
 }
 

@@ -45,6 +45,40 @@ TEST(LabCommand, verdicts_that_differ_from_the_documents_are_exit_code_1) {
   EXPECT_TRUE(std::filesystem::exists(folder / "report/index.html"));
 }
 
+// Trained in processes of their own or one after the other: the same results, in the order of their numbers, and kept.
+TEST(LabCommand, trains_several_models_side_by_side) {
+  const Folder folder;
+  const auto results_of = [&](const std::string& threads, const std::string& cache, const std::string& more) {
+    ::setenv("HEED_THREADS", threads.c_str(), 1);
+    ::setenv("XDG_CACHE_HOME", (folder / cache).c_str(), 1);
+    const ProgramResult ran =
+        run_heed("lab L46 L1 L38 images=40 epochs=2 seeds=2 width=16 layers=1 heads=2 --json -o " + shell_quoted(folder / "report") + more);
+    ::unsetenv("HEED_THREADS");
+    ::unsetenv("XDG_CACHE_HOME");
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    Json out = parse_json("lab", ran.out)["experiments"];
+    for (Json& each : out) each.erase("seconds");
+    return out;
+  };
+  const Json one = results_of("1", "one", ""), two = results_of("2", "two", "");
+  ASSERT_EQ(one.size(), 3u);
+  EXPECT_EQ(one, two);
+  EXPECT_EQ(one[0]["number"], "L46");  // as they were named
+  EXPECT_EQ(one[1]["number"], "L1");
+  const auto kept = [&](const std::string& cache) {
+    std::map<std::string, std::filesystem::file_time_type> out;
+    for (const auto& each : std::filesystem::directory_iterator(folder / cache / "heed/lab"))
+      out[each.path().filename()] = each.last_write_time();
+    return out;
+  };
+  const auto before = kept("two");
+  EXPECT_EQ(before.size(), 2u);
+  results_of("2", "two", "");
+  EXPECT_EQ(kept("two"), before);
+  results_of("2", "two", " --fresh");
+  EXPECT_NE(kept("two"), before);
+}
+
 TEST(LabCommand, invalid_arguments_are_exit_code_2_before_running) {
   const Folder folder;
   const auto error_of = [&](const std::string& arguments) {

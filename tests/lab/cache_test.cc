@@ -42,9 +42,9 @@ TEST(LabCache, keeps_every_part) {
   EXPECT_THROW(lab::read_report(shorter), Error);
 }
 
-TEST(LabCache, finds_reports_by_settings_unless_fresh) {
+TEST(LabCache, finds_reports_by_settings_until_they_are_forgotten) {
   const Folder folder;
-  const lab::ReportCache cache(folder / "cache"), fresh(folder / "cache", true), none{Path()};
+  const lab::ReportCache cache(folder / "cache"), none{Path()};
   const lab::CachedReport kept{report_with_everything(), 12.5};
   none.keep("L28", {{"epochs", 3}}, kept);
   EXPECT_FALSE(std::filesystem::exists(folder / "cache"));
@@ -54,9 +54,13 @@ TEST(LabCache, finds_reports_by_settings_unless_fresh) {
   EXPECT_EQ(cache.find("L28", {{"epochs", 3}})->seconds, 12.5);
   EXPECT_FALSE(cache.find("L28", {{"epochs", 4}}));
   EXPECT_FALSE(cache.find("L29", {{"epochs", 3}}));
-  EXPECT_FALSE(fresh.find("L28", {{"epochs", 3}}));
   EXPECT_FALSE(none.find("L28", {{"epochs", 3}}));
   for (const auto& entry : std::filesystem::directory_iterator(folder / "cache")) put(entry.path(), "damaged");
+  EXPECT_FALSE(cache.find("L28", {{"epochs", 3}}));
+  cache.keep("L28", {{"epochs", 3}}, kept);
+  cache.forget("L28", {{"epochs", 4}});
+  EXPECT_TRUE(cache.find("L28", {{"epochs", 3}}));
+  cache.forget("L28", {{"epochs", 3}});
   EXPECT_FALSE(cache.find("L28", {{"epochs", 3}}));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/lab/cache.h"
 #include "heed/lab/result.h"
 
 namespace heed::test {
@@ -16,7 +17,8 @@ namespace heed::test {
 inline lab::Result run_untimed(const std::string& name, const std::vector<std::string>& settings = {}) {
   lab::Result result = lab::run_one(lab::find_experiment(name), settings, [](const std::string&) {});
   EXPECT_EQ(result.error, "");
-  std::erase_if(result.report.measured, [](const lab::Measured& each) { return each.by_clock; });
+  const size_t timed = std::erase_if(result.report.measured, [](const lab::Measured& each) { return each.by_clock; });
+  EXPECT_EQ(result.experiment->timed, lab::trains_models(*result.experiment) && timed > 0);
   result.verdict = lab::verdict_of(result.report);
   return result;
 }
