@@ -13,6 +13,11 @@ struct DataSettings {
   std::string image_folder = {};
   QuestionColumns questions = {};
 };
+struct DataSetting {
+  std::string key, usage;  // "text_column", "NAME"
+  std::string* value;
+};
+std::vector<DataSetting> data_settings(TextColumns& columns, LanguageCodes& languages, DataSettings& other);
 // Reads all arguments; one that is no such setting is an error that lists them. command: for that error
 void take_data_settings(const char* command, std::vector<std::string> arguments, TextColumns& columns, LanguageCodes& languages,
                         DataSettings& other);

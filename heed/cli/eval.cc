@@ -13,6 +13,7 @@
 #include "heed/cli/parts_file.h"
 #include "heed/cli/print_evaluation.h"
 #include "heed/cli/print_json.h"
+#include "heed/cli/run_columns.h"
 #include "heed/cli/sentence_reader.h"
 #include "heed/dist/group.h"
 #include "heed/io/paths.h"
@@ -224,7 +225,8 @@ const Command eval_command("eval", "Evaluate a model on data", [](Flags& flags) 
       .must_be(one_of({"test", "validation", "train"}));
   flags
       .option("settings", options->settings,
-              "Columns of a table as in heed train: text_column=review; languages of a folder: source=en target=de")
+              "Columns of a table as in heed train: text_column=review; languages of a folder: source=en target=de; of a run, by default "
+              "as in the run")
       .usage("[COLUMN=NAME ...]")
       .many()
       .one_value();
@@ -257,7 +259,7 @@ const Command eval_command("eval", "Evaluate a model on data", [](Flags& flags) 
       "                           test.de, ..., or numbers, numbers:german:french\n"
       "  captions, CLIP           a table of images and captions, or scenes\n"
       "  questions                a .json file in SQuAD format, a table of questions, contexts and answers, or facts/test\n"
-      "Columns of tables are found by name, or set as in heed train: text_column=review.\n"
+      "Columns of tables are found by name, or set as in heed train: text_column=review. A run remembers those that it was trained with.\n"
       "Classes are matched by name; labels of sentences also by number: 1 is the model's label 1.\n"
       "A run without DATA is evaluated on its own data: on the test part or, with --part validation, on the examples held out from\n"
       "training.\n\nExamples:\n"
@@ -269,6 +271,7 @@ const Command eval_command("eval", "Evaluate a model on data", [](Flags& flags) 
     options->typed = options->model;
     options->model = resolve_model(options->model);
     take_data_settings("eval", options->settings, options->columns, options->languages, options->other);
+    add_data_settings_of_run(options->model, options->data, options->columns, options->languages, options->other);
     check<UsageError>(options->image.size.empty() || !options->data.empty(), "eval: found --image without DATA, expected both");
     options->folder = options->image.folder_for("eval", options->model, options->nonfinite);
     const std::unique_ptr<PartsFile> parts = parts_file(options->parts, options->model);  // not the folder, which --image makes anew

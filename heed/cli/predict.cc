@@ -75,7 +75,7 @@ const Command predict_command("predict", "Labels for sentences or images, with t
       "  heed predict clip photo.jpg --label 'a photo of a cat' --label 'a photo of a dog'\n"
       "  heed predict sentiment --file reviews.txt --int8 --agreement");
   return [options] {
-    options->model = resolve_model(options->model);
+    options->model = options->inputs.model = resolve_model(options->model);
     const std::unique_ptr<PartsFile> parts = parts_file(options->parts, options->model);
     run_predict(*options);
     if (parts) parts->remove();

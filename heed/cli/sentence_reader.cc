@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "heed/cli/run_columns.h"
 #include "heed/core/nearest.h"
 #include "heed/core/parse.h"
 #include "heed/dist/split_work.h"
@@ -137,6 +138,7 @@ SentenceReader::SentenceReader(const SentenceOptions& requested, const std::stri
     texts_ = options.texts;
   } else if (is_table) {
     source_ = options.file;
+    add_columns_of_run(options.model, source_, options.columns);
     rows_ = read_text_rows(source_, options.columns,
                            options.questions       ? PairMode::context
                            : options.pairs         ? PairMode::yes

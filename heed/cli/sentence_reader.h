@@ -19,6 +19,7 @@ struct SentenceOptions {
   std::string file = {};                // --file; "-": standard input
   bool pairs = false;                   // --pairs: two sentences with a tab between them, or two columns of a table
   TextColumns columns = {};             // of a table
+  std::string model = {};               // of a run: columns that are not set are those of the run, where the table has them
   bool are_paths = false;               // the inputs are paths (of images), which need not be UTF-8
   bool pairs_by_name = false;           // of a table: read pairs if its column names say so, for example sentence1 and sentence2
   bool questions = false;               // the pairs are questions and texts

@@ -107,7 +107,7 @@ const Command translate_command("translate", "Translate sentences with an encode
       "  heed translate opus-mt-en-de --file english.txt --beams 4 > german.txt\n"
       "  heed translate opus-mt-en-mul '>>deu<< Good morning.' --json");
   return [options] {
-    options->model = resolve_model(options->model);
+    options->model = options->sentences.model = resolve_model(options->model);
     const std::unique_ptr<PartsFile> parts = parts_file(options->parts, options->model);
     run_translate(*options);
     if (parts) parts->remove();

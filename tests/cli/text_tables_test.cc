@@ -106,6 +106,40 @@ TEST(TextTableProgram, train_and_eval_print_the_columns_they_read) {
   expect_refused_by_heed("eval " + model + " " + csv + " source_column=1", 2, "eval: found --source-column, which does not apply to");
 }
 
+// A run is trained on columns that would not be chosen by name or contents.
+struct RunOfNamedColumns : testing::Test {
+  void SetUp() override {
+    std::string rows = "text,note,label,verdict\n";
+    for (int i = 0; i < 40; ++i) rows += "an opening phrase," + std::string(i % 2 ? "a fine film,x,good\n" : "a dull film,y,bad\n");
+    put(csv, rows);
+    const ProgramResult ran =
+        run_heed("train sentiment data=" + csv + kTiny + "text_column=note label_column=verdict --runs '" + folder.path().string() + "'");
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  }
+  const Folder folder;
+  const std::string csv = folder / "named.csv", run = folder / "sentiment/001";
+};
+
+TEST_F(RunOfNamedColumns, is_evaluated_on_them) {
+  const std::string as_trained = "columns of " + csv + ": text_column=note, label_column=verdict\n";
+  for (const char* model : {"", "/best"}) expect_says(output_of_heed("eval " + run + model + " " + csv), as_trained);
+  std::filesystem::copy(folder / "sentiment/001/best", folder / "copy", std::filesystem::copy_options::recursive);
+  expect_refused_by_heed("eval " + (folder / "copy").string() + " " + csv, 3, "found the label \"");
+  expect_refused_by_heed("eval " + run + " " + csv + " label_column=label", 3, "found the label \"");
+  const ProgramResult predicted = run_heed("predict " + run + " " + csv);
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.err;
+  expect_says(predicted.err, "columns of " + csv + ": text_column=note\n");
+  expect_says(run_heed("predict " + run + " " + csv + " text_column=text").err, "columns of " + csv + ": text_column=text\n");
+  expect_says(run_heed("predict " + run + " 'a fine film'").out, "%  a fine film\n");
+  // Columns of other names are found as for any model, and a first row without names is no header.
+  const std::string other = folder / "other.csv", bare = folder / "bare.csv";
+  put(other, "Review,stars\na fine film,good\na dull film,bad\n");
+  put(bare, "a fine film,good\na dull film,bad\n");
+  expect_says(output_of_heed("eval " + run + " " + other),
+              "2 sentences\ncolumns of " + other + ": text_column=Review, label_column=stars\n");
+  expect_says(output_of_heed("eval " + run + " " + bare), "2 sentences\ncolumns of " + bare + ": text_column=1, label_column=2\n");
+}
+
 TEST(TextTableProgram, two_thousand_labels_are_trained_evaluated_and_reported) {
   const Folder folder;
   std::string rows = "text\tlabel\n";
