@@ -15,6 +15,7 @@
 #include "heed/cli/print_json.h"
 #include "heed/cli/run_columns.h"
 #include "heed/cli/sentence_reader.h"
+#include "heed/core/parse.h"
 #include "heed/dist/group.h"
 #include "heed/io/paths.h"
 #include "heed/models/architecture.h"
@@ -216,6 +217,17 @@ std::vector<Path> paths_in(const std::string& data) {
   return comma == data.npos ? std::vector<Path>{data} : std::vector<Path>{data.substr(0, comma), data.substr(comma + 1)};
 }
 
+// The first argument after MODEL is parsed as DATA: exchanges it with DATA if it is a setting.
+void take_data_first(EvalFlags& options) {
+  std::vector<std::string>& rest = options.settings;
+  const auto is_data = [](const std::string& argument) { return !parse_key_value(argument) || path_exists(argument); };
+  if (options.data.empty() || is_data(options.data)) return;
+  const auto data = std::find_if(rest.begin(), rest.end(), is_data);
+  check<UsageError>(data != rest.end(), "eval: found ", in_quotes(options.data), " without DATA, expected both; a run without DATA is ",
+                    "evaluated on its own data, with the run's settings");
+  std::swap(options.data, *data);
+}
+
 const Command eval_command("eval", "Evaluate a model on data", [](Flags& flags) {
   auto options = std::make_shared<EvalFlags>();
   flags.option("model", options->model, "Folder of a model or of a run").value("MODEL").required();
@@ -270,6 +282,7 @@ const Command eval_command("eval", "Evaluate a model on data", [](Flags& flags) 
   return [options] {
     options->typed = options->model;
     options->model = resolve_model(options->model);
+    take_data_first(*options);
     take_data_settings("eval", options->settings, options->columns, options->languages, options->other);
     add_data_settings_of_run(options->model, options->data, options->columns, options->languages, options->other);
     check<UsageError>(options->image.size.empty() || !options->data.empty(), "eval: found --image without DATA, expected both");

@@ -140,6 +140,15 @@ TEST_F(RunOfNamedColumns, is_evaluated_on_them) {
   expect_says(output_of_heed("eval " + run + " " + bare), "2 sentences\ncolumns of " + bare + ": text_column=1, label_column=2\n");
 }
 
+TEST_F(RunOfNamedColumns, settings_are_not_taken_for_data) {
+  const std::string as_asked = "columns of " + csv + ": text_column=text, label_column=verdict\n";
+  expect_says(output_of_heed("eval " + run + " text_column=text " + csv), as_asked);
+  expect_says(output_of_heed("eval " + run + " text_column=text label_column=verdict " + csv), as_asked);
+  expect_refused_by_heed("eval " + run + " text_column=text", 2, "eval: found \"text_column=text\" without DATA, expected both; a run");
+  expect_refused_by_heed("eval " + run + " text_colum=text " + csv, 2, "eval: found \"text_colum=text\", expected text_column=NAME");
+  expect_says(output_of_heed("eval " + run + " --part validation"), "4 items, validation part of " + run);
+}
+
 TEST(TextTableProgram, two_thousand_labels_are_trained_evaluated_and_reported) {
   const Folder folder;
   std::string rows = "text\tlabel\n";
