@@ -10,6 +10,7 @@
 #include "heed/cli/predict.h"
 #include "heed/data/text_parts.h"
 #include "heed/io/paths.h"
+#include "heed/train/doubtful_labels.h"
 #include "heed/train/translate_data.h"
 
 namespace heed::cli {
@@ -68,6 +69,8 @@ void look_at_labelled(const std::string& where, const TextLookOptions& options) 
     if (row.pair) pairs.add(*row.pair);
   }
   const bool has_pairs = rows.front().pair.has_value();
+  if (const LabelDoubts doubts = doubts_about_labels(rows); !doubts.error.empty() || !doubts.warning.empty())
+    std::cerr << "heed: warning: " << where << ": " << doubts.error << doubts.warning << '\n';
   if (options.json) {
     Json samples = Json::array();
     for (const size_t i : sample_indices(rows.size(), options.lines)) {

@@ -11,6 +11,7 @@
 #include "heed/text/batches.h"
 #include "heed/train/batch_order.h"
 #include "heed/train/data_fingerprint.h"
+#include "heed/train/doubtful_labels.h"
 #include "heed/train/labels.h"
 #include "heed/train/scores.h"
 #include "heed/train/vocabulary.h"
@@ -164,6 +165,8 @@ Task make_sentences_task(const std::string& name, SentenceOptions options, const
   options.data = train_table_of(options.data);
   ChosenColumns columns;
   std::vector<LabelledText> rows = read_labelled(options.data, options.columns, &columns);
+  const LabelDoubts doubts = doubts_about_labels(rows);
+  check<FileError>(doubts.error.empty(), options.data, ": ", doubts.error);
   if (options.limit > 0 && options.limit < std::ssize(rows)) rows.resize(static_cast<size_t>(options.limit));
   const std::vector<std::string> classes = classes_in(rows);
   check<FileError>(classes.size() > 1, options.data, ": found ", classes.size(), " label, expected at least two");
@@ -195,6 +198,7 @@ Task make_sentences_task(const std::string& name, SentenceOptions options, const
   all->multiply_adds = static_cast<double>(cost_of(*model, {.tokens = length}).total.training_multiply_adds) / static_cast<double>(length);
   Task task{.name = name, .model = model};
   if (!columns.empty()) task.notes.push_back(columns_text(options.data, columns));
+  if (!doubts.warning.empty()) task.notes.push_back("warning: " + doubts.warning);
   task.counts = {{"train", all->train.count()}, {"validation", all->validation.count()}, {"test", all->test.count()}};
   task.data = {
       {"train", fingerprint_of_rows(rows)}, {"validation", fingerprint_of_rows(held_out)}, {"test", fingerprint_of_rows(test_rows)}};

@@ -149,6 +149,31 @@ TEST_F(RunOfNamedColumns, settings_are_not_taken_for_data) {
   expect_says(output_of_heed("eval " + run + " --part validation"), "4 items, validation part of " + run);
 }
 
+std::string scored(int rows, int values) {
+  std::string out = "text,score\n";
+  for (int i = 0; i < rows; ++i) out += "film number " + std::to_string(i) + "," + std::to_string(1.0 + 0.07 * (i % values)) + "\n";
+  return out;
+}
+
+TEST(TextTableProgram, labels_that_are_scores_are_refused_or_warned_about) {
+  const Folder folder;
+  const std::string once = folder / "once.csv", repeated = folder / "repeated.csv", runs = " --runs '" + folder.path().string() + "'";
+  put(once, scored(40, 40));
+  put(repeated, scored(120, 40));
+  const std::string problem = once + ": found 40 different labels in 40 rows, 40 of them in one row only",
+                    advice = "choose another column with label_column=NAME, or replace numbers by classes";
+  expect_refused_by_heed("train sentiment data=" + once + kTiny + runs, 3, problem);
+  expect_refused_by_heed("train sentiment data=" + once + kTiny + runs, 3, advice);
+  const ProgramResult looked = run_heed("data look " + once);
+  EXPECT_EQ(looked.exit_code, 0) << looked.err;
+  expect_says(looked.err, "heed: warning: " + problem);
+  expect_says(looked.err, advice);
+  const ProgramResult trained = run_heed("train sentiment data=" + repeated + kTiny + runs);
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  expect_says(trained.out, "warning: 40 different labels in 120 rows are numbers with fractions");
+  expect_says(run_heed("data look " + repeated).err, "numbers with fractions");
+}
+
 TEST(TextTableProgram, two_thousand_labels_are_trained_evaluated_and_reported) {
   const Folder folder;
   std::string rows = "text\tlabel\n";
