@@ -129,20 +129,22 @@ std::vector<LabelledText> parse_labelled(const std::string& name, std::string_vi
   record_column(table, "text_column", chosen.text, chosen_columns);
   record_column(table, "pair_column", chosen.pair, chosen_columns);
   record_column(table, "label_column", chosen.label, chosen_columns);
-  const auto cell = [&](TableRow& row, int column, const char* what) -> std::string&& {
+  const bool has_others = table.rows.front().cells.size() > (chosen.pair == kNoColumn ? 2 : 3);
+  const auto cell = [&](TableRow& row, int column, const char* what, const char* setting) -> std::string&& {
     std::string& found = row.cells[static_cast<size_t>(column)];
     check<FileError>(!found.empty(), table.at(row), ": found no ", what, " in column ",
                      table.columns.empty() ? std::to_string(column + 1) : in_quotes(table.columns[static_cast<size_t>(column)], 40),
-                     ", expected one in every row; fill it in or delete the row");
+                     ", expected one in every row; fill it in or delete the row",
+                     has_others ? std::string(", or choose another column with ") + setting + "=NAME" : "");
     return std::move(found);
   };
   std::vector<LabelledText> out;
   out.reserve(table.rows.size());
   for (TableRow& row : table.rows) {
     LabelledText& item = out.emplace_back();
-    item.text = cell(row, chosen.text, "text");
-    if (chosen.pair != kNoColumn) item.pair = cell(row, chosen.pair, "second text");
-    item.label = cell(row, chosen.label, "label");
+    item.text = cell(row, chosen.text, "text", "text_column");
+    if (chosen.pair != kNoColumn) item.pair = cell(row, chosen.pair, "second text", "pair_column");
+    item.label = cell(row, chosen.label, "label", "label_column");
     check<FileError>(item.label.size() <= kLongestLabel, table.at(row), ": found a label of ", item.label.size(), " bytes, ",
                      in_quotes(item.label, 40), ", expected at most ", kLongestLabel, "; choose the column with label_column=NAME");
   }

@@ -51,7 +51,11 @@ TEST(TextTables, reviews_with_unusual_columns_are_read) {
   expect_refused([&] { labelled(table.substr(table.find('\n') + 1)); },
                  "f: found 2 columns that may be the labels: 2 (2 values), 4 (2 values)");
   EXPECT_EQ(labelled(table, {.label = "grade"}).front(), "columns of f: text_column=review, label_column=grade");
-  expect_refused([] { labelled("text,label\na b,0\nc d,\n"); }, "f:3: found no label in column \"label\", expected one in every row");
+  expect_refused([] { labelled("text,label\na b,0\nc d,\n"); },
+                 "f:3: found no label in column \"label\", expected one in every row; fill it in or delete the row");
+  expect_refused([] { labelled("text,label,stars\na b,0,1\nc d,,2\n"); },
+                 "fill it in or delete the row, or choose another column with label_column=NAME");
+  expect_refused([] { labelled("text,label,stars\n,0,1\nc d,1,2\n"); }, ", or choose another column with text_column=NAME");
   expect_refused([] { labelled("text,label\na," + std::string(1001, 'x') + "\n"); }, "f:2: found a label of 1001 bytes");
 }
 
