@@ -100,6 +100,15 @@ bool has_tokenizer(const Path& folder) {
   return false;
 }
 
+Tokenizer tokenizer_of(const GenerateFlags& flags) {
+  try {
+    return Tokenizer::open(flags.model);
+  } catch (const FileError& error) {
+    if (!flags.ids.empty()) throw;
+    fail<FileError>(error.what(), "; without a tokenizer, --ids '5 6 7' gives the prompt as token ids");
+  }
+}
+
 struct Prompt {
   std::string text;
   std::vector<int32_t> ids;
@@ -113,7 +122,7 @@ class Generator {
         options_(generation(model_, flags)),
         encoder_(model_.decoder().encoder) {
     if (!flags.ids.empty() && !has_tokenizer(flags.model)) return;
-    source_.emplace(Tokenizer::open(flags.model));
+    source_.emplace(tokenizer_of(flags));
     target_.emplace(encoder_ ? Tokenizer::open_target(flags.model) : *source_);
     streams_ =
         !flags.json && !flags.no_stream && (flags.stream || isatty(STDOUT_FILENO) != 0) && options_.beams == 1 && options_.count == 1;

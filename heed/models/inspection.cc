@@ -260,6 +260,18 @@ Inspection inspect(const InspectedModel& inspected, const InspectOptions& option
   return inspection;
 }
 
+namespace {
+
+Tokenizer tokenizer_for_inspection(const Path& folder) {
+  try {
+    return Tokenizer::open(folder);
+  } catch (const FileError& error) {
+    fail<FileError>(error.what(), "; without a tokenizer, --ids takes token ids instead of words");
+  }
+}
+
+}  // namespace
+
 Inspection inspect(const Path& folder, const InspectOptions& options) {
   const Model model = load(folder);
   const InputKind kind = kind_of_input(model, options);
@@ -268,7 +280,7 @@ Inspection inspect(const Path& folder, const InspectOptions& options) {
   std::optional<Tokenizer> tokenizer, target;
   std::optional<ImageProcessor> images;
   if (image) images.emplace(folder);
-  if (tokens) tokenizer.emplace(Tokenizer::open(folder));
+  if (tokens) tokenizer.emplace(tokenizer_for_inspection(folder));
   if (captions || (tokens && kind == InputKind::translation)) target.emplace(Tokenizer::open_target(folder));
   return inspect({.model = model,
                   .folder = folder,

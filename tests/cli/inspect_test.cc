@@ -274,7 +274,7 @@ TEST_F(InspectProgram, refuses_with_the_right_exit_code) {
   refused(bert + " --ids '5 x'", 2, "expected token ids separated by");
   refused(bert + " --ids ''", 3, "has no tokens, expected one or more");
   refused(bert + " '" + std::string(200, '!') + "'", 3, "tokens, expected at most 64, the positions of the model");
-  refused(fixture("bert-model") + " hello", 3, "tokenizer.json");
+  refused(fixture("bert-model") + " hello", 3, "; without a tokenizer, --ids takes token ids instead of words");
   refused(vit + " 'a sentence'", 3, "a sentence: there is no such file; ViTForImageClassification takes images");
   put(folder / "broken.png", "no image");
   refused(vit + " " + file("broken.png"), 3, "broken.png: ");
