@@ -192,6 +192,7 @@ void check_readable(const std::string& where, const std::vector<PartSummary>& pa
 }
 
 void look_at_images(DataFlags& options) {
+  check_holds_images(options.where);
   check<UsageError>(options.sheet.empty() || options.sheet.ends_with(".png"), "data look: found -o ", options.sheet,
                     ", expected a name that ends in .png");
   if (is_augmenting(options.augment)) options.drawing.augment = options.augment;
@@ -227,6 +228,7 @@ void look_at_images(DataFlags& options) {
 
 void run_look(DataFlags options) {
   take_data_settings("data look", options.settings, options.text.columns, options.text.languages, options.other);
+  check_no_model(options.where);
   const auto& [captions, folder, questions] = options.other;
   if (!captions.image.empty() || !captions.caption.empty() || is_captioned(options.where))
     return look_at_captions(options.where, options.other, {options.text.lines, options.text.json, options.sheet, options.drawing});

@@ -210,7 +210,7 @@ bool is_text_data(const std::string& where, const TextLookOptions& options) {
   if (is_file_pair(where)) return true;
   if (std::filesystem::is_directory(where, ignored))
     return train_table_of(where) != where || has_languages(where, options.languages) || has_only_texts(where);
-  return is_table_file(where) || where.ends_with(".txt") || where.ends_with(".txt.gz");
+  return is_table_file(where) || where.ends_with(".txt") || where.ends_with(".txt.gz") || is_plain_text(where);
 }
 
 // where: a table (.tsv, .csv, .jsonl, each also with .gz) of labelled texts or of translation pairs, or a folder with train.tsv, train.csv

@@ -112,10 +112,33 @@ TEST_F(DataProgram, the_size_for_training_is_shown) {
   EXPECT_NE(look("shapes:20").out.find("Training input: shorter side resized to 32, then the centre of 32 x 32 pixels"), std::string::npos);
 }
 
+TEST_F(DataProgram, texts_are_recognized_without_an_ending) {
+  for (const char* name : {"notes.md", "notes"}) {
+    put(folder / name, "One. Two.\n\nThree.\n");
+    EXPECT_NE(look(file(name)).out.find(": 2 documents, 3 sentences\n"), std::string::npos) << name;
+  }
+  std::filesystem::create_directories(folder / "articles");
+  put(folder / "articles/a.md", "One. Two.\n");
+  refused(file("articles"), 3, "articles: found no images, no .txt files and no train.tsv, train.csv or train.jsonl; heed data look reads");
+  put(folder / "table.parquet", std::string("PAR1\0\0", 6));
+  refused(file("table.parquet"), 3, "table.parquet: found a Parquet file, expected a folder of images; heed data look reads");
+}
+
+TEST_F(DataProgram, models_and_runs_are_no_data) {
+  std::filesystem::create_directories(folder / "model");
+  put(folder / "model/config.json", "{}");
+  put(folder / "model/vocab.txt", "a\n");
+  refused(file("model"), 3, "model: found a model, expected data; heed inspect ");
+  std::filesystem::create_directories(folder / "run/best");
+  put(folder / "run/config.toml", "");
+  refused(file("run"), 3, "run: found a run, expected data; heed runs ");
+}
+
 TEST_F(DataProgram, bad_inputs_give_an_error_message) {
   const std::string where = classes();
-  refused(file("missing"), 3, "missing: found nothing there, expected a folder of images");
-  refused(where + "/dog/1.png", 3, "found a file, expected a folder");
+  refused(file("missing"), 3, "missing: there is no such file or folder; heed data look reads images (one folder per class, ");
+  refused("opinion", 3, "opinion: there is no such file or folder; did you mean 'opinions'?");
+  refused(where + "/dog/1.png", 3, "1.png: found a PNG image, expected a folder of images; heed data look reads");
   refused("shapes:0", 3, "expected the number of images, from 1");
   refused("shapes --part tests", 2, "--part");
   refused("shapes -o sheet.jpg", 2, "expected a name that ends in .png");
