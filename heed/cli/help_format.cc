@@ -7,6 +7,10 @@ namespace {
 
 class HelpFormat : public CLI::Formatter {
  public:
+  // The base class prints a second empty line before the footer if there are hidden flags.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    return CLI::detail::find_and_replace(Formatter::make_help(app, std::move(name), mode), "\n\n\n", "\n\n");
+  }
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     if (!positional) return Formatter::make_option_name(option, positional);
     return option->get_option_text().empty() ? option->get_type_name() : option->get_option_text();

@@ -64,6 +64,14 @@ TEST(Flags, output_has_the_same_names_in_every_command) {
   EXPECT_NE(output_of_heed("serve --help").find("--memory SIZE=8GB"), std::string::npos);
 }
 
+TEST(Flags, help_has_one_empty_line_between_its_parts) {
+  for (const char* command : {"eval", "attend", "predict", "data", "data look"}) {
+    const std::string help = output_of_heed(command + std::string(" --help"));
+    EXPECT_EQ(help.find("\n\n\n"), std::string::npos) << help;
+    EXPECT_NE(help.find("\n\n"), std::string::npos) << help;
+  }
+}
+
 TEST(Flags, tables_can_be_printed_as_json) {
   const Json lists = Json::parse(output_of_heed("variants --json")).at("lists");
   EXPECT_EQ(lists.at(0).at("key"), "positions");
