@@ -89,6 +89,7 @@ std::optional<Term> term_in(AttendFile& file, const AttendOptions& o, const Term
   const auto given = o.terms.find(info.name);
   if (info.parameters.empty() ? given == o.terms.end() : !file.has_term(info)) return {};
   TermInput input{.values = given == o.terms.end() ? TermValues() : given->second, .tensors = {}, .place = {.tokens = file.sizes().M}};
+  input.place.layer = 1;  // the settings of a model's second layer: `shifted` shifts the chunks of odd layers
   for (const TermParameter& each : info.parameters) input.tensors.push_back(file.per_head(each.file_name, each.sizes, input.values));
   if (info.needs_grid) {
     std::ostringstream what;

@@ -13,7 +13,7 @@ namespace heed::serve {
 namespace {
 
 struct AttendProblem {
-  TermPlace place = {.tokens = 16};
+  TermPlace place = {.tokens = 16, .layer = 1};  // as heed attend
   int64_t H = 1, D = 8;
   Tensor q, k, v;  // (1, H, N, D), (1, H, N, D), (1, H, N, E)
   Tensor beta;     // (H)

@@ -77,6 +77,8 @@ TEST(Attend, masks) {
   expect_computes("window=3,0,1", {}, with({Window{3, 0, 1}}));
   expect_computes("chunk=5 shift=2", {}, with({Chunks{5, 2}}));
   expect_computes("chunks=5", {}, with({Chunks{5}}));
+  expect_computes("chunks=5,shifted", {}, with({Chunks{5, 2}}));
+  expect_computes("chunks=5,shifted shift=1", {}, with({Chunks{5, 1}}));
   expect_computes("dilation=3 causal=false", {}, with({Dilated{3}}));
   expect_computes("grid=3x4 grid_window=1,2", {}, with({GridWindow{1, 2, 4}}));
   const Tensor lengths = Tensor::from(std::vector<int64_t>{0, 7}, {2}, kCpu);
