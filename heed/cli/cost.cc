@@ -11,6 +11,7 @@
 #include "heed/cli/print_json.h"
 #include "heed/cli/terminal_text.h"
 #include "heed/io/paths.h"
+#include "heed/train/model_folder.h"
 
 namespace heed::cli {
 namespace {
@@ -41,7 +42,8 @@ void run_cost(const CostOptions& options) {
     std::cout << for_terminal(settings.help());
     return;
   }
-  const CostReport report = cost_report(name, config_named("cost", name, of.choice), of);
+  CostReport report = cost_report(name, config_named("cost", name, of.choice), of);
+  if (const Path run = run_of_model(name); !run.empty()) report.name = run.string();  // not best or last
   std::optional<ProcessReport> processes;
   if (settings.given("processes")) {
     check<UsageError>(report.training.has_value(), "cost: processes=", asked.processes, ", but ", report.architecture,

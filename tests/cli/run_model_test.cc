@@ -47,6 +47,13 @@ TEST_F(RunAsModel, works_in_every_command_with_a_model) {
   expect_same(run("translate"), "translate %1 one");
 }
 
+TEST_F(RunAsModel, names_the_cost) {
+  for (const char* model : {"", "/best", "/last"}) {
+    const std::string cost = output_of_heed("cost " + run("classify") + model);
+    EXPECT_TRUE(cost.starts_with(run("classify") + ", ViTForImageClassification: ")) << cost;
+  }
+}
+
 TEST_F(RunAsModel, can_start_another_run) {
   const std::string arguments = "train sentiment limit=100 epochs=1 --runs '" + folder->path().string() + "' --name tuned from='";
   const ProgramResult ran = run_heed(arguments + run("sentiment") + "'");
