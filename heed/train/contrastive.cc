@@ -79,7 +79,8 @@ Task make_contrastive_task(CaptionOptions& options, const JobOptions& chosen) {
   check<UsageError>(chosen.train_options.batch > 1, "contrastive: found batch=1, which has nothing to compare, expected 2 or more");
   Json config = chosen.from.empty() ? model_config(chosen.model) : config_from(chosen.from, ModelTask::image_text_matching);
   CaptionParts parts = read_caption_parts(options, chosen, config);
-  const ImageSize size = size_in_config(config["vision_config"]);
+  const Config whole(config, "config.json");
+  const ImageSize size = size_in_config(image_config(architecture_of(whole), whole).json());
   check<UsageError>(size.width == size.height, "train: image=", text_of(size),
                     ", but CLIP takes square images only, expected for example image=", std::min(size.width, size.height));
   TaskTokenizer tokenizer = tokenizer_for(chosen, options.vocabulary, parts.train.data.captions, true);
