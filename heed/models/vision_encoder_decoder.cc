@@ -112,8 +112,7 @@ Network make_captioner(const Scope& root, const Config& config) {
   const int64_t wide = images.size("hidden_size", 768);
   // Not used here, but other programs expect to find it in a checkpoint that had it.
   if (encoder.provides("pooler.dense.weight")) Linear(encoder / "pooler.dense", wide, images.size("pooler_output_size", wide));
-  if (wide != D)
-    model.bridge = Linear(root.with(initializer_from(text, "initializer_range", true)) / "enc_to_dec_proj", wide, D);
+  if (wide != D) model.bridge = Linear(root.with(initializer_from(text, "initializer_range", true)) / "enc_to_dec_proj", wide, D);
   for (int64_t i = 0; i < layers; ++i) model.layers.push_back(make_decoder_layer(bert / "encoder.layer" / i, options, kCaptionLayer));
   return captioner_network(std::move(model));
 }
