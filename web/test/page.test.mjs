@@ -113,6 +113,23 @@ test('a head that is switched off is asked for without it', async () => {
   await close();
 });
 
+test('a link to a head that the model does not have shows the nearest one', async () => {
+  for (const [hash, title, place] of [
+    ['#/inspect?model=gpt2&layer=99&head=-3', 'Layer 11, head 0', 'layer=11'],
+    ['#/inspect?model=sentiment&head=1e9&layer=1.6', 'Layer 2, head 5', 'head=5&layer=2'],
+    [`#/inspect?model=sentiment&head=6&text=${'word+'.repeat(150)}`, 'Layer 0, head 5', 'head=5'], // the head is a request of its own
+  ]) {
+    const { page, faults, close } = await open(hash);
+    await page.getByRole('heading', { name: title }).waitFor();
+    await page.waitForFunction(
+      wanted => location.hash.replace(/&?(model|text)=[^&]*/g, '') === `#/inspect?${wanted}`.replace('?', '?&'),
+      place,
+    );
+    assert.deepEqual(faults, []);
+    await close();
+  }
+});
+
 test('a model that a link names is shown, also if it is not served here', async () => {
   const { page, close } = await open('#/cost?models=' + encodeURIComponent(JSON.stringify([{ model: 'elsewhere', settings: '' }])));
   const select = page.getByLabel('Model or preset');

@@ -1,8 +1,8 @@
 // What is inspected, as the address says, and the requests that follow from it.
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Loaded, usePost } from '../../api';
 import { pickModel, useInfo } from '../../info';
-import { useListParam, useNumberParam, useParam } from '../../route';
+import { setParams, useListParam, useNumberParam, useParam } from '../../route';
 import { AttentionMaps, Inspection, ModelInfo } from '../../types';
 
 const mostWeights = 600_000; // in one answer; for longer inputs, rows are requested one by one
@@ -17,6 +17,9 @@ function parseHead(text: string) {
     [layer, head] = (place ?? '').split('.').map(Number);
   return { kind, layer, head };
 }
+
+// A link may name a layer or a head that the model does not have.
+const nearest = (index: number, count = Infinity) => Math.min(Math.max(Math.round(index), 0), Math.max(count - 1, 0));
 
 export const sentences: Record<string, string> = {
   generate: 'The cat sat on the mat because it was warm',
@@ -53,8 +56,8 @@ export function useInspect(): InspectState {
     [target] = useParam('target');
   const [image, setImageState] = useState(lastImage);
   const [kind] = useParam('kind'),
-    [layer] = useNumberParam('layer', 0),
-    [head] = useNumberParam('head', 0);
+    [askedLayer] = useNumberParam('layer', 0),
+    [askedHead] = useNumberParam('head', 0);
   const [query] = useNumberParam('query', -1);
   const [off] = useListParam('off'),
     [hiddenText] = useListParam('hidden');
@@ -83,6 +86,14 @@ export function useInspect(): InspectState {
       : null,
     250,
   );
+  const maps = overview.data && overview.data.model === model?.id ? mapsOf(overview.data, kind) : undefined;
+  const layer = nearest(askedLayer, maps?.layers.length ?? model?.layers),
+    head = nearest(askedHead, maps?.heads.length ?? model?.heads);
+  useEffect(() => {
+    if (!maps) return;
+    if (layer !== askedLayer) setParams({ layer: layer ? String(layer) : null });
+    if (head !== askedHead) setParams({ head: head ? String(head) : null });
+  }, [maps, layer, askedLayer, head, askedHead]);
   const one = usePost<Inspection>(
     '/api/inspect',
     ready && !whole ? { model: model.id, ...input, ...changes, layers: [layer], heads: [head], compare: false } : null,
