@@ -46,6 +46,22 @@ export interface AttentionMaps {
   heads: number[];
   weights: number[][][][]; // (layers, heads, rows, keys)
 }
+export type TermName = 'content_content' | 'content_position' | 'position_content' | 'position_position';
+export interface HeadTerms {
+  layer: number;
+  head: number;
+  shares: Record<TermName, number>;
+  terms: Record<TermName, number[][]>; // (rows, keys)
+  scores: number[][]; // their sum
+  weights: number[][];
+}
+export interface ScoreTerms {
+  kind: AttentionMaps['kind'];
+  queries: string[];
+  keys: string[];
+  rows: number[];
+  heads: HeadTerms[];
+}
 export interface Inspection {
   model: string;
   architecture: string;
@@ -60,6 +76,7 @@ export interface Inspection {
   rollout: number[];
   image?: { data: string; width: number; height: number; rows: number; columns: number; first: number };
   shapes?: { name: string; shape: number[]; dtype: string }[];
+  terms?: ScoreTerms[]; // one for each of maps
   milliseconds: number;
 }
 

@@ -57,7 +57,10 @@ async function answer(request, response) {
   if (path === '/api/settings') return json(answers.settings(url.searchParams.get('task') ?? 'classify'));
   if (path === '/api/terms') return json(answers.terms(url.searchParams));
   if (path === '/api/attend') return json(answers.attend(input));
-  if (path === '/api/inspect') return json(answers.inspect(input));
+  if (path === '/api/inspect') {
+    const found = answers.inspect(input);
+    return json(found, found.error ? 400 : 200);
+  }
   if (path === '/api/classify') return json(answers.classify(input));
   if (path === '/api/translate') return json(answers.translate(input));
   if (path === '/v1/embeddings') return json(answers.embeddings(input));

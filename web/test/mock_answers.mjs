@@ -1,5 +1,6 @@
 // The answers of the mock server: models, texts, maps.
 import { softmax, wave } from './mock_functions.mjs';
+import { noTerms, scoreTerms } from './mock_terms.mjs';
 
 export * from './mock_runs.mjs';
 export * from './mock_compute.mjs';
@@ -68,7 +69,14 @@ const pixels =
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 28 28"><rect width="28" height="28"/><path d="M8 5h3l3 2 3-2h3l5 6-3 3-2-2v12H8V12l-2 2-3-3z" fill="#bbb"/></svg>',
   ).toString('base64');
 
-export function inspect({ model, text = '', layers, heads, queries, off = [], beta = 1, hidden = [], shapes }) {
+export function inspect(request) {
+  if (!request.terms) return inspection(request);
+  const found = inspection(request);
+  if (found.architecture.startsWith('Llama')) return noTerms(found.architecture);
+  return { ...found, terms: found.maps.map(scoreTerms), maps: request.maps === false ? [] : found.maps };
+}
+
+function inspection({ model, text = '', layers, heads, queries, off = [], beta = 1, hidden = [], shapes }) {
   const known = info.models.find(each => each.id === model),
     changed = off.length > 0 || beta !== 1 || hidden.length > 0;
   const of = (kind, N, M, names, keys, causal) => {

@@ -30,6 +30,7 @@ describe('every view', () => {
         if (name.endsWith('image')) {
           await page.setInputFiles('input[type=file]', { name: 'shirt.png', mimeType: 'image/png', buffer: Buffer.from(shirt, 'base64') });
           await page.waitForSelector('.probabilities');
+          if (hash.includes('terms=')) await page.waitForSelector('.thumb.shares');
         }
         await page.waitForTimeout(350);
         assert.equal(

@@ -12,6 +12,7 @@ const heed = process.env.HEED;
 
 const trainings = [
   ['classify', 'data=shapes:200', 'position=gaussian', 'layers=2', 'width=48', 'heads=3', 'epochs=2'],
+  ['classify', 'data=shapes:200', 'position=learned', 'layers=1', 'width=32', 'heads=2', 'epochs=1'],
   ['language', 'data=opinions', 'layers=2', 'width=32', 'heads=2', 'steps=20'],
   ['sentiment', 'layers=2', 'width=32', 'heads=2', 'steps=20'],
   ['translate', 'layers=1', 'width=32', 'heads=2', 'steps=20'],
@@ -36,6 +37,10 @@ const views = [
   ],
   ['inspect a translation', '#/inspect?model=translate/001&text=vingt+et+un&kind=cross', '.arcs'],
   ['inspect an image', '#/inspect?model=classify/001', '.drop'],
+  ['terms of a text', '#/inspect?model=language/001&text=the+film+was+good&terms=bars&layer=1&head=7', '.thumb.shares'],
+  ['terms of a changed model', '#/inspect?model=sentiment/001&text=the+film&terms=table&off=attention:1.0&beta=2&hidden=1', '.term-table'],
+  ['terms of a translation', '#/inspect?model=translate/001&text=vingt+et+un&kind=decoder&terms=bars', '.thumb.shares'],
+  ['terms of an image', '#/inspect?model=classify/002&terms=maps&query=20', '.drop'],
   ['complete', '#/play/complete?prompt=the+film&max_tokens=12', 'textarea'],
   ['translate', '#/play/translate?text=vingt+et+un', '.translations li'],
   ['classify a text', '#/play/classify?model=sentiment/001&text=good', '.probabilities li'],
@@ -104,6 +109,7 @@ describe('the page with the real server', { skip: heed ? false : 'HEED is not se
       if (name.endsWith('image')) {
         await page.setInputFiles('input[type=file]', { name: 'shirt.png', mimeType: 'image/png', buffer: Buffer.from(shirt, 'base64') });
         await page.waitForSelector('.probabilities li');
+        if (hash.includes('terms=')) await page.waitForSelector('.thumb.shares');
       }
       if (name === 'complete') {
         await page.getByRole('button', { name: 'Complete' }).click();
@@ -117,6 +123,13 @@ describe('the page with the real server', { skip: heed ? false : 'HEED is not se
       assert.deepEqual(faults, []);
       await close();
     });
+
+  test('a model without absolute positions says why it has no terms of scores', async () => {
+    const { page, close } = await openPage(browser, address, '#/inspect?model=classify/001&terms=maps', { allowErrors: true });
+    await page.setInputFiles('input[type=file]', { name: 'shirt.png', mimeType: 'image/png', buffer: Buffer.from(shirt, 'base64') });
+    await page.getByRole('alert').getByText('ViTForImageClassification has gaussian').waitFor();
+    await close();
+  });
 
   test('every term of attention can be added', async () => {
     for (const layout of ['grid', 'tokens']) {

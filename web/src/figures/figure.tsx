@@ -1,5 +1,5 @@
 // A drawing with its title and a menu that saves it. Children get the width in pixels and draw an <svg>.
-import { ComponentChildren } from 'preact';
+import { ComponentChildren, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Menu } from '../ui/controls';
 import { exportItems, FigureData } from './export';
@@ -16,6 +16,13 @@ export function useWidth<T extends HTMLElement>(otherwise = 600) {
     return () => observer.disconnect();
   }, []);
   return [ref, width] as const;
+}
+
+// A drawing that is not on the screen, to be saved.
+export function drawn(drawing: ComponentChildren) {
+  const holder = document.createElement('div');
+  render(drawing, holder);
+  return holder.querySelector('svg');
 }
 
 export function Figure(props: {

@@ -5,10 +5,11 @@ import { Figure } from '../../figures/figure';
 import { Cell, ColourKey, Matrix, matrixGrid } from '../../figures/matrix';
 import { csv } from '../../format';
 import { setParams } from '../../route';
-import { Inspection } from '../../types';
+import { HeadTerms, Inspection } from '../../types';
 import { Panel, Probabilities } from '../../ui/blocks';
 import { Button, Segments } from '../../ui/controls';
 import { headKey, InspectState, mapsOf } from './state';
+import { ShareBar } from './term_shares';
 
 export interface Shown {
   title: string;
@@ -58,11 +59,13 @@ export function OneHead({
   inspection,
   view,
   setView,
+  shares,
 }: {
   state: InspectState;
   inspection: Inspection;
   view: string;
   setView: (view: string) => void;
+  shares?: HeadTerms['shares']; // of the four terms, if they were asked for
 }) {
   const [over, setOver] = useState(-1),
     [cell, setCell] = useState<Cell | null>(null);
@@ -90,6 +93,7 @@ export function OneHead({
       }
       actions={
         <>
+          {shares && <ShareBar shares={shares} />}
           {state.kind !== 'rollout' && <OffButton state={state} kind={maps.kind} />}
           <Segments label="Draw as" value={view} options={['lines', 'matrix']} onChange={setView} />
         </>

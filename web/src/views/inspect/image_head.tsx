@@ -5,22 +5,25 @@ import { Figure } from '../../figures/figure';
 import { Cell, ColourKey, Matrix, matrixGrid } from '../../figures/matrix';
 import { csv, short } from '../../format';
 import { setParams } from '../../route';
-import { Inspection } from '../../types';
+import { HeadTerms, Inspection } from '../../types';
 import { Panel } from '../../ui/blocks';
 import { Button, Segments } from '../../ui/controls';
 import { headData, OffButton, shownHead } from './head';
 import { InspectState, mapsOf } from './state';
+import { ShareBar } from './term_shares';
 
 export function OneImageHead({
   state,
   inspection,
   view,
   setView,
+  shares,
 }: {
   state: InspectState;
   inspection: Inspection;
   view: string;
   setView: (view: string) => void;
+  shares?: HeadTerms['shares']; // of the four terms, if they were asked for
 }) {
   const shown = shownHead(state, inspection),
     image = inspection.image!,
@@ -65,6 +68,7 @@ export function OneImageHead({
       }
       actions={
         <>
+          {shares && <ShareBar shares={shares} />}
           {state.kind !== 'rollout' && <OffButton state={state} kind={maps.kind} />}
           {image.first > 0 && state.query > 0 && <Button onClick={() => setParams({ query: null })}>Class token</Button>}
           <Segments label="Draw as" value={view} options={['overlay', 'matrix']} onChange={setView} />

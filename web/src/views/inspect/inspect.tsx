@@ -11,6 +11,8 @@ import { OneImageHead } from './image_head';
 import { Overview } from './overview';
 import { Predictions } from './predictions';
 import { InspectState, mapsOf, useInspect } from './state';
+import { Terms } from './terms';
+import { useTerms } from './terms_data';
 
 export function Inspect() {
   const info = useInfo();
@@ -86,6 +88,7 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
   const kinds = inspection.maps.map(each => each.kind as string);
   if (inspection.kind === 'image') kinds.push('rollout');
   else if (inspection.rollout.length > 0) kinds.push('rollout');
+  const terms = useTerms(state, inspection);
   return (
     <div class="split weave">
       <div class="stack">
@@ -98,11 +101,12 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
           <span class="muted small number">{duration(inspection.milliseconds / 1000)}</span>
         </div>
         {inspection.kind === 'image' ? (
-          <OneImageHead state={state} inspection={inspection} view={view} setView={setView} />
+          <OneImageHead state={state} inspection={inspection} view={view} setView={setView} shares={terms.head?.shares} />
         ) : (
-          <OneHead state={state} inspection={inspection} view={view} setView={setView} />
+          <OneHead state={state} inspection={inspection} view={view} setView={setView} shares={terms.head?.shares} />
         )}
         {maps && state.kind !== 'rollout' && <Overview state={state} inspection={inspection} maps={maps} />}
+        {maps && state.kind !== 'rollout' && <Terms state={state} inspection={inspection} terms={terms} />}
         <Shapes inspection={inspection} loading={state.overview.loading} />
       </div>
       <aside class="stack">
@@ -110,7 +114,7 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
         <Changes state={state} inspection={inspection} />
         <div class="stack tight">
           <h3>In the terminal</h3>
-          <Code text={command(state)} />
+          <Code text={command(state, terms.open ? inspection : undefined, terms.query)} />
         </div>
       </aside>
     </div>
@@ -119,14 +123,24 @@ function Body({ state, inspection }: { state: InspectState; inspection: Inspecti
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
+function termOptions({ kind, layer, head }: InspectState, { image, maps }: Inspection, query: number) {
+  const patch = query - (image?.first ?? 0);
+  const place = image ? patch >= 0 && `${Math.floor(patch / image.columns)},${patch % image.columns}` : query;
+  const which = maps.length > 1 ? ` --maps ${kind || maps[0].kind}` : '';
+  return `${which} --terms --layers ${layer} --heads ${head}${place === false ? '' : ` --query ${place}`}`;
+}
+
 // `heed inspect` shows the model as it was trained. With changes, the request that this page sends.
-function command({ model, input, changes }: InspectState) {
+// withTerms: what they are shown of
+function command(state: InspectState, withTerms: Inspection | undefined, query: number) {
+  const { model, input, changes } = state;
   if (Object.keys(changes).length > 0) {
     const shown = 'image' in input ? { image: 'BASE64' } : input;
-    const body = JSON.stringify({ model: model!.id, ...shown, ...changes });
+    const body = JSON.stringify({ model: model!.id, ...shown, ...changes, ...(withTerms && { terms: true }) });
     return `curl -s ${location.origin}/api/inspect -H 'Content-Type: application/json' -d ${quoted(body)}`;
   }
   const options = ['pair', 'target'].filter(key => input[key]).map(key => ` --${key} ${quoted(input[key]!)}`);
+  if (withTerms) options.push(termOptions(state, withTerms, query));
   return `heed inspect ${model!.folder} ${'image' in input ? 'IMAGE.png' : quoted(input.text!)}${options.join('')}`;
 }
 

@@ -1,13 +1,13 @@
 // Every head of every layer at a glance. Rows are layers, columns heads; a click shows a head, x switches it off.
-import { render } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { Grid, paint, painted } from '../../figures/colours';
-import { Figure } from '../../figures/figure';
+import { drawn, Figure } from '../../figures/figure';
 import { csv } from '../../format';
 import { setParams } from '../../route';
 import { currentTheme, useTheme } from '../../theme';
 import { AttentionMaps, Inspection } from '../../types';
 import { Panel } from '../../ui/blocks';
+import { HeadsGrid } from './heads_grid';
 import { headKey, InspectState } from './state';
 
 function Thumbnail({ grid }: { grid: Grid }) {
@@ -63,12 +63,6 @@ function Sheet({ grids, maps }: { grids: Grid[][]; maps: AttentionMaps }) {
   );
 }
 
-function sheet(grids: Grid[][], maps: AttentionMaps) {
-  const holder = document.createElement('div');
-  render(<Sheet grids={grids} maps={maps} />, holder);
-  return holder.querySelector('svg');
-}
-
 function mapsCsv(maps: AttentionMaps): string {
   const rows = maps.layers.flatMap((layer, l) =>
     maps.heads.flatMap((head, h) =>
@@ -83,21 +77,9 @@ export function Overview({ state, inspection, maps }: { state: InspectState; ins
     () => maps.weights.map(layer => layer.map(rows => thumbnailGrid(rows, inspection.image))),
     [maps, inspection.image],
   );
-  const choose = (layer: number, head: number) =>
-    setParams({ layer: layer ? String(layer) : null, head: head ? String(head) : null, kind: state.kind || null });
   const toggle = (layer: number, head: number) => {
     const key = headKey(maps.kind, layer, head);
     setParams({ off: (state.off.includes(key) ? state.off.filter(each => each !== key) : [...state.off, key]).join(',') || null });
-  };
-  const keyDown = (event: KeyboardEvent) => {
-    const [down, across] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] ?? [0, 0];
-    if (event.key === 'x') return toggle(state.layer, state.head);
-    if (!down && !across) return;
-    event.preventDefault();
-    const layer = Math.min(Math.max(state.layer + down, 0), maps.layers.length - 1),
-      head = Math.min(Math.max(state.head + across, 0), maps.heads.length - 1);
-    choose(layer, head);
-    (event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('button')[layer * maps.heads.length + head]?.focus();
   };
   return (
     <Panel
@@ -110,45 +92,22 @@ export function Overview({ state, inspection, maps }: { state: InspectState; ins
             : 'The row of the chosen query. Each map has its own colour scale.'
       }
     >
-      <Figure data={() => ({ name: 'heads', json: maps, csv: mapsCsv(maps) })} svg={() => sheet(grids, maps)}>
+      <Figure data={() => ({ name: 'heads', json: maps, csv: mapsCsv(maps) })} svg={() => drawn(<Sheet grids={grids} maps={maps} />)}>
         {() => (
-          <div
-            class="heads-grid"
-            style={{ gridTemplateColumns: `28px repeat(${maps.heads.length}, minmax(26px, ${maps.heads.length <= 4 ? 84 : 64}px))` }}
-            onKeyDown={keyDown}
-            role="group"
-            aria-label="Heads of every layer"
-          >
-            <span />
-            {maps.heads.map(head => (
-              <span key={head} class="head-name">
-                {head}
-              </span>
-            ))}
-            {maps.layers.map((layer, l) => [
-              <span key={`l${layer}`} class="layer-name">
-                {layer}
-              </span>,
-              ...maps.heads.map((head, h) => {
-                const chosen = layer === state.layer && head === state.head,
-                  off = state.off.includes(headKey(maps.kind, layer, head));
-                return (
-                  <button
-                    key={`${layer}.${head}`}
-                    type="button"
-                    class={`thumb ${chosen ? 'chosen' : ''} ${off ? 'off' : ''} ${inspection.image || state.whole ? '' : 'strip'}`}
-                    aria-pressed={chosen}
-                    tabIndex={chosen ? 0 : -1}
-                    aria-label={`Layer ${layer}, head ${head}${off ? ', off' : ''}`}
-                    onClick={() => choose(layer, head)}
-                    onDblClick={() => toggle(layer, head)}
-                  >
-                    <Thumbnail grid={grids[l][h]} />
-                  </button>
-                );
-              }),
-            ])}
-          </div>
+          <HeadsGrid
+            state={state}
+            maps={maps}
+            label="Heads of every layer"
+            onToggle={toggle}
+            cell={(layer, head, l, h) => {
+              const off = state.off.includes(headKey(maps.kind, layer, head));
+              return {
+                name: off ? ', off' : '',
+                className: `${off ? 'off' : ''} ${inspection.image || state.whole ? '' : 'strip'}`,
+                drawing: <Thumbnail grid={grids[l][h]} />,
+              };
+            }}
+          />
         )}
       </Figure>
     </Panel>

@@ -40,6 +40,7 @@ export interface InspectState {
   off: string[];
   hidden: number[];
   beta: number;
+  terms: string; // how the terms of scores are drawn; empty: not at all
   input: Record<string, string | null>; // parts of the request: text or image,
   changes: Record<string, unknown>; // and how the model differs from the trained one
   whole: boolean; // the overview holds every row
@@ -63,7 +64,8 @@ export function useInspect(): InspectState {
     [hiddenText] = useListParam('hidden');
   const hidden = useMemo(() => hiddenText.map(Number), [hiddenText]);
   const [beta] = useNumberParam('beta', 1);
-  const [shapes] = useParam('shapes');
+  const [shapes] = useParam('shapes'),
+    [terms] = useParam('terms');
 
   const isImage = model?.input === 'image';
   const estimated = model ? model.layers * model.heads * (text.length / charactersPerToken + 4) ** 2 : 0;
@@ -100,7 +102,7 @@ export function useInspect(): InspectState {
     250,
   );
   const setImage = (next: string) => setImageState((lastImage = next));
-  return { models, model, text, image, setImage, kind, layer, head, query, off, hidden, beta, input, changes, whole, overview, one };
+  return { models, model, text, image, setImage, kind, layer, head, query, off, hidden, beta, terms, input, changes, whole, overview, one };
 }
 
 export const mapsOf = (inspection: Inspection, kind: string): AttentionMaps | undefined =>
