@@ -107,3 +107,22 @@ test('the terms of scores can be saved', async () => {
     await close();
   }
 });
+
+test('of a long input, the terms of one query or one head are asked for', async () => {
+  const { page, faults, close } = await open(`#/inspect?model=opus-mt-en-de&text=${'word+'.repeat(80)}&kind=encoder&terms=bars&query=5`);
+  const body = request => request.url().endsWith('/api/inspect') && request.postDataJSON().terms && request.postDataJSON();
+  const asked = [];
+  page.on('request', request => body(request) && asked.push(body(request)));
+  const panel = page.locator('.panel', { hasText: 'Content and position' });
+  const drawing = query => panel.getByRole('img', { name: `Terms of the scores, layer 0, head 0, query ${query}` });
+  await drawing('word').waitFor();
+  assert.equal(await panel.locator('.thumb.shares').count(), 36);
+  await panel.getByText('58 keys with smaller weights').waitFor();
+  await panel.getByLabel('Query', { exact: true }).selectOption('81'); // the translation has 6 tokens
+  await drawing('[SEP]').waitFor();
+  assert.equal(await panel.locator('.thumb.shares').count(), 0);
+  assert.deepEqual(asked[0].queries, [5]);
+  assert.deepEqual([asked.at(-1).queries, asked.at(-1).layers, asked.at(-1).heads], [undefined, [0], [0]]);
+  assert.deepEqual(faults, []);
+  await close();
+});

@@ -36,7 +36,7 @@ export function Terms({ state, inspection, terms }: { state: InspectState; inspe
             <TermLegend shares={head.shares} image={!!inspection.image} />
           </div>
           <OneQuery state={state} inspection={inspection} terms={terms} shown={shown} />
-          <SharesOfHeads state={state} found={found} />
+          {found.heads.length > 1 && <SharesOfHeads state={state} found={found} />}
           <p class="muted small">
             Share: of the variance of the scores over the keys, all queries together. The shares of a head add up to 100%; a term that works
             against the others has a negative share, drawn paler.

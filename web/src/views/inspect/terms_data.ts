@@ -4,7 +4,7 @@ import { csv } from '../../format';
 import { HeadTerms, Inspection, ScoreTerms, TermName } from '../../types';
 import { InspectState, mapsOf } from './state';
 
-const mostNumbers = 1_000_000; // in one answer; with more, the server sends the chosen query alone
+const mostNumbers = 1_000_000; // in one answer
 const mostKeys = 24; // that are drawn for one query
 
 // meaning: what a large share tells about a head
@@ -29,7 +29,7 @@ export interface TermsRow {
 export interface TermsState {
   open: boolean;
   query: number;
-  found?: ScoreTerms; // of every head; all queries, or one
+  found?: ScoreTerms; // of every head or one; all queries or one
   head?: HeadTerms; // the chosen one
   row?: TermsRow;
   loaded: Loaded<Inspection>;
@@ -42,6 +42,9 @@ export function useTerms(state: InspectState, inspection: Inspection): TermsStat
   const query = state.query >= 0 ? Math.min(state.query, N - 1) : causal ? N - 1 : 0;
   const size = (each: Inspection['maps'][0]) => each.layers.length * each.heads.length * each.queries.length * each.keys.length;
   const numbers = 6 * inspection.maps.reduce((sum, each) => sum + size(each), 0);
+  // Of long inputs the chosen query alone, or, if some of a translation's maps are too short to have it, the chosen head.
+  const fewest = Math.min(...inspection.maps.map(each => each.queries.length));
+  const part = query < fewest ? { queries: [query] } : { layers: [state.layer], heads: [state.head] };
   const open = state.terms !== '' && maps !== undefined;
   const loaded = usePost<Inspection>(
     '/api/inspect',
@@ -53,7 +56,7 @@ export function useTerms(state: InspectState, inspection: Inspection): TermsStat
           terms: true,
           maps: false,
           compare: false,
-          ...(numbers > mostNumbers && { queries: [query] }),
+          ...(numbers > mostNumbers && part),
         }
       : null,
     300,
