@@ -48,6 +48,7 @@ test('the terms of scores are computed when they are shown, once for all heads',
     .evaluateAll(all => all.map(each => [...each.cells].slice(1, 6).map(cell => Number(cell.textContent)))))
     assert.ok(Math.abs(row[0] + row[1] + row[2] + row[3] - row[4]) < 0.03, `${row}`);
   assert.equal(asked.filter(Boolean).length, 1);
+  assert.deepEqual(await violations(page), []);
   await page.getByText('--terms --layers 1 --heads 1 --query 3').waitFor();
   await panel.getByRole('button', { name: 'Hide' }).click();
   await page.waitForFunction(() => !location.hash.includes('terms'));

@@ -46,7 +46,7 @@ export function TermBars({ row, width, label }: { row: TermsRow; width: number; 
       </text>
       {row.shown.map((j, i) => (
         <g key={j} transform={`translate(0 ${top + i * rowHeight})`}>
-          <text x={names} y={rowHeight / 2} dy="0.35em" text-anchor="end" fill="var(--text)" font-weight={j === row.query ? 650 : 400}>
+          <text x={names} y={rowHeight / 2} dy="0.35em" text-anchor="end" fill="var(--text)" font-weight={j === row.own ? 650 : 400}>
             {keyName(row, j, narrow ? 10 : 16)}
           </text>
           {stacked(j).map(({ name, text, colour, value, from, to }) => (
@@ -91,7 +91,7 @@ export const TermTable = ({ row }: { row: TermsRow }) => (
       </thead>
       <tbody>
         {row.shown.map(j => (
-          <tr key={j} class={j === row.query ? 'chosen' : undefined}>
+          <tr key={j} class={j === row.own ? 'chosen' : undefined}>
             <th scope="row">{keyName(row, j)}</th>
             {row.values.map((values, t) => (
               <td key={t} class="right">

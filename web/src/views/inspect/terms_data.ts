@@ -18,6 +18,7 @@ export const terms: { name: TermName; text: string; colour: string; meaning: str
 // One head and one query.
 export interface TermsRow {
   query: number;
+  own: number; // the key of the same token; -1 in cross-attention
   keys: string[];
   shown: number[]; // keys to draw: seen by the query, and with the largest weights if there are many
   unseen: Set<number>;
@@ -78,6 +79,7 @@ function rowOf(found: ScoreTerms, head: HeadTerms, query: number, causal: boolea
   const largest = [...seen].sort((a, b) => weights[b] - weights[a]).slice(0, mostKeys);
   return {
     query: found.rows[at],
+    own: found.kind === 'cross' ? -1 : found.rows[at],
     keys: found.keys,
     shown: largest.sort((a, b) => a - b),
     unseen,
