@@ -1,6 +1,7 @@
 // The terms of the scores of one query as stacked bars, a row per key, or as a table.
 import { scaleLinear } from 'd3-scale';
 import { short } from '../../format';
+import { ColoursOfTerms } from './term_shares';
 import { centred, keyName, seenKeys, terms, TermsRow } from './terms_data';
 
 const rowHeight = 22,
@@ -8,7 +9,7 @@ const rowHeight = 22,
 const weightText = (weight: number) => weight.toFixed(3);
 
 // Positive terms to the right of zero, negative ones to the left, each less its mean over the keys. The mark is their sum.
-export function TermBars({ row, width, label }: { row: TermsRow; width: number; label: string }) {
+export function TermBars({ row, width, label, legend }: { row: TermsRow; width: number; label: string; legend?: boolean }) {
   const narrow = width < 420,
     names = narrow ? 64 : 110,
     weightBar = narrow ? 0 : 70,
@@ -20,7 +21,8 @@ export function TermBars({ row, width, label }: { row: TermsRow; width: number; 
     most = Math.max(...row.shown.map(j => side(j, 1)), 1e-9);
   const x = scaleLinear([least, most], [names + 8, right - 12]).nice(4);
   const largest = Math.max(...row.shown.map(j => row.weights[j]), 1e-9);
-  const height = top + row.shown.length * rowHeight + 4;
+  const bottom = top + row.shown.length * rowHeight + 4,
+    height = bottom + (legend ? 24 : 0);
   const stacked = (j: number) => {
     let below = 0,
       above = 0;
@@ -35,12 +37,13 @@ export function TermBars({ row, width, label }: { row: TermsRow; width: number; 
     <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={label} font-size="11">
       {x.ticks(narrow ? 3 : 5).map(at => (
         <g key={at}>
-          <line x1={x(at)} x2={x(at)} y1={top - 4} y2={height} stroke={at === 0 ? 'var(--line-strong)' : 'var(--line)'} />
+          <line x1={x(at)} x2={x(at)} y1={top - 4} y2={bottom} stroke={at === 0 ? 'var(--line-strong)' : 'var(--line)'} />
           <text x={x(at)} y={top - 8} text-anchor="middle" fill="var(--muted)">
             {short(at)}
           </text>
         </g>
       ))}
+      {legend && <ColoursOfTerms x={8} y={bottom + 8} />}
       <text x={width} y={top - 8} text-anchor="end" fill="var(--muted)">
         weight
       </text>

@@ -59,6 +59,20 @@ const of = (found: ScoreTerms) => ({
   heads: [...new Set(found.heads.map(each => each.head))],
 });
 
+// For drawings that are saved.
+export const ColoursOfTerms = ({ x, y }: { x: number; y: number }) => (
+  <g transform={`translate(${x} ${y})`} font-size="11" fill="var(--muted)">
+    {terms.map(({ name, text, colour }, t) => (
+      <g key={name} transform={`translate(${124 * t} 0)`}>
+        <rect width="10" height="10" rx="2" fill={colour} />
+        <text x="15" y="9">
+          {text}
+        </text>
+      </g>
+    ))}
+  </g>
+);
+
 // The same as one drawing, to be saved.
 function Sheet({ found }: { found: ScoreTerms }) {
   const { layers, heads } = of(found),
@@ -86,16 +100,7 @@ function Sheet({ found }: { found: ScoreTerms }) {
           <Parts shares={shares} width={wide} height={high} />
         </g>
       ))}
-      <g transform={`translate(${margin} ${margin + layers.length * (high + 4) + 6})`}>
-        {terms.map(({ name, text, colour }, t) => (
-          <g key={name} transform={`translate(${124 * t} 0)`}>
-            <rect width="10" height="10" rx="2" fill={colour} />
-            <text x="15" y="9">
-              {text}
-            </text>
-          </g>
-        ))}
-      </g>
+      <ColoursOfTerms x={margin} y={margin + layers.length * (high + 4) + 6} />
     </svg>
   );
 }

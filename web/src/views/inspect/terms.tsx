@@ -52,11 +52,11 @@ function OneQuery({ state, inspection, terms, shown }: { state: InspectState; in
     head = terms.head!,
     queries = terms.found!.queries;
   const label = `Terms of the scores, layer ${state.layer}, head ${state.head}, query ${queries[row.query]}`;
-  const draw = (width: number) =>
+  const draw = (width: number, legend = false) =>
     inspection.image ? (
       <TermMaps row={row} image={inspection.image} width={Math.min(width, 620)} label={label} />
     ) : (
-      <TermBars row={row} width={width} label={label} />
+      <TermBars row={row} width={width} label={label} legend={legend} />
     );
   const others = row.keys.length - row.unseen.size - row.shown.length;
   return (
@@ -69,7 +69,7 @@ function OneQuery({ state, inspection, terms, shown }: { state: InspectState; in
           onChange={query => setParams({ query })}
         />
       </div>
-      <Figure data={() => rowData(row, head, queries)} svg={shown === 'table' ? () => drawn(draw(620)) : undefined}>
+      <Figure data={() => rowData(row, head, queries)} svg={() => drawn(draw(620, true))}>
         {width => (shown === 'table' ? <TermTable row={row} /> : draw(width))}
       </Figure>
       <p class="muted small">
