@@ -117,26 +117,31 @@ std::vector<const lab::Experiment*> quickest_first(std::vector<const lab::Experi
   return experiments;
 }
 
-// Experiments of the plan whose models are still to be trained, and that can be trained side by side.
+// The settings of every training of the plan: its own, and those with twice the budget.
+std::vector<std::vector<std::string>> budgets_of(const lab::Plan& plan, const LabOptions& options) {
+  std::vector<std::vector<std::string>> out{plan.settings};
+  if (options.twice) out.push_back(with_twice_the_budget(plan.settings));
+  return out;
+}
+
+// Experiments of the plan whose models are still to be trained, and that can be trained side by side. Without a cache, processes could not
+// give back what they found.
 std::vector<LabJob> training_jobs(const lab::Plan& plan, const LabOptions& options, const lab::ReportCache& cache) {
   std::vector<LabJob> out;
-  if (options.gpu != kCpu || lab::cache_folder().empty()) return out;
+  if (options.gpu != kCpu || !cache.can_keep()) return out;
   for (const lab::Experiment* experiment : plan.experiments) {
     if (!lab::trains_models(*experiment) || experiment->timed) continue;
-    const auto add = [&](std::vector<std::string> settings) {
-      if (cache.find(experiment->name, lab::effective_settings(*experiment, settings))) return;
-      out.push_back({experiment, lab::settings_for(*experiment, settings)});
-    };
-    add(plan.settings);
-    if (options.twice) add(with_twice_the_budget(plan.settings));
+    for (const auto& settings : budgets_of(plan, options))
+      if (!cache.find(experiment->name, lab::effective_settings(*experiment, settings)))
+        out.push_back({experiment, lab::settings_for(*experiment, settings)});
   }
   return out;
 }
 
-void forget_results(const lab::Plan& plan, const lab::ReportCache& cache) {
+void forget_results(const lab::Plan& plan, const LabOptions& options, const lab::ReportCache& cache) {
   for (const lab::Experiment* experiment : plan.experiments)
-    for (const auto& settings : {plan.settings, with_twice_the_budget(plan.settings)})
-      if (lab::trains_models(*experiment)) cache.forget(experiment->name, lab::effective_settings(*experiment, settings));
+    if (lab::trains_models(*experiment))
+      for (const auto& settings : budgets_of(plan, options)) cache.forget(experiment->name, lab::effective_settings(*experiment, settings));
 }
 
 // Inserts a result where the plan has its experiment.
@@ -156,7 +161,7 @@ LabResults run_plan(const lab::Plan& plan, const Path& out, const LabOptions& op
   const std::function<bool()> stop = [&] { return guard.stop_requested(); };
   const auto say = [&](const std::string& line) { progress.say(line); };
   const lab::ReportCache cache(lab::cache_folder());
-  if (options.fresh) forget_results(plan, cache);
+  if (options.fresh) forget_results(plan, options, cache);
   std::optional<LabProcesses> processes;  // started after the experiments that train nothing, some of which measure time
   for (const lab::Experiment* experiment : quickest_first(plan.experiments)) {
     progress.start(*experiment);

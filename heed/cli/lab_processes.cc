@@ -25,11 +25,13 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return out;
 }
 
-// Ours, but with this number of threads.
+// Ours, but with this number of threads, and on the CPU whatever the default device is.
 std::vector<std::string> environment_with(int threads) {
-  std::vector<std::string> out{"HEED_THREADS=" + std::to_string(threads)};
-  for (char** each = environ; *each != nullptr; ++each)
-    if (!std::string(*each).starts_with("HEED_THREADS=")) out.emplace_back(*each);
+  std::vector<std::string> out{"HEED_THREADS=" + std::to_string(threads), "HEED_DEVICE=cpu"};
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string variable = *each;
+    if (!variable.starts_with("HEED_THREADS=") && !variable.starts_with("HEED_DEVICE=")) out.push_back(variable);
+  }
   return out;
 }
 

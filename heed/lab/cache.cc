@@ -198,6 +198,16 @@ void ReportCache::keep(const std::string& experiment, const Json& settings, cons
   }
 }
 
+bool ReportCache::can_keep() const {
+  if (folder_.empty()) return false;
+  try {
+    make_folders(folder_);
+  } catch (const Error&) {
+    return false;
+  }
+  return ::access(folder_.c_str(), W_OK) == 0;
+}
+
 void ReportCache::forget(const std::string& experiment, const Json& settings) const {
   if (!folder_.empty()) ::unlink(file_of(experiment, settings).c_str());
 }

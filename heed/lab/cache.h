@@ -31,6 +31,7 @@ class ReportCache {
   std::optional<CachedReport> find(const std::string& experiment, const Json& settings) const;       // none: absent or unreadable
   void keep(const std::string& experiment, const Json& settings, const CachedReport& result) const;  // a full disk is no error
   void forget(const std::string& experiment, const Json& settings) const;
+  bool can_keep() const;  // whether reports can be written
 
  private:
   Path file_of(const std::string& experiment, const Json& settings) const;

@@ -46,9 +46,13 @@ TEST(LabCache, finds_reports_by_settings_until_they_are_forgotten) {
   const Folder folder;
   const lab::ReportCache cache(folder / "cache"), none{Path()};
   const lab::CachedReport kept{report_with_everything(), 12.5};
+  EXPECT_FALSE(none.can_keep());
+  put(folder / "file", "");
+  EXPECT_FALSE(lab::ReportCache(folder / "file").can_keep());
   none.keep("L28", {{"epochs", 3}}, kept);
   EXPECT_FALSE(std::filesystem::exists(folder / "cache"));
   EXPECT_FALSE(cache.find("L28", {{"epochs", 3}}));
+  EXPECT_TRUE(cache.can_keep());
   cache.keep("L28", {{"epochs", 3}}, kept);
   ASSERT_TRUE(cache.find("L28", {{"epochs", 3}}));
   EXPECT_EQ(cache.find("L28", {{"epochs", 3}})->seconds, 12.5);
