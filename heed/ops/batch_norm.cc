@@ -25,7 +25,7 @@ Tensor transposed_back(const Tensor& x, const Shape& shape) {
   return x.view(shape, strides);
 }
 
-BatchSizes sizes_of(const Tensor& x) {
+BatchSizes batch_sizes_of(const Tensor& x) {
   const int64_t images = x.size(0), channels = x.size(1);
   return {.images = images, .channels = channels, .pixels = x.count() / std::max<int64_t>(1, images * channels)};
 }
@@ -57,7 +57,7 @@ Grads gradients(const Normalised& n, const Tensor& g, bool to_x, const ShardGrad
           .dx = Raw::bytes_or_null(grads[0]),
           .dw = raw_or_null<float>(grads[1]),
           .db = raw_or_null<float>(grads[2]),
-          .sizes = sizes_of(n.x),
+          .sizes = batch_sizes_of(n.x),
           .dtype = n.x.dtype(),
           .training = n.training,
           .all_dw = all ? raw<float>(all->dw) : nullptr,
@@ -118,7 +118,7 @@ void normalise_batch(const Normalised& n, const Tensor& b, const BatchNorm& stat
           .y = Raw::bytes_or_null(y),
           .mean = raw<float>(n.mean),
           .rstd = raw<float>(n.rstd),
-          .sizes = sizes_of(n.x),
+          .sizes = batch_sizes_of(n.x),
           .eps = state.eps,
           .momentum = state.momentum,
           .dtype = n.x.dtype(),
@@ -136,7 +136,7 @@ void follow(const Tensor& running, const std::vector<double>& now, double moment
 int64_t normalise_shard(const Normalised& n, const Tensor& b, const BatchNorm& state, const Tensor& y, BatchShards& shards) {
   const auto C = static_cast<size_t>(n.w.count());
   normalise_batch(n, b, {.eps = 0}, {});  // rstd^-2 is the variance
-  std::vector<double> own{static_cast<double>(sizes_of(n.x).values())};
+  std::vector<double> own{static_cast<double>(batch_sizes_of(n.x).values())};
   for (const float mean : n.mean.to_vector<float>()) own.push_back(mean);
   for (const double rstd : n.rstd.to_vector<float>()) own.push_back(1 / (rstd * rstd));
   double count = 0;
